@@ -1,0 +1,38 @@
+"""Problems in what the user wrote, collected and shown all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing to mend.
+
+    Attributes:
+        file: the file to open, relative to the project, e.g. `tenants/dev-team.yaml`.
+        path: the key inside the file, e.g. `sync.interval`; empty for the file as a whole.
+        message: what is wrong and what to write instead.
+    """
+
+    file: str
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}: {self.path}" if self.path else self.file
+        return f"{where}: {self.message}"
+
+
+class ConfigurationError(Exception):
+    """The stack cannot be applied as it is written; nothing has been registered or changed."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        headline = f"{count} problem{'s' if count > 1 else ''} to mend before anything is applied:"
+        return "\n".join([headline, *(f"  {problem}" for problem in self.problems)])

@@ -1,0 +1,276 @@
+"""The configuration of a stack and of a tenant, typed once: checks, JSON Schemas and the reference come from here."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic.alias_generators import to_camel
+
+from components.configuration.types import (
+    ClusterUid,
+    ControllerArgument,
+    Duration,
+    FluxVersion,
+    GitCommit,
+    GitReference,
+    GitUrl,
+    NamespaceName,
+    RepositoryPath,
+    Sha256,
+    TenantName,
+    WebUrl,
+)
+from components.flux.controllers import DEFAULT_CONTROLLERS, REQUIRED_CONTROLLERS, Controller
+from components.flux.lockdown_flags import refusal
+from components.flux.support import OLDEST_KUBERNETES, known_versions, minor
+
+RELEASE_URL = "https://github.com/fluxcd/flux2/releases/download/v{version}/install.yaml"
+
+# Labels that decide what a tenant may do; they come from typed keys, never from free-form ones.
+PROTECTED_LABEL_PREFIXES = ("pod-security.kubernetes.io/", "toolkit.fluxcd.io/", "kubernetes.io/", "kustomize.toolkit.fluxcd.io/")
+
+
+class Section(BaseModel):
+    """Base of every section: camelCase in the files, unknown keys refused, immutable once read."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", frozen=True, hide_input_in_errors=True, strict=False
+    )
+
+
+class ClusterConfig(Section):
+    """The one cluster of the stack and how to be sure that it is this one."""
+
+    kubeconfig: str | None = Field(None, description="Path of a kubeconfig file; relative paths start at the project.")
+    kubeconfig_content: SecretStr | None = Field(
+        None, description="A kubeconfig itself, set with `pulumi config set --secret --path cluster.kubeconfigContent`."
+    )
+    context: str | None = Field(None, description="Context of the kubeconfig; its current one where left out.")
+    uid: ClusterUid | None = Field(
+        None,
+        description="Expected identity of the cluster: the uid of its namespace kube-system. "
+        "Where left out, the first `pulumi up` records it.",
+    )
+
+    @model_validator(mode="after")
+    def _one_kubeconfig(self) -> ClusterConfig:
+        if (self.kubeconfig is None) == (self.kubeconfig_content is None):
+            raise ValueError("name the cluster by exactly one of kubeconfig (a path) and kubeconfigContent (a secret)")
+        return self
+
+
+class Profile(StrEnum):
+    """Flux's security profiles. Source: Flux RFC-0003."""
+
+    MULTI_TENANT = "multi-tenant"
+    SINGLE_TENANT = "single-tenant"
+
+
+class ManifestSource(Section):
+    """Where a release's install manifest comes from. Both ways are held against the same digest."""
+
+    url: WebUrl | None = Field(None, description="Web address; the published release where neither is given.")
+    bundle: str | None = Field(
+        None, description="Path of a local file, for clusters without a way out; relative paths start at the project."
+    )
+
+    @model_validator(mode="after")
+    def _at_most_one(self) -> ManifestSource:
+        if self.url is not None and self.bundle is not None:
+            raise ValueError("give url or bundle, not both")
+        return self
+
+
+class Resources(Section):
+    """Compute resources of one controller, as in a container's `resources`."""
+
+    requests: dict[Literal["cpu", "memory", "ephemeral-storage"], str] = Field(default_factory=dict)
+    limits: dict[Literal["cpu", "memory", "ephemeral-storage"], str] = Field(default_factory=dict)
+
+
+class FluxConfig(Section):
+    """The Flux release and how it is locked down."""
+
+    version: FluxVersion = Field(description="Release of Flux, e.g. 2.9.5.")
+    sha256: Sha256 = Field(description="Digest of the release's install manifest; anything else is refused.")
+    manifests: ManifestSource = Field(default_factory=ManifestSource, description="Where the install manifest comes from.")
+    components: tuple[Controller, ...] = Field(DEFAULT_CONTROLLERS, description="Controllers to install.")
+    profile: Profile = Field(Profile.MULTI_TENANT, description="Security profile; can be changed on a running cluster.")
+    workload_identity: bool = Field(
+        False,
+        description="Lets controllers mint service account tokens, which object-level cloud identities need.",
+    )
+    extra_args: dict[Controller, tuple[ControllerArgument, ...]] = Field(
+        default_factory=dict, description="More arguments for a controller, e.g. --concurrent=8."
+    )
+    resources: dict[Controller, Resources] = Field(
+        default_factory=dict, description="Compute resources of a controller, in place of the release's."
+    )
+
+    @property
+    def url(self) -> str:
+        return self.manifests.url or RELEASE_URL.format(version=self.version)
+
+    @field_validator("version")
+    @classmethod
+    def _known_version(cls, version: str) -> str:
+        if minor(version) not in OLDEST_KUBERNETES:
+            raise ValueError(f"is a Flux version that this program does not know; it knows {known_versions()}")
+        return version
+
+    @field_validator("components")
+    @classmethod
+    def _usable(cls, components: tuple[Controller, ...]) -> tuple[Controller, ...]:
+        if missing := [str(needed) for needed in REQUIRED_CONTROLLERS if needed not in components]:
+            raise ValueError(f"must include {' and '.join(missing)}; no tenant is reconciled without")
+        if len(set(components)) != len(components):
+            raise ValueError("names a controller twice")
+        return components
+
+    @model_validator(mode="after")
+    def _arguments_fit(self) -> FluxConfig:
+        for key, controllers in (("extraArgs", self.extra_args), ("resources", self.resources)):
+            if strangers := [str(controller) for controller in controllers if controller not in self.components]:
+                raise ValueError(f"{key} is for {', '.join(strangers)}, which components does not install")
+        if self.profile is Profile.MULTI_TENANT:
+            for arguments in self.extra_args.values():
+                for reason in filter(None, map(refusal, arguments)):
+                    raise ValueError(f"extraArgs: {reason}")
+        return self
+
+
+class PolicyRule(Section):
+    """A rule of a Kubernetes role."""
+
+    api_groups: tuple[str, ...] = Field(description="API groups; the core one is the empty string.")
+    resources: tuple[str, ...] = Field(min_length=1)
+    verbs: tuple[str, ...] = Field(min_length=1)
+    resource_names: tuple[str, ...] = ()
+
+
+class TenancyConfig(Section):
+    """What holds for all tenants of the stack."""
+
+    extra_rules: tuple[PolicyRule, ...] = Field(
+        (), description="Rules added to the tenant role, e.g. for the platform's own custom resources."
+    )
+    settle_timeout: Duration = Field(
+        "60s",
+        description="How long `pulumi up` waits for the first result of each tenant's sync; a tenant that is not ready "
+        "by then is reported and never fails the update.",
+    )
+
+
+class PodSecurity(StrEnum):
+    """Pod Security Standards. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/"""
+
+    RESTRICTED = "restricted"
+    BASELINE = "baseline"
+    PRIVILEGED = "privileged"
+
+
+class NamespaceConfig(Section):
+    """A namespace that belongs to the tenant."""
+
+    name: NamespaceName
+    pod_security: PodSecurity = Field(PodSecurity.RESTRICTED, description="Pod Security Standard that is enforced.")
+    labels: dict[str, str] = Field(default_factory=dict, description="More labels, e.g. a cost centre.")
+    annotations: dict[str, str] = Field(default_factory=dict, description="More annotations.")
+
+    @field_validator("labels", "annotations")
+    @classmethod
+    def _free_keys(cls, entries: dict[str, str]) -> dict[str, str]:
+        if taken := [key for key in entries if key.startswith(PROTECTED_LABEL_PREFIXES)]:
+            raise ValueError(f"sets {', '.join(taken)}, which the platform sets itself; use podSecurity and the like")
+        return entries
+
+
+class GitSource(Section):
+    """A Git repository of the tenant. Source: https://fluxcd.io/flux/components/source/gitrepositories/"""
+
+    kind: Literal["GitRepository"] = Field("GitRepository", description="Kind of source.")
+    url: GitUrl
+    branch: GitReference | None = Field(None, description="Branch to follow; `main` where no reference is given.")
+    tag: GitReference | None = Field(None, description="Tag to stay at, instead of a branch.")
+    semver: str | None = Field(None, description="Range of tags to follow, e.g. `>=1.2.0 <2.0.0`.")
+    commit: GitCommit | None = Field(None, description="Commit to stay at; may go with branch.")
+    interval: Duration = Field("1m", description="How often to look for new commits.")
+    timeout: Duration = Field("60s", description="How long a fetch may take.")
+
+    @model_validator(mode="after")
+    def _one_reference(self) -> GitSource:
+        given = [name for name in ("branch", "tag", "semver") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"follows {' and '.join(given)} at once; keep one of them")
+        return self
+
+
+class SyncConfig(Section):
+    """How the tenant's repository is applied. Source: https://fluxcd.io/flux/components/kustomize/kustomizations/"""
+
+    path: RepositoryPath = Field("./", description="Folder of the repository to apply, e.g. ./staging.")
+    interval: Duration = Field("10m", description="How often to correct drift.")
+    retry_interval: Duration = Field("1m", description="How soon to try again after a failure.")
+    timeout: Duration = Field("5m", description="How long applying and becoming ready may take.")
+    target_namespace: NamespaceName | None = Field(
+        None, description="Namespace that every object of the repository is put into; one of the tenant's own."
+    )
+    prune: bool = Field(True, description="Delete what left the repository.")
+    wait: bool = Field(True, description="Ready only when everything applied is ready.")
+    deletion_policy: Literal["MirrorPrune", "Delete", "WaitForTermination", "Orphan"] = Field(
+        "WaitForTermination", description="What becomes of the applied objects when the tenant is removed."
+    )
+    suspend: bool = Field(False, description="Stop reconciling for now.")
+
+
+class Role(StrEnum):
+    """What a tenant may do in its namespaces: the project's own role, or a built-in one by name."""
+
+    TENANT = "tenant"
+    ADMIN = "admin"
+    CLUSTER_ADMIN = "cluster-admin"
+
+
+class TenantConfig(Section):
+    """A tenant as one environment has it: its base file with the stack's entry laid over it."""
+
+    namespaces: tuple[NamespaceConfig, ...] = Field(
+        min_length=1, description="Namespaces of the tenant; the first is its home, where source and sync live."
+    )
+    source: Annotated[GitSource, Field(description="Where the tenant's manifests come from.")]
+    sync: SyncConfig = Field(default_factory=SyncConfig, description="How they are applied.")
+    role: Role = Field(Role.TENANT, description="Cluster role bound to the tenant's service account in its namespaces.")
+
+    @property
+    def home(self) -> str:
+        return self.namespaces[0].name
+
+    @property
+    def namespace_names(self) -> tuple[str, ...]:
+        return tuple(namespace.name for namespace in self.namespaces)
+
+    @model_validator(mode="after")
+    def _own_namespaces(self) -> TenantConfig:
+        names = self.namespace_names
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"namespaces lists {', '.join(twice)} twice")
+        target = self.sync.target_namespace
+        if target is not None and target not in names:
+            raise ValueError(f"sync.targetNamespace {target!r} is none of the tenant's namespaces: {', '.join(names)}")
+        return self
+
+
+class StackConfig(Section):
+    """Everything that `Pulumi.<stack>.yaml` says to this project, with the tenants' base files already overlaid."""
+
+    cluster: ClusterConfig
+    flux: FluxConfig
+    tenancy: TenancyConfig = Field(default_factory=TenancyConfig)
+    tenants: dict[TenantName, TenantConfig] = Field(default_factory=dict)
+
+    @field_validator("tenants", "tenancy", mode="before")
+    @classmethod
+    def _empty(cls, value: Any) -> Any:
+        return {} if value is None else value

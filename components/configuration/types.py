@@ -1,0 +1,112 @@
+"""Constrained types with the names of the domain. Each refuses with a sentence that says what to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, WithJsonSchema
+
+# Namespaces of the cluster's own parts. A tenant in one of them would own the platform (threat 27).
+RESERVED_NAMES = frozenset({"default", "flux-system", "capsule-system", "cert-manager"})
+RESERVED_PREFIXES = ("kube-", "kyverno", "flux-", "capsule-")
+
+DNS_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+# The pattern that Flux's own CRDs hold durations against.
+DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
+GIT_REFERENCE = r"^(?!/)(?!.*(//|\.\.|@\{|[\x00-\x20~^:?*\[\\]))[^-].*(?<![/.])$|^[A-Za-z0-9]$"
+SEMANTIC_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _matching(pattern: str, expected: str) -> tuple[AfterValidator, WithJsonSchema]:
+    """A pattern for our own check and the same one for editors; `expected` ends the sentence "… is not …"."""
+    compiled = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not compiled.fullmatch(value):
+            raise ValueError(f"is not {expected}")
+        return value
+
+    return AfterValidator(check), WithJsonSchema({"type": "string", "pattern": pattern})
+
+
+def _checked(check: Callable[[str], str], description: str) -> tuple[AfterValidator, WithJsonSchema]:
+    return AfterValidator(check), WithJsonSchema({"type": "string", "description": description})
+
+
+def seconds(duration: str) -> float:
+    """The length in seconds of a duration as Flux writes it, e.g. `1h30m` is 5400."""
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", duration)
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a namespace or tenant name belongs to the cluster's own parts."""
+    return name in RESERVED_NAMES or name.startswith(RESERVED_PREFIXES)
+
+
+def _not_reserved(name: str) -> str:
+    if is_reserved(name):
+        raise ValueError("is reserved for the cluster's own parts; choose another name")
+    return name
+
+
+def _positive_duration(value: str) -> str:
+    if seconds(value) <= 0:
+        raise ValueError("must be longer than nothing; write it like 30s, 5m or 1h30m")
+    return value
+
+
+def _git_url(value: str) -> str:
+    example = "write it like https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
+    url = urlsplit(value)
+    if url.scheme not in ("http", "https", "ssh"):
+        raise ValueError(f"is not a Git URL that Flux can fetch; {example}")
+    if not url.hostname or not url.path.strip("/"):
+        raise ValueError(f"names no host or no repository; {example}")
+    if url.password is not None or (url.username and url.scheme != "ssh"):
+        raise ValueError("holds credentials; take them out, they would be readable in the cluster and in the state")
+    return value
+
+
+def _repository_path(value: str) -> str:
+    if value.startswith("/") or ".." in value.split("/"):
+        raise ValueError("must stay inside the repository; write it like ./staging")
+    return value
+
+
+def _file_or_web_url(value: str) -> str:
+    if urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname:
+        raise ValueError("is not a web address; write it like https://host/path/install.yaml")
+    return value
+
+
+DnsLabel = Annotated[
+    str, *_matching(DNS_LABEL, "a DNS label: at most 63 lower-case letters, digits and '-', e.g. dev-team")
+]
+TenantName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
+NamespaceName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
+Duration = Annotated[
+    str, *_matching(DURATION, "a duration; write it like 30s, 5m or 1h30m"), AfterValidator(_positive_duration)
+]
+GitReference = Annotated[str, *_matching(GIT_REFERENCE, "a name that Git accepts for a branch or tag, e.g. main")]
+GitCommit = Annotated[str, *_matching(r"^[0-9a-f]{40}$", "a full commit id: 40 hexadecimal digits")]
+GitUrl = Annotated[str, *_checked(_git_url, "http, https or ssh URL of a Git repository, without credentials")]
+RepositoryPath = Annotated[str, *_checked(_repository_path, "a folder inside the repository, e.g. ./staging")]
+WebUrl = Annotated[str, *_checked(_file_or_web_url, "http or https URL")]
+Sha256 = Annotated[str, *_matching(r"^[0-9a-f]{64}$", "a sha256 digest: 64 hexadecimal digits")]
+FluxVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a release of Flux; write it like 2.9.5")]
+ClusterUid = Annotated[
+    str,
+    *_matching(
+        r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        "a uid; take it from `kubectl get namespace kube-system -o jsonpath={.metadata.uid}`",
+    ),
+]
+ControllerArgument = Annotated[
+    str, *_matching(r"^--[a-z][a-z0-9-]*(=.*)?$", "a controller argument; write it like --concurrent=8")
+]

@@ -1,0 +1,25 @@
+"""Flux's controllers by the names that their manifests carry."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Controller(StrEnum):
+    """A controller of Flux; the value is the name of its Deployment and of its `app.kubernetes.io/component` label.
+
+    Source: https://fluxcd.io/flux/components/
+    """
+
+    SOURCE = "source-controller"
+    KUSTOMIZE = "kustomize-controller"
+    HELM = "helm-controller"
+    NOTIFICATION = "notification-controller"
+    IMAGE_REFLECTOR = "image-reflector-controller"
+    IMAGE_AUTOMATION = "image-automation-controller"
+    SOURCE_WATCHER = "source-watcher"
+
+
+DEFAULT_CONTROLLERS = (Controller.SOURCE, Controller.KUSTOMIZE, Controller.HELM, Controller.NOTIFICATION)
+# Nothing that this program registers is reconciled without these two.
+REQUIRED_CONTROLLERS = (Controller.SOURCE, Controller.KUSTOMIZE)

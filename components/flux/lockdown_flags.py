@@ -1,0 +1,122 @@
+"""The one table of the multi-tenant profile: which flag, on which controllers, since which Flux version, and why.
+
+Sources: https://fluxcd.io/flux/installation/configuration/multitenancy/ and the change logs of the controllers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.flux.controllers import Controller
+
+_ALL = frozenset(Controller)
+_RECONCILERS = frozenset({Controller.KUSTOMIZE, Controller.HELM})
+_IMAGE = frozenset({Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION})
+
+
+@dataclass(frozen=True)
+class LockdownFlag:
+    """One flag of the multi-tenant profile.
+
+    Attributes:
+        name: the flag without its dashes.
+        value: what the profile sets it to.
+        controllers: those that know the flag; any other refuses to start with it.
+        since: the first Flux version whose controllers know it.
+        purpose: what a tenant could do without it.
+    """
+
+    name: str
+    value: str
+    controllers: frozenset[Controller]
+    since: tuple[int, int]
+    purpose: str
+
+    @property
+    def argument(self) -> str:
+        return f"--{self.name}={self.value}"
+
+
+LOCKDOWN_FLAGS = (
+    LockdownFlag(
+        "no-cross-namespace-refs",
+        "true",
+        _RECONCILERS | {Controller.NOTIFICATION} | _IMAGE,
+        (0, 26),
+        "read another tenant's sources, subscribe to its events, make its objects reconcile",
+    ),
+    LockdownFlag(
+        "no-cross-namespace-refs",
+        "true",
+        frozenset({Controller.SOURCE_WATCHER}),
+        (2, 7),
+        "assemble an artifact from another tenant's sources",
+    ),
+    LockdownFlag(
+        "no-remote-bases",
+        "true",
+        frozenset({Controller.KUSTOMIZE}),
+        (0, 30),
+        "apply manifests that come from no Flux source",
+    ),
+    LockdownFlag(
+        "default-service-account",
+        "default",
+        _RECONCILERS,
+        (0, 26),
+        "apply with the controller's cluster-admin rights by leaving serviceAccountName out",
+    ),
+    # The remaining ones keep a tenant from borrowing the controller's own cloud identity. The controllers accept them
+    # only together with the feature gate for object-level identity, or stop with "cannot set default service accounts".
+    LockdownFlag(
+        "default-service-account",
+        "default",
+        frozenset({Controller.SOURCE, Controller.NOTIFICATION}) | _IMAGE,
+        (2, 7),
+        "fetch or notify with the controller's cloud identity",
+    ),
+    LockdownFlag(
+        "default-decryption-service-account",
+        "default",
+        frozenset({Controller.KUSTOMIZE}),
+        (2, 7),
+        "decrypt with the controller's access to a key management service",
+    ),
+    LockdownFlag(
+        "default-kubeconfig-service-account",
+        "default",
+        _RECONCILERS,
+        (2, 7),
+        "reach other clusters with the controller's cloud identity",
+    ),
+    LockdownFlag(
+        "feature-gates",
+        "ObjectLevelWorkloadIdentity=true",
+        _ALL - {Controller.SOURCE_WATCHER},
+        (2, 7),
+        "use the controller's identity where the object names none",
+    ),
+)
+
+# Flags that would open what the profile closes; nobody may add them, in any profile that locks tenants down.
+FORBIDDEN_FLAGS = {
+    "insecure-kubeconfig-exec": "a tenant's kubeconfig could run any program inside the controller",
+    "insecure-kubeconfig-tls": "a tenant's kubeconfig could turn off certificate checks",
+    "sops-age-secret": "every tenant could decrypt with the cluster-wide fallback key",
+}
+
+
+def flags_for(controller: Controller, version: tuple[int, int]) -> tuple[LockdownFlag, ...]:
+    """The rows of the table that hold for a controller of a Flux version (major, minor)."""
+    return tuple(flag for flag in LOCKDOWN_FLAGS if controller in flag.controllers and version >= flag.since)
+
+
+def refusal(argument: str) -> str | None:
+    """Why a controller argument of the user's is refused under the multi-tenant profile, or None where it is welcome."""
+    name = argument.removeprefix("--").split("=", 1)[0]
+    if name in FORBIDDEN_FLAGS:
+        return f"--{name} is not allowed under the multi-tenant profile: {FORBIDDEN_FLAGS[name]}"
+    # A gate more is no hole: the lockdown appends its own to the user's list.
+    if name != "feature-gates" and any(name == flag.name for flag in LOCKDOWN_FLAGS):
+        return f"--{name} is set by the multi-tenant profile; use profile: single-tenant to go without"
+    return None

@@ -1,0 +1,77 @@
+"""Security profiles as pure functions over a release's manifests.
+
+Source: Flux RFC-0003 and https://fluxcd.io/flux/installation/configuration/multitenancy/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import deepcopy
+
+from components.configuration.models import FluxConfig, Profile
+from components.flux.controllers import Controller
+from components.flux.lockdown_flags import flags_for
+from components.flux.release import component_of
+from components.flux.support import minor
+from components.manifests import Manifest
+
+FLUX_NAMESPACE = "flux-system"
+FEATURE_GATES = "--feature-gates="
+
+
+def configured(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manifest]:
+    """The release's manifests as this configuration wants them; what is put in is left as it was."""
+    result = [deepcopy(manifest) for manifest in manifests]
+    for manifest in result:
+        controller = component_of(manifest)
+        if manifest["kind"] == "Deployment" and controller is not None:
+            _tune(manifest, controller, config)
+    return lock_down(result, config) if config.profile is Profile.MULTI_TENANT else result
+
+
+def lock_down(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
+    """The multi-tenant profile over manifests that are the caller's own; they are changed in place."""
+    for manifest in manifests:
+        controller = component_of(manifest)
+        if manifest["kind"] == "Deployment" and controller is not None:
+            _add_arguments(manifest, [flag.argument for flag in flags_for(controller, minor(config.version))])
+        if manifest["kind"] == "ClusterRole" and not config.workload_identity:
+            _forbid_token_minting(manifest)
+        if manifest["kind"] == "Kustomization" and manifest["metadata"].get("namespace") == FLUX_NAMESPACE:
+            # Without a name the platform's own sync would be impersonated as the powerless default account.
+            manifest["spec"]["serviceAccountName"] = Controller.KUSTOMIZE.value
+    return manifests
+
+
+def _tune(deployment: Manifest, controller: Controller, config: FluxConfig) -> None:
+    """The user's own arguments and resources."""
+    _add_arguments(deployment, config.extra_args.get(controller, ()))
+    resources = config.resources.get(controller)
+    if resources is not None:
+        container = _container(deployment)
+        for part in ("requests", "limits"):
+            container.setdefault("resources", {}).setdefault(part, {}).update(getattr(resources, part))
+
+
+def _container(deployment: Manifest) -> Manifest:
+    return deployment["spec"]["template"]["spec"]["containers"][0]
+
+
+def _add_arguments(deployment: Manifest, arguments: Iterable[str]) -> None:
+    """Append arguments; feature gates go into one flag, of which the controllers read only the last."""
+    container = _container(deployment)
+    everything = [*container.get("args", ()), *arguments]
+    gates = [argument.removeprefix(FEATURE_GATES) for argument in everything if argument.startswith(FEATURE_GATES)]
+    container["args"] = [argument for argument in everything if not argument.startswith(FEATURE_GATES)]
+    if gates:
+        container["args"].append(FEATURE_GATES + ",".join(gates))
+
+
+def _forbid_token_minting(role: Manifest) -> None:
+    """Take `create` on `serviceaccounts/token` away, wherever it stands: with it a controller can become any account."""
+    rules = []
+    for rule in role["rules"]:
+        resources = [resource for resource in rule.get("resources", ()) if resource != "serviceaccounts/token"]
+        if resources or "nonResourceURLs" in rule:
+            rules.append(rule | {"resources": resources} if resources else rule)
+    role["rules"] = rules

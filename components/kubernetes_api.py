@@ -1,0 +1,129 @@
+"""What the program reads from the cluster itself: who it is, and how the tenants' syncs are doing.
+
+Everything that is changed goes through the Pulumi provider; this module only looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config import ConfigException, new_client_from_config_dict
+from urllib3.exceptions import HTTPError
+
+from components.configuration import ClusterConfig
+from components.tenant_objects import KUSTOMIZE_API, TENANT_LABEL
+
+# To connect, and to read.
+TIMEOUT_SECONDS = (5, 15)
+
+
+class ClusterUnavailable(Exception):
+    """The cluster cannot be asked. `key` is the key of the `cluster` section to look at."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """What a cluster says of itself.
+
+    Attributes:
+        uid: uid of its namespace kube-system, which stays the same as long as the cluster lives.
+        version: version of its API server, e.g. `v1.36.3`.
+        namespaces: labels of each namespace.
+    """
+
+    uid: str
+    version: str
+    namespaces: Mapping[str, Mapping[str, str]]
+
+
+def kubeconfig_path(config: ClusterConfig, project: Path) -> Path | None:
+    """The kubeconfig file that the configuration names, or None where it holds the content itself."""
+    return project / Path(config.kubeconfig).expanduser() if config.kubeconfig is not None else None
+
+
+def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
+    """A client for the cluster that the configuration names.
+
+    Raises:
+        ClusterUnavailable: the kubeconfig cannot be read or has no such context.
+    """
+    key = "kubeconfig" if config.kubeconfig is not None else "kubeconfigContent"
+    try:
+        path = kubeconfig_path(config, project)
+        text = path.read_text() if path else config.kubeconfig_content.get_secret_value()
+    except OSError as error:
+        raise ClusterUnavailable(key, f"{config.kubeconfig} cannot be read: {error.strerror}") from None
+    try:
+        content = yaml.safe_load(text)
+        contexts = [entry["name"] for entry in content["contexts"]]
+    except (yaml.YAMLError, TypeError, KeyError):
+        raise ClusterUnavailable(key, "is not a kubeconfig: it lists no contexts") from None
+    context = config.context or content.get("current-context")
+    if context not in contexts:
+        raise ClusterUnavailable("context", f"the kubeconfig has no context {context!r}; it has {', '.join(contexts)}")
+    try:
+        configuration = client.Configuration()
+        configuration.retries = False
+        api = new_client_from_config_dict(content, context=context, client_configuration=configuration)
+    except ConfigException as error:
+        raise ClusterUnavailable(key, f"cannot be used: {error}") from None
+    return api
+
+
+def read_facts(api: client.ApiClient) -> ClusterFacts:
+    """Ask the cluster who it is.
+
+    Raises:
+        ClusterUnavailable: it does not answer, or not to this user.
+    """
+    with _explaining(api):
+        version = client.VersionApi(api).get_code(_request_timeout=TIMEOUT_SECONDS)
+        namespaces = client.CoreV1Api(api).list_namespace(_request_timeout=TIMEOUT_SECONDS).items
+    labels = {namespace.metadata.name: namespace.metadata.labels or {} for namespace in namespaces}
+    uid = next(namespace.metadata.uid for namespace in namespaces if namespace.metadata.name == "kube-system")
+    return ClusterFacts(uid, version.git_version, labels)
+
+
+def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
+    """The Flux Kustomizations of all tenants, as the cluster has them; none where Flux is not installed yet."""
+    group, version = KUSTOMIZE_API.split("/")
+    try:
+        found = client.CustomObjectsApi(api).list_cluster_custom_object(
+            group, version, "kustomizations", label_selector=TENANT_LABEL, _request_timeout=TIMEOUT_SECONDS
+        )
+    except ApiException as error:
+        if error.status == 404:
+            return []
+        raise
+    return found["items"]
+
+
+@contextmanager
+def _explaining(api: client.ApiClient) -> Iterator[None]:
+    """Turn what goes wrong on the way to the API server into something that the user can put right."""
+    server = api.configuration.host
+    try:
+        yield
+    except ApiException as error:
+        if error.status not in (401, 403):
+            raise
+        raise ClusterUnavailable(
+            "kubeconfig",
+            f"{server} refuses this user ({error.status} {error.reason}); renew the credentials, which need "
+            "cluster-admin rights",
+        ) from None
+    except (HTTPError, OSError):
+        raise ClusterUnavailable(
+            "kubeconfig", f"{server} cannot be reached; is the cluster running, and may this machine reach it?"
+        ) from None

@@ -1,0 +1,66 @@
+"""How the tenants' syncs are doing, as Flux itself reports it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class SyncStatus:
+    """The state of one tenant's sync.
+
+    Attributes:
+        ready: `True`, `False` or `Unknown`, as in the condition of Flux.
+        message: what Flux says; empty while all is well, so that a healthy stack's outputs do not change.
+    """
+
+    ready: str
+    message: str
+
+    @property
+    def settled(self) -> bool:
+        return self.ready != "Unknown"
+
+
+NOT_RECONCILED = SyncStatus("Unknown", "not reconciled yet")
+
+
+def status_of(sync: Mapping[str, Any]) -> SyncStatus:
+    """The status of a Kustomization as the API server has it. One for an older generation says nothing yet."""
+    status = sync.get("status", {})
+    generation = sync["metadata"].get("generation")
+    for condition in status.get("conditions", ()):
+        if condition["type"] == "Ready" and condition.get("observedGeneration", generation) == generation:
+            ready = condition["status"]
+            return SyncStatus(ready, "" if ready == "True" else condition.get("message", ""))
+    return NOT_RECONCILED
+
+
+def wait_until_settled(
+    read: Callable[[], list[Mapping[str, Any]]],
+    tenants: Collection[tuple[str, str]],
+    timeout_seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> dict[tuple[str, str], SyncStatus]:
+    """Wait for the first result of each tenant's sync, good or bad, and never longer than `timeout_seconds`.
+
+    Args:
+        read: returns the Kustomizations of all tenants.
+        tenants: (namespace, name) of the Kustomizations to wait for.
+        timeout_seconds: 0 looks once.
+        clock: seconds that only grow.
+        sleep: waits for a number of seconds.
+    """
+    deadline = clock() + timeout_seconds
+    while True:
+        found = {(sync["metadata"]["namespace"], sync["metadata"]["name"]): status_of(sync) for sync in read()}
+        statuses = {tenant: found.get(tenant, NOT_RECONCILED) for tenant in tenants}
+        if all(status.settled for status in statuses.values()) or clock() >= deadline:
+            return statuses
+        sleep(POLL_SECONDS)

@@ -1,0 +1,62 @@
+"""Tenant: a team's namespaces, identity, access, source and sync, created in that order and removed in reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+
+from components.configuration import TenantConfig
+from components.configuration.types import seconds
+from components.manifests import Manifest, register
+from components.tenant_objects import tenant_objects
+
+# Flux deletes what it applied and gets the sync's own timeout for it; Pulumi only waits, and this much longer.
+PRUNE_MARGIN_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class TenantArgs:
+    """What Tenant needs.
+
+    Attributes:
+        config: the tenant as this environment has it.
+    """
+
+    config: TenantConfig
+
+
+class Tenant(pulumi.ComponentResource):
+    """One tenant of the platform.
+
+    Attributes:
+        namespaces: names of its namespaces; the first is its home.
+        sync: the Flux Kustomization that applies its repository.
+    """
+
+    namespaces: pulumi.Output[list[str]]
+    sync: pulumi.CustomResource
+
+    def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:Tenant", name, None, opts)
+        objects = tenant_objects(name, args.config)
+        namespaces = [self._register(namespace, after=[]) for namespace in objects.namespaces]
+        identity = self._register(objects.identity, after=namespaces)
+        access = [self._register(binding, after=[*namespaces, identity]) for binding in objects.access]
+        source = self._register(objects.source, after=namespaces)
+        # Last to come and first to go: while it prunes, its identity must still be allowed to delete.
+        pruned = pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + PRUNE_MARGIN_SECONDS:.0f}s")
+        self.sync = self._register(objects.sync, after=[*access, source], timeouts=pruned)
+        self.namespaces = pulumi.Output.from_input(list(args.config.namespace_names))
+        self.register_outputs({"namespaces": self.namespaces})
+
+    def _register(
+        self,
+        manifest: Manifest,
+        after: Sequence[pulumi.Resource],
+        timeouts: pulumi.CustomTimeouts | None = None,
+    ) -> pulumi.CustomResource:
+        return register(
+            manifest, pulumi.ResourceOptions(parent=self, depends_on=list(after), custom_timeouts=timeouts)
+        )

@@ -1,0 +1,138 @@
+"""The objects of one tenant as plain manifests.
+
+Source: `flux create tenant`, `flux create source git` and `flux create kustomization` of Flux's multi-tenancy reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.configuration import TenantConfig
+from components.configuration.models import GitSource, NamespaceConfig
+from components.manifests import Manifest
+from components.tenant_role import cluster_role_for
+
+TENANT_LABEL = "toolkit.fluxcd.io/tenant"
+SOURCE_API = "source.toolkit.fluxcd.io/v1"
+KUSTOMIZE_API = "kustomize.toolkit.fluxcd.io/v1"
+DEFAULT_BRANCH = "main"
+
+
+@dataclass(frozen=True)
+class TenantObjects:
+    """A tenant's objects in the order in which they are created; they are deleted the other way round."""
+
+    namespaces: list[Manifest]
+    identity: Manifest
+    access: list[Manifest]
+    source: Manifest
+    sync: Manifest
+
+
+def tenant_objects(name: str, config: TenantConfig) -> TenantObjects:
+    """All objects of the tenant `name`."""
+    return TenantObjects(
+        namespaces=[_namespace(name, namespace) for namespace in config.namespaces],
+        identity=_service_account(name, config.home),
+        access=[_role_binding(name, namespace, config) for namespace in config.namespace_names],
+        source=_source(name, config),
+        sync=_sync(name, config),
+    )
+
+
+def service_account_name(tenant: str) -> str:
+    """The identity that Flux impersonates for everything of the tenant's."""
+    return tenant
+
+
+def _metadata(tenant: str, name: str, namespace: str) -> Manifest:
+    return {"name": name, "namespace": namespace, "labels": {TENANT_LABEL: tenant}}
+
+
+def _namespace(tenant: str, config: NamespaceConfig) -> Manifest:
+    level = config.pod_security.value
+    metadata: Manifest = {
+        "name": config.name,
+        "labels": {
+            **config.labels,
+            TENANT_LABEL: tenant,
+            "pod-security.kubernetes.io/enforce": level,
+            "pod-security.kubernetes.io/warn": level,
+        },
+    }
+    if config.annotations:
+        metadata["annotations"] = dict(config.annotations)
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def _service_account(tenant: str, home: str) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": _metadata(tenant, service_account_name(tenant), home),
+        # Flux impersonates the account and needs no token; a pod that ran as it would hold the tenant's rights.
+        "automountServiceAccountToken": False,
+    }
+
+
+def _role_binding(tenant: str, namespace: str, config: TenantConfig) -> Manifest:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": _metadata(tenant, f"{tenant}-reconciler", namespace),
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": cluster_role_for(config.role),
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": service_account_name(tenant), "namespace": config.home}],
+    }
+
+
+def _source(tenant: str, config: TenantConfig) -> Manifest:
+    source = config.source
+    return {
+        "apiVersion": SOURCE_API,
+        "kind": source.kind,
+        "metadata": _metadata(tenant, tenant, config.home),
+        "spec": {
+            "url": source.url,
+            "ref": _reference(source),
+            "interval": source.interval,
+            "timeout": source.timeout,
+        },
+    }
+
+
+def _reference(source: GitSource) -> Manifest:
+    given = {
+        key: value
+        for key in ("branch", "tag", "semver", "commit")
+        if (value := getattr(source, key)) is not None
+    }
+    return given or {"branch": DEFAULT_BRANCH}
+
+
+def _sync(tenant: str, config: TenantConfig) -> Manifest:
+    sync = config.sync
+    spec: Manifest = {
+        "serviceAccountName": service_account_name(tenant),
+        "sourceRef": {"kind": config.source.kind, "name": tenant},
+        "path": sync.path,
+        "interval": sync.interval,
+        "retryInterval": sync.retry_interval,
+        "timeout": sync.timeout,
+        "prune": sync.prune,
+        "wait": sync.wait,
+        "deletionPolicy": sync.deletion_policy,
+    }
+    if sync.target_namespace is not None:
+        spec["targetNamespace"] = sync.target_namespace
+    if sync.suspend:
+        spec["suspend"] = True
+    return {
+        "apiVersion": KUSTOMIZE_API,
+        "kind": "Kustomization",
+        "metadata": _metadata(tenant, tenant, config.home),
+        "spec": spec,
+    }
