@@ -1,0 +1,167 @@
+"""The lab's commands; the Makefile has a target for each. Run ``python -m lab --help``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from lab import logs as lab_logs
+from lab import status as lab_status
+from lab.build import ensure, tools_for
+from lab.cluster import Cluster, clusters
+from lab.errors import LabError
+from lab.files import delete_folder
+from lab.git_host import GitHost
+from lab.processes import check_ports
+from lab.pulumi import CLI, PLUGIN, LabPulumi, provide_bundles
+from lab.pulumi import up as apply_stack
+from lab.settings import STATE_PARTS, Settings
+from lab.shell import exports
+
+_DEFAULT_STACK = "staging"
+
+_INTERRUPTED = 130
+"""What a shell reports for a command that Ctrl-C has ended."""
+
+
+class _Commands(TyperGroup):
+    """Errors of the lab are two lines for people, not tracebacks."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except LabError as error:
+            typer.echo(f"error: {error.message}\nremedy: {error.remedy}", err=True)
+            raise typer.Exit(1) from error
+        except KeyboardInterrupt as interrupt:
+            typer.echo("interrupted; run the same command again to go on", err=True)
+            raise typer.Exit(_INTERRUPTED) from interrupt
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help="A real cluster, Git host and Pulumi on this machine.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+Stacks = Annotated[list[str], typer.Argument(help="names of stacks; each has a cluster of its own", metavar="STACK…")]
+
+
+@app.command()
+def up(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies it
+    """Build the tools, start the Git host and the clusters, and bring the stacks up."""
+    settings = Settings.load()
+    _start(settings, stacks)
+    for stack in stacks:
+        apply_stack(settings, stack)
+
+
+@app.command()
+def start(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies it
+    """Do all that `up` does but bring stacks up: the rest is for you and `pulumi`."""
+    _start(Settings.load(), stacks)
+
+
+@app.command()
+def stop() -> None:
+    """Stop all processes of the lab; `up` goes on where they were."""
+    _stop(Settings.load())
+
+
+@app.command()
+def down() -> None:
+    """Stop the lab and delete its state: clusters, Git host and Pulumi's. Built tools stay."""
+    settings = Settings.load()
+    _stop(settings)
+    for part in STATE_PARTS:
+        delete_folder(settings.state / part)
+
+
+@app.command()
+def status() -> None:
+    """Show what runs where and how to reach it."""
+    lab_status.show(Settings.load())
+
+
+@app.command()
+def kubeconfig(stack: Annotated[str, typer.Argument(help="name of the stack")] = _DEFAULT_STACK) -> None:
+    """Print the path of a cluster's kubeconfig, and nothing else."""
+    cluster = Cluster(Settings.load(), stack)
+    if not cluster.exists():
+        raise LabError(f"there is no cluster {stack} in {cluster.folder.parent}", f"`make up STACK={stack}` creates it")
+    typer.echo(cluster.kubeconfig)
+
+
+@app.command()
+def env() -> None:
+    """Print shell commands that put the lab's tools and settings into your shell: eval "$(make -s env)"."""
+    typer.echo(exports(Settings.load()))
+
+
+@app.command()
+def logs(
+    name: Annotated[
+        str | None, typer.Argument(help="a process as `status` names it, or the beginning of a pod's name")
+    ] = None,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="go on with what is added")] = False,
+    lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="how many of the last lines of each log")] = 50,
+) -> None:
+    """Show logs of processes and pods; without a name, list them."""
+    settings = Settings.load()
+    if name is None:
+        for log in lab_logs.logs(settings):
+            typer.echo(f"{log.name}\t{log.path}")
+    else:
+        lab_logs.show(settings, name, lines, follow)
+
+
+@app.command()
+def tools(
+    names: Annotated[list[str] | None, typer.Argument(help="names of tools; by default all that `up` needs")] = None,
+) -> None:
+    """Build tools where they are missing, and print where they are."""
+    settings = Settings.load()
+    for name, path in ensure(settings, names or _needed_tools(settings)).items():
+        typer.echo(f"{name}\t{path}")
+
+
+def _start(settings: Settings, names: Sequence[str]) -> None:
+    host, wanted = GitHost(settings), [Cluster(settings, name) for name in names]
+    # Before the tools are built, which can take half an hour.
+    daemons = [host.daemon(), *(daemon for cluster in wanted for daemon in cluster.daemons().values())]
+    check_ports([daemon for daemon in daemons if daemon.process() is None])
+    built = ensure(settings, _needed_tools(settings))
+    _report("Git host", partial(host.up, built["gitea"]))
+    for cluster in wanted:
+        _report(f"Cluster {cluster.name}", partial(cluster.up, built))
+    provide_bundles(settings)
+    LabPulumi(settings).install()
+
+
+def _needed_tools(settings: Settings) -> list[str]:
+    """The tools of `up`, without a Pulumi where an official one takes its place."""
+    not_needed = {CLI, PLUGIN}.difference(LabPulumi(settings).tools())
+    return [name for name in tools_for(settings, "up") if name not in not_needed]
+
+
+def _report(what: str, action: Callable[[], None]) -> None:
+    """Do something that takes a moment, and say how long it took."""
+    begin = time.monotonic()
+    action()
+    typer.echo(f"{what} ready after {time.monotonic() - begin:.1f} s", err=True)
+
+
+def _stop(settings: Settings) -> None:
+    for cluster in clusters(settings):
+        cluster.stop()
+    GitHost(settings).stop()
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m lab")

@@ -1,0 +1,153 @@
+"""Builds the lab's tools from their pinned Go modules, each one when its own inputs have changed.
+
+Also a command: ``python -m lab.build up`` builds what the staging stack needs, ``test`` everything, and any
+other words are names of tools.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from lab.build_key import input_digest
+from lab.build_lock import build_lock
+from lab.build_source import source_folders
+from lab.build_tool import ToolBuild
+from lab.errors import LabError
+from lab.go_command import Go
+from lab.progress import BuildProgress, progress_for_standard_error
+from lab.settings import Settings
+from lab.tool_cache import GO_CACHE_AT_END, GO_CACHE_BETWEEN_MODULES, ToolCache, begins_another_module
+from lab.tools_table import Purpose, Tool, load_table, modules_folder
+
+
+def ensure(settings: Settings, names: Iterable[str], progress: BuildProgress | None = None) -> dict[str, Path]:
+    """Builds the tools that are missing, and gives the path of each one's file.
+
+    What a tool finds beside its program (``assets`` in the table) is in the file's folder.
+
+    Args:
+        names: names of tools; all others are left alone.
+        progress: told how far it is; by default a display on standard error.
+
+    Raises:
+        LabError: an unknown name, no room, a cache that cannot be written to, no fitting Go, a failed build.
+    """
+    return _Tools(settings).ensure(names, progress)
+
+
+def tools_for(settings: Settings, purpose: Purpose) -> list[str]:
+    """Names of the tools that a purpose needs: ``up`` is for the staging stack, ``test`` for everything."""
+    table = _Tools(settings).table
+    return [name for name, tool in table.items() if purpose == "test" or tool.purpose == "up"]
+
+
+def pinned_version(settings: Settings, name: str) -> str:
+    """The version of a tool that go.mod pins, e.g. v3.259.0 for ``pulumi``; empty for tools of the lab's own.
+
+    Raises:
+        LabError: there is no tool of this name.
+    """
+    return _Tools(settings).select([name])[0].version
+
+
+class _Tools:
+    """The tools of a checkout, and which of them the cache has."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._modules = modules_folder(settings.project)
+        self._cache = ToolCache(settings.cache)
+        self._go = Go(self._cache.go_cache, self._cache.work)
+        self.table: Mapping[str, Tool] = load_table(settings.project, self._go)
+
+    def select(self, names: Iterable[str]) -> list[Tool]:
+        """The named tools, in the order of the table."""
+        wanted = set(names)
+        if unknown := wanted - set(self.table):
+            raise LabError(
+                f"there is no tool named {', '.join(sorted(unknown))}",
+                f"choose among {', '.join(self.table)}",
+            )
+        return [tool for name, tool in self.table.items() if name in wanted]
+
+    def ensure(self, names: Iterable[str], progress: BuildProgress | None) -> dict[str, Path]:
+        tools = self.select(names)
+        files = self._finished(tools)
+        if len(files) < len(tools):
+            try:
+                files = self._complete(tools, progress or progress_for_standard_error())
+            except OSError as error:
+                raise self._cache.not_writable(error) from error
+        return {tool.name: files[tool.name] for tool in tools}
+
+    def _complete(self, tools: list[Tool], progress: BuildProgress) -> dict[str, Path]:
+        self._cache.prepare()
+        with progress, build_lock(self._cache.lock, progress.say):
+            # Another builder may have made some of them meanwhile.
+            files = self._finished(tools)
+            return files | self._build_all([tool for tool in tools if tool.name not in files], progress)
+
+    def _build_all(self, missing: list[Tool], progress: BuildProgress) -> dict[str, Path]:
+        self._cache.clear_work()
+        self._cache.require_room(missing)
+        files = {}
+        previous = None
+        for number, tool in enumerate(missing, start=1):
+            if begins_another_module(tool, previous):
+                self._cache.limit_compiled_packages(GO_CACHE_BETWEEN_MODULES)
+            previous = tool
+            begun = time.monotonic()
+            progress.start(tool.name, number, len(missing))
+            files[tool.name] = self._build(tool, progress)
+            progress.finish(tool.name, time.monotonic() - begun)
+        self._cache.limit_compiled_packages(GO_CACHE_AT_END)
+        return files
+
+    def _build(self, tool: Tool, progress: BuildProgress) -> Path:
+        # Of the sources as they are now, whatever happens to them while they are compiled.
+        digest = self._digest(tool)
+        key = ToolBuild(self._go, self._cache, self._modules, tool, progress).run()
+        self._cache.remember_key(digest, key)
+        return self._cache.result(tool, key)
+
+    def _finished(self, tools: Iterable[Tool]) -> dict[str, Path]:
+        """The files of those tools that the cache has, by name."""
+        keys = [(tool, self._cache.remembered_key(self._digest(tool))) for tool in tools]
+        files = {tool.name: self._cache.result(tool, key) for tool, key in keys if key}
+        return {name: file for name, file in files.items() if file.is_file()}
+
+    def _digest(self, tool: Tool) -> str:
+        return input_digest(self._go, tool, source_folders(self._modules, tool))
+
+
+def _main(
+    names: Annotated[list[str], typer.Argument(help="`up`, `test`, or names of tools")],
+) -> None:
+    """Build the lab's tools where they are missing, and print where they are."""
+    try:
+        settings = Settings.load()
+        wanted = [tool for name in names for tool in _expand(settings, name)]
+        for name, file in ensure(settings, wanted).items():
+            print(name, file)
+    except LabError as error:
+        print(error.message, error.remedy, sep="\n", file=sys.stderr)
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt as interrupt:
+        print("interrupted; the same command goes on where it stopped", file=sys.stderr)
+        raise typer.Exit(130) from interrupt
+
+
+def _expand(settings: Settings, name: str) -> list[str]:
+    for purpose in get_args(Purpose):
+        if name == purpose:
+            return tools_for(settings, purpose)
+    return [name]
+
+
+if __name__ == "__main__":
+    typer.run(_main)

@@ -1,0 +1,67 @@
+"""The source that a tool is compiled from: a copy of its module folder, with files of other modules."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from lab.go_command import Go
+from lab.tools_table import ModuleFiles, Tool
+
+
+def source_folders(modules: Path, tool: Tool) -> list[Path]:
+    """The folders of the checkout that a tool's own source and pins are in.
+
+    Args:
+        modules: the folder with the pinned Go modules.
+    """
+    folders = [modules / tool.module]
+    if tool.package_from:
+        folders.append(modules / tool.package_from / tool.package)
+    return folders
+
+
+def stage(go: Go, tool: Tool, modules: Path, target: Path) -> None:
+    """Copies a tool's source out of the checkout, so that nothing is ever generated there.
+
+    Args:
+        modules: the folder with the pinned Go modules.
+        target: the folder to make; what is there is replaced.
+
+    Raises:
+        GoError: a module that files are copied from could not be downloaded, or is not what go.sum says.
+    """
+    if target.exists():
+        shutil.rmtree(target)
+    module, *packages = source_folders(modules, tool)
+    copy_tree(module, target)
+    for package in packages:
+        copy_tree(package, target / tool.package)
+    put_module_files(go, target, tool.copies, target / tool.package)
+
+
+def put_module_files(go: Go, source: Path, entries: Iterable[ModuleFiles], target: Path) -> None:
+    """Copies files and folders of Go modules into a folder, under their own last names.
+
+    Args:
+        source: a staged module folder, whose go.mod pins the modules.
+
+    Raises:
+        GoError: a module could not be downloaded, or is not what go.sum says.
+    """
+    for entry in entries:
+        [module] = go.download(source, [entry.module])
+        for path in entry.paths:
+            copy_tree(Path(module["Dir"], path), target / Path(path).name)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copies a file, or a folder with all in it, as writable files: the module cache's own are read-only."""
+    if source.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        return
+    for file in source.rglob("*"):
+        if file.is_file():
+            copy_tree(file, target / file.relative_to(source))

@@ -1,0 +1,210 @@
+"""A real Kubernetes cluster as processes on loopback, by name."""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import httpx
+
+from lab.control_plane import (
+    APISERVER,
+    CONTROLLER_MANAGER,
+    ETCD,
+    HIGHEST_INDEX,
+    NODE_AGENT,
+    NODE_NAME,
+    PORTS_EACH,
+    SCHEDULER,
+    STAGES,
+    ControlPlane,
+    Network,
+)
+from lab.errors import LabError
+from lab.files import check_room, locked, make_folder, write_file
+from lab.images import write_images
+from lab.kubeconfig import write_kubeconfig
+from lab.pki import API_AUTHORITY, INTERNAL_AUTHORITY
+from lab.processes import LOOPBACK, Daemon, bring_up, stop_all
+from lab.settings import Settings
+
+_KNOWN_INDEXES = {"staging": 1, "production": 2}
+
+_START_TIMEOUT = 60.0
+"""Seconds within which a cluster is ready, or its start has failed."""
+
+_PROBE_TIMEOUT = 2.0
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+class Cluster:
+    """One cluster of the lab; knowing it neither creates nor starts anything.
+
+    Attributes:
+        name: a DNS label; also the name of its context in the kubeconfig.
+        folder: its part of the state.
+    """
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        """
+        Raises:
+            LabError: ``name`` is not a DNS label.
+        """
+        if not _DNS_LABEL.fullmatch(name):
+            raise LabError(
+                f"{name!r} cannot be the name of a cluster",
+                "use up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends",
+            )
+        self.name = name
+        self.folder = _clusters_folder(settings) / name
+        self._settings = settings
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig, written by ``up``; its one context is called like the cluster."""
+        return self.folder / "kubeconfig"
+
+    @property
+    def pod_logs(self) -> Path:
+        """Where the node agent keeps the logs of its pods, as ``<namespace>_<pod>_<container>.log``."""
+        return self.folder / "logs" / "pods"
+
+    def exists(self) -> bool:
+        """Whether the cluster was ever brought up, running or not."""
+        return self.kubeconfig.exists()
+
+    def daemons(self) -> dict[str, Daemon]:
+        """The cluster's processes, running or not, by the part's name, in the order of their start."""
+        network = self._plane.network
+        ready: dict[str, Callable[[], bool]] = {
+            ETCD: partial(self._answers, network.etcd_client, "/readyz", "etcd-client", INTERNAL_AUTHORITY),
+            APISERVER: partial(self._answers, network.apiserver, "/readyz"),
+            CONTROLLER_MANAGER: partial(self._answers, network.controller_manager, "/healthz"),
+            SCHEDULER: partial(self._answers, network.scheduler, "/healthz"),
+            NODE_AGENT: self._node_is_ready,
+        }
+        return {
+            part: Daemon(
+                name=f"{self.name}/{part}",
+                log=self.folder / "logs" / f"{part}.log",
+                pid_file=self.folder / "run" / f"{part}.pid",
+                ports=network.ports(part),
+                ready=ready[part],
+            )
+            for stage in STAGES
+            for part in stage
+        }
+
+    def up(self, tools: Mapping[str, Path]) -> None:
+        """Make the cluster run until its API and its node are ready; what runs already is left alone.
+
+        Args:
+            tools: path of each tool by its name: the cluster's parts, and the controllers whose images its
+                node can run (``<name>@<version>``).
+
+        Raises:
+            LabError: a port is taken, the state cannot be written, or a part does not get ready.
+        """
+        check_room(self._settings.state)
+        with locked(self._settings.state / "lock"):
+            self._prepare(tools)
+            daemons = self.daemons()
+            stages = [{daemons[part]: self._plane.command(part, tools[part]) for part in stage} for stage in STAGES]
+            bring_up(stages, _START_TIMEOUT)
+
+    def stop(self) -> None:
+        """Stop the cluster's processes; its state stays."""
+        with locked(self._settings.state / "lock"):
+            self._stop()
+
+    def _stop(self) -> None:
+        stop_all(list(self.daemons().values()))
+
+    def _prepare(self, tools: Mapping[str, Path]) -> None:
+        """Write what the processes read: certificates, kubeconfigs, images."""
+        plane = self._plane
+        write_file(self._record, json.dumps({"index": self._index()}))
+        if not plane.pki.is_usable():
+            self._stop()
+            plane.pki.renew()
+        authority = plane.pki.pair(API_AUTHORITY).certificate
+        users = {part: plane.kubeconfig(part) for part in (CONTROLLER_MANAGER, SCHEDULER, NODE_AGENT)}
+        for user, path in (*users.items(), ("admin", self.kubeconfig)):
+            write_kubeconfig(path, self.name, plane.network.server, authority, plane.pki.pair(user))
+        make_folder(plane.pods)
+        write_images(plane.images, tools)
+
+    @property
+    def _record(self) -> Path:
+        return self.folder / "cluster.json"
+
+    @property
+    def _plane(self) -> ControlPlane:
+        index = self._index()
+        return ControlPlane(self.folder, Network(self._settings.port_base + PORTS_EACH * index))
+
+    def _index(self) -> int:
+        """The recorded index, or else the one that the cluster gets."""
+        taken = {other.name: _recorded_index(other) for other in _folders(self._settings)}
+        own = taken.pop(self.name, None) or _KNOWN_INDEXES.get(self.name)
+        if own is not None:
+            return own
+        reserved = {*taken.values(), *_KNOWN_INDEXES.values()}
+        free = next((index for index in range(1, HIGHEST_INDEX + 1) if index not in reserved), None)
+        if free is None:
+            raise LabError(f"there are {HIGHEST_INDEX} clusters already", "`make down` deletes them all")
+        return free
+
+    def _answers(self, port: int, path: str, user: str = "admin", authority: str = API_AUTHORITY) -> bool:
+        return self._get(port, path, user, authority) is not None
+
+    def _node_is_ready(self) -> bool:
+        network = self._plane.network
+        # The API goes on calling a node ready for a while after its agent has died.
+        if not self._answers(network.node_agent, "/healthz", user="kubelet-client"):
+            return False
+        node = self._get(network.apiserver, f"/api/v1/nodes/{NODE_NAME}", "admin", API_AUTHORITY)
+        conditions = node.json()["status"].get("conditions", []) if node else []
+        return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+
+    def _get(self, port: int, path: str, user: str, authority: str) -> httpx.Response | None:
+        """What a part of the cluster says, or None if it does not answer or not with success."""
+        client = self._plane.pki.pair(user)
+        try:
+            context = ssl.create_default_context(cafile=self._plane.pki.pair(authority).certificate)
+            context.load_cert_chain(client.certificate, client.key)
+            # The user's proxy settings are not for loopback.
+            with httpx.Client(verify=context, trust_env=False, timeout=_PROBE_TIMEOUT) as http:
+                response = http.get(f"https://{LOOPBACK}:{port}{path}")
+        except (httpx.HTTPError, OSError):
+            return None
+        return response if response.is_success else None
+
+
+def clusters(settings: Settings) -> list[Cluster]:
+    """All clusters of the state, running or not, complete or not, in the order of their index."""
+    return [Cluster(settings, folder.name) for folder in _folders(settings)]
+
+
+def _clusters_folder(settings: Settings) -> Path:
+    return settings.state / "clusters"
+
+
+def _folders(settings: Settings) -> list[Path]:
+    found = [path for path in _clusters_folder(settings).glob("*") if path.is_dir()]
+    named = [path for path in found if _DNS_LABEL.fullmatch(path.name)]
+    return sorted(named, key=lambda path: (_recorded_index(path) or HIGHEST_INDEX + 1, path.name))
+
+
+def _recorded_index(folder: Path) -> int | None:
+    """The index of a cluster; None if it was never written or the file is damaged."""
+    try:
+        index = json.loads((folder / "cluster.json").read_text())["index"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return index if index in range(1, HIGHEST_INDEX + 1) else None

@@ -1,0 +1,263 @@
+"""How each part of a cluster is called: its addresses, its files and its command line."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.pki import API_AUTHORITY, FRONT_PROXY, INTERNAL_AUTHORITY, Pki
+from lab.processes import LOOPBACK, Command
+
+NODE_NAME = "lab"
+"""The cluster's only node: this machine."""
+
+ETCD = "etcd"
+APISERVER = "kube-apiserver"
+CONTROLLER_MANAGER = "kube-controller-manager"
+SCHEDULER = "kube-scheduler"
+NODE_AGENT = "node-agent"
+
+STAGES = ((ETCD, APISERVER), (CONTROLLER_MANAGER, SCHEDULER, NODE_AGENT))
+"""All parts, by the name of their tool: those that start together, then those that need the API."""
+
+# Linux answers on all of 127.0.0.0/8, so each Service and pod has an address of its own without any rights.
+# Every ten ports of the machine have a block of it: clusters of several checkouts, or of tests beside a
+# user's, never meet.
+_LOOPBACK_RANGE = ipaddress.IPv4Network("127.0.0.0/8")
+_BLOCK_ADDRESSES = 2048
+
+PORTS_EACH = 10
+"""TCP ports that a cluster takes."""
+
+HIGHEST_INDEX = 63
+"""The last cluster of a lab; settings leave room for the ports of this many."""
+
+_ISSUER = "https://kubernetes.default.svc.cluster.local"
+
+
+@dataclass(frozen=True)
+class Network:
+    """Ports (on 127.0.0.1) and address ranges of a cluster; they all follow from its first port.
+
+    Attributes:
+        first_port: the first of the cluster's ten ports.
+    """
+
+    first_port: int
+
+    @property
+    def apiserver(self) -> int:
+        return self.first_port
+
+    @property
+    def etcd_client(self) -> int:
+        return self.first_port + 1
+
+    @property
+    def etcd_peer(self) -> int:
+        return self.first_port + 2
+
+    @property
+    def controller_manager(self) -> int:
+        return self.first_port + 3
+
+    @property
+    def scheduler(self) -> int:
+        return self.first_port + 4
+
+    @property
+    def node_agent(self) -> int:
+        return self.first_port + 5
+
+    @property
+    def server(self) -> str:
+        """URL of the API server."""
+        return f"https://{LOOPBACK}:{self.apiserver}"
+
+    @property
+    def service_range(self) -> str:
+        """CIDR of the ClusterIPs: the lower half of the cluster's block."""
+        return str(self._halves[0])
+
+    @property
+    def service_address(self) -> str:
+        """Address of the Service ``kubernetes``: the API server takes the first one of the range."""
+        return str(self._halves[0][1])
+
+    @property
+    def pod_range(self) -> str:
+        """CIDR of the pods: the upper half of the cluster's block."""
+        return str(self._halves[1])
+
+    @property
+    def _halves(self) -> tuple[ipaddress.IPv4Network, ...]:
+        start = _LOOPBACK_RANGE[self.first_port // PORTS_EACH * _BLOCK_ADDRESSES]
+        block = ipaddress.IPv4Network((start, 32 - (_BLOCK_ADDRESSES - 1).bit_length()))
+        return tuple(block.subnets())
+
+    def ports(self, part: str) -> tuple[int, ...]:
+        """The ports that a part listens on."""
+        return {
+            ETCD: (self.etcd_client, self.etcd_peer),
+            APISERVER: (self.apiserver,),
+            CONTROLLER_MANAGER: (self.controller_manager,),
+            SCHEDULER: (self.scheduler,),
+            NODE_AGENT: (self.node_agent,),
+        }[part]
+
+
+@dataclass(frozen=True)
+class ControlPlane:
+    """Files and command lines of one cluster's parts.
+
+    Attributes:
+        folder: the cluster's folder in the state.
+        network: its ports and ranges.
+    """
+
+    folder: Path
+    network: Network
+
+    @property
+    def pki(self) -> Pki:
+        return Pki(self.folder / "pki", NODE_NAME, self.network.service_address)
+
+    @property
+    def images(self) -> Path:
+        """Which images the node agent runs, and how."""
+        return self.folder / "images.json"
+
+    @property
+    def pods(self) -> Path:
+        """What the node agent keeps of its pods."""
+        return self.folder / "pods"
+
+    def kubeconfig(self, user: str) -> Path:
+        """The kubeconfig of one of the parts."""
+        return self.pki.folder / f"{user}.kubeconfig"
+
+    def command(self, part: str, program: Path) -> Command:
+        """The command line of a part, for the program built for it."""
+        arguments = {
+            ETCD: self._etcd,
+            APISERVER: self._apiserver,
+            CONTROLLER_MANAGER: self._controller_manager,
+            SCHEDULER: self._scheduler,
+            NODE_AGENT: self._node_agent,
+        }[part]()
+        return (str(program), *(f"--{name}={value}" for name, value in arguments.items()))
+
+    def _etcd(self) -> Mapping[str, object]:
+        certificate, authority = self.pki.pair("etcd"), self.pki.pair(INTERNAL_AUTHORITY).certificate
+        client = f"https://{LOOPBACK}:{self.network.etcd_client}"
+        peer = f"https://{LOOPBACK}:{self.network.etcd_peer}"
+        return {
+            "name": NODE_NAME,
+            "data-dir": self.folder / "etcd",
+            "listen-client-urls": client,
+            "advertise-client-urls": client,
+            "listen-peer-urls": peer,
+            "initial-advertise-peer-urls": peer,
+            "initial-cluster": f"{NODE_NAME}={peer}",
+            "client-cert-auth": "true",
+            "trusted-ca-file": authority,
+            "cert-file": certificate.certificate,
+            "key-file": certificate.key,
+            "peer-client-cert-auth": "true",
+            "peer-trusted-ca-file": authority,
+            "peer-cert-file": certificate.certificate,
+            "peer-key-file": certificate.key,
+            # What is written outlives a killed process without fsync; only a power cut could lose it.
+            "unsafe-no-fsync": "true",
+            "log-level": "warn",
+        }
+
+    def _apiserver(self) -> Mapping[str, object]:
+        pki = self.pki
+        api_authority = pki.pair(API_AUTHORITY).certificate
+        internal_authority = pki.pair(INTERNAL_AUTHORITY).certificate
+        serving, etcd = pki.pair("kube-apiserver"), pki.pair("etcd-client")
+        kubelet, front_proxy = pki.pair("kubelet-client"), pki.pair("front-proxy-client")
+        return {
+            "bind-address": LOOPBACK,
+            "secure-port": self.network.apiserver,
+            "advertise-address": LOOPBACK,
+            # The API refuses loopback addresses as endpoints, so the Service `kubernetes` has none;
+            # the node agent serves it all the same.
+            "endpoint-reconciler-type": "none",
+            "tls-cert-file": serving.certificate,
+            "tls-private-key-file": serving.key,
+            "client-ca-file": api_authority,
+            "etcd-servers": f"https://{LOOPBACK}:{self.network.etcd_client}",
+            "etcd-cafile": internal_authority,
+            "etcd-certfile": etcd.certificate,
+            "etcd-keyfile": etcd.key,
+            "kubelet-certificate-authority": api_authority,
+            "kubelet-client-certificate": kubelet.certificate,
+            "kubelet-client-key": kubelet.key,
+            "kubelet-preferred-address-types": "InternalIP",
+            "requestheader-client-ca-file": internal_authority,
+            "requestheader-allowed-names": FRONT_PROXY,
+            "requestheader-username-headers": "X-Remote-User",
+            "requestheader-group-headers": "X-Remote-Group",
+            "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+            "proxy-client-cert-file": front_proxy.certificate,
+            "proxy-client-key-file": front_proxy.key,
+            "service-cluster-ip-range": self.network.service_range,
+            "service-account-issuer": _ISSUER,
+            "service-account-signing-key-file": pki.service_account_key,
+            "service-account-key-file": pki.service_account_key,
+            "authorization-mode": "RBAC",
+            # As on every cluster, Pod Security decides about privileged pods, not the API server as a whole.
+            "allow-privileged": "true",
+            "profiling": "false",
+        }
+
+    def _controller_manager(self) -> Mapping[str, object]:
+        authority = self.pki.pair(API_AUTHORITY)
+        return {
+            **self._client_of_the_api(CONTROLLER_MANAGER, self.network.controller_manager),
+            "use-service-account-credentials": "true",
+            "service-account-private-key-file": self.pki.service_account_key,
+            "root-ca-file": authority.certificate,
+            "cluster-signing-cert-file": authority.certificate,
+            "cluster-signing-key-file": authority.key,
+            # By default 20 requests a second, which a namespace's deletion by the dozen waits for.
+            "kube-api-qps": 200,
+            "kube-api-burst": 400,
+            "concurrent-namespace-syncs": 50,
+        }
+
+    def _scheduler(self) -> Mapping[str, object]:
+        return self._client_of_the_api(SCHEDULER, self.network.scheduler)
+
+    def _client_of_the_api(self, part: str, port: int) -> Mapping[str, object]:
+        """What controller-manager and scheduler have in common."""
+        serving, kubeconfig = self.pki.pair(f"{part}-server"), self.kubeconfig(part)
+        return {
+            "bind-address": LOOPBACK,
+            "secure-port": port,
+            "tls-cert-file": serving.certificate,
+            "tls-private-key-file": serving.key,
+            "kubeconfig": kubeconfig,
+            "authentication-kubeconfig": kubeconfig,
+            "authorization-kubeconfig": kubeconfig,
+            "leader-elect": "false",
+            "profiling": "false",
+        }
+
+    def _node_agent(self) -> Mapping[str, object]:
+        serving = self.pki.pair("node-agent-server")
+        return {
+            "kubeconfig": self.kubeconfig(NODE_AGENT),
+            "node-name": NODE_NAME,
+            "pod-cidr": self.network.pod_range,
+            "kubelet-address": f"{LOOPBACK}:{self.network.node_agent}",
+            "tls-cert": serving.certificate,
+            "tls-key": serving.key,
+            "client-ca": self.pki.pair(INTERNAL_AUTHORITY).certificate,
+            "state": self.pods,
+            "images": self.images,
+        }

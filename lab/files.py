@@ -1,0 +1,104 @@
+"""Files of the lab's state: written whole or not at all, by one at a time, with errors that name the path."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from lab.errors import LabError
+
+SECRET = 0o600
+PUBLIC = 0o644
+
+_ROOM_NEEDED = 512 * 1024 * 1024
+"""Bytes: etcd's first write-ahead log segments, Gitea's database and the logs, with room to spare."""
+
+
+@contextlib.contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    """Turn what the operating system says about ``path`` into an error with a remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise LabError(
+            f"cannot change {error.filename or path}: {error.strerror}",
+            "make its folder writable and give it room, or set LAB_STATE to another folder",
+        ) from error
+
+
+def make_folder(path: Path) -> Path:
+    """Create a folder of the state that only the user may enter; an existing one is left as it is.
+
+    Raises:
+        LabError: the folder cannot be created.
+    """
+    with _explaining(path):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def write_file(path: Path, text: str, mode: int = PUBLIC) -> None:
+    """Replace a file in one step, so that whoever is killed meanwhile leaves the old one or the new one.
+
+    Raises:
+        LabError: the file cannot be written.
+    """
+    make_folder(path.parent)
+    with _explaining(path):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        partial = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            partial.chmod(mode)
+            partial.replace(path)
+        except BaseException:
+            partial.unlink()
+            raise
+
+
+def delete_folder(path: Path) -> None:
+    """Delete a folder with all that is in it, if it exists.
+
+    Raises:
+        LabError: something in it cannot be deleted.
+    """
+    with _explaining(path):
+        if path.exists():
+            shutil.rmtree(path)
+
+
+def check_room(folder: Path) -> None:
+    """Refuse to start on a disk that is about to be full.
+
+    Raises:
+        LabError: less than half a GiB is free where ``folder`` lies.
+    """
+    free = shutil.disk_usage(make_folder(folder)).free
+    if free < _ROOM_NEEDED:
+        raise LabError(
+            f"only {free // 2**20} MiB are free for {folder}, the lab needs {_ROOM_NEEDED // 2**20} MiB",
+            "free some space, or set LAB_STATE to a folder on another disk",
+        )
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file ``path``, waiting for whoever has it; the kernel frees it when its holder dies.
+
+    Raises:
+        LabError: the lock file cannot be written.
+    """
+    make_folder(path.parent)
+    with _explaining(path):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, SECRET)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,166 @@
+"""The lab's Git host: organisations and repositories of the sample tenants, and pushes to them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import httpx
+
+from lab.errors import LabError
+from lab.files import check_room, locked
+from lab.git import Git
+from lab.gitea import Gitea
+from lab.processes import Daemon
+from lab.settings import Settings
+
+BRANCH = "main"
+"""The branch that the sample repositories have and that pushes go to."""
+
+_SAMPLE_DATE = "2026-01-01T00:00:00Z"
+
+
+class GitHost:
+    """The Git host of the lab; knowing it starts nothing.
+
+    Attributes:
+        gitea: the server behind it.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.gitea = Gitea(settings.state / "git-host", settings.port_base, settings.port_base + 1)
+        self._settings = settings
+
+    def daemon(self) -> Daemon:
+        """The server's process, running or not."""
+        return self.gitea.daemon()
+
+    def up(self, program: Path) -> None:
+        """Make the host run and create the sample repositories that are missing; others are left as they are.
+
+        Args:
+            program: Gitea's binary, with its assets beside it.
+
+        Raises:
+            LabError: the server does not get ready, or a repository cannot be created.
+        """
+        check_room(self._settings.state)
+        with locked(self._settings.state / "lock"):
+            try:
+                self.gitea.up(program)
+                for source in self._samples():
+                    self.ensure_repository(source.parent.name, source.name, source)
+            except httpx.HTTPError as error:
+                raise LabError(
+                    f"the Git host at {self.gitea.address} did not do as told: {error}",
+                    f"look into {self.daemon().log}; `make down` begins anew",
+                ) from error
+
+    def stop(self) -> None:
+        """Stop the server; its repositories stay."""
+        with locked(self._settings.state / "lock"):
+            self.daemon().stop()
+
+    def url(self, organisation: str, repository: str) -> str:
+        """URL of a repository for Git over HTTP, without credentials."""
+        return f"{self.gitea.address}/{organisation}/{repository}.git"
+
+    def clone(self, organisation: str, repository: str, destination: Path) -> Path:
+        """Clone a repository into a folder that does not exist yet, ready for ``push``.
+
+        Raises:
+            LabError: there is no such repository, or the host does not run.
+        """
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        self._git().run(destination.parent, "clone", "--quiet", self.url(organisation, repository), str(destination))
+        return destination
+
+    def push(self, folder: Path) -> str:
+        """Push what is committed in a clone to the branch that it has checked out.
+
+        Returns:
+            The commit that the branch is at now.
+
+        Raises:
+            LabError: the host refuses the push, for example because the branch has moved on.
+        """
+        git = self._git()
+        git.run(folder, "push", "--quiet", "origin", "HEAD")
+        return git.run(folder, "rev-parse", "HEAD")
+
+    def commit_files(self, organisation: str, repository: str, files: Mapping[str, str | None], message: str) -> str:
+        """Write (or, for None, remove) files of a repository and push that as one commit.
+
+        Args:
+            files: new content by path inside the repository.
+            message: the commit's message.
+
+        Returns:
+            The commit.
+
+        Raises:
+            LabError: the host does not run or refuses the push.
+        """
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = self.clone(organisation, repository, Path(temporary) / repository)
+            for name, content in files.items():
+                path = folder / name
+                if content is None:
+                    path.unlink()
+                else:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(content)
+            self._commit_all(folder, message)
+            return self.push(folder)
+
+    def _samples(self) -> Iterator[Path]:
+        """The folders ``lab/sample/<organisation>/<repository>``."""
+        return (path for path in sorted((self._settings.project / "lab" / "sample").glob("*/*")) if path.is_dir())
+
+    def ensure_repository(self, organisation: str, repository: str, source: Path) -> None:
+        """Create a public repository and fill it; one that has a commit belongs to the user."""
+        with self.gitea.client() as api:
+            if not _exists(api, f"/orgs/{organisation}"):
+                api.post("/orgs", json={"username": organisation, "visibility": "public"}).raise_for_status()
+            path = f"/repos/{organisation}/{repository}"
+            if not _exists(api, path):
+                new = {"name": repository, "default_branch": BRANCH, "private": False}
+                api.post(f"/orgs/{organisation}/repos", json=new).raise_for_status()
+            # A command that was killed here has left the repository empty.
+            if api.get(path).raise_for_status().json()["empty"]:
+                self._fill(organisation, repository, source)
+
+    def _fill(self, organisation: str, repository: str, source: Path) -> None:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary) / repository
+            shutil.copytree(source, folder)
+            git = self._git()
+            git.run(folder, "init", "--quiet", f"--initial-branch={BRANCH}")
+            git.run(folder, "remote", "add", "origin", self.url(organisation, repository))
+            # Always the same commit, so that what was pushed by a command that was killed meanwhile fits.
+            self._commit_all(
+                folder,
+                "Add the sample application",
+                GIT_AUTHOR_DATE=_SAMPLE_DATE,
+                GIT_COMMITTER_DATE=_SAMPLE_DATE,
+            )
+            self.push(folder)
+
+    def _commit_all(self, folder: Path, message: str, **environment: str) -> None:
+        git = self._git()
+        git.run(folder, "add", "--all")
+        git.run(folder, "commit", "--quiet", "--allow-empty", f"--message={message}", **environment)
+
+    def _git(self) -> Git:
+        administrator = self.gitea.credentials()
+        return Git(administrator.username, administrator.password)
+
+
+def _exists(api: httpx.Client, path: str) -> bool:
+    response = api.get(path)
+    if response.status_code == httpx.codes.NOT_FOUND:
+        return False
+    response.raise_for_status()
+    return True

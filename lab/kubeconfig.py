@@ -1,0 +1,47 @@
+"""Kubeconfig files with everything inside, so that they can be copied and outlive the certificates' files."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import yaml
+
+from lab.files import SECRET, write_file
+from lab.pki import Pair
+
+
+def write_kubeconfig(path: Path, name: str, server: str, authority: Path, client: Pair) -> None:
+    """Write a kubeconfig with one cluster, user and context, all called ``name``; only the user may read it.
+
+    Args:
+        path: the file to write.
+        name: name of the context.
+        server: URL of the API server.
+        authority: certificate that the API server's own must be signed by.
+        client: certificate and key of the user.
+
+    Raises:
+        LabError: the file cannot be written.
+    """
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": server, "certificate-authority-data": _inline(authority)}}],
+        "users": [
+            {
+                "name": name,
+                "user": {
+                    "client-certificate-data": _inline(client.certificate),
+                    "client-key-data": _inline(client.key),
+                },
+            }
+        ],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    write_file(path, yaml.safe_dump(config, sort_keys=False), SECRET)
+
+
+def _inline(file: Path) -> str:
+    return base64.b64encode(file.read_bytes()).decode()

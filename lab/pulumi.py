@@ -1,0 +1,198 @@
+"""Pulumi on the lab: the CLI with its plugins, a file backend of its own, and the stacks that are applied with them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lab.build import ensure, pinned_version, tools_for
+from lab.errors import LabError
+from lab.files import make_folder, write_file
+from lab.settings import Settings
+
+CLI = "pulumi"
+PLUGIN = "pulumi-resource-kubernetes"
+LANGUAGE_HOST = "pulumi-language-python"
+BUNDLE = "flux-bundle-"
+
+# Protects nothing but what the lab makes up itself; stacks of real clusters have a secrets provider of their own.
+LAB_PASSPHRASE = "flux-tenancy-lab"
+
+
+class LabPulumi:
+    """The lab's Pulumi; knowing it installs nothing.
+
+    Attributes:
+        folder: its part of the state.
+        bin: folder with `pulumi` and its language host, to be put on PATH.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.folder = settings.state / "pulumi"
+        self.bin = self.folder / "bin"
+        self._settings = settings
+
+    def tools(self) -> list[str]:
+        """Names of the tools that have to be built: none where an official Pulumi of the right version is installed."""
+        return [] if self._official() else [CLI, PLUGIN]
+
+    def install(self) -> None:
+        """Put the CLI, its plugin and the language host where `environment()` leads to.
+
+        Raises:
+            LabError: the CLI that the user named does not fit, or the state cannot be written.
+        """
+        home = make_folder(self.folder / "home")
+        make_folder(self.folder / "backend")
+        write_file(self._passphrase, LAB_PASSPHRASE)
+        official = self._official()
+        if official:
+            _link(official, self.bin / CLI)
+            _link(official.with_name(LANGUAGE_HOST), self.bin / LANGUAGE_HOST)
+            _link(_official_plugins() / self._plugin_folder, home / "plugins" / self._plugin_folder)
+            return
+        tools = ensure(self._settings, [CLI, PLUGIN])
+        # Not a symbolic link: the CLI follows it to itself, misses the language host there and warns at every call.
+        _place(tools[CLI], self.bin / CLI)
+        _link(tools[PLUGIN], home / "plugins" / self._plugin_folder / PLUGIN)
+        write_file(self.bin / LANGUAGE_HOST, self._language_host_script())
+        (self.bin / LANGUAGE_HOST).chmod(0o755)
+
+    def environment(self) -> dict[str, str]:
+        """What makes `pulumi` use the lab's backend, plugins and secrets, without PATH."""
+        return {
+            "PULUMI_HOME": str(self.folder / "home"),
+            "PULUMI_BACKEND_URL": f"file://{self.folder / 'backend'}",
+            "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase),
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        }
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        project: Path,
+        environ: Mapping[str, str] = os.environ,
+        **options: object,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one `pulumi` command in a project; `options` are those of `subprocess.run`."""
+        path = f"{self.bin}{os.pathsep}{environ.get('PATH', os.defpath)}"
+        return subprocess.run(
+            [str(self.bin / CLI), *arguments, "--non-interactive"],
+            cwd=project,
+            env={**environ, **self.environment(), "PATH": path},
+            text=True,
+            check=False,
+            **options,
+        )
+
+    def select(self, stack: str, project: Path) -> None:
+        """Make the stack exist and the current one, as `pulumi stack select --create` does.
+
+        Raises:
+            LabError: with what Pulumi says.
+        """
+        done = self.run(["stack", "select", "--create", "--stack", stack], project, capture_output=True)
+        if done.returncode:
+            raise LabError(
+                f"the stack {stack} cannot be selected: {done.stderr.strip()}", f"look at Pulumi.{stack}.yaml"
+            )
+
+    @property
+    def _passphrase(self) -> Path:
+        return self.folder / "passphrase"
+
+    @property
+    def _plugin_folder(self) -> str:
+        return f"resource-kubernetes-{pinned_version(self._settings, PLUGIN)}"
+
+    def _official(self) -> Path | None:
+        """The CLI that the user named in $PULUMI, or one on PATH that fits and has what it needs beside it."""
+        named = os.environ.get("PULUMI")
+        if named:
+            if reason := self._misfit(Path(named)):
+                raise LabError(f"PULUMI names {named}, which {reason}", "name another one or unset PULUMI")
+            return Path(named).resolve()
+        found = shutil.which(CLI)
+        if found is None or Path(found).parent == self.bin or self._misfit(Path(found)):
+            return None
+        return Path(found).resolve()
+
+    def _misfit(self, cli: Path) -> str | None:
+        """Why a CLI cannot take the place of the built one."""
+        wanted = pinned_version(self._settings, CLI)
+        try:
+            found = subprocess.run([cli, "version"], capture_output=True, text=True, check=True).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):
+            return "cannot be run"
+        if _numbers(found)[:1] != _numbers(wanted)[:1] or _numbers(found) < _numbers(wanted):
+            return f"is {found}; the SDK needs {wanted} or a later one of the same major version"
+        if not cli.resolve().with_name(LANGUAGE_HOST).exists():
+            return f"has no {LANGUAGE_HOST} beside it"
+        if not (_official_plugins() / self._plugin_folder).is_dir():
+            return f"has no {self._plugin_folder}; `pulumi plugin install` gets it"
+        return None
+
+    def _language_host_script(self) -> str:
+        return f"#!/bin/sh\nPYTHONPATH='{self._settings.project}' exec '{sys.executable}' -m lab.language_host \"$@\"\n"
+
+
+def up(settings: Settings, stack: str) -> None:
+    """Apply a stack of the project to its cluster of the lab, as `pulumi up --yes` does.
+
+    Raises:
+        LabError: the update failed; Pulumi has said why.
+    """
+    provide_bundles(settings)
+    pulumi = LabPulumi(settings)
+    pulumi.install()
+    pulumi.select(stack, settings.project)
+    if pulumi.run(["up", "--yes", "--skip-preview", "--stack", stack], settings.project).returncode:
+        raise LabError(f"`pulumi up` of the stack {stack} failed", "mend what it says above and run the command again")
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Settings for the user's own shell, so that `pulumi` is typed as its documentation has it."""
+    return LabPulumi(settings).environment()
+
+
+def provide_bundles(settings: Settings) -> None:
+    """Lay the composed Flux releases where the project's stacks look for them.
+
+    The path in a stack file must be the same on every machine; the cache's is not.
+    """
+    wanted = [name for name in tools_for(settings, "up") if name.startswith(BUNDLE)]
+    for name, bundle in ensure(settings, wanted).items():
+        _link(bundle, settings.state / "flux" / f"v{name.removeprefix(BUNDLE)}" / "install.yaml")
+
+
+def _official_plugins() -> Path:
+    return Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
+
+
+def _link(target: Path, link: Path) -> None:
+    make_folder(link.parent)
+    partial = link.with_name(f".{link.name}.{os.getpid()}")
+    partial.unlink(missing_ok=True)
+    partial.symlink_to(target)
+    partial.replace(link)
+
+
+def _place(file: Path, copy: Path) -> None:
+    """A second name for a file, or a copy where the folders are on two file systems."""
+    make_folder(copy.parent)
+    partial = copy.with_name(f".{copy.name}.{os.getpid()}")
+    partial.unlink(missing_ok=True)
+    try:
+        partial.hardlink_to(file)
+    except OSError:
+        shutil.copy2(file, partial)
+    partial.replace(copy)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.removeprefix("v").split("-")[0].split("."))

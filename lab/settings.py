@@ -1,0 +1,76 @@
+"""Where the lab keeps its things and which ports it takes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import LabError
+
+DEFAULT_PORT_BASE = 20800
+"""Below the range that Linux hands out to outgoing connections (32768 and up)."""
+
+STATE_PARTS = ("clusters", "git-host", "pulumi", "flux")
+"""Folders of the state; whatever else lies beside them is not the lab's."""
+
+_LOWEST_PORT_BASE = 1024
+_HIGHEST_PORT_BASE = 65535 - 640
+"""The last cluster index, 63, takes the ports from the base plus 630."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The lab's folders and ports; everything of the lab is found from here.
+
+    Attributes:
+        project: the checkout, which holds ``lab/`` and the Pulumi program.
+        cache: finished tools, shared by all checkouts of the user.
+        state: clusters, Git host and their logs; ``down`` deletes it.
+        port_base: first TCP port of the lab, on 127.0.0.1. The Git host takes this one and the next,
+            the cluster with index ``i`` those from ``port_base + 10 * i``.
+    """
+
+    project: Path
+    cache: Path
+    state: Path
+    port_base: int
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] = os.environ) -> Settings:
+        """This checkout's settings; ``FLUX_TENANCY_CACHE``, ``LAB_STATE`` and ``LAB_PORT_BASE`` change them.
+
+        Raises:
+            LabError: ``LAB_PORT_BASE`` is not a port that leaves room for the lab's ports.
+        """
+        project = Path(__file__).resolve().parent.parent
+        return cls(
+            project=project,
+            cache=_cache_folder(environ),
+            state=_folder(environ.get("LAB_STATE")) or project / ".lab",
+            port_base=_port_base(environ.get("LAB_PORT_BASE")),
+        )
+
+
+def _folder(value: str | None) -> Path | None:
+    """An absolute path, for processes with another working directory; an empty value is an unset one."""
+    return Path(value).expanduser().absolute() if value else None
+
+
+def _cache_folder(environ: Mapping[str, str]) -> Path:
+    if own := _folder(environ.get("FLUX_TENANCY_CACHE")):
+        return own
+    user_cache = _folder(environ.get("XDG_CACHE_HOME")) or Path.home() / ".cache"
+    return user_cache / "flux-tenancy"
+
+
+def _port_base(value: str | None) -> int:
+    if not value:
+        return DEFAULT_PORT_BASE
+    if value.isdecimal() and _LOWEST_PORT_BASE <= int(value) <= _HIGHEST_PORT_BASE:
+        return int(value)
+    raise LabError(
+        f"LAB_PORT_BASE is {value!r}, which is not a number from {_LOWEST_PORT_BASE} to {_HIGHEST_PORT_BASE}",
+        f"unset LAB_PORT_BASE to use {DEFAULT_PORT_BASE}, or set it to a free range",
+    )

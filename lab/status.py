@@ -1,0 +1,64 @@
+"""What of the lab runs, where, and how to reach it."""
+
+from __future__ import annotations
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from lab.cluster import Cluster, clusters
+from lab.git_host import GitHost
+from lab.processes import LOOPBACK, Daemon
+from lab.settings import Settings
+
+_WIDTH_OF_A_FILE = 240
+"""Columns where no terminal limits them: enough for the longest path of a log."""
+
+
+def show(settings: Settings) -> None:
+    """Print the state of all processes and the addresses, contexts and files that lead to them."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH_OF_A_FILE)
+    host, known = GitHost(settings), clusters(settings)
+    if not known and not host.gitea.credentials_file.exists():
+        console.print(f"Nothing of the lab is in {settings.state}; `make up` starts it.", soft_wrap=True)
+        return
+    console.print(_processes(host, known))
+    console.print(Group(*_ways(host, known)), soft_wrap=True)
+
+
+def _processes(host: GitHost, known: list[Cluster]) -> Table:
+    table = Table("Process", "State", "PID", "Address", "Log", box=None, pad_edge=False, header_style="bold")
+    daemons = [host.daemon(), *(daemon for cluster in known for daemon in cluster.daemons().values())]
+    for daemon in daemons:
+        table.add_row(*_row(daemon))
+    return table
+
+
+def _row(daemon: Daemon) -> tuple[RenderableType, ...]:
+    process = daemon.process()
+    if process is None:
+        state = Text("stopped", style="red")
+    elif daemon.ready():
+        state = Text("ready", style="green")
+    else:
+        state = Text("not ready", style="yellow")
+    address = f"{LOOPBACK}:{', '.join(map(str, daemon.ports))}"
+    return (
+        daemon.name,
+        state,
+        str(process.pid) if process else "",
+        address,
+        Text(str(daemon.log), overflow="fold"),
+    )
+
+
+def _ways(host: GitHost, known: list[Cluster]) -> list[str]:
+    lines = [""]
+    lines += [f"Cluster {each.name}: context {each.name} of {each.kubeconfig}" for each in known if each.exists()]
+    lines += [
+        f"Git host: {host.gitea.address}, user name and password in {host.gitea.credentials_file}",
+        'All at hand in your shell: eval "$(make -s env)"',
+    ]
+    return lines

@@ -1,0 +1,141 @@
+"""The table of the lab's tools: lab/tools.yaml, with the versions that the tools' go.mod files pin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from lab.go_command import Go, Pin
+
+Purpose = Literal["up", "test"]
+"""What tools are needed for: ``up`` is the staging stack alone, ``test`` is everything."""
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModuleFiles(_Entry):
+    """Files or folders out of a Go module that go.mod pins."""
+
+    module: str
+    """Path of the module."""
+    paths: list[str]
+    """Files or folders, relative to the module's root."""
+
+
+class Document(_Entry):
+    """A file that the tool makes when it is built; the file, not the program, is then the result."""
+
+    file: str
+    """Name of the file, made by ``<program> --modules FILE --output FILE <arguments>``."""
+    modules: list[str]
+    """Paths of the Go modules that the program reads, described to it as by ``go mod download -json``."""
+    arguments: list[str] = []
+
+
+class Room(_Entry):
+    """Disk space that building a tool adds to that of the tools before it in the table, in GB."""
+
+    compiled: Annotated[float, Field(ge=0)]
+    """Compiled packages, which are deleted in the end."""
+    kept: Annotated[float, Field(ge=0)]
+    """Downloaded modules, in the user's module cache, and the tool itself."""
+
+
+class Tool(_Entry):
+    """One program of the lab, or one file that a program composes.
+
+    ``name`` and ``ldflags`` may hold ``{version}`` (e.g. v1.36.3), ``{number}`` (1.36.3), ``{major}`` and
+    ``{minor}`` of the module ``version_of``. In tools read with :func:`load_table` they are filled in.
+    """
+
+    name: str
+    """What the rest of the lab calls the tool by."""
+    module: str
+    """Folder below lab/tools with the go.mod and go.sum that pin everything."""
+    package: str
+    """Import path of the main package, or ``./folder`` within the module folder."""
+    package_from: str | None = None
+    """Module folder that the package's own source is taken from, where two modules share it."""
+    version_of: str | None = None
+    """Path of the module whose version is the tool's."""
+    version: str = ""
+    """The tool's version; from go.mod, not from the table."""
+    purpose: Purpose = "up"
+    """``test`` for tools that only the tests need."""
+    tags: list[str] = []
+    """Build tags."""
+    ldflags: str = ""
+    """Linker flags besides those that all tools get."""
+    needs_cgo: bool = False
+    """Whether the program contains C, so that a C compiler is needed."""
+    fast_compile: bool = False
+    """Compile without inlining: a fifth faster, slower at run time; never for what a benchmark measures."""
+    copies: list[ModuleFiles] = []
+    """Files put into the package's folder before compiling, e.g. to be embedded."""
+    assets: list[ModuleFiles] = []
+    """Files and folders put beside the finished program, which finds them there at run time."""
+    document: Document | None = None
+    room: Room
+    """Disk space that building needs."""
+
+    @property
+    def file(self) -> str:
+        """Name of the file that is the tool's result: the program or the document."""
+        return self.document.file if self.document else self.program
+
+    @property
+    def program(self) -> str:
+        """File name of the compiled program: the tool's name without a version."""
+        return self.name.partition("@")[0]
+
+    @property
+    def modules_read(self) -> list[str]:
+        """Paths of the modules of which files are read, not only packages compiled."""
+        files = [entry.module for entry in [*self.copies, *self.assets]]
+        return files + (self.document.modules if self.document else [])
+
+    def with_version(self, pins: Mapping[str, Pin]) -> Tool:
+        """This tool with name, version and linker flags for what a go.mod pins."""
+        if self.version_of is None:
+            return self
+        version = pins[self.version_of].version
+        major, minor = re.findall(r"\d+", version)[:2]
+        fields = {"version": version, "number": version.removeprefix("v"), "major": major, "minor": minor}
+        return self.model_copy(
+            update={
+                "name": self.name.format(**fields),
+                "ldflags": self.ldflags.format(**fields),
+                "version": version,
+            }
+        )
+
+
+_TABLE = TypeAdapter(list[Tool])
+
+
+def modules_folder(project: Path) -> Path:
+    """The folder with the pinned Go modules."""
+    return project / "lab" / "tools"
+
+
+def load_table(project: Path, go: Go) -> dict[str, Tool]:
+    """The tools of a checkout by name, in the order in which they are best built.
+
+    Raises:
+        LabError: Go is missing, or older than a module asks for.
+    """
+    table = _TABLE.validate_python(yaml.safe_load((project / "lab" / "tools.yaml").read_text()))
+    pins: dict[str, Mapping[str, Pin]] = {}
+    for module in {tool.module for tool in table}:
+        go_mod = modules_folder(project) / module / "go.mod"
+        pins[module], go_version = go.pins(go_mod)
+        go.require_version(go_mod, go_version)
+    tools = [tool.with_version(pins[tool.module]) for tool in table]
+    return {tool.name: tool for tool in tools}

@@ -1,0 +1,359 @@
+"""The builder, with a Go command that only notes what it is asked: what is built when, what goes wrong."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import multiprocessing
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from builder_project import BuilderProject, make_project
+
+from lab import build, build_source, tool_cache
+from lab.build_lock import build_lock
+from lab.errors import LabError
+from lab.go_command import Go
+from lab.progress import LineProgress
+from lab.tools_table import Room, Tool
+
+BOTH = ["alpha", "beta"]
+ALPHA, BETA = "example.org/alpha", "./beta"
+
+
+@pytest.fixture
+def builder_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuilderProject:
+    """A checkout of its own, and on the PATH a Go command that answers in milliseconds."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    fake = Path(__file__).with_name("fake_go.py").read_text()
+    (programs / "go").write_text(f"#!{sys.executable} -SE\n{fake}")
+    (programs / "go").chmod(0o755)
+    for name in ("alpha", "shared", "files"):
+        (tmp_path / "modules/example.org" / name).mkdir(parents=True)
+    project = make_project(tmp_path)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    monkeypatch.setenv("FAKE_GO_LOG", str(project.build_log))
+    monkeypatch.setenv("FAKE_GO_MODULES", str(tmp_path / "modules"))
+    return project
+
+
+def test_builds_what_is_missing_and_nothing_twice(
+    builder_project: BuilderProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == [ALPHA, BETA]
+    assert all(os.access(file, os.X_OK) for file in first.values())
+    assert "[2/2] beta: ready" in capsys.readouterr().err
+
+    assert build.ensure(builder_project.settings, BOTH) == first
+    assert builder_project.builds() == []
+    assert capsys.readouterr().err == "", "what is finished is not looked at again"
+
+
+def test_builds_only_what_is_asked_for(builder_project: BuilderProject) -> None:
+    assert list(build.ensure(builder_project.settings, ["beta"])) == ["beta"]
+    assert builder_project.builds() == [BETA]
+
+
+def _pin_of_alpha(project: BuilderProject) -> None:
+    project.pin(alpha="v1.2.4", shared="v1.0.0", files="v1.0.0")
+
+
+def _pin_of_both(project: BuilderProject) -> None:
+    project.pin(alpha="v1.2.3", shared="v1.0.1", files="v1.0.0")
+
+
+def _pin_of_none(project: BuilderProject) -> None:
+    project.pin(alpha="v1.2.3", shared="v1.0.0", files="v1.0.1")
+
+
+def _source_of_beta(project: BuilderProject) -> None:
+    (project.module / "beta/main.go").write_text("package main // changed\n")
+
+
+def _linker_flags_of_alpha(project: BuilderProject) -> None:
+    project.change_tool("alpha", ldflags="-X main.version=2")
+
+
+def _room_of_alpha(project: BuilderProject) -> None:
+    project.change_tool("alpha", room={"compiled": 1, "kept": 1})
+
+
+@pytest.mark.parametrize(
+    ("change", "rebuilt"),
+    [
+        (_pin_of_alpha, [ALPHA]),
+        (_pin_of_both, [ALPHA, BETA]),
+        (_pin_of_none, []),
+        (_source_of_beta, [BETA]),
+        (_linker_flags_of_alpha, [ALPHA]),
+        (_room_of_alpha, []),
+    ],
+)
+def test_a_change_rebuilds_just_the_tools_that_contain_it(
+    builder_project: BuilderProject, change: Callable[[BuilderProject], None], rebuilt: list[str]
+) -> None:
+    build.ensure(builder_project.settings, BOTH)
+    builder_project.builds()
+    change(builder_project)
+    build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == rebuilt
+
+
+def test_another_go_version_rebuilds_everything(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build.ensure(builder_project.settings, BOTH)
+    builder_project.builds()
+    monkeypatch.setenv("FAKE_GO_VERSION", "go1.26.9")
+    build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == [ALPHA, BETA]
+
+
+def test_going_back_to_the_last_version_builds_nothing(builder_project: BuilderProject) -> None:
+    first = build.ensure(builder_project.settings, ["alpha"])
+    _pin_of_alpha(builder_project)
+    second = build.ensure(builder_project.settings, ["alpha"])
+    builder_project.builds()
+    builder_project.pin(alpha="v1.2.3", shared="v1.0.0", files="v1.0.0")
+    assert build.ensure(builder_project.settings, ["alpha"]) == first != second
+    assert builder_project.builds() == []
+
+
+def test_older_builds_are_deleted(builder_project: BuilderProject) -> None:
+    paths = []
+    for patch in range(3):
+        builder_project.pin(alpha=f"v1.2.{patch}", shared="v1.0.0", files="v1.0.0")
+        paths += build.ensure(builder_project.settings, ["alpha"]).values()
+    assert [path.exists() for path in paths] == [False, True, True]
+
+
+def test_names_and_linker_flags_have_the_pinned_version(builder_project: BuilderProject) -> None:
+    builder_project.change_tool(
+        "alpha",
+        name="alpha@{version}",
+        version_of="example.org/alpha",
+        ldflags="-X main.version={number} -X main.minor={major}.{minor}",
+    )
+    tools = build.ensure(builder_project.settings, ["alpha@v1.2.3"])
+    assert "-s -w -X main.version=1.2.3 -X main.minor=1.2" in tools["alpha@v1.2.3"].read_text()
+    assert tools["alpha@v1.2.3"].name == "alpha"
+    assert build.pinned_version(builder_project.settings, "alpha@v1.2.3") == "v1.2.3"
+
+
+def test_purposes(builder_project: BuilderProject) -> None:
+    builder_project.change_tool("beta", purpose="test")
+    assert build.tools_for(builder_project.settings, "up") == ["alpha"]
+    assert build.tools_for(builder_project.settings, "test") == BOTH
+
+
+def test_copies_are_compiled_in_and_the_checkout_stays_as_it_is(builder_project: BuilderProject) -> None:
+    _module_file("files", "data/embedded.json").write_text("embedded!")
+    builder_project.change_tool("beta", copies=[{"module": "example.org/files", "paths": ["data/embedded.json"]}])
+    before = _names(builder_project.settings.project)
+    tools = build.ensure(builder_project.settings, ["beta"])
+    assert "# embedded!" in tools["beta"].read_text()
+    assert _names(builder_project.settings.project) == before
+
+
+def test_assets_stand_beside_the_program_and_can_be_deleted(builder_project: BuilderProject) -> None:
+    page = _module_file("files", "web/templates/page.html")
+    page.write_text("page")
+    page.chmod(0o444)
+    builder_project.change_tool("alpha", assets=[{"module": "example.org/files", "paths": ["web/templates"]}])
+    program = build.ensure(builder_project.settings, ["alpha"])["alpha"]
+    asset = program.parent / "templates/page.html"
+    assert asset.read_text() == "page"
+    assert asset.stat().st_mode & 0o200
+
+    builder_project.builds()
+    _pin_of_none(builder_project)
+    build.ensure(builder_project.settings, ["alpha"])
+    assert builder_project.builds() == [ALPHA], "another version of the assets is another tool"
+
+
+def test_a_document_is_the_tool_and_has_its_digest_beside_it(builder_project: BuilderProject) -> None:
+    document = {"file": "made.yaml", "modules": ["example.org/files"], "arguments": ["--extra"]}
+    builder_project.change_tool("beta", document=document)
+    made = build.ensure(builder_project.settings, ["beta"])["beta"]
+    assert made.name == "made.yaml"
+    assert made.read_text().endswith("--extra\n")
+    digest = hashlib.sha256(made.read_bytes()).hexdigest()
+    assert made.with_name("made.yaml.sha256").read_text() == f"{digest}  made.yaml\n"
+
+
+def test_unknown_tool(builder_project: BuilderProject) -> None:
+    with pytest.raises(LabError, match="no tool named gamma; choose among alpha, beta"):
+        build.ensure(builder_project.settings, ["alpha", "gamma"])
+
+
+def test_no_room(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(builder_project.settings.project)
+    monkeypatch.setattr(tool_cache.shutil, "disk_usage", lambda _: usage._replace(free=50 * 10**6))
+    with pytest.raises(LabError) as error:
+        build.ensure(builder_project.settings, BOTH)
+    cache = builder_project.settings.cache
+    assert error.value.message == f"building the missing tools needs 0.4 GB in {cache}, and 0.1 GB are free"
+    assert "FLUX_TENANCY_CACHE" in error.value.remedy
+    assert builder_project.builds() == []
+
+
+def test_room_is_counted_as_the_compiled_packages_come_and_go() -> None:
+    limit = tool_cache.GO_CACHE_BETWEEN_MODULES / tool_cache.GIGABYTE
+    sizes = {"first": ("m", limit + 1), "second": ("m", 1), "third": ("other", limit)}
+    tools = [
+        Tool(name=name, module=module, package="p", room=Room(compiled=compiled, kept=0.5))
+        for name, (module, compiled) in sizes.items()
+    ]
+    assert tool_cache.peak_room(tools) == (limit + 1 + 1 + 2 * 0.5) * tool_cache.GIGABYTE
+    assert tool_cache.peak_room(tools[::2]) == (limit + 1 + 0.5) * tool_cache.GIGABYTE
+    assert tool_cache.peak_room(tools[1:]) == (1 + limit + 2 * 0.5) * tool_cache.GIGABYTE
+
+
+def test_cache_that_cannot_be_written_to(builder_project: BuilderProject) -> None:
+    # A file where the folder should be: unlike missing permissions this stops root, too.
+    builder_project.settings.cache.write_text("")
+    with pytest.raises(LabError) as error:
+        build.ensure(builder_project.settings, BOTH)
+    assert str(builder_project.settings.cache) in error.value.message
+    assert "FLUX_TENANCY_CACHE" in error.value.remedy
+
+
+def test_the_cache_runs_full_while_files_are_copied(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(build_source.shutil, "copyfile", full)
+    with pytest.raises(LabError, match=r"cannot be written to \(No space left on device\); set FLUX_TENANCY_CACHE"):
+        build.ensure(builder_project.settings, BOTH)
+
+
+def test_go_is_missing(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(builder_project.settings.project))
+    with pytest.raises(LabError, match="Go is not installed"):
+        build.ensure(builder_project.settings, BOTH)
+
+
+def test_go_is_too_old(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_GO_VERSION", "go1.25.9")
+    with pytest.raises(LabError, match=r"lab/tools/m/go.mod needs Go 1\.26\.0 or later, and .*/go is go1\.25\.9"):
+        build.ensure(builder_project.settings, BOTH)
+
+
+def test_no_c_compiler(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder_project.change_tool("alpha", needs_cgo=True)
+    monkeypatch.setenv("FAKE_GO_CGO", "0")
+    with pytest.raises(LabError, match=r"alpha contains C code.*install gcc"):
+        build.ensure(builder_project.settings, BOTH)
+
+
+def test_a_failed_build_shows_its_end_and_leaves_the_rest_to_go_on(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_GO_FAIL", BETA)
+    monkeypatch.setenv("FAKE_GO_FAILURE", "\n".join(f"line {n}" for n in range(100)))
+    with pytest.raises(LabError) as error:
+        build.ensure(builder_project.settings, BOTH)
+    log = builder_project.settings.cache / "build/logs/beta.log"
+    assert "building beta failed" in error.value.message
+    assert "line 99" in error.value.message and "line 1\n" not in error.value.message
+    assert str(log) in error.value.remedy
+    assert "line 1\n" in log.read_text()
+    assert not list(builder_project.settings.cache.glob("tools/beta/*"))
+
+    builder_project.builds()
+    monkeypatch.delenv("FAKE_GO_FAIL")
+    build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == [BETA]
+
+
+def test_the_disk_runs_full(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_GO_FAIL", ALPHA)
+    monkeypatch.setenv("FAKE_GO_FAILURE", "write $WORK/b001/_pkg_.a: no space left on device")
+    with pytest.raises(LabError, match="the disk ran full while alpha was built"):
+        build.ensure(builder_project.settings, BOTH)
+
+
+def test_compiled_packages_are_kept_until_all_is_built(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "GO_CACHE_AT_END", 10)
+    compiled = builder_project.settings.cache / "build/go-cache/package"
+    compiled.parent.mkdir(parents=True)
+    compiled.write_text("more than ten bytes")
+    monkeypatch.setenv("FAKE_GO_FAIL", BETA)
+    monkeypatch.setenv("FAKE_GO_FAILURE", "interrupted")
+    with pytest.raises(LabError):
+        build.ensure(builder_project.settings, BOTH)
+    assert compiled.exists()
+
+    monkeypatch.delenv("FAKE_GO_FAIL")
+    build.ensure(builder_project.settings, BOTH)
+    assert not compiled.exists()
+
+
+def test_the_users_own_go_settings_do_not_change_what_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GOFLAGS", "-mod=mod -race")
+    monkeypatch.setenv("GOWORK", str(tmp_path / "go.work"))
+    monkeypatch.setenv("GOPROXY", "https://proxy.example.org")
+    environment = Go(tmp_path / "go-cache", tmp_path / "tmp").environment
+    assert environment["GOFLAGS"] == "-mod=readonly"
+    assert environment["GOWORK"] == "off"
+    assert environment["GOCACHE"] == str(tmp_path / "go-cache")
+    assert environment["GOPROXY"] == "https://proxy.example.org"
+
+
+def test_a_second_builder_waits_and_says_for_whom(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    held, release = context.Event(), context.Event()
+    holder = context.Process(target=_hold, args=(tmp_path / "lock", held, release))
+    holder.start()
+    assert held.wait(20)
+    messages: list[str] = []
+
+    def say(text: str) -> None:
+        messages.append(text)
+        release.set()
+
+    with build_lock(tmp_path / "lock", say):
+        pass
+    holder.join()
+    [message] = messages
+    assert f"process {holder.pid}" in message
+
+
+def _hold(lock: Path, held, release) -> None:
+    with build_lock(lock, print):
+        held.set()
+        release.wait(20)
+
+
+def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    with LineProgress(sys.stderr, interval=0.05) as progress:
+        progress.start("alpha", 1, 2)
+        progress.step("compiling", 10, 200)
+        time.sleep(0.2)
+        progress.finish("alpha", 75)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "[1/2] alpha: begun"
+    assert lines[1].startswith("[1/2] alpha: compiling, 10 of 200 packages")
+    assert lines[-1] == "[1/2] alpha: ready in 1 min 15 s"
+
+
+def _module_file(module: str, name: str) -> Path:
+    """A file of one of the stand-in modules, in folders that exist."""
+    file = Path(os.environ["FAKE_GO_MODULES"], "example.org", module, name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
+
+
+def _names(folder: Path) -> set[Path]:
+    return {path.relative_to(folder) for path in folder.rglob("*")}

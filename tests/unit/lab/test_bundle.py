@@ -1,0 +1,302 @@
+"""The composed Flux bundles against what Flux's releases are known to be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab.build import ensure
+from lab.settings import Settings
+
+Manifest = dict[str, Any]
+
+CONTROLLERS = {
+    "2.9.5": {
+        "helm-controller": "v1.6.4",
+        "image-automation-controller": "v1.2.4",
+        "image-reflector-controller": "v1.2.4",
+        "kustomize-controller": "v1.9.5",
+        "notification-controller": "v1.9.3",
+        "source-controller": "v1.9.5",
+        "source-watcher": "v2.2.3",
+    },
+    "2.9.4": {
+        "helm-controller": "v1.6.3",
+        "image-automation-controller": "v1.2.4",
+        "image-reflector-controller": "v1.2.4",
+        "kustomize-controller": "v1.9.4",
+        "notification-controller": "v1.9.3",
+        "source-controller": "v1.9.4",
+        "source-watcher": "v2.2.3",
+    },
+}
+SUBSTITUTED = {
+    "2.9.5": {
+        "image-automation-controller": ("v1.2.5", "v1.2.4"),
+        "image-reflector-controller": ("v1.2.5", "v1.2.4"),
+        "notification-controller": ("v1.9.4", "v1.9.3"),
+        "source-watcher": ("v2.2.4", "v2.2.3"),
+    },
+    "2.9.4": {},
+}
+SHA256 = {
+    "2.9.5": "4fffa97fc80dd5d5c6eb4635648cf416d7b68bee6154b15a8d0f4275fd2ad285",
+    "2.9.4": "9eb86c5f9d606b2ac2cfe71223ab2f23faa2d59ccb21df4e08e5610e54d535f8",
+}
+"""The pins of the modules decide every byte: another digest without another pin is a mistake."""
+
+CRDS = {
+    "helm.toolkit.fluxcd.io": ["helmreleases"],
+    "image.toolkit.fluxcd.io": ["imagepolicies", "imagerepositories", "imageupdateautomations"],
+    "kustomize.toolkit.fluxcd.io": ["kustomizations"],
+    "notification.toolkit.fluxcd.io": ["alerts", "providers", "receivers"],
+    "source.extensions.fluxcd.io": ["artifactgenerators"],
+    "source.toolkit.fluxcd.io": [
+        "buckets",
+        "externalartifacts",
+        "gitrepositories",
+        "helmcharts",
+        "helmrepositories",
+        "ocirepositories",
+    ],
+}
+COMMON_FLAGS = [
+    "--watch-all-namespaces",
+    "--log-level=info",
+    "--log-encoding=json",
+    "--enable-leader-election",
+]
+EVENTS_FLAG = "--events-addr=http://notification-controller.flux-system.svc.cluster.local./"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A composed bundle.
+
+    Attributes:
+        version: Flux's, without the v.
+        file: the install manifest.
+    """
+
+    version: str
+    file: Path
+
+    @property
+    def objects(self) -> list[Manifest]:
+        return list(yaml.load_all(self.file.read_text(), yaml.CSafeLoader))
+
+    def of_kind(self, kind: str) -> dict[str, Manifest]:
+        return {o["metadata"]["name"]: o for o in self.objects if o["kind"] == kind}
+
+
+@pytest.fixture(scope="module", params=sorted(CONTROLLERS))
+def bundle(request: pytest.FixtureRequest) -> Bundle:
+    """Each bundle, composed where the tool cache does not have it."""
+    name = f"flux-bundle-{request.param}"
+    return Bundle(request.param, ensure(Settings.load(), [name])[name])
+
+
+def test_digest(bundle: Bundle) -> None:
+    assert hashlib.sha256(bundle.file.read_bytes()).hexdigest() == SHA256[bundle.version]
+
+
+def test_says_at_its_head_what_differs_from_the_release_and_nothing_else(bundle: Bundle) -> None:
+    comments = [line for line in bundle.file.read_text().splitlines() if line.startswith("#")]
+    assert comments == [
+        f"# Substituted: Flux v{bundle.version} has {controller} {released}, this bundle {composed}."
+        for controller, (released, composed) in SUBSTITUTED[bundle.version].items()
+    ]
+
+
+def test_kinds(bundle: Bundle) -> None:
+    assert Counter(o["kind"] for o in bundle.objects) == {
+        "ClusterRole": 3,
+        "ClusterRoleBinding": 2,
+        "CustomResourceDefinition": 15,
+        "Deployment": 7,
+        "Namespace": 1,
+        "NetworkPolicy": 3,
+        "ResourceQuota": 1,
+        "Service": 4,
+        "ServiceAccount": 7,
+    }
+
+
+def test_definitions(bundle: Bundle) -> None:
+    names = {f"{plural}.{group}" for group, plurals in CRDS.items() for plural in plurals}
+    assert set(bundle.of_kind("CustomResourceDefinition")) == names
+
+
+def test_deployments_are_the_pinned_controllers(bundle: Bundle) -> None:
+    images = {name: _container(d)["image"] for name, d in bundle.of_kind("Deployment").items()}
+    assert images == {name: f"ghcr.io/fluxcd/{name}:{version}" for name, version in CONTROLLERS[bundle.version].items()}
+
+
+def test_flags(bundle: Bundle) -> None:
+    flags = {name: _container(d)["args"] for name, d in bundle.of_kind("Deployment").items()}
+    for storing in ("source-controller", "source-watcher"):
+        own = [
+            "--storage-path=/data",
+            f"--storage-adv-addr={storing}.$(RUNTIME_NAMESPACE).svc.cluster.local.",
+        ]
+        assert flags.pop(storing) == [EVENTS_FLAG, *COMMON_FLAGS, *own]
+    assert flags.pop("notification-controller") == COMMON_FLAGS
+    assert all(rest == [EVENTS_FLAG, *COMMON_FLAGS] for rest in flags.values())
+
+
+def test_controllers_run_as_their_own_service_accounts(bundle: Bundle) -> None:
+    accounts = {
+        name: d["spec"]["template"]["spec"]["serviceAccountName"] for name, d in bundle.of_kind("Deployment").items()
+    }
+    assert accounts == {name: name for name in bundle.of_kind("ServiceAccount")}
+
+
+def test_rules_of_the_controllers(bundle: Bundle) -> None:
+    rules = bundle.of_kind("ClusterRole")["crd-controller"]["rules"]
+    assert {"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]} in rules
+    full = [rule["apiGroups"][0] for rule in rules if rule["verbs"] == ["*"] and rule["resources"] == ["*"]]
+    assert sorted(full) == sorted(CRDS)
+
+
+def test_bindings(bundle: Bundle) -> None:
+    bindings = bundle.of_kind("ClusterRoleBinding")
+    subjects = {name: {subject["name"] for subject in binding["subjects"]} for name, binding in bindings.items()}
+    assert subjects == {
+        "cluster-reconciler": {"helm-controller", "kustomize-controller"},
+        "crd-controller": set(CONTROLLERS[bundle.version]),
+    }
+    assert bindings["cluster-reconciler"]["roleRef"]["name"] == "cluster-admin"
+
+
+def test_aggregated_roles(bundle: Bundle) -> None:
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    aggregated = {
+        name: {label.removeprefix(prefix) for label in role["metadata"]["labels"] if label.startswith(prefix)}
+        for name, role in bundle.of_kind("ClusterRole").items()
+    }
+    assert aggregated == {
+        "crd-controller": set(),
+        "flux-edit": {"admin", "edit"},
+        "flux-view": {"admin", "edit", "view"},
+    }
+
+
+def test_network_policies(bundle: Bundle) -> None:
+    policies = bundle.of_kind("NetworkPolicy")
+    assert set(policies) == {"allow-egress", "allow-scraping", "allow-webhooks"}
+    assert policies["allow-egress"]["spec"]["egress"] == [{}]
+    assert policies["allow-scraping"]["spec"]["ingress"][0]["ports"] == [{"port": 8080, "protocol": "TCP"}]
+    assert policies["allow-webhooks"]["spec"]["podSelector"] == {"matchLabels": {"app": "notification-controller"}}
+
+
+def test_namespace_and_labels(bundle: Bundle) -> None:
+    [namespace] = bundle.of_kind("Namespace").values()
+    assert namespace["metadata"] == {
+        "name": "flux-system",
+        "labels": {
+            "app.kubernetes.io/instance": "flux-system",
+            "app.kubernetes.io/part-of": "flux",
+            "pod-security.kubernetes.io/warn": "restricted",
+            "pod-security.kubernetes.io/warn-version": "latest",
+        },
+    }
+    cluster_wide = {"Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
+    for o in bundle.objects:
+        assert o["metadata"]["labels"]["app.kubernetes.io/instance"] == "flux-system"
+        assert o["metadata"].get("namespace") == (None if o["kind"] in cluster_wide else "flux-system")
+
+
+def _container(deployment: Manifest) -> Manifest:
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    return container
+
+
+class TestComposer:
+    """The program itself, over modules made up for the purpose."""
+
+    @pytest.fixture
+    def modules(self, tmp_path: Path) -> dict[str, Manifest]:
+        """A release of one controller, v1.0.0, and the controller's module of that version, by name."""
+        files = {
+            "flux2/manifests/install/kustomization.yaml": "resources: [../bases/source-controller]\n",
+            "flux2/manifests/bases/source-controller/kustomization.yaml": (
+                "resources:\n"
+                + "".join(
+                    f"- https://github.com/fluxcd/source-controller/releases/download/v1.0.0/source-controller.{kind}.yaml\n"
+                    for kind in ("crds", "deployment")
+                )
+            ),
+            "source-controller/config/crd/kustomization.yaml": "resources: [object.yaml]\n",
+            "source-controller/config/crd/object.yaml": _config_map("crd"),
+            "source-controller/config/manager/kustomization.yaml": "resources: [object.yaml]\n",
+            "source-controller/config/manager/object.yaml": _config_map("manager"),
+        }
+        for name, content in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(content)
+        paths = {"flux2": ("github.com/fluxcd/flux2/v2", "v2.0.0")}
+        paths["source-controller"] = ("github.com/fluxcd/source-controller", "v1.0.0")
+        return {
+            name: {"Path": path, "Version": version, "Dir": str(tmp_path / name)}
+            for name, (path, version) in paths.items()
+        }
+
+    def compose(self, bundle: Bundle, folder: Path, modules: dict[str, Manifest], *arguments: str) -> tuple[str, str]:
+        """Runs the composer; returns the bundle that it wrote and what it complained of."""
+        listing, output = folder / "modules.json", folder / "install.yaml"
+        listing.write_text("\n".join(json.dumps(module) for module in modules.values()))
+        command = [
+            bundle.file.parent / f"flux-bundle-{bundle.version}",
+            "--modules",
+            listing,
+            "--output",
+            output,
+        ]
+        result = subprocess.run([*command, *arguments], capture_output=True, text=True)
+        return (output.read_text() if result.returncode == 0 else ""), result.stderr
+
+    def test_urls_are_answered_from_the_modules(
+        self, bundle: Bundle, tmp_path: Path, modules: dict[str, Manifest]
+    ) -> None:
+        composed, _ = self.compose(bundle, tmp_path, modules)
+        assert [o["metadata"]["name"] for o in yaml.safe_load_all(composed)] == ["crd", "manager"]
+        assert "#" not in composed
+
+    def test_a_module_that_differs_must_be_declared(
+        self, bundle: Bundle, tmp_path: Path, modules: dict[str, Manifest]
+    ) -> None:
+        modules["source-controller"]["Version"] = "v0.9.0"
+        composed, error = self.compose(bundle, tmp_path, modules)
+        assert not composed
+        assert "the release has source-controller v1.0.0 and go.mod pins v0.9.0" in error
+
+        composed, _ = self.compose(bundle, tmp_path, modules, "--substitute=source-controller")
+        assert composed.startswith("# Substituted: Flux v2.0.0 has source-controller v1.0.0, this bundle v0.9.0.\n")
+
+    @pytest.mark.parametrize("declared", ["source-controller", "helm-controller"])
+    def test_a_declaration_without_need_is_refused(
+        self, bundle: Bundle, tmp_path: Path, modules: dict[str, Manifest], declared: str
+    ) -> None:
+        composed, error = self.compose(bundle, tmp_path, modules, f"--substitute={declared}")
+        assert not composed
+        assert declared in error
+
+    def test_a_controller_without_module_is_refused(
+        self, bundle: Bundle, tmp_path: Path, modules: dict[str, Manifest]
+    ) -> None:
+        del modules["source-controller"]
+        composed, error = self.compose(bundle, tmp_path, modules)
+        assert not composed
+        assert "the release has source-controller, which is not among the modules" in error
+
+
+def _config_map(name: str) -> str:
+    return yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})

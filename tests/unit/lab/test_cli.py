@@ -1,0 +1,252 @@
+"""The commands, with nothing built and nothing started."""
+
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from lab import __main__ as cli
+from lab import shell
+from lab.cluster import Cluster
+from lab.errors import LabError
+from lab.git_host import GitHost
+from lab.pulumi import LabPulumi
+from lab.settings import Settings
+
+PORT_BASE = 23456
+
+
+@pytest.fixture
+def state(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("LAB_PORT_BASE", str(PORT_BASE))
+    monkeypatch.setattr("lab.processes._PORT_GRACE", 0)
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def calls(state, monkeypatch) -> list[str]:
+    """What the commands would do, in order."""
+    made: list[str] = []
+    monkeypatch.setattr(cli, "_needed_tools", lambda settings: ["gitea"])
+    monkeypatch.setattr(cli, "ensure", lambda settings, names: made.append("build") or {"gitea": Path("gitea")})
+    monkeypatch.setattr(GitHost, "up", lambda self, program: made.append("Git host"))
+    monkeypatch.setattr(Cluster, "up", lambda self, tools: made.append(f"cluster {self.name}"))
+    monkeypatch.setattr(cli, "provide_bundles", lambda settings: made.append("bundles"))
+    monkeypatch.setattr(LabPulumi, "install", lambda self: made.append("Pulumi"))
+    monkeypatch.setattr(cli, "apply_stack", lambda settings, stack: made.append(f"stack {stack}"))
+    return made
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, arguments)
+
+
+def cluster(state: Path, name: str) -> Path:
+    folder = state / "clusters" / name
+    (folder / "logs" / "pods").mkdir(parents=True)
+    (folder / "kubeconfig").write_text("")
+    return folder
+
+
+def test_up_builds_then_starts_then_applies_and_takes_staging_by_default(calls):
+    assert run("up").exit_code == 0
+
+    assert calls == ["build", "Git host", "cluster staging", "bundles", "Pulumi", "stack staging"]
+
+
+def test_up_takes_several_stacks(calls):
+    assert run("up", "staging", "production").exit_code == 0
+
+    assert calls[2:4] == ["cluster staging", "cluster production"]
+    assert calls[-2:] == ["stack staging", "stack production"]
+
+
+def test_start_does_all_but_bring_stacks_up(calls):
+    assert run("start", "production").exit_code == 0
+
+    assert calls == ["build", "Git host", "cluster production", "bundles", "Pulumi"]
+
+
+def test_taken_ports_are_reported_before_anything_is_built(calls):
+    with socket.create_server(("127.0.0.1", PORT_BASE)), socket.create_server(("127.0.0.1", PORT_BASE + 20)):
+        result = run("up", "staging", "production")
+
+    assert result.exit_code == 1
+    assert f"port {PORT_BASE}, which gitea needs" in result.stderr
+    assert f"port {PORT_BASE + 20}, which production/kube-apiserver needs" in result.stderr
+    assert calls == []
+
+
+def test_an_error_is_two_lines_and_no_traceback(calls, monkeypatch):
+    def fail(self, tools):
+        raise LabError("the disk is full", "make room")
+
+    monkeypatch.setattr(Cluster, "up", fail)
+
+    result = run("up")
+
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-2:] == ["error: the disk is full", "remedy: make room"]
+    assert "Traceback" not in result.output
+
+
+def test_an_interrupt_is_one_line_and_the_exit_code_that_shells_know(calls, monkeypatch):
+    def interrupt(self, tools):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Cluster, "up", interrupt)
+
+    result = run("up")
+
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1].startswith("interrupted")
+    assert "Traceback" not in result.output
+
+
+def test_a_bad_port_base_is_an_error_too(state, monkeypatch):
+    monkeypatch.setenv("LAB_PORT_BASE", "http")
+
+    assert run("status").exit_code == 1
+
+
+def test_kubeconfig_prints_the_path_and_nothing_else(state):
+    folder = cluster(state, "staging")
+
+    result = run("kubeconfig", "staging")
+
+    assert result.output == f"{folder / 'kubeconfig'}\n"
+
+
+def test_kubeconfig_of_a_cluster_that_does_not_exist_is_an_error(state):
+    result = run("kubeconfig", "nowhere")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "make up STACK=nowhere" in result.stderr
+
+
+def test_status_of_nothing_says_how_to_begin(state):
+    result = run("status")
+
+    assert result.exit_code == 0
+    assert "make up" in result.stdout
+
+
+def test_status_names_processes_addresses_logs_and_ways_in(state):
+    folder = cluster(state, "staging")
+
+    result = run("status")
+
+    assert result.exit_code == 0
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("staging/kube-apiserver")]
+    assert line.split() == [
+        "staging/kube-apiserver",
+        "stopped",
+        f"127.0.0.1:{PORT_BASE + 10}",
+        str(folder / "logs" / "kube-apiserver.log"),
+    ]
+    assert f"context staging of {folder / 'kubeconfig'}" in result.stdout
+    assert f"http://127.0.0.1:{PORT_BASE}" in result.stdout
+    assert str(state / "git-host" / "credentials.json") in result.stdout
+
+
+def test_env_is_for_the_shell_whatever_is_in_the_values(state, monkeypatch, tmp_path):
+    class Pulumi:
+        bin = tmp_path / "it's a folder"
+
+        def __init__(self, settings: Settings) -> None:
+            pass
+
+        def environment(self) -> dict[str, str]:
+            return {"PULUMI_HOME": "a $HOME; `b`"}
+
+    Pulumi.bin.mkdir()
+    (Pulumi.bin / "pulumi").touch()
+    monkeypatch.setattr(shell, "LabPulumi", Pulumi)
+    kubeconfigs = [str(cluster(state, name) / "kubeconfig") for name in ("production", "staging")]
+
+    result = run("env")
+
+    script = f'{result.stdout}\nprintf "%s\\n" "$PATH" "$KUBECONFIG" "$PULUMI_HOME"'
+    path, kubeconfig, home = subprocess.run(
+        ["/bin/sh", "-c", script], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert path.split(":")[0] == str(Pulumi.bin)
+    assert "/usr/bin" in path.split(":")
+    assert kubeconfig.split(":") == kubeconfigs
+    assert home == "a $HOME; `b`"
+    assert all(line.startswith("export ") for line in result.stdout.splitlines())
+
+
+def test_env_before_the_first_start_is_an_error_and_builds_nothing(state):
+    result = run("env")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "make start" in result.stderr
+
+
+@pytest.fixture
+def some_logs(state) -> Path:
+    logs = cluster(state, "staging") / "logs"
+    (logs / "etcd.log").write_text("one\ntwo\nthree\n")
+    (logs / "pods" / "flux-system_source-controller-5f7_manager.log").write_text("source says\n")
+    (logs / "pods" / "flux-system_source-controller-5f7_manager.previous.log").write_text("panic\n")
+    (logs / "pods" / "flux-system_helm-controller-86c_manager.log").write_text("helm says\n")
+    return logs
+
+
+def test_logs_without_a_name_lists_all(some_logs):
+    names = [line.split("\t")[0] for line in run("logs").stdout.splitlines()]
+
+    assert names == [
+        "staging/etcd",
+        "staging/flux-system/helm-controller-86c/manager",
+        "staging/flux-system/source-controller-5f7/manager",
+        "staging/flux-system/source-controller-5f7/manager.previous",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "unsaid"),
+    [
+        (["staging/etcd", "-n", "2"], ["two", "three"], ["one", "says"]),
+        (["source-controller"], ["source says", "panic"], ["helm says", "three"]),
+        (["flux-system/helm"], ["helm says"], ["source says"]),
+        (["staging/flux-system/helm-controller-86c/manager"], ["helm says"], ["source says"]),
+    ],
+)
+def test_logs_shows_a_process_or_pods_by_the_beginning_of_their_name(some_logs, capfd, arguments, said, unsaid):
+    assert run("logs", *arguments).exit_code == 0
+
+    shown = capfd.readouterr().out.splitlines()
+    assert set(said) <= set(shown)
+    assert not set(unsaid) & set(shown)
+
+
+@pytest.mark.parametrize("name", ["nothing", "etc", "controller"])
+def test_logs_of_an_unknown_name_is_an_error(some_logs, name):
+    result = run("logs", name)
+
+    assert result.exit_code == 1
+    assert f"there is no log of {name!r}" in result.stderr
+
+
+def test_down_deletes_the_labs_state_and_nothing_beside_it(state):
+    cluster(state, "staging")
+    (state / "git-host").mkdir()
+    (state / "mine").write_text("")
+
+    assert run("down").exit_code == 0
+
+    assert not (state / "clusters").exists() and not (state / "git-host").exists()
+    assert (state / "mine").exists()
+
+
+def test_tools_prints_where_the_named_tools_are(state, monkeypatch):
+    monkeypatch.setattr(cli, "ensure", lambda settings, names: {name: Path("/cache") / name for name in names})
+
+    assert run("tools", "etcd").stdout == "etcd\t/cache/etcd\n"

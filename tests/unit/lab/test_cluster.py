@@ -1,0 +1,240 @@
+"""Clusters whose parts are stand-ins (fake_part.py): what is started, reused, replaced and refused."""
+
+import base64
+import ipaddress
+import json
+import re
+import socket
+import stat
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from lab import cluster as cluster_module
+from lab import files
+from lab.cluster import Cluster, clusters
+from lab.control_plane import PORTS_EACH, STAGES, ControlPlane, Network
+from lab.errors import LabError
+from lab.settings import Settings
+
+PARTS = [part for stage in STAGES for part in stage]
+FAKE = Path(__file__).with_name("fake_part.py")
+TOOLS = dict.fromkeys(PARTS, FAKE)
+
+
+def free_port_base() -> int:
+    """The first of a hundred ports of which none that a test takes is in use."""
+    for base in range(22000, 32000, 100):
+        taken = {port for port in range(base, base + 40) if not is_free(port)}
+        if not taken:
+            return base
+    raise AssertionError("no free ports")
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch) -> Iterator[Settings]:
+    real = ControlPlane.command
+
+    def with_python(plane: ControlPlane, part: str, program: Path) -> tuple[str, ...]:
+        return (sys.executable, str(program), part, *real(plane, part, program)[1:])
+
+    monkeypatch.setattr(ControlPlane, "command", with_python)
+    settings = Settings(tmp_path / "project", tmp_path / "cache", tmp_path / "state", free_port_base())
+    yield settings
+    for cluster in clusters(settings):
+        cluster.stop()
+
+
+@pytest.fixture
+def staging(settings) -> Cluster:
+    return Cluster(settings, "staging")
+
+
+def processes(cluster: Cluster) -> dict[str, psutil.Process | None]:
+    return {part: daemon.process() for part, daemon in cluster.daemons().items()}
+
+
+def starts(cluster: Cluster) -> Counter[str]:
+    return Counter((cluster.folder / "pki" / "starts").read_text().split())
+
+
+def test_a_second_up_reuses_what_runs(staging):
+    staging.up(TOOLS)
+    first = processes(staging)
+    assert all(first.values())
+
+    staging.up(TOOLS)
+
+    assert processes(staging) == first
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_killed_part_is_started_again_and_the_others_are_left_alone(staging, part):
+    staging.up(TOOLS)
+    before = processes(staging)
+    before[part].kill()
+
+    staging.up(TOOLS)
+
+    after = processes(staging)
+    assert {name for name in PARTS if after[name] != before[name]} == {part}
+    assert after[part] is not None
+
+
+def test_all_parts_are_started_again_after_a_reboot(staging):
+    staging.up(TOOLS)
+    for process in processes(staging).values():
+        process.kill()
+
+    staging.up(TOOLS)
+
+    assert all(processes(staging).values())
+    assert set(starts(staging).values()) == {2}
+
+
+def test_stop_ends_all_processes_and_keeps_the_state(staging):
+    staging.up(TOOLS)
+    kubeconfig = staging.kubeconfig.read_text()
+
+    staging.stop()
+
+    assert not any(processes(staging).values())
+    assert staging.exists()
+    assert staging.kubeconfig.read_text() == kubeconfig
+
+
+def test_two_clusters_run_side_by_side(settings, staging):
+    production = Cluster(settings, "production")
+
+    staging.up(TOOLS)
+    production.up(TOOLS)
+
+    running = [*processes(staging).values(), *processes(production).values()]
+    assert all(running) and len(set(running)) == 2 * len(PARTS)
+    # Of several kubeconfigs kubectl takes the context of the first: let it not be production.
+    assert [cluster.name for cluster in clusters(settings)] == ["staging", "production"]
+
+
+def test_a_part_that_fails_is_an_error_and_all_that_was_started_stops(staging):
+    staging.up(TOOLS)
+    staging.stop()
+    (staging.folder / "pki" / "fail-kube-scheduler").touch()
+
+    with pytest.raises(LabError) as error:
+        staging.up(TOOLS)
+
+    assert "staging/kube-scheduler" in error.value.message
+    assert "unknown flag: --example" in error.value.message
+    assert str(staging.folder / "logs" / "kube-scheduler.log") in error.value.message
+    assert not any(processes(staging).values())
+
+
+def test_a_taken_port_is_an_error_that_names_the_part_and_nothing_starts(settings, staging, monkeypatch):
+    monkeypatch.setattr("lab.processes._PORT_GRACE", 0)
+    with (
+        socket.create_server(("127.0.0.1", settings.port_base + 14)),
+        pytest.raises(LabError, match=f"port {settings.port_base + 14}, which staging/kube-scheduler needs"),
+    ):
+        staging.up(TOOLS)
+
+    assert not any(processes(staging).values())
+
+
+def test_new_certificates_reach_running_parts(staging):
+    staging.up(TOOLS)
+    before = processes(staging)
+    (staging.folder / "pki" / "api-ca.key").unlink()
+
+    staging.up(TOOLS)
+
+    assert not set(before.values()) & set(processes(staging).values())
+
+
+def test_the_administrators_kubeconfig_stands_alone_and_is_for_the_user_only(settings, staging):
+    staging.up(TOOLS)
+
+    config = yaml.safe_load(staging.kubeconfig.read_text())
+    assert config["current-context"] == config["contexts"][0]["name"] == "staging"
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    assert cluster["server"] == f"https://127.0.0.1:{settings.port_base + 10}"
+    assert b"BEGIN CERTIFICATE" in base64.b64decode(cluster["certificate-authority-data"])
+    assert b"PRIVATE KEY" in base64.b64decode(user["client-key-data"])
+    assert stat.S_IMODE(staging.kubeconfig.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"index": 0}', '{"index": "x"}'])
+def test_a_damaged_record_is_written_anew(staging, text):
+    staging.up(TOOLS)
+    before = processes(staging)
+    (staging.folder / "cluster.json").write_text(text)
+
+    staging.up(TOOLS)
+
+    assert processes(staging) == before
+    assert json.loads((staging.folder / "cluster.json").read_text()) == {"index": 1}
+
+
+def test_staging_and_production_have_their_own_index_and_others_the_next_free_one(settings):
+    def ports(name: str) -> int:
+        cluster = Cluster(settings, name)
+        cluster._prepare(TOOLS)
+        return cluster.daemons()["kube-apiserver"].ports[0] - settings.port_base
+
+    assert [ports(name) for name in ("eu", "production", "us", "staging", "eu")] == [30, 20, 40, 10, 30]
+
+
+@pytest.mark.parametrize("name", ["", "Staging", "a.b", "-a", "a-", "a/b", "..", "a" * 64])
+def test_a_name_that_is_no_dns_label_is_refused(settings, name):
+    with pytest.raises(LabError, match=re.escape(f"{name!r} cannot be the name of a cluster")):
+        Cluster(settings, name)
+
+
+def test_a_state_that_cannot_be_written_is_an_error_with_its_path(tmp_path):
+    (tmp_path / "file").write_text("")
+    settings = Settings(tmp_path, tmp_path, tmp_path / "file" / "state", 20800)
+
+    with pytest.raises(LabError) as error:
+        Cluster(settings, "staging").up(TOOLS)
+
+    assert str(tmp_path / "file") in error.value.message
+    assert "LAB_STATE" in error.value.remedy
+
+
+def test_a_full_disk_is_an_error_before_anything_starts(staging, monkeypatch):
+    monkeypatch.setattr(files, "_ROOM_NEEDED", 2**60)
+
+    with pytest.raises(LabError, match="MiB are free for"):
+        staging.up(TOOLS)
+
+    assert not staging.exists()
+
+
+def test_a_cluster_that_is_slow_to_get_ready_fails_and_stops(staging, monkeypatch):
+    monkeypatch.setattr(cluster_module, "_START_TIMEOUT", 1)
+    monkeypatch.setattr(Cluster, "_node_is_ready", lambda self: False)
+
+    with pytest.raises(LabError, match="staging/node-agent is not ready after 1 s"):
+        staging.up(TOOLS)
+
+    assert not any(processes(staging).values())
+
+
+def test_no_two_clusters_share_an_address_whatever_their_state_and_ports():
+    networks = [Network(first_port) for first_port in range(1024, 65530, PORTS_EACH)]
+    ranges = sorted(ipaddress.ip_network(each) for n in networks for each in (n.service_range, n.pod_range))
+
+    assert not any(earlier.overlaps(later) for earlier, later in pairwise(ranges))
+    assert all(each.subnet_of(ipaddress.ip_network("127.0.0.0/8")) for each in ranges)
+    assert not ranges[0].overlaps(ipaddress.ip_network("127.0.0.1/32"))
+    assert all(ipaddress.ip_address(n.service_address) in ipaddress.ip_network(n.service_range) for n in networks)

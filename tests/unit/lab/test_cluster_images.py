@@ -1,0 +1,78 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from lab.images import write_images
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    return tmp_path / "images.json"
+
+
+def program(folder: Path, name: str) -> Path:
+    path = folder / name
+    path.touch()
+    return path
+
+
+def images(table: Path) -> dict[str, dict]:
+    return {entry["image"]: entry for entry in json.loads(table.read_text())["images"]}
+
+
+def test_a_controller_listens_on_the_address_of_its_pod_alone(table, tmp_path):
+    source = program(tmp_path, "source-controller")
+
+    write_images(table, {"source-controller@v1.9.5": source})
+
+    entry = images(table)["ghcr.io/fluxcd/source-controller:v1.9.5"]
+    assert entry["binary"] == str(source)
+    assert sorted(entry["args"]) == [
+        "--health-addr={{.PodIP}}:9440",
+        "--metrics-addr={{.PodIP}}:8080",
+        "--storage-addr={{.PodIP}}:9090",
+    ]
+
+
+def test_only_notification_controller_is_told_where_to_listen_for_events(table, tmp_path):
+    names = ("source", "kustomize", "helm", "notification")
+    write_images(table, {f"{name}-controller@v1": program(tmp_path, name) for name in names})
+
+    told = [image for image, entry in images(table).items() if any("--events-addr" in each for each in entry["args"])]
+    assert told == ["ghcr.io/fluxcd/notification-controller:v1"]
+
+
+def test_what_is_no_controller_or_was_not_built_is_not_listed(table, tmp_path):
+    write_images(table, {"etcd": program(tmp_path, "etcd"), "helm-controller@v1.6.4": tmp_path / "missing"})
+
+    assert images(table) == {}
+
+
+def test_images_of_an_earlier_call_stay_while_their_program_exists(table, tmp_path):
+    old, gone = program(tmp_path, "old"), program(tmp_path, "gone")
+    write_images(table, {"helm-controller@v1.6.3": old, "helm-controller@v1.6.2": gone})
+    gone.unlink()
+
+    write_images(table, {"helm-controller@v1.6.4": program(tmp_path, "new")})
+
+    assert sorted(images(table)) == [
+        "ghcr.io/fluxcd/helm-controller:v1.6.3",
+        "ghcr.io/fluxcd/helm-controller:v1.6.4",
+    ]
+
+
+def test_a_rebuilt_program_replaces_the_old_one(table, tmp_path):
+    write_images(table, {"helm-controller@v1.6.4": program(tmp_path, "old")})
+    write_images(table, {"helm-controller@v1.6.4": program(tmp_path, "new")})
+
+    assert images(table)["ghcr.io/fluxcd/helm-controller:v1.6.4"]["binary"] == str(tmp_path / "new")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"images": [{}]}'])
+def test_a_damaged_table_is_written_anew(table, tmp_path, text):
+    table.write_text(text)
+
+    write_images(table, {"helm-controller@v1.6.4": program(tmp_path, "helm")})
+
+    assert len(images(table)) == 1

@@ -1,0 +1,308 @@
+"""The Git host without Gitea: its configuration, and real git on folders behind a stand-in of the API."""
+
+import configparser
+import json
+import stat
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from lab.errors import LabError
+from lab.git import Git
+from lab.git_host import GitHost
+from lab.gitea import Gitea
+from lab.settings import Settings
+
+PROJECT = Path(__file__).parents[3]
+PASSWORD = "correct horse battery staple"
+
+
+class Api:
+    """Stands in for Gitea's REST API: knows organisations and repositories, the latter as bare folders."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.organisations: set[str] = set()
+        self.changes: list[str] = []
+
+    def repository(self, path: str) -> Path:
+        return self.folder / f"{path}.git"
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path.removeprefix("/api/v1")
+        if request.method == "POST":
+            self.changes.append(path)
+            return self.create(path, json.loads(request.content))
+        if path.startswith("/orgs/"):
+            return httpx.Response(200 if path.removeprefix("/orgs/") in self.organisations else 404)
+        repository = self.repository(path.removeprefix("/repos/"))
+        if not repository.exists():
+            return httpx.Response(404)
+        return httpx.Response(200, json={"empty": self.is_empty(repository)})
+
+    def is_empty(self, repository: Path) -> bool:
+        return not commits(repository)
+
+    def create(self, path: str, body: dict) -> httpx.Response:
+        if path == "/orgs":
+            self.organisations.add(body["username"])
+        else:
+            organisation = path.split("/")[2]
+            assert organisation in self.organisations
+            assert body["private"] is False
+            subprocess.run(
+                [
+                    "git",
+                    "init",
+                    "--quiet",
+                    "--bare",
+                    "-b",
+                    "main",
+                    self.repository(f"{organisation}/{body['name']}"),
+                ],
+                check=True,
+            )
+        return httpx.Response(201)
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def commits(repository: Path) -> list[str]:
+    return git(repository, "rev-list", "--all").split()
+
+
+def content(repository: Path, name: str) -> str:
+    return git(repository, "show", f"main:{name}")
+
+
+@pytest.fixture
+def api(tmp_path) -> Api:
+    return Api(tmp_path / "repositories")
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch, api) -> GitHost:
+    sample = tmp_path / "project" / "lab" / "sample" / "dev" / "apps"
+    (sample / "staging").mkdir(parents=True)
+    (sample / "staging" / "welcome.yaml").write_text("hello: staging\n")
+    monkeypatch.setattr(Gitea, "up", lambda self, program: None)
+    monkeypatch.setattr(
+        Gitea,
+        "client",
+        lambda self: httpx.Client(base_url="http://host/api/v1", transport=httpx.MockTransport(api)),
+    )
+    monkeypatch.setattr(GitHost, "url", lambda self, organisation, name: str(api.repository(f"{organisation}/{name}")))
+    return GitHost(Settings(tmp_path / "project", tmp_path / "cache", tmp_path / "state", 20800))
+
+
+def test_missing_repositories_are_created_and_filled_from_the_project(host, api):
+    host.up(Path("gitea"))
+
+    assert api.organisations == {"dev"}
+    assert content(api.repository("dev/apps"), "staging/welcome.yaml") == "hello: staging\n"
+
+
+def test_a_second_up_changes_nothing_even_where_the_user_has_pushed_since(host, api):
+    host.up(Path("gitea"))
+    pushed = host.commit_files("dev", "apps", {"staging/welcome.yaml": "mine: true\n"}, "Mine")
+    api.changes.clear()
+
+    host.up(Path("gitea"))
+
+    assert api.changes == []
+    assert commits(api.repository("dev/apps"))[0] == pushed
+
+
+def test_a_repository_that_was_created_but_not_filled_is_filled_now(host, api):
+    api.create("/orgs", {"username": "dev"})
+    api.create("/orgs/dev/repos", {"name": "apps", "private": False})
+
+    host.up(Path("gitea"))
+
+    assert len(commits(api.repository("dev/apps"))) == 1
+
+
+def test_a_repository_that_is_still_called_empty_after_a_killed_push_is_no_error(host, api, monkeypatch):
+    host.up(Path("gitea"))
+    filled = commits(api.repository("dev/apps"))
+    monkeypatch.setattr(api, "is_empty", lambda repository: True)
+
+    host.up(Path("gitea"))
+
+    assert commits(api.repository("dev/apps")) == filled
+
+
+def test_a_refusal_of_the_api_is_an_error_with_the_log(host, api, monkeypatch):
+    monkeypatch.setattr(api, "create", lambda path, body: httpx.Response(403))
+
+    with pytest.raises(LabError) as error:
+        host.up(Path("gitea"))
+
+    assert "403" in error.value.message
+    assert str(host.daemon().log) in error.value.remedy
+
+
+def test_files_are_written_and_removed_in_one_commit(host, api):
+    host.up(Path("gitea"))
+
+    commit = host.commit_files("dev", "apps", {"staging/welcome.yaml": None, "new/file": "new\n"}, "Move")
+
+    repository = api.repository("dev/apps")
+    assert commits(repository)[0] == commit
+    assert len(commits(repository)) == 2
+    assert git(repository, "ls-tree", "-r", "--name-only", "main").split() == ["new/file"]
+    assert git(repository, "log", "-1", "--format=%s", "main").strip() == "Move"
+
+
+def test_a_clone_is_ready_for_a_push(host, api, tmp_path):
+    host.up(Path("gitea"))
+    clone = host.clone("dev", "apps", tmp_path / "work" / "apps")
+    (clone / "more").write_text("more\n")
+    git(clone, "add", "more")
+    git(clone, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "More")
+
+    assert host.push(clone) == commits(api.repository("dev/apps"))[0]
+
+
+def test_a_push_that_is_refused_is_an_error_with_gits_reason(host, tmp_path):
+    host.up(Path("gitea"))
+    clone = host.clone("dev", "apps", tmp_path / "apps")
+    host.commit_files("dev", "apps", {"a": "a"}, "Before")
+    git(clone, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "Late", "--allow-empty")
+
+    with pytest.raises(LabError, match=r"git push failed in .*(?s:.*)rejected"):
+        host.push(clone)
+
+
+def test_a_repository_that_does_not_exist_is_an_error(host, tmp_path):
+    with pytest.raises(LabError, match="git clone failed"):
+        host.clone("dev", "nothing", tmp_path / "nothing")
+
+
+def test_the_password_is_in_gits_environment_only(tmp_path):
+    user = Git("lab", PASSWORD)
+    user.run(tmp_path, "init", "--quiet")
+
+    asked = subprocess.run(
+        ["git", "credential", "fill"], input="protocol=http\nhost=127.0.0.1\n\n", text=True,
+        capture_output=True, check=True, cwd=tmp_path, env=dict(user._environment()),
+    )  # fmt: skip
+
+    assert "username=lab" in asked.stdout.split("\n")
+    assert f"password={PASSWORD}" in asked.stdout.split("\n")
+    assert PASSWORD not in user.run(tmp_path, "config", "--list")
+    assert PASSWORD not in repr(user)
+
+
+def test_git_is_untouched_by_the_settings_of_the_user(tmp_path, monkeypatch):
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = Somebody\n[http]\n\tproxy = http://proxy.example\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+
+    settings = Git("lab", PASSWORD).run(tmp_path, "config", "--list")
+
+    assert "Somebody" not in settings and "proxy.example" not in settings
+
+
+def test_a_missing_git_is_an_error_that_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(LabError, match="cannot run git") as error:
+        Git("lab", PASSWORD).run(tmp_path, "status")
+
+    assert "install git" in error.value.remedy
+
+
+@pytest.fixture
+def gitea(tmp_path) -> Gitea:
+    return Gitea(tmp_path / "git-host", 20800, 20801)
+
+
+def configuration(gitea: Gitea) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string("[top]\n" + (gitea.folder / "app.ini").read_text())
+    return parser
+
+
+def test_gitea_is_closed_to_strangers_and_keeps_to_loopback(gitea):
+    gitea._configure(static=Path("/assets"))
+
+    ini = configuration(gitea)
+    assert ini["service"]["disable_registration"] == "true"
+    assert ini["security"]["install_lock"] == "true"
+    assert ini["server"]["http_addr"] == ini["server"]["ssh_listen_host"] == "127.0.0.1"
+    assert (ini["server"]["http_port"], ini["server"]["ssh_listen_port"]) == ("20800", "20801")
+    assert ini["server"]["offline_mode"] == "true"
+    assert ini["cron.update_checker"]["enabled"] == "false"
+    assert ini["server"]["static_root_path"] == "/assets"
+
+
+def test_giteas_secrets_are_made_once_and_are_for_the_user_only(gitea):
+    gitea._configure(static=Path("/assets"))
+    first = (gitea.folder / "app.ini").read_text()
+
+    gitea._configure(static=Path("/assets"))
+
+    assert (gitea.folder / "app.ini").read_text() == first
+    assert len(configuration(gitea)["security"]["secret_key"]) > 30
+    for name in ("app.ini", "secrets.json"):
+        assert stat.S_IMODE((gitea.folder / name).stat().st_mode) == 0o600
+
+
+def test_the_administrators_password_is_made_up_once_and_is_for_the_user_only(gitea):
+    first = gitea.credentials()
+
+    assert gitea.credentials() == first
+    assert len(first.password) > 20
+    assert first.password not in repr(first)
+    assert json.loads(gitea.credentials_file.read_text())["password"] == first.password
+    assert stat.S_IMODE(gitea.credentials_file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"username": "lab-admin"}'])
+def test_damaged_credentials_are_made_anew(gitea, text):
+    gitea.folder.mkdir()
+    gitea.credentials_file.write_text(text)
+
+    assert gitea.credentials().password
+
+
+SAMPLES = sorted((PROJECT / "lab" / "sample").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: str(path.relative_to(PROJECT / "lab" / "sample")))
+def test_a_sample_manifest_names_no_namespace(path):
+    for manifest in yaml.safe_load_all(path.read_text()):
+        assert "namespace" not in manifest.get("metadata", {})
+        assert "namespace" not in manifest
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in SAMPLES if path.name == "deployment.yaml"], ids=lambda path: path.parts[-4]
+)
+def test_a_sample_pod_is_within_pod_securitys_restricted_level(path):
+    # https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
+    pod = yaml.safe_load(path.read_text())["spec"]["template"]["spec"]
+
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert {next(iter(set(volume) - {"name"})) for volume in pod["volumes"]} <= {
+        "configMap",
+        "emptyDir",
+        "secret",
+    }
+    for container in pod["containers"]:
+        assert container["securityContext"]["allowPrivilegeEscalation"] is False
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_the_sample_applications_texts_differ_by_environment():
+    apps = PROJECT / "lab" / "sample" / "dev-team" / "apps"
+    texts = {(apps / name / "welcome.yaml").read_text() for name in ("staging", "production")}
+
+    assert len(texts) == 2

@@ -1,0 +1,160 @@
+import datetime
+import ipaddress
+import stat
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from lab import pki as pki_module
+from lab.errors import LabError
+from lab.pki import API_AUTHORITY, INTERNAL_AUTHORITY, Pki
+
+INTERNAL = ("etcd", "etcd-client", "kubelet-client", "front-proxy-client")
+
+
+@pytest.fixture
+def pki(tmp_path) -> Pki:
+    made = Pki(tmp_path / "pki", "lab", "127.65.0.1")
+    made.renew()
+    return made
+
+
+def certificate(pki: Pki, name: str) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(pki.pair(name).certificate.read_bytes())
+
+
+def content(pki: Pki) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in pki.folder.iterdir()}
+
+
+def renewed(pki: Pki) -> set[str]:
+    """Names of the certificates that a renewal writes anew."""
+    before = content(pki)
+    assert not pki.is_usable()
+    pki.renew()
+    assert pki.is_usable()
+    after = content(pki)
+    return {Path(name).stem for name in after if after[name] != before.get(name)}
+
+
+def test_what_is_new_is_usable_and_stays_as_it_is(pki):
+    before = content(pki)
+
+    assert pki.is_usable()
+    pki.renew()
+
+    assert content(pki) == before
+
+
+def test_private_keys_are_for_the_user_only(pki):
+    keys = list(pki.folder.glob("*.key"))
+
+    assert len(keys) > 10
+    assert {stat.S_IMODE(key.stat().st_mode) for key in keys} == {0o600}
+
+
+def test_the_api_server_answers_as_loopback_and_as_the_service_kubernetes(pki):
+    names = certificate(pki, "kube-apiserver").extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+
+    assert {"localhost", "kubernetes.default", "kubernetes.default.svc.cluster.local"} <= set(
+        names.get_values_for_type(x509.DNSName)
+    )
+    assert set(names.get_values_for_type(x509.IPAddress)) == {
+        ipaddress.ip_address("127.0.0.1"),
+        ipaddress.ip_address("127.65.0.1"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "user", "groups"),
+    [
+        ("admin", "lab:admin", ["system:masters"]),
+        ("node-agent", "lab:node-agent", ["system:masters"]),
+        ("kube-controller-manager", "system:kube-controller-manager", []),
+        ("kube-scheduler", "system:kube-scheduler", []),
+    ],
+)
+def test_users_of_the_api_have_the_names_and_groups_that_rbac_knows(pki, name, user, groups):
+    subject = certificate(pki, name).subject
+
+    assert [each.value for each in subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == [user]
+    assert [each.value for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)] == groups
+
+
+def test_who_is_signed_by_the_api_is_nobody_to_etcd_and_the_node_agent(pki):
+    for name in INTERNAL:
+        certificate(pki, name).verify_directly_issued_by(certificate(pki, INTERNAL_AUTHORITY))
+    with pytest.raises((InvalidSignature, ValueError)):
+        certificate(pki, "admin").verify_directly_issued_by(certificate(pki, INTERNAL_AUTHORITY))
+    certificate(pki, "admin").verify_directly_issued_by(certificate(pki, API_AUTHORITY))
+
+
+def test_only_servers_may_serve(pki):
+    def may_serve(name: str) -> bool:
+        usages = certificate(pki, name).extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        return ExtendedKeyUsageOID.SERVER_AUTH in usages
+
+    assert may_serve("kube-apiserver") and may_serve("etcd") and may_serve("node-agent-server")
+    assert not may_serve("admin") and not may_serve("etcd-client")
+
+
+def test_a_key_without_its_certificate_is_made_anew_alone(pki):
+    # As left by a command that was killed between the two files.
+    pki.pair("admin").key.write_bytes(pki.pair("etcd").key.read_bytes())
+
+    assert renewed(pki) == {"admin"}
+
+
+@pytest.mark.parametrize("damage", [b"", b"-----BEGIN CERTIFICATE-----\n", b"\xff\x00"])
+@pytest.mark.parametrize("file", ["certificate", "key"])
+def test_a_damaged_file_is_made_anew(pki, file, damage):
+    getattr(pki.pair("kube-scheduler"), file).write_bytes(damage)
+
+    assert renewed(pki) == {"kube-scheduler"}
+
+
+def test_with_its_authority_all_that_it_signed_is_made_anew(pki):
+    pki.pair(INTERNAL_AUTHORITY).key.unlink()
+
+    assert renewed(pki) == {INTERNAL_AUTHORITY, *INTERNAL}
+
+
+def test_a_certificate_in_the_place_of_an_authority_is_none(pki):
+    for file in ("certificate", "key"):
+        path: Path = getattr(pki.pair(API_AUTHORITY), file)
+        path.write_bytes(getattr(pki.pair("admin"), file).read_bytes())
+
+    assert API_AUTHORITY in renewed(pki)
+
+
+def test_a_missing_key_of_the_service_accounts_is_made_anew(pki):
+    pki.service_account_key.write_text("")
+
+    assert renewed(pki) == {"service-account"}
+
+
+def test_another_service_range_needs_another_certificate_of_the_api_server(pki):
+    assert renewed(Pki(pki.folder, "lab", "127.66.0.1")) == {"kube-apiserver"}
+
+
+def test_certificates_are_renewed_a_month_before_they_end(tmp_path, monkeypatch):
+    pki = Pki(tmp_path, "lab", "127.65.0.1")
+    monkeypatch.setattr(pki_module, "_CERTIFICATE_LIFE", datetime.timedelta(days=29))
+    pki.renew()
+    assert not pki.is_usable()
+
+    monkeypatch.undo()
+    assert API_AUTHORITY not in renewed(pki)
+
+    left = certificate(pki, "admin").not_valid_after_utc - datetime.datetime.now(datetime.UTC)
+    assert left > datetime.timedelta(days=300)
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_with_its_path(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(LabError, match=r"cannot change .*file"):
+        Pki(tmp_path / "file" / "pki", "lab", "127.65.0.1").renew()
