@@ -1,0 +1,72 @@
+# Each target is one command of the lab, the tests or the tools; `make help` lists them.
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+STACK ?= staging
+NAME ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas bench lock
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# The stamp is newer than the locks only when pip has finished; an interrupted install is done again.
+$(VENV)/installed: requirements.txt requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: $(PYTHON) is older than Python 3.11" >&2; echo "remedy: make PYTHON=python3.12 …" >&2; exit 1; }
+	@echo "Installing Python packages into $(VENV)" >&2
+	@$(PYTHON) -m venv $(VENV)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt -r requirements-dev.txt
+	@touch $@
+
+up: $(VENV)/installed ## Build the tools, start the cluster of STACK and bring the stack up
+	@$(RUN) -m lab up $(STACK)
+
+start: $(VENV)/installed ## The same without Pulumi
+	@$(RUN) -m lab start $(STACK)
+
+stop: $(VENV)/installed ## Stop all processes of the lab; its state stays
+	@$(RUN) -m lab stop
+
+down: $(VENV)/installed ## Stop the lab and delete its state; built tools stay
+	@$(RUN) -m lab down
+
+status: $(VENV)/installed ## What runs where and how to reach it
+	@$(RUN) -m lab status
+
+kubeconfig: $(VENV)/installed ## Print the path of STACK's kubeconfig
+	@$(RUN) -m lab kubeconfig $(STACK)
+
+env: $(VENV)/installed ## Print settings for your shell: eval "$$(make -s env)"
+	@$(RUN) -m lab env
+
+logs: $(VENV)/installed ## List logs, or show those of NAME
+	@$(RUN) -m lab logs $(NAME)
+
+tools: $(VENV)/installed ## Build all tools, those of the tests included
+	@$(RUN) -m lab.build test
+
+test: $(VENV)/installed ## Run all tests, with real tools
+	@$(RUN) -m lab.build test
+	@$(RUN) -m pytest
+
+test-unit: $(VENV)/installed ## Run the tests that need nothing but Python
+	@$(RUN) -m pytest tests/unit
+
+lint: $(VENV)/installed ## Check the Python and Go sources
+	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
+	@test -z "$$(gofmt -l lab/tools)" || { gofmt -l lab/tools; exit 1; }
+
+schemas: $(VENV)/installed ## Write the JSON Schemas and the reference from the models
+	@$(RUN) -m components.configuration.schemas
+	@$(RUN) -m components.configuration.reference
+
+bench: $(VENV)/installed ## Measure against kubectl; results in bench/results
+	@$(RUN) -m bench
+
+lock: $(VENV)/installed ## Lock the Python packages anew
+	@for name in requirements requirements-dev; do \
+		$(VENV)/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url \
+			--no-emit-find-links --no-emit-trusted-host --output-file=$$name.txt $$name.in || exit 1; done
