@@ -12,7 +12,6 @@ from components.flux.phases import in_phases
 from components.flux.profile import configured
 from components.manifests import Manifest, register
 
-
 # A controller starts within seconds; one that crashes or finds no room should be told of before a coffee is cold.
 AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")
 

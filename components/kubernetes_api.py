@@ -14,11 +14,12 @@ from typing import Any
 import yaml
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
-from kubernetes.config import ConfigException, new_client_from_config_dict
+from kubernetes.config import ConfigException
+from kubernetes.config.kube_config import KubeConfigLoader
 from urllib3.exceptions import HTTPError
 
 from components.configuration import ClusterConfig
-from components.tenant_objects import KUSTOMIZE_API, TENANT_LABEL
+from components.tenant_objects import KUSTOMIZE_API, SOURCE_API, TENANT_LABEL
 
 # To connect, and to read.
 TIMEOUT_SECONDS = (5, 15)
@@ -61,9 +62,11 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
     key = "kubeconfig" if config.kubeconfig is not None else "kubeconfigContent"
     try:
         path = kubeconfig_path(config, project)
-        text = path.read_text() if path else config.kubeconfig_content.get_secret_value()
+        text = path.read_text(encoding="utf-8") if path else config.kubeconfig_content.get_secret_value()
     except OSError as error:
         raise ClusterUnavailable(key, f"{config.kubeconfig} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ClusterUnavailable(key, f"{config.kubeconfig} cannot be read: it is not UTF-8 text") from None
     try:
         content = yaml.safe_load(text)
         contexts = [entry["name"] for entry in content["contexts"]]
@@ -71,14 +74,17 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
         raise ClusterUnavailable(key, "is not a kubeconfig: it lists no contexts") from None
     context = config.context or content.get("current-context")
     if context not in contexts:
-        raise ClusterUnavailable("context", f"the kubeconfig has no context {context!r}; it has {', '.join(contexts)}")
+        lacks = f"has no context {context!r}" if context else "has no current context"
+        raise ClusterUnavailable("context", f"the kubeconfig {lacks}; it has {', '.join(map(str, contexts))}")
+    configuration = client.Configuration()
+    configuration.retries = False
+    # Certificates may be named relative to the kubeconfig, as for kubectl.
+    folder = str(path.parent) if path else None
     try:
-        configuration = client.Configuration()
-        configuration.retries = False
-        api = new_client_from_config_dict(content, context=context, client_configuration=configuration)
+        KubeConfigLoader(content, active_context=context, config_base_path=folder).load_and_set(configuration)
     except ConfigException as error:
         raise ClusterUnavailable(key, f"cannot be used: {error}") from None
-    return api
+    return client.ApiClient(configuration)
 
 
 def read_facts(api: client.ApiClient) -> ClusterFacts:
@@ -96,11 +102,18 @@ def read_facts(api: client.ApiClient) -> ClusterFacts:
 
 
 def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
-    """The Flux Kustomizations of all tenants, as the cluster has them; none where Flux is not installed yet."""
-    group, version = KUSTOMIZE_API.split("/")
+    """The sources and Kustomizations of all tenants, as the cluster has them; none where Flux is not installed yet."""
+    return [
+        *_of_tenants(api, SOURCE_API, "gitrepositories"),
+        *_of_tenants(api, KUSTOMIZE_API, "kustomizations"),
+    ]
+
+
+def _of_tenants(api: client.ApiClient, api_version: str, plural: str) -> list[dict[str, Any]]:
+    group, version = api_version.split("/")
     try:
         found = client.CustomObjectsApi(api).list_cluster_custom_object(
-            group, version, "kustomizations", label_selector=TENANT_LABEL, _request_timeout=TIMEOUT_SECONDS
+            group, version, plural, label_selector=TENANT_LABEL, _request_timeout=TIMEOUT_SECONDS
         )
     except ApiException as error:
         if error.status == 404:
@@ -116,14 +129,20 @@ def _explaining(api: client.ApiClient) -> Iterator[None]:
     try:
         yield
     except ApiException as error:
-        if error.status not in (401, 403):
-            raise
-        raise ClusterUnavailable(
-            "kubeconfig",
-            f"{server} refuses this user ({error.status} {error.reason}); renew the credentials, which need "
-            "cluster-admin rights",
-        ) from None
+        reason = " ".join(str(error.reason).split())
+        if error.status in (401, 403):
+            problem = (
+                f"refuses this user ({error.status} {reason}); renew the credentials, which need cluster-admin rights"
+            )
+        elif error.status == 0:  # so the client reports a TLS connection that fails
+            problem = f"is not the server that the kubeconfig expects ({reason}); renew the kubeconfig"
+        else:
+            problem = f"answers {error.status} {reason}; is it a Kubernetes API server, and is it up?"
+        raise ClusterUnavailable("kubeconfig", f"{server} {problem}") from None
+    except ValueError:  # neither JSON nor what the client knows
+        raise ClusterUnavailable("kubeconfig", f"{server} does not answer as a Kubernetes API server does") from None
     except (HTTPError, OSError):
         raise ClusterUnavailable(
-            "kubeconfig", f"{server} cannot be reached; is the cluster running, and may this machine reach it?"
+            "kubeconfig",
+            f"{server} cannot be reached; is the cluster running, and may this machine reach it?",
         ) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,11 +30,28 @@ class SyncStatus:
 NOT_RECONCILED = SyncStatus("Unknown", "not reconciled yet")
 
 
-def status_of(sync: Mapping[str, Any]) -> SyncStatus:
-    """The status of a Kustomization as the API server has it. One for an older generation says nothing yet."""
-    status = sync.get("status", {})
-    generation = sync["metadata"].get("generation")
-    for condition in status.get("conditions", ()):
+def statuses_of(objects: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], SyncStatus]:
+    """The status of each tenant's sync, by the (namespace, name) that its source and its Kustomization share.
+
+    A sync whose source fails says only that there is nothing to apply; the reason stands in the source, so that is
+    what is shown.
+    """
+    syncs: dict[tuple[str, str], SyncStatus] = {}
+    sources: dict[tuple[str, str], SyncStatus] = {}
+    for found in objects:
+        metadata = found["metadata"]
+        kind = syncs if found["kind"] == "Kustomization" else sources
+        kind[metadata["namespace"], metadata["name"]] = status_of(found)
+    return {
+        key: source if (source := sources.get(key, sync)).ready == "False" and sync.ready != "True" else sync
+        for key, sync in syncs.items()
+    }
+
+
+def status_of(found: Mapping[str, Any]) -> SyncStatus:
+    """The status of a Flux object as the API server has it. One for an older generation says nothing yet."""
+    generation = found["metadata"].get("generation")
+    for condition in found.get("status", {}).get("conditions", ()):
         if condition["type"] == "Ready" and condition.get("observedGeneration", generation) == generation:
             ready = condition["status"]
             return SyncStatus(ready, "" if ready == "True" else condition.get("message", ""))
@@ -51,7 +68,7 @@ def wait_until_settled(
     """Wait for the first result of each tenant's sync, good or bad, and never longer than `timeout_seconds`.
 
     Args:
-        read: returns the Kustomizations of all tenants.
+        read: returns the sources and Kustomizations of all tenants.
         tenants: (namespace, name) of the Kustomizations to wait for.
         timeout_seconds: 0 looks once.
         clock: seconds that only grow.
@@ -59,7 +76,7 @@ def wait_until_settled(
     """
     deadline = clock() + timeout_seconds
     while True:
-        found = {(sync["metadata"]["namespace"], sync["metadata"]["name"]): status_of(sync) for sync in read()}
+        found = statuses_of(read())
         statuses = {tenant: found.get(tenant, NOT_RECONCILED) for tenant in tenants}
         if all(status.settled for status in statuses.values()) or clock() >= deadline:
             return statuses

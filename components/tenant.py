@@ -57,6 +57,4 @@ class Tenant(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource],
         timeouts: pulumi.CustomTimeouts | None = None,
     ) -> pulumi.CustomResource:
-        return register(
-            manifest, pulumi.ResourceOptions(parent=self, depends_on=list(after), custom_timeouts=timeouts)
-        )
+        return register(manifest, pulumi.ResourceOptions(parent=self, depends_on=list(after), custom_timeouts=timeouts))

@@ -105,11 +105,7 @@ def _source(tenant: str, config: TenantConfig) -> Manifest:
 
 
 def _reference(source: GitSource) -> Manifest:
-    given = {
-        key: value
-        for key in ("branch", "tag", "semver", "commit")
-        if (value := getattr(source, key)) is not None
-    }
+    given = {key: value for key in ("branch", "tag", "semver", "commit") if (value := getattr(source, key)) is not None}
     return given or {"branch": DEFAULT_BRANCH}
 
 

@@ -21,13 +21,26 @@ _READ = ("get", "list", "watch")
 # (API group, resources that the tenant manages). Named one by one: a wildcard would include their status.
 _MANAGED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("configmaps", "persistentvolumeclaims", "pods", "secrets", "serviceaccounts", "services")),
-    ("apps", ("daemonsets", "deployments", "deployments/scale", "replicasets", "statefulsets", "statefulsets/scale")),
+    (
+        "apps",
+        (
+            "daemonsets",
+            "deployments",
+            "deployments/scale",
+            "replicasets",
+            "statefulsets",
+            "statefulsets/scale",
+        ),
+    ),
     ("autoscaling", ("horizontalpodautoscalers",)),
     ("batch", ("cronjobs", "jobs")),
     ("coordination.k8s.io", ("leases",)),
     ("networking.k8s.io", ("ingresses",)),
     ("policy", ("poddisruptionbudgets",)),
-    ("source.toolkit.fluxcd.io", ("buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories")),
+    (
+        "source.toolkit.fluxcd.io",
+        ("buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories"),
+    ),
     ("source.extensions.fluxcd.io", ("artifactgenerators",)),
     ("kustomize.toolkit.fluxcd.io", ("kustomizations",)),
     ("helm.toolkit.fluxcd.io", ("helmreleases",)),
@@ -36,7 +49,18 @@ _MANAGED: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 # What a tenant may see of what limits it, so that a refusal can be understood.
 _READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("", ("endpoints", "events", "limitranges", "pods/log", "pods/status", "resourcequotas", "resourcequotas/status")),
+    (
+        "",
+        (
+            "endpoints",
+            "events",
+            "limitranges",
+            "pods/log",
+            "pods/status",
+            "resourcequotas",
+            "resourcequotas/status",
+        ),
+    ),
     ("discovery.k8s.io", ("endpointslices",)),
     ("events.k8s.io", ("events",)),
     ("networking.k8s.io", ("networkpolicies",)),

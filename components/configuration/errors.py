@@ -25,6 +25,18 @@ class Problem:
         return f"{where}: {self.message}"
 
 
+class SecretValueError(ValueError):
+    """Refuses a value that a message must not repeat, since it is or holds a secret."""
+
+
+class MisplacedValueError(ValueError):
+    """Refuses a value that is wrong only beside others; `path` leads to it from the section that holds them all."""
+
+    def __init__(self, path: tuple[str | int, ...], message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
 class ConfigurationError(Exception):
     """The stack cannot be applied as it is written; nothing has been registered or changed."""
 

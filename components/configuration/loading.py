@@ -8,20 +8,21 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
-from components.configuration.errors import ConfigurationError, Problem
+from components.configuration.errors import ConfigurationError, MisplacedValueError, Problem
 from components.configuration.messages import dotted, message
 from components.configuration.models import StackConfig
 from components.configuration.overlay import Overlaid, overlay
+from components.configuration.types import TenantName
 from components.configuration.yaml_files import read_mapping
 
 TENANTS_FOLDER = "tenants"
+_TENANT_NAME: TypeAdapter[str] = TypeAdapter(TenantName)
 
 
-def load_stack(
-    stack: str, values: Mapping[str, str], secret_keys: Collection[str], project: Path
-) -> StackConfig:
+def load_stack(stack: str, values: Mapping[str, str], secret_keys: Collection[str], project: Path) -> StackConfig:
     """Read, overlay and check the configuration of one stack as a whole.
 
     Args:
@@ -36,11 +37,11 @@ def load_stack(
     stack_file = f"Pulumi.{stack}.yaml"
     problems: list[Problem] = []
     sections = {key: _structured(value) for key, value in values.items()}
-    tenants = sections.get("tenants") or {}
+    tenants = sections.get("tenants")
     overlaid: dict[str, Overlaid] = {}
     if isinstance(tenants, Mapping):
         for name, entry in tenants.items():
-            merged = _with_base(name, entry or {}, stack_file, project)
+            merged = _with_base(name, {} if entry is None else entry, stack_file, project)
             if isinstance(merged, Problem):
                 problems.append(merged)
             else:
@@ -50,7 +51,9 @@ def load_stack(
         config = StackConfig.model_validate(sections)
     except ValidationError as error:
         problems += [
-            _problem(details, overlaid, secret_keys, stack_file) for details in error.errors(include_url=False)
+            _problem(details, overlaid, secret_keys, stack_file)
+            for details in error.errors(include_url=False)
+            if not _only_follows(details)
         ]
         raise ConfigurationError(problems) from None
     problems += _shared_namespaces(config, overlaid, stack_file)
@@ -67,23 +70,37 @@ def _structured(value: str) -> Any:
         return value
 
 
+def _only_follows(error: ErrorDetails) -> bool:
+    """Whether this is about a list that is called too short only because its items have problems of their own."""
+    return error["type"] == "too_short" and bool(error["input"])
+
+
 def _with_base(name: str, entry: Any, stack_file: str, project: Path) -> Overlaid | Problem:
     base_file = f"{TENANTS_FOLDER}/{name}.yaml"
     path = project / base_file
+    try:
+        _TENANT_NAME.validate_python(name)
+    except ValidationError as error:
+        return Problem(stack_file, f"tenants.{name}", message(error.errors()[0], show_input=True))
     if not isinstance(entry, Mapping):
         return Problem(stack_file, f"tenants.{name}", "must be a mapping, or {} for the tenant as its base has it")
     if not path.is_file():
         return Problem(
-            base_file, "", f"does not exist, but {stack_file} lists the tenant {name}; write the tenant's base there"
+            base_file,
+            "",
+            f"does not exist, but {stack_file} lists the tenant {name}; write the tenant's base there",
         )
     base = read_mapping(path, base_file)
     return base if isinstance(base, Problem) else overlay(base, base_file, entry, stack_file)
 
 
 def _problem(
-    error: Any, overlaid: Mapping[str, Overlaid], secret_keys: Collection[str], stack_file: str
+    error: ErrorDetails, overlaid: Mapping[str, Overlaid], secret_keys: Collection[str], stack_file: str
 ) -> Problem:
-    location: tuple[str | int, ...] = error["loc"]
+    location = error["loc"]
+    reason = error.get("ctx", {}).get("error")
+    if isinstance(reason, MisplacedValueError):
+        location += reason.path
     text = message(error, show_input=not location or location[0] not in secret_keys)
     if len(location) > 2 and location[0] == "tenants" and location[1] in overlaid:
         name, inner = location[1], location[2:]

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from components.configuration.errors import SecretValueError
 from components.configuration.models import StackConfig
 
 _EXPECTED = {
@@ -37,13 +38,14 @@ def dotted(path: tuple[str | int, ...]) -> str:
 def message(error: ErrorDetails, show_input: bool) -> str:
     """One sentence for one error. `show_input` is False where the value may be a secret."""
     kind, value = error["type"], error.get("input")
-    if kind == "extra_forbidden":
+    if kind in ("extra_forbidden", "invalid_key"):
         return "is an unknown key" + _suggestion(str(error["loc"][-1]))
     if kind == "missing":
         return "is required and missing"
     if kind == "value_error":
-        reason = str(error["ctx"]["error"])
-        return f"{value!r} {reason}" if show_input and isinstance(value, str) else reason
+        reason = error["ctx"]["error"]
+        show_input = show_input and isinstance(value, str) and not isinstance(reason, SecretValueError)
+        return f"{value!r} {reason}" if show_input else str(reason)
     if kind in ("enum", "literal_error"):
         return f"{_shown(value, show_input)} is not one of {error['ctx']['expected']}"
     if kind in _EXPECTED:
@@ -54,12 +56,16 @@ def message(error: ErrorDetails, show_input: bool) -> str:
 
 
 def _shown(value: Any, show_input: bool) -> str:
-    if show_input and (value is None or isinstance(value, str | int | float | bool)):
-        return {None: "nothing", True: "true", False: "false"}.get(value, repr(value))
+    if show_input and (value is None or isinstance(value, bool)):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    if show_input and isinstance(value, str | int | float):
+        return repr(value)
     return {dict: "a mapping", list: "a list"}.get(type(value), "this value")
 
 
 def _suggestion(key: str) -> str:
+    if key in _known_keys():
+        return " here; it belongs to another section"
     close = get_close_matches(key, _known_keys(), n=1, cutoff=0.7)
     return f"; did you mean {close[0]!r}?" if close else ""
 

@@ -1,13 +1,14 @@
-"""The configuration of a stack and of a tenant, typed once: checks, JSON Schemas and the reference come from here."""
+"""The configuration of a stack and of a tenant, typed once: checks, schemas and reference come from here."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
+from components.configuration.errors import MisplacedValueError
 from components.configuration.types import (
     ClusterUid,
     ControllerArgument,
@@ -18,6 +19,7 @@ from components.configuration.types import (
     GitUrl,
     NamespaceName,
     RepositoryPath,
+    SecretText,
     Sha256,
     TenantName,
     WebUrl,
@@ -29,7 +31,12 @@ from components.flux.support import OLDEST_KUBERNETES, known_versions, minor
 RELEASE_URL = "https://github.com/fluxcd/flux2/releases/download/v{version}/install.yaml"
 
 # Labels that decide what a tenant may do; they come from typed keys, never from free-form ones.
-PROTECTED_LABEL_PREFIXES = ("pod-security.kubernetes.io/", "toolkit.fluxcd.io/", "kubernetes.io/", "kustomize.toolkit.fluxcd.io/")
+PROTECTED_LABEL_PREFIXES = (
+    "pod-security.kubernetes.io/",
+    "toolkit.fluxcd.io/",
+    "kubernetes.io/",
+    "kustomize.toolkit.fluxcd.io/",
+)
 
 
 class Section(BaseModel):
@@ -44,13 +51,14 @@ class ClusterConfig(Section):
     """The one cluster of the stack and how to be sure that it is this one."""
 
     kubeconfig: str | None = Field(None, description="Path of a kubeconfig file; relative paths start at the project.")
-    kubeconfig_content: SecretStr | None = Field(
-        None, description="A kubeconfig itself, set with `pulumi config set --secret --path cluster.kubeconfigContent`."
+    kubeconfig_content: SecretText | None = Field(
+        None,
+        description="A kubeconfig itself; `pulumi config set --secret --path cluster.kubeconfigContent`.",
     )
     context: str | None = Field(None, description="Context of the kubeconfig; its current one where left out.")
     uid: ClusterUid | None = Field(
         None,
-        description="Expected identity of the cluster: the uid of its namespace kube-system. "
+        description="Expected identity of the cluster: the uid of its namespace `kube-system`. "
         "Where left out, the first `pulumi up` records it.",
     )
 
@@ -71,9 +79,10 @@ class Profile(StrEnum):
 class ManifestSource(Section):
     """Where a release's install manifest comes from. Both ways are held against the same digest."""
 
-    url: WebUrl | None = Field(None, description="Web address; the published release where neither is given.")
+    url: WebUrl | None = Field(None, description="Where to fetch it; the published release where neither is given.")
     bundle: str | None = Field(
-        None, description="Path of a local file, for clusters without a way out; relative paths start at the project."
+        None,
+        description="Path of a local file, where there is no network; relative paths start at the project.",
     )
 
     @model_validator(mode="after")
@@ -86,27 +95,37 @@ class ManifestSource(Section):
 class Resources(Section):
     """Compute resources of one controller, as in a container's `resources`."""
 
-    requests: dict[Literal["cpu", "memory", "ephemeral-storage"], str] = Field(default_factory=dict)
-    limits: dict[Literal["cpu", "memory", "ephemeral-storage"], str] = Field(default_factory=dict)
+    requests: dict[Literal["cpu", "memory", "ephemeral-storage"], str] = Field(
+        default_factory=dict,
+        description="What is set aside for it, e.g. `cpu: 100m`; others stay the release's.",
+    )
+    limits: dict[Literal["cpu", "memory", "ephemeral-storage"], str] = Field(
+        default_factory=dict,
+        description="What it may use at most, e.g. `memory: 1Gi`; others stay the release's.",
+    )
 
 
 class FluxConfig(Section):
     """The Flux release and how it is locked down."""
 
-    version: FluxVersion = Field(description="Release of Flux, e.g. 2.9.5.")
-    sha256: Sha256 = Field(description="Digest of the release's install manifest; anything else is refused.")
-    manifests: ManifestSource = Field(default_factory=ManifestSource, description="Where the install manifest comes from.")
+    version: FluxVersion = Field(description="The release to install. Changing it upgrades a running cluster.")
+    sha256: Sha256 = Field(description="Digest of the release's `install.yaml`; any other content is refused.")
+    manifests: ManifestSource = Field(
+        default_factory=ManifestSource, description="Where the install manifest comes from."
+    )
     components: tuple[Controller, ...] = Field(DEFAULT_CONTROLLERS, description="Controllers to install.")
     profile: Profile = Field(Profile.MULTI_TENANT, description="Security profile; can be changed on a running cluster.")
     workload_identity: bool = Field(
         False,
-        description="Lets controllers mint service account tokens, which object-level cloud identities need.",
+        description="Let controllers mint service account tokens, as cloud identities of objects need.",
     )
     extra_args: dict[Controller, tuple[ControllerArgument, ...]] = Field(
-        default_factory=dict, description="More arguments for a controller, e.g. --concurrent=8."
+        default_factory=dict,
+        description="More arguments for a controller, e.g. `--concurrent=8`; under the multi-tenant profile "
+        "none that the profile sets itself or refuses (docs/lockdown.md).",
     )
     resources: dict[Controller, Resources] = Field(
-        default_factory=dict, description="Compute resources of a controller, in place of the release's."
+        default_factory=dict, description="Compute resources of a controller, laid over the release's."
     )
 
     @property
@@ -135,9 +154,9 @@ class FluxConfig(Section):
             if strangers := [str(controller) for controller in controllers if controller not in self.components]:
                 raise ValueError(f"{key} is for {', '.join(strangers)}, which components does not install")
         if self.profile is Profile.MULTI_TENANT:
-            for arguments in self.extra_args.values():
-                for reason in filter(None, map(refusal, arguments)):
-                    raise ValueError(f"extraArgs: {reason}")
+            arguments = [argument for several in self.extra_args.values() for argument in several]
+            if reasons := list(filter(None, map(refusal, arguments))):
+                raise ValueError(f"extraArgs: {'; '.join(reasons)}")
         return self
 
 
@@ -145,9 +164,13 @@ class PolicyRule(Section):
     """A rule of a Kubernetes role."""
 
     api_groups: tuple[str, ...] = Field(description="API groups; the core one is the empty string.")
-    resources: tuple[str, ...] = Field(min_length=1)
-    verbs: tuple[str, ...] = Field(min_length=1)
-    resource_names: tuple[str, ...] = ()
+    resources: tuple[str, ...] = Field(
+        min_length=1, description="Resources by their plural names, e.g. `certificates`."
+    )
+    verbs: tuple[str, ...] = Field(min_length=1, description="What is allowed, e.g. `get`, `list`, `watch`, `create`.")
+    resource_names: tuple[str, ...] = Field(
+        (), description="Names of the only objects that are meant; all where left out."
+    )
 
 
 class TenancyConfig(Section):
@@ -158,8 +181,8 @@ class TenancyConfig(Section):
     )
     settle_timeout: Duration = Field(
         "60s",
-        description="How long `pulumi up` waits for the first result of each tenant's sync; a tenant that is not ready "
-        "by then is reported and never fails the update.",
+        description="How long `pulumi up` waits for the first result of each tenant's sync; a tenant that is "
+        "not ready by then is reported and never fails the update.",
     )
 
 
@@ -174,10 +197,17 @@ class PodSecurity(StrEnum):
 class NamespaceConfig(Section):
     """A namespace that belongs to the tenant."""
 
-    name: NamespaceName
-    pod_security: PodSecurity = Field(PodSecurity.RESTRICTED, description="Pod Security Standard that is enforced.")
-    labels: dict[str, str] = Field(default_factory=dict, description="More labels, e.g. a cost centre.")
-    annotations: dict[str, str] = Field(default_factory=dict, description="More annotations.")
+    name: NamespaceName = Field(description="Name; a namespace of the cluster belongs to one tenant at most.")
+    pod_security: PodSecurity = Field(
+        PodSecurity.RESTRICTED, description="Pod Security Standard that is enforced and warned about."
+    )
+    labels: dict[str, str] = Field(
+        default_factory=dict,
+        description="More labels, e.g. a cost centre; none that the platform sets itself.",
+    )
+    annotations: dict[str, str] = Field(
+        default_factory=dict, description="More annotations; none that the platform sets itself."
+    )
 
     @field_validator("labels", "annotations")
     @classmethod
@@ -191,7 +221,7 @@ class GitSource(Section):
     """A Git repository of the tenant. Source: https://fluxcd.io/flux/components/source/gitrepositories/"""
 
     kind: Literal["GitRepository"] = Field("GitRepository", description="Kind of source.")
-    url: GitUrl
+    url: GitUrl = Field(description="Where the cluster fetches the repository from.")
     branch: GitReference | None = Field(None, description="Branch to follow; `main` where no reference is given.")
     tag: GitReference | None = Field(None, description="Tag to stay at, instead of a branch.")
     semver: str | None = Field(None, description="Range of tags to follow, e.g. `>=1.2.0 <2.0.0`.")
@@ -210,23 +240,26 @@ class GitSource(Section):
 class SyncConfig(Section):
     """How the tenant's repository is applied. Source: https://fluxcd.io/flux/components/kustomize/kustomizations/"""
 
-    path: RepositoryPath = Field("./", description="Folder of the repository to apply, e.g. ./staging.")
-    interval: Duration = Field("10m", description="How often to correct drift.")
+    path: RepositoryPath = Field("./", description="Folder of the repository to apply.")
+    interval: Duration = Field("10m", description="How often to compare with the cluster and correct drift.")
     retry_interval: Duration = Field("1m", description="How soon to try again after a failure.")
     timeout: Duration = Field("5m", description="How long applying and becoming ready may take.")
     target_namespace: NamespaceName | None = Field(
-        None, description="Namespace that every object of the repository is put into; one of the tenant's own."
+        None,
+        description="Namespace that every object of the repository is put into; one of the tenant's own.",
     )
     prune: bool = Field(True, description="Delete what left the repository.")
-    wait: bool = Field(True, description="Ready only when everything applied is ready.")
+    wait: bool = Field(True, description="Call the sync ready only when everything that it applied is ready.")
     deletion_policy: Literal["MirrorPrune", "Delete", "WaitForTermination", "Orphan"] = Field(
-        "WaitForTermination", description="What becomes of the applied objects when the tenant is removed."
+        "WaitForTermination",
+        description="What becomes of the applied objects when the tenant is removed: they are deleted and "
+        "awaited, deleted, left (`Orphan`), or as `prune` says (`MirrorPrune`).",
     )
-    suspend: bool = Field(False, description="Stop reconciling for now.")
+    suspend: bool = Field(False, description="Stop reconciling, and pruning, for now.")
 
 
 class Role(StrEnum):
-    """What a tenant may do in its namespaces: the project's own role, or a built-in one by name."""
+    """What a tenant may do in its namespaces: the project's own role, or that of Kubernetes by this name."""
 
     TENANT = "tenant"
     ADMIN = "admin"
@@ -237,11 +270,15 @@ class TenantConfig(Section):
     """A tenant as one environment has it: its base file with the stack's entry laid over it."""
 
     namespaces: tuple[NamespaceConfig, ...] = Field(
-        min_length=1, description="Namespaces of the tenant; the first is its home, where source and sync live."
+        min_length=1,
+        description="Namespaces of the tenant; the first is its home, where source and sync live.",
     )
     source: Annotated[GitSource, Field(description="Where the tenant's manifests come from.")]
     sync: SyncConfig = Field(default_factory=SyncConfig, description="How they are applied.")
-    role: Role = Field(Role.TENANT, description="Cluster role bound to the tenant's service account in its namespaces.")
+    role: Role = Field(
+        Role.TENANT,
+        description="Cluster role that is bound to the tenant's service account in each of its namespaces.",
+    )
 
     @property
     def home(self) -> str:
@@ -255,20 +292,28 @@ class TenantConfig(Section):
     def _own_namespaces(self) -> TenantConfig:
         names = self.namespace_names
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"namespaces lists {', '.join(twice)} twice")
+            raise MisplacedValueError(("namespaces",), f"lists {', '.join(twice)} twice")
         target = self.sync.target_namespace
         if target is not None and target not in names:
-            raise ValueError(f"sync.targetNamespace {target!r} is none of the tenant's namespaces: {', '.join(names)}")
+            raise MisplacedValueError(
+                ("sync", "targetNamespace"),
+                f"{target!r} is none of the tenant's namespaces: {', '.join(names)}",
+            )
         return self
 
 
 class StackConfig(Section):
-    """Everything that `Pulumi.<stack>.yaml` says to this project, with the tenants' base files already overlaid."""
+    """Everything that `Pulumi.<stack>.yaml` says to this project, laid over the tenants' base files."""
 
-    cluster: ClusterConfig
-    flux: FluxConfig
-    tenancy: TenancyConfig = Field(default_factory=TenancyConfig)
-    tenants: dict[TenantName, TenantConfig] = Field(default_factory=dict)
+    cluster: ClusterConfig = Field(description="The cluster that the stack is applied to.")
+    flux: FluxConfig = Field(description="The Flux release and how it is locked down.")
+    tenancy: TenancyConfig = Field(
+        default_factory=TenancyConfig, description="What holds for all tenants of the stack."
+    )
+    tenants: dict[TenantName, TenantConfig] = Field(
+        default_factory=dict,
+        description="The tenants that this environment has, by name; an entry is laid over the tenant's file.",
+    )
 
     @field_validator("tenants", "tenancy", mode="before")
     @classmethod

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated
-from urllib.parse import urlsplit
+from typing import Annotated, Any
+from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
+
+from components.configuration.errors import SecretValueError
 
 # Namespaces of the cluster's own parts. A tenant in one of them would own the platform (threat 27).
 RESERVED_NAMES = frozenset({"default", "flux-system", "capsule-system", "cert-manager"})
@@ -31,7 +33,7 @@ def _matching(pattern: str, expected: str) -> tuple[AfterValidator, WithJsonSche
             raise ValueError(f"is not {expected}")
         return value
 
-    return AfterValidator(check), WithJsonSchema({"type": "string", "pattern": pattern})
+    return AfterValidator(check), WithJsonSchema({"type": "string", "pattern": pattern, "description": expected})
 
 
 def _checked(check: Callable[[str], str], description: str) -> tuple[AfterValidator, WithJsonSchema]:
@@ -61,15 +63,41 @@ def _positive_duration(value: str) -> str:
     return value
 
 
+def _text(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise SecretValueError("must be a text")
+    return value
+
+
+def _url(value: str, schemes: tuple[str, ...], example: str) -> SplitResult:
+    """The parts of a URL of one of the schemes, without credentials; only ssh may name its user."""
+    try:
+        url = urlsplit(value)
+        well_formed = url.port != 0 and not any(character.isspace() for character in value)
+    except ValueError:  # e.g. brackets that do not close, or a port that is no number
+        well_formed = False
+    if not well_formed:
+        raise _unusable(value, f"is not a well-formed URL; {example}")
+    if url.password is not None or (url.username and url.scheme != "ssh"):
+        raise _unusable(
+            value, "holds credentials; take them out, they would be readable in the cluster and in the state"
+        )
+    beginnings = tuple(f"{scheme}://" for scheme in schemes)
+    if not value.startswith(beginnings):
+        raise _unusable(value, f"must begin with {' or '.join(beginnings)}; {example}")
+    return url
+
+
+def _unusable(url: str, reason: str) -> ValueError:
+    """An error that repeats the URL only where it can hold no credentials."""
+    return SecretValueError(reason) if "@" in url else ValueError(reason)
+
+
 def _git_url(value: str) -> str:
     example = "write it like https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
-    url = urlsplit(value)
-    if url.scheme not in ("http", "https", "ssh"):
-        raise ValueError(f"is not a Git URL that Flux can fetch; {example}")
+    url = _url(value, ("http", "https", "ssh"), example)
     if not url.hostname or not url.path.strip("/"):
-        raise ValueError(f"names no host or no repository; {example}")
-    if url.password is not None or (url.username and url.scheme != "ssh"):
-        raise ValueError("holds credentials; take them out, they would be readable in the cluster and in the state")
+        raise _unusable(value, f"names no host or no repository; {example}")
     return value
 
 
@@ -79,9 +107,10 @@ def _repository_path(value: str) -> str:
     return value
 
 
-def _file_or_web_url(value: str) -> str:
-    if urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname:
-        raise ValueError("is not a web address; write it like https://host/path/install.yaml")
+def _web_url(value: str) -> str:
+    example = "write it like https://host/path/install.yaml"
+    if not _url(value, ("http", "https"), example).hostname:
+        raise _unusable(value, f"names no host; {example}")
     return value
 
 
@@ -91,13 +120,15 @@ DnsLabel = Annotated[
 TenantName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 NamespaceName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 Duration = Annotated[
-    str, *_matching(DURATION, "a duration; write it like 30s, 5m or 1h30m"), AfterValidator(_positive_duration)
+    str,
+    *_matching(DURATION, "a duration; write it like 30s, 5m or 1h30m"),
+    AfterValidator(_positive_duration),
 ]
 GitReference = Annotated[str, *_matching(GIT_REFERENCE, "a name that Git accepts for a branch or tag, e.g. main")]
 GitCommit = Annotated[str, *_matching(r"^[0-9a-f]{40}$", "a full commit id: 40 hexadecimal digits")]
 GitUrl = Annotated[str, *_checked(_git_url, "http, https or ssh URL of a Git repository, without credentials")]
 RepositoryPath = Annotated[str, *_checked(_repository_path, "a folder inside the repository, e.g. ./staging")]
-WebUrl = Annotated[str, *_checked(_file_or_web_url, "http or https URL")]
+WebUrl = Annotated[str, *_checked(_web_url, "http or https URL")]
 Sha256 = Annotated[str, *_matching(r"^[0-9a-f]{64}$", "a sha256 digest: 64 hexadecimal digits")]
 FluxVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a release of Flux; write it like 2.9.5")]
 ClusterUid = Annotated[
@@ -107,6 +138,9 @@ ClusterUid = Annotated[
         "a uid; take it from `kubectl get namespace kube-system -o jsonpath={.metadata.uid}`",
     ),
 ]
+# With its value, since an argument without one would swallow the next, which may belong to the lockdown.
 ControllerArgument = Annotated[
-    str, *_matching(r"^--[a-z][a-z0-9-]*(=.*)?$", "a controller argument; write it like --concurrent=8")
+    str,
+    *_matching(r"^--[a-z][a-z0-9-]*=.*$", "a controller argument with its value; write it like --concurrent=8"),
 ]
+SecretText = Annotated[SecretStr, BeforeValidator(_text)]

@@ -19,6 +19,11 @@ class _StrictLoader(yaml.SafeLoader):
         seen: set[Hashable] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise yaml.MarkedYAMLError(
+                    problem="a key must be a text; put quotes around what begins with { or [",
+                    problem_mark=key_node.start_mark,
+                )
             if key in seen:
                 raise yaml.MarkedYAMLError(problem=f"the key {key!r} stands twice", problem_mark=key_node.start_mark)
             seen.add(key)
@@ -35,7 +40,7 @@ def read_mapping(file: Path, shown_as: str) -> dict[str, Any] | Problem:
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         return Problem(shown_as, "", f"is not valid YAML: {line}{error.problem}")
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # a date that no calendar has is a ValueError
         return Problem(shown_as, "", f"is not valid YAML: {error}")
     if value is None:
         return {}

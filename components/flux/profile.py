@@ -5,7 +5,7 @@ Source: Flux RFC-0003 and https://fluxcd.io/flux/installation/configuration/mult
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 
 from components.configuration.models import FluxConfig, Profile
@@ -35,7 +35,7 @@ def lock_down(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
             _add_arguments(manifest, [flag.argument for flag in flags_for(controller, minor(config.version))])
-        if manifest["kind"] == "ClusterRole" and not config.workload_identity:
+        if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)
         if manifest["kind"] == "Kustomization" and manifest["metadata"].get("namespace") == FLUX_NAMESPACE:
             # Without a name the platform's own sync would be impersonated as the powerless default account.
@@ -57,8 +57,10 @@ def _container(deployment: Manifest) -> Manifest:
     return deployment["spec"]["template"]["spec"]["containers"][0]
 
 
-def _add_arguments(deployment: Manifest, arguments: Iterable[str]) -> None:
+def _add_arguments(deployment: Manifest, arguments: Sequence[str]) -> None:
     """Append arguments; feature gates go into one flag, of which the controllers read only the last."""
+    if not arguments:
+        return
     container = _container(deployment)
     everything = [*container.get("args", ()), *arguments]
     gates = [argument.removeprefix(FEATURE_GATES) for argument in everything if argument.startswith(FEATURE_GATES)]

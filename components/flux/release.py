@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from typing import Any
 
 import requests
 import yaml
@@ -35,7 +36,7 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
 
     Raises:
         ReleaseError: the source cannot be reached or read, the digest does not match, the content is not an install
-            manifest of that version, or it lacks a component that the configuration asks for.
+            manifest, or it lacks a component that the configuration asks for.
     """
     content = _fetch(config, project)
     digest = hashlib.sha256(content).hexdigest()
@@ -50,6 +51,8 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
         manifests = [manifest for manifest in yaml.load_all(content, FastLoader) if manifest]
     except yaml.YAMLError as error:
         raise ReleaseError("manifests", f"{_source(config)} is not YAML: {error}") from None
+    if not all(_is_object(manifest) for manifest in manifests):
+        raise ReleaseError("manifests", f"{_source(config)} is not an install manifest: not all in it are objects")
     return select_components(manifests, config)
 
 
@@ -69,6 +72,10 @@ def component_of(manifest: Manifest) -> Controller | None:
     """The controller that an object of the release belongs to, or None for what all of them share."""
     label = manifest["metadata"].get("labels", {}).get(COMPONENT_LABEL)
     return Controller(label) if label in list(Controller) else None
+
+
+def _is_object(document: Any) -> bool:
+    return isinstance(document, dict) and "kind" in document and isinstance(document.get("metadata"), dict)
 
 
 def _without_absent_subjects(manifest: Manifest, config: FluxConfig) -> Manifest:
@@ -116,17 +123,18 @@ def _kept_file(sha256: str) -> Path:
 
 
 def _kept(sha256: str) -> bytes | None:
-    """A release fetched before, so that a preview does not depend on the network. Its digest is checked as always."""
+    """A release fetched before, so that a preview does not depend on the network; None where it is not what it was."""
     try:
-        return _kept_file(sha256).read_bytes()
+        content = _kept_file(sha256).read_bytes()
     except OSError:
         return None
+    return content if hashlib.sha256(content).hexdigest() == sha256 else None
 
 
 def _keep(sha256: str, content: bytes) -> None:
-    file = _kept_file(sha256)
-    if file.exists():
+    if _kept(sha256) is not None:
         return
+    file = _kept_file(sha256)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(f".{os.getpid()}")
