@@ -1,0 +1,165 @@
+"""What a tenant tries and what Flux itself refuses, with the message that the tenant sees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Environment
+from tests.e2e.manifests import git_repository, kustomization
+from tests.support.lab import Lab, eventually
+
+TENANT = "system:serviceaccount:apps:dev-team"
+
+
+class Attempts:
+    """Objects that the tenant creates itself, with its own rights, and that are gone after the test."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._cluster = environment.cluster
+        self._made: list[tuple[str, str]] = []
+
+    def create(self, manifest: dict[str, Any]) -> str:
+        """Create as the tenant's service account; returns what the API server says against it."""
+        self._made.append((manifest["kind"].lower(), manifest["metadata"]["name"]))
+        return self._cluster.kubectl("create", "-f", "-", user=TENANT, stdin=json.dumps(manifest)).stderr
+
+    def undo(self) -> None:
+        for kind, name in reversed(self._made):
+            self._cluster.kubectl("delete", kind, name, "-n", "apps", "--ignore-not-found")
+
+
+@pytest.fixture
+def attempts(staging_stack: Environment) -> Iterator[Attempts]:
+    made = Attempts(staging_stack)
+    yield made
+    made.undo()
+
+
+def test_a_sync_without_service_account_is_refused_as_the_powerless_default(
+    staging_stack: Environment, attempts: Attempts
+) -> None:
+    nameless = kustomization("nameless")
+    del nameless["spec"]["serviceAccountName"]
+    assert not attempts.create(nameless)
+
+    message = staging_stack.cluster.refusal("kustomization", "nameless", "apps")
+
+    assert 'User "system:serviceaccount:apps:default" cannot' in message
+    assert "forbidden" in message
+
+
+def test_a_source_in_another_namespace_is_refused(staging_stack: Environment, attempts: Attempts) -> None:
+    foreign = kustomization("foreign")
+    foreign["spec"]["sourceRef"]["namespace"] = "flux-system"
+    assert not attempts.create(foreign)
+
+    message = staging_stack.cluster.refusal("kustomization", "foreign", "apps")
+
+    assert "can't access 'GitRepository/flux-system/dev-team', cross-namespace references have been blocked" in message
+
+
+def test_a_remote_base_is_refused(lab: Lab, staging_stack: Environment, attempts: Attempts, tmp_path: Path) -> None:
+    remote = lab.git.url("dev-team", "apps").removesuffix(".git") + "/raw/branch/main/base/service.yaml"
+    url = lab.repository("mallory", "remote-base", {"staging/kustomization.yaml": f"resources: [{remote}]\n"}, tmp_path)
+    assert not attempts.create(git_repository("remote-base", url))
+    assert not attempts.create(kustomization("remote-base", source="remote-base"))
+
+    message = staging_stack.cluster.refusal("kustomization", "remote-base", "apps")
+
+    assert "kustomize build failed" in message
+    assert remote in message
+
+
+def test_a_cluster_role_in_the_repository_is_refused_and_the_tenant_sees_why(
+    lab: Lab, staging_stack: Environment, attempts: Attempts, tmp_path: Path
+) -> None:
+    role = (
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: everything\n"
+        "rules:\n  - apiGroups: ['*']\n    resources: ['*']\n    verbs: ['*']\n"
+    )
+    url = lab.repository("mallory", "cluster-role", {"staging/role.yaml": role}, tmp_path)
+    assert not attempts.create(git_repository("cluster-role", url))
+    assert not attempts.create(kustomization("cluster-role", source="cluster-role"))
+
+    message = staging_stack.cluster.refusal("kustomization", "cluster-role", "apps")
+
+    assert "ClusterRole/everything" in message
+    assert f'User "{TENANT}" cannot patch resource "clusterroles"' in message
+    events = staging_stack.cluster.kubectl("get", "events", "-n", "apps", user=TENANT)
+    assert "ClusterRole/everything" in events.stdout
+    assert staging_stack.cluster.get("clusterrole", "everything") is None
+
+
+@pytest.mark.parametrize(
+    "namespace, kind",
+    [
+        ("flux-system", "kustomizations"),
+        ("flux-system", "secrets"),
+        ("kube-system", "configmaps"),
+        ("default", "pods"),
+    ],
+)
+def test_the_tenant_may_do_nothing_outside_its_namespaces(
+    staging_stack: Environment, namespace: str, kind: str
+) -> None:
+    for verb in ("create", "get"):
+        answer = staging_stack.cluster.kubectl("auth", "can-i", verb, kind, "-n", namespace, user=TENANT)
+        assert answer.stdout.strip() == "no", f"{verb} {kind} in {namespace}"
+
+
+@pytest.mark.parametrize(
+    "verb, resource",
+    [
+        ("create", "rolebindings"),
+        ("create", "roles"),
+        ("create", "resourcequotas"),
+        ("delete", "networkpolicies"),
+        ("create", "serviceaccounts/token"),
+        ("impersonate", "serviceaccounts"),
+        ("update", "gitrepositories/status"),
+        ("patch", "kustomizations/status"),
+        ("create", "externalartifacts"),
+        ("patch", "namespaces"),
+        ("update", "endpoints"),
+        ("patch", "pods/ephemeralcontainers"),
+    ],
+)
+def test_the_tenant_role_stops_short_of_admin(staging_stack: Environment, verb: str, resource: str) -> None:
+    answer = staging_stack.cluster.kubectl("auth", "can-i", verb, resource, "-n", "apps", user=TENANT)
+    assert answer.stdout.strip() == "no"
+
+
+@pytest.mark.parametrize("resource", ["deployments.apps", "secrets", "kustomizations", "helmreleases", "receivers"])
+def test_the_tenant_role_allows_what_tenants_are_for(staging_stack: Environment, resource: str) -> None:
+    answer = staging_stack.cluster.kubectl("auth", "can-i", "create", resource, "-n", "apps", user=TENANT)
+    assert answer.stdout.strip() == "yes"
+
+
+def test_a_privileged_pod_is_refused_in_the_tenants_namespace(staging_stack: Environment) -> None:
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: root, namespace: apps}\nspec:\n  hostNetwork: true\n"
+        "  containers: [{name: root, image: x, securityContext: {privileged: true}}]\n"
+    )
+    refused = staging_stack.cluster.kubectl("create", "-f", "-", user=TENANT, stdin=pod)
+    assert 'violates PodSecurity "restricted:latest"' in refused.stderr
+
+
+def test_the_controllers_run_with_the_lockdown(staging_stack: Environment) -> None:
+    """Not what the manifest says but what the processes were started with."""
+    deployment = staging_stack.cluster.get("deployment", "kustomize-controller", "flux-system")
+    arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert {
+        "--no-cross-namespace-refs=true",
+        "--no-remote-bases=true",
+        "--default-service-account=default",
+    } <= set(arguments)
+    logs = staging_stack.cluster.kubectl("logs", "deploy/kustomize-controller", "-n", "flux-system").stdout
+    assert '"ObjectLevelWorkloadIdentity":true' in logs
+    role = staging_stack.cluster.get("clusterrole", "crd-controller")
+    assert not [rule for rule in role["rules"] if "serviceaccounts/token" in rule.get("resources", ())]
+    assert eventually(lambda: staging_stack.cluster.get("networkpolicy", "allow-egress", "flux-system"))

@@ -1,0 +1,104 @@
+"""From configuration to a reconciled tenant, and the daily life after that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.e2e.conftest import Environment
+from tests.support.lab import Lab, eventually
+
+
+def welcome(environment: Environment) -> str:
+    found = environment.cluster.get("configmap", "guestbook-welcome", "apps")
+    return found["data"]["welcome.txt"] if found else ""
+
+
+def test_the_tenants_application_runs(staging_stack: Environment) -> None:
+    deployment = staging_stack.cluster.get("deployment", "guestbook", "apps")
+    assert deployment["status"]["readyReplicas"] == 1
+    assert deployment["metadata"]["labels"]["kustomize.toolkit.fluxcd.io/name"] == "dev-team"
+    assert "staging" in welcome(staging_stack)
+
+
+def test_two_environments_live_side_by_side(staging_stack: Environment, production_stack: Environment) -> None:
+    assert welcome(staging_stack) != welcome(production_stack)
+    assert production_stack.cluster.get("namespace", "tools")
+    assert staging_stack.cluster.get("namespace", "tools") is None
+    assert [environment.outputs()["flux"]["version"] for environment in (staging_stack, production_stack)] == [
+        "2.9.5",
+        "2.9.4",
+    ]
+
+
+def test_a_second_up_changes_nothing(staging_stack: Environment) -> None:
+    assert staging_stack.changes() == {}
+    text = staging_stack.up()
+    assert " unchanged" in text
+    assert not [
+        word for word in ("created", "updated", "replaced", "deleted") if f" {word}" in text.split("Resources:")[1]
+    ]
+
+
+def test_a_preview_shows_exactly_the_edit(staging_stack: Environment) -> None:
+    sync = staging_stack.config["tenants"]["dev-team"]["sync"]
+    sync["interval"] = "7m"
+    try:
+        assert staging_stack.changes() == {"Kustomization apps/dev-team": ["update", "spec.interval"]}
+    finally:
+        del sync["interval"]
+        staging_stack.write()
+
+
+def test_outputs_say_what_an_operator_asks_next(lab: Lab, staging_stack: Environment) -> None:
+    outputs = staging_stack.outputs()
+    uid = staging_stack.cluster.get("namespace", "kube-system")["metadata"]["uid"]
+    assert outputs["cluster"] == {"uid": uid, "version": "v1.36.3", "context": "staging"}
+    assert outputs["flux"] == {"version": "2.9.5", "profile": "multi-tenant"}
+    tenant = outputs["tenants"]["dev-team"]
+    assert tenant["namespaces"] == ["apps"]
+    assert tenant["url"] == lab.git.url("dev-team", "apps")
+    assert tenant["path"] == "./staging"
+    assert tenant["status"] == {"ready": "True", "message": ""}
+    kubectl = tenant["look"]["kubectl"].split()[1:]
+    assert "dev-team" in staging_stack.cluster.kubectl(*kubectl).stdout
+
+
+def test_a_push_changes_the_cluster_and_a_removed_file_is_pruned(lab: Lab, staging_stack: Environment) -> None:
+    extra = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {made: by-a-push}\n"
+    with_extra = "resources: [../base, welcome.yaml, extra.yaml]\n"
+    before = (lab.settings.project / "lab/sample/dev-team/apps/staging/kustomization.yaml").read_text()
+    header = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+
+    files: dict[str, str | None] = {
+        "staging/extra.yaml": extra,
+        "staging/kustomization.yaml": header + with_extra,
+    }
+    lab.git.commit_files("dev-team", "apps", files, "Add a config map")
+    staging_stack.cluster.reconcile("gitrepository", "dev-team", "apps")
+    eventually(lambda: staging_stack.cluster.get("configmap", "extra", "apps"), what="the pushed config map")
+
+    files = {"staging/extra.yaml": None, "staging/kustomization.yaml": before}
+    lab.git.commit_files("dev-team", "apps", files, "Remove it again")
+    staging_stack.cluster.reconcile("gitrepository", "dev-team", "apps")
+    eventually(lambda: staging_stack.cluster.get("configmap", "extra", "apps") is None, what="the pruning")
+
+
+def test_a_tenant_that_fails_blocks_neither_platform_nor_tenants(lab: Lab, staging_stack: Environment) -> None:
+    base: dict[str, Any] = {
+        "namespaces": [{"name": "broken"}],
+        "source": {"url": lab.git.url("nobody", "nothing")},
+    }
+    staging_stack.project.tenant("broken-team", base)
+    staging_stack.config["tenants"]["broken-team"] = {}
+    staging_stack.config["tenancy"] = {"settleTimeout": "30s"}
+    try:
+        text = staging_stack.up()
+        assert "tenant broken-team is not ready" in text
+        tenants = staging_stack.outputs()["tenants"]
+        assert tenants["dev-team"]["status"]["ready"] == "True"
+        assert tenants["broken-team"]["status"]["ready"] == "False"
+        assert "nobody/nothing" in tenants["broken-team"]["status"]["message"]
+    finally:
+        del staging_stack.config["tenants"]["broken-team"], staging_stack.config["tenancy"]
+        staging_stack.up()
+    assert staging_stack.cluster.get("namespace", "broken") is None

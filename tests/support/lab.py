@@ -1,0 +1,147 @@
+"""A lab beside the user's: own state, own ports, the same tools."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import sysconfig
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lab.build import ensure, tools_for
+from lab.cluster import Cluster
+from lab.git_host import GitHost
+from lab.pulumi import LabPulumi
+from lab.settings import Settings
+
+T = TypeVar("T")
+
+KUBECTL = Path(sysconfig.get_path("scripts"), "kubectl")
+# Below the ports that Linux hands out to outgoing connections, above those of a user's own lab.
+PORT_BASES = range(21500, 32000, 100)
+CLUSTERS = 4
+POLL_SECONDS = 0.5
+
+
+def free_port_base() -> int:
+    """The first base whose ports for the Git host and some clusters are all free."""
+    return next(base for base in PORT_BASES if all(_is_free(base + port) for port in range(10 * (CLUSTERS + 1))))
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return True
+    return False
+
+
+def eventually(look: Callable[[], T], timeout: float = 60.0, what: str = "") -> T:
+    """What `look` returns as soon as it is true; the test fails with the last value when it stays false."""
+    deadline = time.monotonic() + timeout
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"{what or look} not seen within {timeout} s; last: {found!r}"
+        time.sleep(POLL_SECONDS)
+    return found
+
+
+@dataclass(frozen=True)
+class RunningCluster:
+    """A cluster of the test's lab, running."""
+
+    name: str
+    kubeconfig: Path
+
+    def kubectl(
+        self, *arguments: str, user: str | None = None, stdin: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl, as another user where one is named."""
+        command = [
+            str(KUBECTL),
+            f"--kubeconfig={self.kubeconfig}",
+            *arguments,
+            *([f"--as={user}"] if user else []),
+        ]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+
+    def get(self, kind: str, name: str = "", namespace: str | None = None) -> dict[str, Any] | None:
+        """An object, or the list of them without a name; None where there is none."""
+        where = ["--all-namespaces"] if namespace is None and not name else ["-n", namespace] if namespace else []
+        done = self.kubectl("get", kind, *([name] if name else []), *where, "-o", "json")
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def apply(self, manifest: dict[str, Any]) -> None:
+        done = self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(manifest))
+        assert done.returncode == 0, done.stderr
+
+    def reconcile(self, kind: str, name: str, namespace: str) -> None:
+        """Ask Flux to look now, as `flux reconcile` does."""
+        self.kubectl(
+            "annotate",
+            "--overwrite",
+            kind,
+            name,
+            "-n",
+            namespace,
+            f"reconcile.fluxcd.io/requestedAt={time.time_ns()}",
+        )
+
+    def ready(self, kind: str, name: str, namespace: str) -> tuple[str, str]:
+        """Status and message of an object's Ready condition; `Unknown` for one of an older generation."""
+        found = self.get(kind, name, namespace) or {"metadata": {}}
+        for condition in found.get("status", {}).get("conditions", ()):
+            if condition["type"] == "Ready" and condition["observedGeneration"] == found["metadata"]["generation"]:
+                return condition["status"], condition["message"]
+        return "Unknown", ""
+
+    def refusal(self, kind: str, name: str, namespace: str) -> str:
+        """The message of an object that is refused, as its owner sees it."""
+        return eventually(
+            lambda: (found := self.ready(kind, name, namespace))[0] == "False" and found[1],
+            what=f"refusal of {kind} {namespace}/{name}",
+        )
+
+
+class Lab:
+    """The lab of one test session."""
+
+    def __init__(self, state: Path) -> None:
+        self.settings = replace(Settings.load(), state=state, port_base=free_port_base())
+        self.tools = ensure(self.settings, tools_for(self.settings, "test"))
+        self.git = GitHost(self.settings)
+        self.git.up(self.tools["gitea"])
+        self.pulumi = LabPulumi(self.settings)
+        self.pulumi.install()
+
+    def cluster(self, name: str) -> RunningCluster:
+        """A cluster by name, started where it does not run yet."""
+        cluster = Cluster(self.settings, name)
+        cluster.up(self.tools)
+        return RunningCluster(name, cluster.kubeconfig)
+
+    def bundle(self, version: str) -> dict[str, Any]:
+        """The keys of the `flux` section that name a release."""
+        path = self.tools[f"flux-bundle-{version}"]
+        digest = sha256(path.read_bytes()).hexdigest()
+        return {"version": version, "sha256": digest, "manifests": {"bundle": str(path)}}
+
+    def repository(self, organisation: str, name: str, files: dict[str, str], folder: Path) -> str:
+        """Create a public repository with these files; returns its URL."""
+        source = folder / organisation / name
+        for path, text in files.items():
+            (source / path).parent.mkdir(parents=True, exist_ok=True)
+            (source / path).write_text(text)
+        self.git.ensure_repository(organisation, name, source)
+        return self.git.url(organisation, name)
+
+    def stop(self) -> None:
+        for folder in (self.settings.state / "clusters").glob("*"):
+            Cluster(self.settings, folder.name).stop()
+        self.git.stop()

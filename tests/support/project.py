@@ -1,0 +1,82 @@
+"""The real program in a project folder of the test's own, with stacks and tenants that the test writes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.pulumi import LabPulumi
+
+CHECKOUT = Path(__file__).parents[2]
+PROGRAM = ("__main__.py", "Pulumi.yaml", "components", ".venv")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a `pulumi` command ended."""
+
+    succeeded: bool
+    text: str
+
+
+class Project:
+    """A Pulumi project on the lab's own backend."""
+
+    def __init__(self, folder: Path, pulumi: LabPulumi) -> None:
+        self.folder = folder
+        self._pulumi = pulumi
+        (folder / "tenants").mkdir(parents=True)
+        for name in PROGRAM:
+            (folder / name).symlink_to(CHECKOUT / name)
+
+    def tenant(self, name: str, base: dict[str, Any] | str) -> None:
+        """Write the base file of a tenant."""
+        text = base if isinstance(base, str) else yaml.safe_dump(base)
+        (self.folder / "tenants" / f"{name}.yaml").write_text(text)
+
+    def stack(self, name: str, **sections: Any) -> None:
+        """Write the stack's configuration, as an editor would, keeping what Pulumi itself put there."""
+        file = self.folder / f"Pulumi.{name}.yaml"
+        content = yaml.safe_load(file.read_text()) if file.exists() else {}
+        content["config"] = {
+            "pulumi:disable-default-providers": ["*"],
+            **{f"flux-tenancy:{section}": value for section, value in sections.items()},
+        }
+        file.write_text(yaml.safe_dump(content))
+        self._pulumi.select(name, self.folder)
+
+    def run(self, *arguments: str) -> Outcome:
+        done = self._pulumi.run(arguments, self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return Outcome(done.returncode == 0, done.stdout)
+
+    def up(self, stack: str) -> Outcome:
+        return self.run("up", "--yes", "--skip-preview", "--stack", stack)
+
+    def destroy(self, stack: str) -> Outcome:
+        return self.run("destroy", "--yes", "--skip-preview", "--stack", stack)
+
+    def changes(self, stack: str) -> dict[str, list[str]]:
+        """What a preview would change: the keys of each changed resource that differ, by `Kind name`."""
+        done = self._pulumi.run(["preview", "--json", "--stack", stack], self.folder, capture_output=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        steps = [step for step in json.loads(done.stdout)["steps"] if step["op"] != "same"]
+        return {_short(step["urn"]): [step["op"], *sorted(step.get("detailedDiff") or ())] for step in steps}
+
+    def outputs(self, stack: str) -> dict[str, Any]:
+        done = self._pulumi.run(["stack", "output", "--json", "--stack", stack], self.folder, capture_output=True)
+        return json.loads(done.stdout)
+
+    def resources(self, stack: str) -> list[str]:
+        """What the state holds, by `Kind name`."""
+        done = self._pulumi.run(["stack", "export", "--stack", stack], self.folder, capture_output=True)
+        return [_short(entry["urn"]) for entry in json.loads(done.stdout)["deployment"].get("resources", ())]
+
+
+def _short(urn: str) -> str:
+    *_, kinds, name = urn.split("::")
+    return f"{kinds.split(':')[-1]} {name}"
