@@ -102,11 +102,13 @@ def read_facts(api: client.ApiClient) -> ClusterFacts:
 
 
 def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
-    """The sources and Kustomizations of all tenants, as the cluster has them; none where Flux is not installed yet."""
-    return [
-        *_of_tenants(api, SOURCE_API, "gitrepositories"),
-        *_of_tenants(api, KUSTOMIZE_API, "kustomizations"),
-    ]
+    """The sources and Kustomizations of all tenants, as the cluster has them; none where Flux is not installed yet.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer.
+    """
+    with _explaining(api):
+        return [*_of_tenants(api, SOURCE_API, "gitrepositories"), *_of_tenants(api, KUSTOMIZE_API, "kustomizations")]
 
 
 def _of_tenants(api: client.ApiClient, api_version: str, plural: str) -> list[dict[str, Any]]:

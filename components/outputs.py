@@ -10,7 +10,7 @@ import pulumi
 
 from components.configuration import StackConfig, TenantConfig
 from components.configuration.types import seconds
-from components.kubernetes_api import ClusterFacts
+from components.kubernetes_api import ClusterFacts, ClusterUnavailable
 from components.sync_status import SyncStatus, wait_until_settled
 from components.tenant import Tenant
 
@@ -62,7 +62,11 @@ def _statuses(
     homes = {name: (tenant.home, name) for name, tenant in config.tenants.items()}
 
     async def settle(_: Any) -> dict[str, dict[str, str]]:
-        found = await asyncio.to_thread(wait_until_settled, read_syncs, list(homes.values()), timeout)
+        try:
+            found = await asyncio.to_thread(wait_until_settled, read_syncs, list(homes.values()), timeout)
+        except ClusterUnavailable as error:
+            # Everything is applied by now; that nobody can be asked how it goes is no reason to call it failed.
+            found = dict.fromkeys(homes.values(), SyncStatus("Unknown", str(error)))
         _warn({name: found[home] for name, home in homes.items()})
         return {name: {"ready": found[home].ready, "message": found[home].message} for name, home in homes.items()}
 

@@ -24,10 +24,12 @@ class SyncStatus:
 
     @property
     def settled(self) -> bool:
-        return self.ready != "Unknown"
+        """Whether waiting longer would tell nothing new."""
+        return self.ready != "Unknown" or self == SUSPENDED
 
 
 NOT_RECONCILED = SyncStatus("Unknown", "not reconciled yet")
+SUSPENDED = SyncStatus("Unknown", "suspended")
 
 
 def statuses_of(objects: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], SyncStatus]:
@@ -55,7 +57,7 @@ def status_of(found: Mapping[str, Any]) -> SyncStatus:
         if condition["type"] == "Ready" and condition.get("observedGeneration", generation) == generation:
             ready = condition["status"]
             return SyncStatus(ready, "" if ready == "True" else condition.get("message", ""))
-    return NOT_RECONCILED
+    return SUSPENDED if found.get("spec", {}).get("suspend") else NOT_RECONCILED
 
 
 def wait_until_settled(

@@ -1,6 +1,6 @@
 """The objects of one tenant as plain manifests.
 
-Source: `flux create tenant`, `flux create source git` and `flux create kustomization` of Flux's multi-tenancy reference.
+Source: `flux create tenant`, `flux create source git` and `flux create kustomization` of Flux's reference.
 """
 
 from __future__ import annotations

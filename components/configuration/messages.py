@@ -17,10 +17,8 @@ _EXPECTED = {
     "bool_parsing": "true or false",
     "int_type": "a whole number",
     "tuple_type": "a list",
-    "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
 }
 
 

@@ -312,7 +312,7 @@ class StackConfig(Section):
     )
     tenants: dict[TenantName, TenantConfig] = Field(
         default_factory=dict,
-        description="The tenants that this environment has, by name; an entry is laid over the tenant's file.",
+        description="The tenants that this environment has, by name; laid over the tenant's file.",
     )
 
     @field_validator("tenants", "tenancy", mode="before")

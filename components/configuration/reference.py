@@ -40,9 +40,9 @@ def configuration_page() -> str:
           takes them as they are written here: `pulumi config set --path flux.profile single-tenant`.
         - `tenants/<tenant>.yaml` is the base of a tenant, shared by all environments. It holds the keys of
           [the second part](#the-tenant-file). A stack has those tenants that its `tenants` lists; their
-          entries there hold the same keys and are laid over the base: mappings are merged key by key, anything
-          else, lists too, is replaced. `{{}}` takes the base as it is. What is required may stand in either
-          file.
+          entries there hold the same keys and are laid over the base: mappings are merged key by key,
+          anything else, lists too, is replaced. `{{}}` takes the base as it is. What is required may stand in
+          either file.
 
         Editors that read the first comment of these files complete and check them by the schemas in
         `schemas/`. In the tables, `*` stands for a name, and `[]` for each entry of a list, which a command

@@ -112,7 +112,7 @@ def flags_for(controller: Controller, version: tuple[int, int]) -> tuple[Lockdow
 
 
 def refusal(argument: str) -> str | None:
-    """Why a controller argument of the user's is refused under the multi-tenant profile, or None where it is welcome."""
+    """Why an argument of the user's is refused under the multi-tenant profile, or None where it is welcome."""
     name = argument.removeprefix("--").split("=", 1)[0]
     if name in FORBIDDEN_FLAGS:
         return f"--{name} is not allowed under the multi-tenant profile: {FORBIDDEN_FLAGS[name]}"

@@ -70,7 +70,7 @@ def _add_arguments(deployment: Manifest, arguments: Sequence[str]) -> None:
 
 
 def _forbid_token_minting(role: Manifest) -> None:
-    """Take `create` on `serviceaccounts/token` away, wherever it stands: with it a controller can become any account."""
+    """Take `create` on `serviceaccounts/token` away, wherever it stands: it lets a controller become any account."""
     rules = []
     for rule in role["rules"]:
         resources = [resource for resource in rule.get("resources", ()) if resource != "serviceaccounts/token"]

@@ -79,7 +79,7 @@ def _is_object(document: Any) -> bool:
 
 
 def _without_absent_subjects(manifest: Manifest, config: FluxConfig) -> Manifest:
-    """A binding without the controllers that are not installed: a service account made later must not inherit rights."""
+    """A binding without the controllers that are not installed: nobody may inherit their rights by taking the name."""
     if manifest["kind"] != "ClusterRoleBinding":
         return manifest
     absent = {controller.value for controller in Controller} - {component.value for component in config.components}

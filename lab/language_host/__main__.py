@@ -1,4 +1,4 @@
-"""`pulumi-language-python`: the gRPC server that the Pulumi engine starts; it prints its port and serves until it is stopped."""
+"""`pulumi-language-python`: the gRPC server that the engine starts; it prints its port and serves until stopped."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class PythonLanguageHost(LanguageRuntimeServicer):
 
 
 def _interpreter(info: language_pb2.ProgramInfo) -> Path:
-    """The interpreter of the virtual environment that `Pulumi.yaml` names (`runtime.options.virtualenv`), or our own."""
+    """The interpreter of the virtual environment in `Pulumi.yaml` (`runtime.options.virtualenv`), or our own."""
     options = dict(info.options)
     if "virtualenv" in options:
         python = Path(info.root_directory, options["virtualenv"], "bin", "python")

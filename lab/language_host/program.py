@@ -1,4 +1,4 @@
-"""One run of a Pulumi program: reads the `RunRequest` from standard input, writes the `RunResponse` to a file descriptor."""
+"""One run of a Pulumi program: a `RunRequest` comes on standard input, the `RunResponse` goes to a descriptor."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import runpy
 import signal
 import sys
+from pathlib import Path
 
 from pulumi.automation._server import LanguageServer
 from pulumi.runtime.proto import language_pb2
@@ -18,7 +19,7 @@ def run(request: language_pb2.RunRequest) -> language_pb2.RunResponse:
     second message of its own.
     """
     directory = request.info.program_directory or request.pwd
-    entry_point = os.path.join(directory, request.info.entry_point or request.program)
+    entry_point = str(Path(directory, request.info.entry_point or request.program))
     sys.path.insert(0, directory)
     sys.argv[1:] = []
 

@@ -16,6 +16,15 @@ from tests.support.lab import Lab, eventually
 TENANT = "system:serviceaccount:apps:dev-team"
 
 
+def may(environment: Environment, verb: str, resource: str, namespace: str = "apps") -> bool:
+    """Whether the tenant's service account is allowed something; `resource` may name a subresource after a slash."""
+    resource, _, subresource = resource.partition("/")
+    question = ["auth", "can-i", verb, resource, f"--subresource={subresource}", "-n", namespace]
+    answer = environment.cluster.kubectl(*question, user=TENANT).stdout.strip()
+    assert answer in ("yes", "no")
+    return answer == "yes"
+
+
 class Attempts:
     """Objects that the tenant creates itself, with its own rights, and that are gone after the test."""
 
@@ -64,8 +73,10 @@ def test_a_source_in_another_namespace_is_refused(staging_stack: Environment, at
 
 
 def test_a_remote_base_is_refused(lab: Lab, staging_stack: Environment, attempts: Attempts, tmp_path: Path) -> None:
-    remote = lab.git.url("dev-team", "apps").removesuffix(".git") + "/raw/branch/main/base/service.yaml"
-    url = lab.repository("mallory", "remote-base", {"staging/kustomization.yaml": f"resources: [{remote}]\n"}, tmp_path)
+    remote = lab.git.url("dev-team", "apps") + "//base?ref=main"
+    url = lab.repository(
+        "mallory", "remote-base", {"staging/kustomization.yaml": f"resources: ['{remote}']\n"}, tmp_path
+    )
     assert not attempts.create(git_repository("remote-base", url))
     assert not attempts.create(kustomization("remote-base", source="remote-base"))
 
@@ -108,8 +119,7 @@ def test_the_tenant_may_do_nothing_outside_its_namespaces(
     staging_stack: Environment, namespace: str, kind: str
 ) -> None:
     for verb in ("create", "get"):
-        answer = staging_stack.cluster.kubectl("auth", "can-i", verb, kind, "-n", namespace, user=TENANT)
-        assert answer.stdout.strip() == "no", f"{verb} {kind} in {namespace}"
+        assert not may(staging_stack, verb, kind, namespace)
 
 
 @pytest.mark.parametrize(
@@ -130,14 +140,12 @@ def test_the_tenant_may_do_nothing_outside_its_namespaces(
     ],
 )
 def test_the_tenant_role_stops_short_of_admin(staging_stack: Environment, verb: str, resource: str) -> None:
-    answer = staging_stack.cluster.kubectl("auth", "can-i", verb, resource, "-n", "apps", user=TENANT)
-    assert answer.stdout.strip() == "no"
+    assert not may(staging_stack, verb, resource)
 
 
 @pytest.mark.parametrize("resource", ["deployments.apps", "secrets", "kustomizations", "helmreleases", "receivers"])
 def test_the_tenant_role_allows_what_tenants_are_for(staging_stack: Environment, resource: str) -> None:
-    answer = staging_stack.cluster.kubectl("auth", "can-i", "create", resource, "-n", "apps", user=TENANT)
-    assert answer.stdout.strip() == "yes"
+    assert may(staging_stack, "create", resource)
 
 
 def test_a_privileged_pod_is_refused_in_the_tenants_namespace(staging_stack: Environment) -> None:

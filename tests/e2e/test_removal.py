@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.e2e.conftest import Environment
 
 
@@ -25,9 +27,13 @@ def test_the_sync_goes_first_and_the_identity_after_it_has_pruned(staging_stack:
 
     text = staging_stack.up()
 
-    deleted = [line.split()[2:4] for line in text.splitlines() if " deleted" in line and "kubernetes:" in line]
-    order = [name for _, name in deleted]
-    assert order.index("apps/dev-team") < order.index("apps/dev-team-reconciler") < order.index("apps")
-    assert deleted[0][0].endswith(":Kustomization") or deleted[0][1].endswith("Kustomization"), deleted
+    order = re.findall(r"kubernetes:\S+:(\w+) (\S+) deleted", text)
+    steps = [
+        ("Kustomization", "apps/dev-team"),
+        ("RoleBinding", "apps/dev-team-reconciler"),
+        ("ServiceAccount", "apps/dev-team"),
+        ("Namespace", "apps"),
+    ]
+    assert [step for step in order if step in steps] == steps
     assert staging_stack.cluster.get("namespace", "apps") is None
     assert staging_stack.project.destroy("staging").succeeded

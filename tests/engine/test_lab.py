@@ -1,0 +1,142 @@
+"""The lab's promises to its user, kept by real processes and seen through its own commands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.cluster import Cluster
+from lab.tool_cache import ToolCache
+from tests.support.lab import Lab, RunningCluster, eventually
+
+NAME = "spare"
+
+
+@pytest.fixture
+def spare(lab: Lab) -> Iterator[Cluster]:
+    """A cluster that a test may treat badly."""
+    cluster = Cluster(lab.settings, NAME)
+    cluster.up(lab.tools)
+    yield cluster
+    cluster.stop()
+
+
+def command(lab: Lab, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `python -m lab …` on the test's lab."""
+    settings = lab.settings
+    environ = os.environ | {"LAB_STATE": str(settings.state), "LAB_PORT_BASE": str(settings.port_base)}
+    return subprocess.run(
+        [sys.executable, "-m", "lab", *arguments],
+        cwd=settings.project,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_second_up_reuses_what_runs(lab: Lab, spare: Cluster) -> None:
+    before = {name: daemon.process().pid for name, daemon in spare.daemons().items()}
+    spare.up(lab.tools)
+    assert {name: daemon.process().pid for name, daemon in spare.daemons().items()} == before
+
+
+def test_a_killed_cluster_recovers_with_its_state(lab: Lab, spare: Cluster) -> None:
+    running = RunningCluster(NAME, spare.kubeconfig)
+    running.kubectl("create", "configmap", "kept", "-n", "default")
+    for daemon in spare.daemons().values():
+        os.kill(daemon.process().pid, signal.SIGKILL)
+
+    spare.up(lab.tools)
+
+    assert running.get("configmap", "kept", "default")
+    assert running.kubectl("get", "--raw", "/readyz").stdout == "ok"
+
+
+def test_a_port_in_use_is_named_with_its_remedy(lab: Lab, spare: Cluster) -> None:
+    port = spare.daemons()["kube-scheduler"].ports[0]
+    spare.stop()
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", port))
+        holder.listen()
+
+        done = command(lab, "start", NAME)
+
+    assert done.returncode == 1
+    assert str(port) in done.stderr and f"{NAME}/kube-scheduler" in done.stderr
+    assert str(os.getpid()) in done.stderr
+    assert "remedy: " in done.stderr and "Traceback" not in done.stderr
+    assert not any(daemon.process() for daemon in spare.daemons().values())
+
+
+def test_kubeconfig_prints_a_path_and_nothing_else(lab: Lab, spare: Cluster) -> None:
+    assert command(lab, "kubeconfig", NAME).stdout == f"{spare.kubeconfig}\n"
+    missing = command(lab, "kubeconfig", "nowhere")
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert "`make up STACK=nowhere` creates it" in missing.stderr
+
+
+def test_status_says_what_runs_where(lab: Lab, spare: Cluster) -> None:
+    shown = command(lab, "status").stdout
+    for name, daemon in spare.daemons().items():
+        assert name in shown and str(daemon.process().pid) in shown
+
+
+def test_env_puts_pulumi_kubectl_and_sops_into_a_shell(lab: Lab, spare: Cluster) -> None:
+    exports = command(lab, "env").stdout
+    script = f"{exports}\npulumi version && sops --version && kubectl --context {NAME} get --raw /readyz"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, env={"PATH": os.defpath})
+    assert done.returncode == 0, done.stderr
+    assert "v3.259.0" in done.stdout and done.stdout.endswith("ok")
+
+
+def test_a_crashing_controller_fails_as_on_any_cluster_with_its_log_at_hand(lab: Lab, spare: Cluster) -> None:
+    running = RunningCluster(NAME, spare.kubeconfig)
+    controller = next(name for name in lab.tools if name.startswith("kustomize-controller@"))
+    image = f"ghcr.io/fluxcd/{controller.replace('@', ':')}"
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: crash, namespace: default}\nspec:\n"
+        f"  containers: [{{name: manager, image: '{image}', args: [--no-such-flag]}}]\n"
+    )
+    running.kubectl("apply", "-f", "-", stdin=pod)
+
+    def crashed() -> bool:
+        found = running.get("pod", "crash", "default") or {}
+        states = [status["state"] for status in found.get("status", {}).get("containerStatuses", ())]
+        return any(state.get("waiting", {}).get("reason") == "CrashLoopBackOff" for state in states)
+
+    eventually(crashed, what="the crash loop")
+    assert "unknown flag: --no-such-flag" in running.kubectl("logs", "crash", "-n", "default").stdout
+    assert "unknown flag: --no-such-flag" in command(lab, "logs", "crash").stdout
+    running.kubectl("delete", "pod", "crash", "-n", "default")
+
+
+def test_an_unknown_image_is_marked_as_simulated(lab: Lab, spare: Cluster) -> None:
+    running = RunningCluster(NAME, spare.kubeconfig)
+    running.kubectl("run", "stand-in", "--image=registry.example/any:1", "-n", "default")
+
+    def marked() -> bool:
+        pod = running.get("pod", "stand-in", "default") or {"metadata": {}, "status": {}}
+        return pod["status"].get("phase") == "Running" and "lab.flux-tenancy.dev/simulated" in pod["metadata"].get(
+            "annotations", {}
+        )
+
+    eventually(marked, what="the mark")
+    running.kubectl("delete", "pod", "stand-in", "-n", "default")
+
+
+def test_the_node_agents_own_tests_pass(lab: Lab) -> None:
+    folder: Path = lab.settings.project / "lab" / "tools" / "kubernetes"
+    go = ["go", "test", "-trimpath", "-mod=readonly", "./node-agent/..."]
+    # The packages that the agent itself was compiled from are there already.
+    environ = os.environ | {"GOCACHE": str(ToolCache(lab.settings.cache).go_cache)}
+    done = subprocess.run(go, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

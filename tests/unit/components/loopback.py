@@ -1,0 +1,42 @@
+"""Servers on loopback for what goes wrong on the way to a server."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def closed_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def serving(answers: Mapping[str, bytes], status: int = 200) -> Iterator[str]:
+    """An HTTP server that answers with `status` and what stands for the path (without its query); gives its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(answers.get(self.path.split("?")[0], b"{}"))
+
+        def log_message(self, *_: object) -> None:
+            """Nothing: the test tells what matters."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    # The default of half a second between two looks would be the longest part of each test.
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

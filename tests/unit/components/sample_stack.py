@@ -1,0 +1,65 @@
+"""A stack that is in order, and parts of it that tests replace to put one thing out of order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.configuration import ConfigurationError, FluxConfig, StackConfig, TenantConfig, load_stack
+
+DIGEST = "5f" * 32
+CLUSTER: dict[str, Any] = {"kubeconfig": "kubeconfig"}
+FLUX: dict[str, Any] = {"version": "2.9.5", "sha256": DIGEST}
+DEV_TEAM_BASE = """\
+namespaces:
+  - name: apps
+source:
+  url: https://git.example.com/dev-team/apps
+  branch: main
+sync:
+  path: ./base
+  interval: 10m
+"""
+
+
+def load(
+    project: Path,
+    *,
+    bases: Mapping[str, str | bytes] | None = None,
+    secret_keys: Collection[str] = (),
+    **sections: Any,
+) -> StackConfig:
+    """Load the stack `staging` of a project; `sections` replace those of the stack that is in order.
+
+    A section that is `...` is left out, a text is handed over as it is, and anything else as Pulumi does: as JSON.
+    """
+    folder = project / "tenants"
+    folder.mkdir()
+    for name, text in ({"dev-team": DEV_TEAM_BASE} if bases is None else bases).items():
+        (folder / f"{name}.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    stack = {"cluster": CLUSTER, "flux": FLUX} | sections
+    values = {
+        key: value if isinstance(value, str) else json.dumps(value) for key, value in stack.items() if value is not ...
+    }
+    return load_stack("staging", values, secret_keys, project)
+
+
+def problems(project: Path, **stack: Any) -> list[str]:
+    """Each problem of such a stack, as the user reads it."""
+    with pytest.raises(ConfigurationError) as refused:
+        load(project, **stack)
+    return [str(problem) for problem in refused.value.problems]
+
+
+def flux_config(**keys: Any) -> FluxConfig:
+    return FluxConfig.model_validate(FLUX | keys)
+
+
+def tenant_config(**keys: Any) -> TenantConfig:
+    """The tenant dev-team; `keys` replace what it says."""
+    tenant = {"namespaces": [{"name": "apps"}], "source": {"url": "https://git.example.com/dev-team/apps"}}
+    return TenantConfig.model_validate(tenant | keys)

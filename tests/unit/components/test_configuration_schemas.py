@@ -1,0 +1,122 @@
+"""Editors check the files of the user against schemas that say what the program says."""
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from sample_stack import CLUSTER, DIGEST, FLUX
+
+from components.configuration.schemas import rendered, stack_schema, tenant_schema
+
+PROJECT = Path(__file__).parents[3]
+STACK_FILES = [PROJECT / "Pulumi.staging.yaml", PROJECT / "Pulumi.production.yaml"]
+TENANT_FILES = sorted((PROJECT / "tenants").glob("*.yaml"))
+
+
+def named_schema(file: Path) -> Path:
+    """The schema that the first comment of a file names, as an editor finds it."""
+    marker, path = file.read_text().splitlines()[0].split("$schema=")
+    assert marker == "# yaml-language-server: "
+    return (file.parent / path).resolve()
+
+
+def errors(schema: dict[str, Any], document: Any) -> list[str]:
+    """The paths at which a document does not hold to a schema."""
+    found = jsonschema.Draft7Validator(schema).iter_errors(document)
+    return sorted(".".join(map(str, error.absolute_path)) for error in found)
+
+
+def stack(**sections: Any) -> dict[str, Any]:
+    described = {"cluster": CLUSTER, "flux": FLUX} | sections
+    return {"config": {f"flux-tenancy:{key}": value for key, value in described.items()}}
+
+
+@pytest.mark.parametrize(("file", "text"), rendered().items(), ids=lambda value: getattr(value, "name", ""))
+def test_the_committed_schema_is_what_the_models_say(file, text):
+    assert file.read_text() == text, f"{file.name} is stale; run `make schemas`"
+
+
+@pytest.mark.parametrize("schema", [stack_schema(), tenant_schema()], ids=["stack", "tenant"])
+def test_a_schema_is_one_itself(schema):
+    jsonschema.Draft7Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("file", STACK_FILES, ids=lambda file: file.name)
+def test_every_stack_file_names_its_schema_and_holds_to_it(file):
+    assert named_schema(file) == PROJECT / "schemas" / "stack.schema.json"
+    assert errors(stack_schema(), yaml.safe_load(file.read_text())) == []
+
+
+@pytest.mark.parametrize("file", TENANT_FILES, ids=lambda file: file.name)
+def test_every_tenant_file_names_its_schema_and_holds_to_it(file):
+    assert named_schema(file) == PROJECT / "schemas" / "tenant.schema.json"
+    assert errors(tenant_schema(), yaml.safe_load(file.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {},
+        {"tenants": {"dev-team": None, "ops-team": {}, "qa-team": {"sync": {"path": "./staging"}}}},
+        {"cluster": {"kubeconfigContent": {"secure": "AAAB"}}},
+        {"flux": FLUX | {"extraArgs": {"helm-controller": ["--concurrent=8"]}}},
+    ],
+)
+def test_a_stack_in_order_holds_to_its_schema(sections):
+    assert errors(stack_schema(), stack(**sections)) == []
+
+
+@pytest.mark.parametrize(
+    ("sections", "where"),
+    [
+        ({"cluster": CLUSTER | {"contxt": "a"}}, "config.flux-tenancy:cluster"),
+        ({"cluster": {"kubeconfigContent": "in plain text"}}, "config.flux-tenancy:cluster.kubeconfigContent"),
+        ({"flux": {"sha256": DIGEST}}, "config.flux-tenancy:flux"),
+        ({"flux": FLUX | {"version": 2.9}}, "config.flux-tenancy:flux.version"),
+        ({"flux": FLUX | {"sha256": "5f"}}, "config.flux-tenancy:flux.sha256"),
+        ({"flux": FLUX | {"profile": "tenants"}}, "config.flux-tenancy:flux.profile"),
+        ({"flux": FLUX | {"components": ["helm"]}}, "config.flux-tenancy:flux.components.0"),
+        (
+            {"flux": FLUX | {"extraArgs": {"helm-controller": ["-v"]}}},
+            "config.flux-tenancy:flux.extraArgs.helm-controller.0",
+        ),
+        ({"tenant": {}}, "config"),
+        ({"tenants": {"dev-team": {"sync": {"interval": "often"}}}}, "config.flux-tenancy:tenants.dev-team"),
+    ],
+)
+def test_a_stack_out_of_order_is_marked_in_the_editor(sections, where):
+    assert errors(stack_schema(), stack(**sections)) == [where]
+
+
+def test_a_stack_without_its_cluster_is_marked_in_the_editor():
+    assert errors(stack_schema(), {"config": {"flux-tenancy:flux": FLUX}}) == ["config"]
+
+
+def test_keys_of_pulumi_and_of_other_projects_are_theirs():
+    document = stack()
+    document["config"] |= {"pulumi:disable-default-providers": ["*"], "other:key": 1}
+
+    assert errors(stack_schema(), document | {"encryptionsalt": "v1:salt"}) == []
+
+
+@pytest.mark.parametrize("document", [{}, {"namespaces": [{"name": "apps"}]}, {"sync": {"path": "./staging"}}])
+def test_a_base_may_leave_any_part_to_the_stacks(document):
+    assert errors(tenant_schema(), document) == []
+
+
+@pytest.mark.parametrize(
+    ("document", "where"),
+    [
+        ({"namespace": "apps"}, ""),
+        ({"namespaces": []}, "namespaces"),
+        ({"namespaces": [{"podSecurity": "restricted"}]}, "namespaces.0"),
+        ({"namespaces": [{"name": "Apps"}]}, "namespaces.0.name"),
+        ({"source": {"url": 7}}, "source.url"),
+        ({"sync": {"prune": "maybe"}}, "sync.prune"),
+        ({"role": "owner"}, "role"),
+    ],
+)
+def test_a_base_out_of_order_is_marked_in_the_editor(document, where):
+    assert errors(tenant_schema(), document) == [where]

@@ -1,0 +1,91 @@
+"""FluxInstall: namespaces, definitions, access and controllers, each after what it stands on."""
+
+import pulumi
+from recorded_program import run
+from sample_release import release
+from sample_stack import flux_config
+
+from components.flux_install import FluxInstall, FluxInstallArgs
+
+NAMESPACES = {"Namespace flux-system"}
+DEFINITIONS = {
+    "CustomResourceDefinition gitrepositories.source.toolkit.fluxcd.io",
+    "CustomResourceDefinition imagepolicies.image.toolkit.fluxcd.io",
+}
+
+
+def installed(**flux):
+    return run(lambda: FluxInstall("flux", FluxInstallArgs(flux_config(**flux), release())) and None)
+
+
+def of_type(resources, *ends):
+    return {name for name, resource in resources.items() if resource.type.endswith(ends)}
+
+
+def test_controllers_come_after_access_access_after_definitions_and_those_after_the_namespace():
+    resources = installed()
+    controllers = of_type(resources, ":Deployment")
+    access = set(resources) - NAMESPACES - DEFINITIONS - controllers - {"FluxInstall flux"}
+
+    assert {"ClusterRole controllers", "ClusterRoleBinding controllers"} <= access
+    assert {name: resource.after for name, resource in resources.items()} == {
+        "FluxInstall flux": set(),
+        **dict.fromkeys(NAMESPACES, set()),
+        **dict.fromkeys(DEFINITIONS, NAMESPACES),
+        **dict.fromkeys(access, NAMESPACES | DEFINITIONS),
+        **dict.fromkeys(controllers, access),
+    }
+
+
+def test_every_object_of_the_release_is_registered_under_the_component():
+    resources = installed()
+    parents = {name: resource.parent for name, resource in resources.items()}
+
+    assert len(resources) == len(release()) + 1
+    assert parents.pop("FluxInstall flux").startswith("Stack ")
+    assert set(parents.values()) == {"FluxInstall flux"}
+
+
+def test_deployments_and_definitions_are_of_the_kinds_that_the_provider_waits_for():
+    types = {resource.type for resource in installed().values()}
+
+    assert {"kubernetes:apps/v1:Deployment", "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"} <= types
+
+
+def test_what_is_registered_is_locked_down():
+    [container] = installed()["Deployment flux-system/kustomize-controller"].properties["spec"]["template"]["spec"][
+        "containers"
+    ]
+
+    assert "--no-cross-namespace-refs=true" in container["args"]
+
+
+def test_a_single_tenant_cluster_gets_the_release_as_it_is():
+    resources = installed(profile="single-tenant")
+
+    [container] = resources["Deployment flux-system/helm-controller"].properties["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert container["args"] == ["--log-level=info"]
+
+
+def test_whatever_depends_on_flux_waits_for_its_controllers():
+    def program():
+        flux = FluxInstall("flux", FluxInstallArgs(flux_config(), release()))
+        pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "later", {}, pulumi.ResourceOptions(depends_on=[flux]))
+
+    resources = run(program)
+
+    assert of_type(resources, ":Deployment") <= resources["ConfigMap later"].after
+
+
+def test_the_installed_version_and_profile_can_be_asked_for():
+    found = {}
+
+    def program():
+        flux = FluxInstall("flux", FluxInstallArgs(flux_config(profile="single-tenant"), release()))
+        return pulumi.Output.all(version=flux.version, profile=flux.profile).apply(found.update)
+
+    run(program)
+
+    assert found == {"version": "2.9.5", "profile": "single-tenant"}

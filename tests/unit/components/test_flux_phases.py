@@ -1,0 +1,19 @@
+"""A release is installed in an order in which every part finds what it needs."""
+
+from sample_release import release
+
+from components.flux.phases import in_phases
+
+
+def test_every_object_has_its_phase_and_none_is_lost():
+    phases = in_phases(release())
+
+    kinds = [
+        {manifest["kind"] for manifest in phase}
+        for phase in (phases.namespaces, phases.definitions, phases.access, phases.controllers)
+    ]
+    assert kinds[0] == {"Namespace"}
+    assert kinds[1] == {"CustomResourceDefinition"}
+    assert {"ClusterRole", "ClusterRoleBinding", "ServiceAccount", "Service", "NetworkPolicy"} <= kinds[2]
+    assert kinds[3] == {"Deployment"}
+    assert len(release()) == sum(map(len, (phases.namespaces, phases.definitions, phases.access, phases.controllers)))

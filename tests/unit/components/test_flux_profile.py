@@ -1,0 +1,126 @@
+"""The two security profiles, over a release in miniature."""
+
+from copy import deepcopy
+
+import pytest
+from sample_release import arguments, golden, names, one, release
+from sample_stack import flux_config
+
+from components.flux.controllers import Controller
+from components.flux.profile import configured
+
+EVERY_CONTROLLER = [controller.value for controller in Controller]
+PROFILES = ["multi-tenant", "single-tenant"]
+
+
+def installed(**flux):
+    return configured(release(), flux_config(components=EVERY_CONTROLLER, **flux))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_controllers_are_started_with_exactly_these_arguments(profile):
+    assert arguments(installed(profile=profile)) == golden(f"arguments-{profile}")
+
+
+def test_single_tenant_leaves_the_release_exactly_as_it_is():
+    assert installed(profile="single-tenant") == release()
+
+
+@pytest.mark.parametrize("workload_identity", [False, True])
+def test_switching_there_and_back_loses_nothing(workload_identity):
+    kept = release()
+
+    locked = configured(kept, flux_config(workloadIdentity=workload_identity))
+    opened = configured(kept, flux_config(profile="single-tenant"))
+
+    assert kept == opened == release()
+    assert configured(kept, flux_config(workloadIdentity=workload_identity)) == locked
+
+
+def test_whoever_changes_the_result_does_not_change_the_release():
+    kept = release()
+    before = deepcopy(kept)
+
+    for manifest in configured(kept, flux_config(profile="single-tenant")):
+        manifest["metadata"]["labels"] = {"changed": "yes"}
+        manifest.get("spec", {}).clear()
+
+    assert kept == before
+
+
+def test_no_controller_can_mint_tokens_and_the_rest_of_each_role_stays():
+    manifests = installed()
+
+    assert one(manifests, "ClusterRole", "controllers")["rules"] == [
+        {"apiGroups": ["source.toolkit.fluxcd.io"], "resources": ["*"], "verbs": ["*"]},
+        {"nonResourceURLs": ["/livez/ping"], "verbs": ["head"]},
+    ]
+    assert one(manifests, "ClusterRole", "accounts-in-company")["rules"] == [
+        {"apiGroups": [""], "resources": ["serviceaccounts", "secrets"], "verbs": ["get", "create"]}
+    ]
+    assert one(manifests, "Role", "accounts-of-one-namespace")["rules"] == []
+
+
+def test_workload_identity_keeps_the_right_to_mint_tokens():
+    roles = [manifest for manifest in installed(workloadIdentity=True) if manifest["kind"] in ("ClusterRole", "Role")]
+
+    assert roles == [manifest for manifest in release() if manifest["kind"] in ("ClusterRole", "Role")]
+
+
+def test_workload_identity_opens_nothing_else():
+    assert arguments(installed(workloadIdentity=True)) == golden("arguments-multi-tenant")
+
+
+def test_only_the_platforms_own_syncs_are_applied_by_the_controller_itself():
+    manifests = installed()
+
+    assert one(manifests, "Kustomization", "platform")["spec"] == {
+        "path": "./clusters/staging",
+        "prune": True,
+        "serviceAccountName": "kustomize-controller",
+    }
+    assert "serviceAccountName" not in one(manifests, "Kustomization", "elsewhere")["spec"]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_releases_network_policies_and_everything_else_are_kept(profile):
+    manifests = installed(profile=profile)
+
+    assert [manifest["metadata"] for manifest in manifests] == [manifest["metadata"] for manifest in release()]
+    assert names(manifests, "NetworkPolicy") == ["only-among-controllers"]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_operators_arguments_reach_their_controller_and_no_other(profile):
+    with_extra = arguments(installed(profile=profile, extraArgs={"helm-controller": ["--concurrent=8"]}))
+    expected = golden(f"arguments-{profile}")
+    expected["helm-controller"].insert(1, "--concurrent=8")
+
+    assert with_extra == expected
+
+
+def test_an_operators_feature_gate_stands_in_one_flag_with_the_releases_and_the_lockdowns():
+    gates = ["--feature-gates=Beta=true,ObjectLevelWorkloadIdentity=false"]
+
+    [*_, last] = arguments(installed(extraArgs={"kustomize-controller": gates}))["kustomize-controller"]
+
+    # Of a gate that stands twice the controllers take the last word.
+    assert last == (
+        "--feature-gates=Alpha=true,Beta=true,ObjectLevelWorkloadIdentity=false,ObjectLevelWorkloadIdentity=true"
+    )
+
+
+def test_the_operators_resources_replace_those_of_the_release_one_by_one():
+    resources = {"source-controller": {"limits": {"memory": "4Gi"}}, "helm-controller": {"requests": {"cpu": "1"}}}
+
+    manifests = installed(resources=resources)
+
+    def of(name):
+        return one(manifests, "Deployment", name)["spec"]["template"]["spec"]["containers"][0].get("resources")
+
+    assert of("source-controller") == {
+        "requests": {"cpu": "50m", "memory": "64Mi"},
+        "limits": {"cpu": "1000m", "memory": "4Gi"},
+    }
+    assert of("helm-controller")["requests"] == {"cpu": "1"}
+    assert of("kustomize-controller") is None

@@ -1,0 +1,203 @@
+"""A release is used only if it is the one that was pinned, wherever it comes from."""
+
+import hashlib
+
+import pytest
+from loopback import closed_port, serving
+from sample_release import RELEASE_FILE, names, one
+from sample_stack import DIGEST, flux_config
+
+from components.configuration import FluxConfig
+from components.flux.release import ReleaseError, read_release
+
+CONTENT = RELEASE_FILE.read_bytes()
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch, tmp_path):
+    """A cache of the user's that is empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def from_url(url: str, content: bytes = CONTENT, **keys) -> FluxConfig:
+    return flux_config(sha256=sha256(content), manifests={"url": f"{url}/install.yaml"}, **keys)
+
+
+def bundled(tmp_path, content: bytes = CONTENT, **keys) -> FluxConfig:
+    (tmp_path / "install.yaml").write_bytes(content)
+    return flux_config(**({"sha256": sha256(content), "manifests": {"bundle": "install.yaml"}} | keys))
+
+
+def refused(config: FluxConfig, project) -> tuple[str, str]:
+    with pytest.raises(ReleaseError) as error:
+        read_release(config, project)
+    return error.value.key, str(error.value)
+
+
+def kept_file(cache, content: bytes = CONTENT):
+    return cache / "flux-tenancy" / "releases" / f"{sha256(content)}.yaml"
+
+
+def keep(cache, content: bytes):
+    """Puts `content` where the release in miniature is kept."""
+    file = kept_file(cache)
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    return file
+
+
+def test_a_bundle_needs_no_network(tmp_path):
+    assert "source-controller" in names(read_release(bundled(tmp_path), tmp_path), "Deployment")
+
+
+def test_a_release_is_fetched_from_the_address_that_is_given(tmp_path):
+    with serving({"/install.yaml": CONTENT}) as url:
+        manifests = read_release(from_url(url), tmp_path)
+
+    assert manifests == read_release(bundled(tmp_path), tmp_path)
+
+
+def test_a_bundle_that_is_missing_is_named(tmp_path):
+    config = flux_config(manifests={"bundle": "nowhere/install.yaml"})
+
+    assert refused(config, tmp_path) == (
+        "manifests.bundle",
+        "nowhere/install.yaml cannot be read: No such file or directory",
+    )
+
+
+def test_a_folder_is_no_bundle(tmp_path):
+    assert refused(flux_config(manifests={"bundle": "."}), tmp_path) == (
+        "manifests.bundle",
+        ". cannot be read: Is a directory",
+    )
+
+
+def test_another_digest_stops_the_installation_and_says_what_to_compare(tmp_path):
+    assert refused(bundled(tmp_path, sha256=DIGEST), tmp_path) == (
+        "sha256",
+        f"install.yaml has the sha256 {sha256(CONTENT)}, not {DIGEST}; compare with the release's checksums "
+        "and correct flux.sha256 only if you trust what you found",
+    )
+
+
+def test_what_was_fetched_with_another_digest_is_neither_used_nor_kept(tmp_path, cache):
+    with serving({"/install.yaml": CONTENT + b"# more\n"}) as url:
+        key, message = refused(from_url(url), tmp_path)
+
+    assert key == "sha256"
+    assert message.startswith(f"{url}/install.yaml has the sha256 ")
+    assert not cache.exists()
+
+
+def test_a_server_that_cannot_be_reached_is_named_with_the_way_around_it(tmp_path):
+    url = f"http://127.0.0.1:{closed_port()}"
+
+    assert refused(from_url(url), tmp_path) == (
+        "manifests",
+        f"{url}/install.yaml cannot be fetched: the server cannot be reached; check flux.version and the network, "
+        "or name a local file in flux.manifests.bundle",
+    )
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_a_server_that_has_no_such_release_is_named_with_its_answer(tmp_path, status):
+    with serving({}, status) as url:
+        assert refused(from_url(url), tmp_path) == (
+            "manifests",
+            f"{url}/install.yaml cannot be fetched: the server answers {status}; check flux.version and the network, "
+            "or name a local file in flux.manifests.bundle",
+        )
+
+
+def test_a_release_is_fetched_once(tmp_path, cache):
+    with serving({"/install.yaml": CONTENT}) as url:
+        config = from_url(url)
+        first = read_release(config, tmp_path)
+
+    assert read_release(config, tmp_path) == first
+    assert [file.name for file in kept_file(cache).parent.iterdir()] == [f"{sha256(CONTENT)}.yaml"]
+
+
+def test_a_copy_that_is_not_what_it_was_is_fetched_again_and_mended(tmp_path, cache):
+    file = keep(cache, b"half of")
+
+    with serving({"/install.yaml": CONTENT}) as url:
+        read_release(from_url(url), tmp_path)
+
+    assert file.read_bytes() == CONTENT
+
+
+def test_a_copy_that_is_not_what_it_was_is_never_used(tmp_path, cache):
+    keep(cache, CONTENT + b"# more\n")
+
+    key, _ = refused(from_url(f"http://127.0.0.1:{closed_port()}"), tmp_path)
+
+    assert key == "manifests"
+
+
+def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path, cache):
+    cache.write_text("a file where the folder should be")
+
+    with serving({"/install.yaml": CONTENT}) as url:
+        assert read_release(from_url(url), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"kind: [", "install.yaml is not YAML: "),
+        (b"\x1f\x8b\x08", "install.yaml is not YAML: "),
+        (b"<!doctype html>", "install.yaml is not an install manifest: not all in it are objects"),
+        (b"- a\n- b\n", "install.yaml is not an install manifest: not all in it are objects"),
+        (b"kind: Namespace\n", "install.yaml is not an install manifest: not all in it are objects"),
+        (b"metadata: {}\n", "install.yaml is not an install manifest: not all in it are objects"),
+    ],
+)
+def test_a_file_that_is_no_install_manifest_is_refused_even_with_its_own_digest(tmp_path, content, problem):
+    key, message = refused(bundled(tmp_path, content), tmp_path)
+
+    assert key == "manifests"
+    assert message.startswith(problem)
+
+
+def test_a_component_that_the_release_lacks_is_named_with_those_that_it_has(tmp_path):
+    content = b"kind: Deployment\nmetadata: {name: a, labels: {app.kubernetes.io/component: helm-controller}}\n"
+
+    assert refused(bundled(tmp_path, content), tmp_path) == (
+        "components",
+        "install.yaml has no source-controller, kustomize-controller, notification-controller; it has helm-controller",
+    )
+
+
+def test_only_the_chosen_components_are_installed_with_everything_that_they_share(tmp_path):
+    chosen = ["source-controller", "kustomize-controller"]
+
+    manifests = read_release(bundled(tmp_path, components=chosen), tmp_path)
+
+    assert names(manifests, "Deployment") == chosen
+    assert names(manifests, "CustomResourceDefinition") == ["gitrepositories.source.toolkit.fluxcd.io"]
+    assert names(manifests, "Namespace") == ["flux-system"]
+    assert names(manifests, "NetworkPolicy") == ["only-among-controllers"]
+
+
+def test_options_are_installed_when_they_are_asked_for(tmp_path):
+    options = ["image-reflector-controller", "image-automation-controller", "source-watcher"]
+    chosen = ["source-controller", "kustomize-controller", *options]
+
+    assert names(read_release(bundled(tmp_path, components=chosen), tmp_path), "Deployment") == chosen
+
+
+def test_an_account_that_is_not_installed_gets_no_rights_in_advance(tmp_path):
+    binding = one(read_release(bundled(tmp_path), tmp_path), "ClusterRoleBinding", "controllers")
+
+    assert [subject["name"] for subject in binding["subjects"]] == [
+        "source-controller",
+        "kustomize-controller",
+        "of-another-kind",
+    ]

@@ -1,0 +1,194 @@
+"""What the program reads from a cluster, and what it says when the cluster cannot be asked."""
+
+import json
+
+import pytest
+import yaml
+from loopback import closed_port, serving
+
+from components.configuration import ClusterConfig
+from components.kubernetes_api import ClusterFacts, ClusterUnavailable, connect, read_facts, read_syncs
+
+VERSION = {
+    "major": "1",
+    "minor": "36",
+    "gitVersion": "v1.36.3",
+    "gitCommit": "ab",
+    "gitTreeState": "clean",
+    "buildDate": "2026-01-01T00:00:00Z",
+    "goVersion": "go1.26",
+    "compiler": "gc",
+    "platform": "linux/amd64",
+}
+NAMESPACES = {
+    "items": [
+        {"metadata": {"name": "apps", "uid": "a", "labels": {"toolkit.fluxcd.io/tenant": "dev-team"}}},
+        {"metadata": {"name": "kube-system", "uid": "the-cluster"}},
+    ]
+}
+CLUSTER = {"/version/": json.dumps(VERSION).encode(), "/api/v1/namespaces": json.dumps(NAMESPACES).encode()}
+SOURCES = "/apis/source.toolkit.fluxcd.io/v1/gitrepositories"
+SYNCS = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
+
+
+def kubeconfig(server: str, **cluster: str) -> str:
+    return yaml.safe_dump(
+        {
+            "current-context": "lab",
+            "contexts": [
+                {"name": "lab", "context": {"cluster": "lab", "user": "me"}},
+                {"name": "spare", "context": {"cluster": "lab", "user": "me"}},
+            ],
+            "clusters": [{"name": "lab", "cluster": {"server": server, **cluster}}],
+            "users": [{"name": "me", "user": {"token": "pa55word"}}],
+        }
+    )
+
+
+def by_file(project, content: str | bytes, **keys) -> ClusterConfig:
+    (project / "kubeconfig").write_bytes(content if isinstance(content, bytes) else content.encode())
+    return ClusterConfig.model_validate({"kubeconfig": "kubeconfig"} | keys)
+
+
+def unavailable(config: ClusterConfig, project) -> tuple[str, str]:
+    with pytest.raises(ClusterUnavailable) as error:
+        read_facts(connect(config, project))
+    assert "pa55word" not in str(error.value)
+    return error.value.key, str(error.value)
+
+
+def test_a_cluster_says_who_it_is(tmp_path):
+    with serving(CLUSTER) as server:
+        facts = read_facts(connect(by_file(tmp_path, kubeconfig(server)), tmp_path))
+
+    assert facts == ClusterFacts(
+        uid="the-cluster",
+        version="v1.36.3",
+        namespaces={"apps": {"toolkit.fluxcd.io/tenant": "dev-team"}, "kube-system": {}},
+    )
+
+
+def test_a_kubeconfig_in_the_configuration_serves_as_well_as_a_file(tmp_path):
+    with serving(CLUSTER) as server:
+        config = ClusterConfig.model_validate({"kubeconfigContent": kubeconfig(server), "context": "spare"})
+        assert read_facts(connect(config, tmp_path)).uid == "the-cluster"
+
+
+def test_a_kubeconfig_that_is_missing_is_named(tmp_path):
+    config = ClusterConfig.model_validate({"kubeconfig": "nowhere/kubeconfig"})
+
+    assert unavailable(config, tmp_path) == (
+        "kubeconfig",
+        "nowhere/kubeconfig cannot be read: No such file or directory",
+    )
+
+
+@pytest.mark.parametrize("content", ["", "hello", "a: [", "- a", "kind: Config", "contexts:", "contexts: [lab]"])
+def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path, content):
+    assert unavailable(by_file(tmp_path, content), tmp_path) == (
+        "kubeconfig",
+        "is not a kubeconfig: it lists no contexts",
+    )
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path):
+    assert unavailable(by_file(tmp_path, b"\xff\xfe"), tmp_path) == (
+        "kubeconfig",
+        "kubeconfig cannot be read: it is not UTF-8 text",
+    )
+
+
+def test_content_that_is_no_kubeconfig_is_refused_without_being_shown(tmp_path):
+    config = ClusterConfig.model_validate({"kubeconfigContent": "pa55word"})
+
+    assert unavailable(config, tmp_path) == ("kubeconfigContent", "is not a kubeconfig: it lists no contexts")
+
+
+def test_a_context_that_the_kubeconfig_lacks_is_named_with_those_that_it_has(tmp_path):
+    config = by_file(tmp_path, kubeconfig("http://127.0.0.1:1"), context="production")
+
+    assert unavailable(config, tmp_path) == (
+        "context",
+        "the kubeconfig has no context 'production'; it has lab, spare",
+    )
+
+
+def test_a_kubeconfig_without_a_current_context_needs_one_in_the_stack(tmp_path):
+    config = by_file(tmp_path, kubeconfig("http://127.0.0.1:1").replace("current-context: lab", ""))
+
+    assert unavailable(config, tmp_path) == (
+        "context",
+        "the kubeconfig has no current context; it has lab, spare",
+    )
+
+
+def test_a_certificate_beside_the_kubeconfig_is_found_as_kubectl_finds_it(tmp_path):
+    (tmp_path / "ca.crt").write_text("a certificate")
+    config = by_file(tmp_path, kubeconfig("https://127.0.0.1:1", **{"certificate-authority": "ca.crt"}))
+
+    assert connect(config, tmp_path).configuration.ssl_ca_cert == str(tmp_path / "ca.crt")
+
+
+def test_a_certificate_that_is_missing_is_named(tmp_path):
+    config = by_file(tmp_path, kubeconfig("https://127.0.0.1:1", **{"certificate-authority": "ca.crt"}))
+
+    assert unavailable(config, tmp_path) == ("kubeconfig", f"cannot be used: File does not exist: {tmp_path}/ca.crt")
+
+
+def test_a_server_that_does_not_answer_is_named(tmp_path):
+    server = f"http://127.0.0.1:{closed_port()}"
+
+    assert unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path) == (
+        "kubeconfig",
+        f"{server} cannot be reached; is the cluster running, and may this machine reach it?",
+    )
+
+
+@pytest.mark.parametrize(("status", "reason"), [(401, "Unauthorized"), (403, "Forbidden")])
+def test_a_user_whom_the_server_refuses_is_told_to_renew_the_credentials(tmp_path, status, reason):
+    with serving({}, status) as server:
+        assert unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path) == (
+            "kubeconfig",
+            f"{server} refuses this user ({status} {reason}); renew the credentials, which need cluster-admin rights",
+        )
+
+
+@pytest.mark.parametrize(("status", "reason"), [(400, "Bad Request"), (404, "Not Found"), (503, "Service Unavailable")])
+def test_a_server_that_is_not_up_or_no_api_server_is_told_with_its_answer(tmp_path, status, reason):
+    with serving({}, status) as server:
+        assert unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path) == (
+            "kubeconfig",
+            f"{server} answers {status} {reason}; is it a Kubernetes API server, and is it up?",
+        )
+
+
+@pytest.mark.parametrize("answer", [b"<html>", b"{}"])
+def test_a_server_of_another_kind_is_recognised(tmp_path, answer):
+    with serving({"/version/": answer}) as server:
+        assert unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path) == (
+            "kubeconfig",
+            f"{server} does not answer as a Kubernetes API server does",
+        )
+
+
+def test_a_server_whose_certificate_is_not_the_kubeconfigs_is_not_trusted(tmp_path):
+    with serving(CLUSTER) as server:
+        secure = server.replace("http:", "https:")
+        key, message = unavailable(by_file(tmp_path, kubeconfig(secure)), tmp_path)
+
+    assert key == "kubeconfig"
+    assert message.startswith(f"{secure} is not the server that the kubeconfig expects (SSLError ")
+    assert message.endswith("); renew the kubeconfig")
+
+
+def test_the_sources_and_syncs_of_all_tenants_are_read_as_they_stand(tmp_path):
+    source, sync = ({"kind": kind, "metadata": {"name": "dev-team"}} for kind in ("GitRepository", "Kustomization"))
+    answers = {path: json.dumps({"items": [found]}).encode() for path, found in ((SOURCES, source), (SYNCS, sync))}
+
+    with serving(answers) as server:
+        assert read_syncs(connect(by_file(tmp_path, kubeconfig(server)), tmp_path)) == [source, sync]
+
+
+def test_a_cluster_without_flux_has_no_syncs(tmp_path):
+    with serving({}, 404) as server:
+        assert read_syncs(connect(by_file(tmp_path, kubeconfig(server)), tmp_path)) == []

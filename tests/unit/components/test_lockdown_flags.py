@@ -1,0 +1,69 @@
+"""The table of the multi-tenant profile, read the other way round: what each controller is started with."""
+
+import pytest
+
+from components.flux.controllers import Controller
+from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, flags_for, refusal
+
+CLOSED_TO_THE_OPERATOR = {flag.name for flag in LOCKDOWN_FLAGS} - {"feature-gates"} | set(FORBIDDEN_FLAGS)
+GATE = "--feature-gates=ObjectLevelWorkloadIdentity=true"
+
+
+@pytest.mark.parametrize(
+    ("controller", "arguments"),
+    [
+        (Controller.SOURCE, {"--default-service-account=default", GATE}),
+        (
+            Controller.KUSTOMIZE,
+            {
+                "--no-cross-namespace-refs=true",
+                "--no-remote-bases=true",
+                "--default-service-account=default",
+                "--default-decryption-service-account=default",
+                "--default-kubeconfig-service-account=default",
+                GATE,
+            },
+        ),
+        (
+            Controller.HELM,
+            {
+                "--no-cross-namespace-refs=true",
+                "--default-service-account=default",
+                "--default-kubeconfig-service-account=default",
+                GATE,
+            },
+        ),
+        (Controller.NOTIFICATION, {"--no-cross-namespace-refs=true", "--default-service-account=default", GATE}),
+        (Controller.IMAGE_REFLECTOR, {"--no-cross-namespace-refs=true", "--default-service-account=default", GATE}),
+        (Controller.IMAGE_AUTOMATION, {"--no-cross-namespace-refs=true", "--default-service-account=default", GATE}),
+        (Controller.SOURCE_WATCHER, {"--no-cross-namespace-refs=true"}),
+    ],
+)
+def test_each_controller_of_flux_2_9_gets_exactly_the_flags_that_it_knows(controller, arguments):
+    given = [flag.argument for flag in flags_for(controller, (2, 9))]
+
+    assert len(given) == len(set(given))
+    assert set(given) == arguments
+
+
+def test_a_controller_older_than_a_flag_does_not_get_it():
+    assert {flag.argument for flag in flags_for(Controller.KUSTOMIZE, (2, 6))} == {
+        "--no-cross-namespace-refs=true",
+        "--no-remote-bases=true",
+        "--default-service-account=default",
+    }
+    assert flags_for(Controller.SOURCE, (2, 6)) == ()
+
+
+@pytest.mark.parametrize("name", sorted(CLOSED_TO_THE_OPERATOR))
+@pytest.mark.parametrize("form", ["--{}", "--{}=", "--{}=false", "--{}=true"])
+def test_nobody_sets_a_flag_of_the_lockdown_in_any_form(name, form):
+    assert f"--{name} " in refusal(form.format(name))
+
+
+@pytest.mark.parametrize(
+    "argument",
+    ["--concurrent=8", "--feature-gates=OOMWatch=true", "--no-remote-bases-at-all=true", "--log-level=debug"],
+)
+def test_other_arguments_are_the_operators_own_affair(argument):
+    assert refusal(argument) is None

@@ -1,0 +1,95 @@
+"""Before the first resource: the right cluster, of a version that Flux supports, with room for the tenants."""
+
+import pytest
+import yaml
+from loopback import closed_port
+from sample_stack import CLUSTER, FLUX, load
+
+from components.configuration import ConfigurationError
+from components.kubernetes_api import ClusterFacts
+from components.preflight import cluster_problems, preflight
+
+THIS = "11111111-1111-1111-1111-111111111111"
+OTHER = "22222222-2222-2222-2222-222222222222"
+TENANT = "toolkit.fluxcd.io/tenant"
+
+
+def found(project, *, uid=THIS, version="v1.36.3", namespaces=None, recorded=None, **sections):
+    config = load(project, tenants={"dev-team": {}}, **sections)
+    facts = ClusterFacts(uid, version, namespaces or {})
+    return [str(problem) for problem in cluster_problems(config, facts, recorded, "Pulumi.staging.yaml")]
+
+
+@pytest.mark.parametrize(
+    ("expected", "recorded"), [(None, None), (THIS, None), (None, THIS), (THIS, THIS), (THIS, OTHER)]
+)
+def test_the_cluster_that_the_stack_names_is_taken_and_a_given_uid_outweighs_the_recorded_one(
+    tmp_path, expected, recorded
+):
+    assert found(tmp_path, cluster=CLUSTER | {"uid": expected}, recorded=recorded) == []
+
+
+@pytest.mark.parametrize("recorded", [None, OTHER, THIS])
+def test_another_cluster_than_the_given_one_is_refused(tmp_path, recorded):
+    assert found(tmp_path, cluster=CLUSTER | {"uid": THIS}, uid=OTHER, recorded=recorded) == [
+        f"Pulumi.staging.yaml: cluster.uid: expects the cluster {THIS}, but the kubeconfig leads to {OTHER}; correct "
+        "cluster.kubeconfig or cluster.context, or the uid if the cluster was replaced"
+    ]
+
+
+def test_another_cluster_than_the_one_of_the_last_update_is_refused(tmp_path):
+    assert found(tmp_path, uid=OTHER, recorded=THIS) == [
+        f"Pulumi.staging.yaml: cluster: this stack was applied to the cluster {THIS}, but the kubeconfig leads to "
+        f"{OTHER}; correct cluster.kubeconfig or cluster.context, or set cluster.uid to the new one if the cluster was "
+        "replaced"
+    ]
+
+
+@pytest.mark.parametrize("version", ["v1.32.9", "v1.32.0-eks-1234", "v1.9.0", "v0.99.0"])
+def test_a_cluster_too_old_for_flux_is_refused(tmp_path, version):
+    assert found(tmp_path, version=version) == [
+        f"Pulumi.staging.yaml: flux.version: Flux 2.9.5 needs Kubernetes 1.33 or later, the cluster runs {version}; "
+        "upgrade the cluster or choose an older Flux"
+    ]
+
+
+@pytest.mark.parametrize("version", ["v1.33.0", "v1.33.4-gke.100", "v1.36.3", "v2.0.0"])
+def test_a_cluster_that_flux_supports_is_taken(tmp_path, version):
+    assert found(tmp_path, version=version) == []
+
+
+@pytest.mark.parametrize("labels", [{}, {TENANT: "ops-team"}, {"team": "dev-team"}])
+def test_a_namespace_of_somebody_else_is_not_taken_over(tmp_path, labels):
+    assert found(tmp_path, namespaces={"apps": labels}) == [
+        "Pulumi.staging.yaml: tenants.dev-team: the namespace 'apps' exists in the cluster and is not this tenant's; "
+        "choose another name, or hand it over with `kubectl label namespace apps toolkit.fluxcd.io/tenant=dev-team`"
+    ]
+
+
+def test_the_tenants_own_namespace_and_those_of_nobody_here_are_no_problem(tmp_path):
+    assert found(tmp_path, namespaces={"apps": {TENANT: "dev-team"}, "default": {}, "others": {TENANT: "x"}}) == []
+
+
+def test_everything_that_is_wrong_with_a_cluster_is_told_at_once(tmp_path):
+    assert len(found(tmp_path, uid=OTHER, recorded=THIS, version="v1.20.0", namespaces={"apps": {}})) == 3
+
+
+def test_a_missing_release_and_an_unreachable_cluster_are_told_at_once(tmp_path):
+    server = f"http://127.0.0.1:{closed_port()}"
+    kubeconfig = {
+        "current-context": "lab",
+        "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "me"}}],
+        "clusters": [{"name": "lab", "cluster": {"server": server}}],
+        "users": [{"name": "me", "user": {}}],
+    }
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(kubeconfig))
+    config = load(tmp_path, flux=FLUX | {"manifests": {"bundle": "install.yaml"}})
+
+    with pytest.raises(ConfigurationError) as refused:
+        preflight(config, None, "staging", tmp_path)
+
+    assert [str(problem) for problem in refused.value.problems] == [
+        f"Pulumi.staging.yaml: cluster.kubeconfig: {server} cannot be reached; is the cluster running, "
+        "and may this machine reach it?",
+        "Pulumi.staging.yaml: flux.manifests.bundle: install.yaml cannot be read: No such file or directory",
+    ]

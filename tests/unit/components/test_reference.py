@@ -1,0 +1,98 @@
+"""The generated pages of docs/: current, complete, and readable where a reader looks first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from components.configuration.models import TenantConfig
+from components.configuration.reference import configuration_page, lockdown_page, rendered
+from components.configuration.schemas import PROJECT, stack_schema, tenant_schema
+from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
+
+
+def rows(page: str) -> dict[str, list[str]]:
+    """The rows of all tables of a page, by what stands in the first cell without its backticks."""
+    lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    return {first.strip("`"): rest for first, *rest in lines}
+
+
+def keys_in(schema: dict[str, Any], definitions: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    """All key paths that a JSON Schema knows, written as in the reference."""
+    if "$ref" in schema:
+        yield from keys_in(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions, prefix)
+    for name, value in schema.get("properties", {}).items():
+        yield f"{prefix}{name}"
+        yield from keys_in(value, definitions, f"{prefix}{name}.")
+    if isinstance(schema.get("items"), dict):
+        yield from keys_in(schema["items"], definitions, f"{prefix.removesuffix('.')}[].")
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from keys_in(schema["additionalProperties"], definitions, f"{prefix}*.")
+
+
+@pytest.mark.parametrize("file", rendered(), ids=lambda file: file.name)
+def test_the_committed_page_is_current(file):
+    assert file.read_text(encoding="utf-8") == rendered()[file], f"{file.name} is stale; run `make schemas`"
+
+
+def test_every_key_of_the_tenant_file_has_a_row():
+    schema = tenant_schema()
+    assert set(keys_in(schema, schema["definitions"])) <= set(rows(configuration_page()))
+
+
+def test_every_key_of_the_stack_file_has_a_row():
+    schema = stack_schema()
+    # Its own part of the reference describes a tenant.
+    definitions = schema["definitions"] | {TenantConfig.__name__: {}, "SecretStr": {}}
+    sections = schema["properties"]["config"]["properties"].items()
+    keys = {f"{name.removeprefix(f'{PROJECT}:')}" for name, _ in sections}
+    for name, section in sections:
+        keys |= set(keys_in(section, definitions, f"{name.removeprefix(f'{PROJECT}:')}."))
+    assert keys <= set(rows(configuration_page()))
+
+
+def test_every_key_says_what_it_means():
+    assert [key for key, (_, _, meaning) in rows(configuration_page()).items() if not meaning.strip()] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "type_", "default"),
+    [
+        ("flux.version", "a release of Flux; write it like 2.9.5", "required"),
+        ("flux.profile", "[Profile](#profile)", "`multi-tenant`"),
+        ("flux.workloadIdentity", "true or false", "`false`"),
+        ("flux.extraArgs", "mapping of [Controller](#controller) to list of text", ""),
+        ("cluster.kubeconfigContent", "secret text", ""),
+        (
+            "namespaces[].name",
+            "a DNS label: at most 63 lower-case letters, digits and '-', e.g. dev-team",
+            "required",
+        ),
+        ("sync.interval", "a duration; write it like 30s, 5m or 1h30m", "`10m`"),
+        ("source.kind", "`GitRepository`", "`GitRepository`"),
+    ],
+)
+def test_type_and_default_are_in_words_of_the_files(key, type_, default):
+    found_type, found_default, _ = rows(configuration_page())[key]
+    assert (found_type, found_default.strip()) == (type_, default)
+
+
+def test_every_enumeration_that_a_type_links_to_is_explained():
+    page = configuration_page()
+    linked = {word.split("]")[0] for word in page.split("[")[1:] if word.split("]")[-1].startswith("(#")}
+    named = {name for name in linked if name and name[0].isupper()}
+    assert named == {"Controller", "Profile", "PodSecurity", "Role"}
+    assert [name for name in named if f"\n### {name}\n" not in page] == []
+
+
+def test_the_lockdown_page_has_every_flag_of_the_table():
+    page = lockdown_page()
+    assert page.count("\n| `--") == len(LOCKDOWN_FLAGS) + len(FORBIDDEN_FLAGS)
+    for flag in LOCKDOWN_FLAGS:
+        row = next(line for line in page.splitlines() if flag.argument in line and flag.purpose in line)
+        assert all(controller.value in row for controller in flag.controllers)
+        assert f"| {flag.since[0]}.{flag.since[1]} |" in row
+    for name, reason in FORBIDDEN_FLAGS.items():
+        assert f"| `--{name}` | {reason} |" in page

@@ -1,0 +1,80 @@
+"""Tenant: a team's objects come in an order in which each finds what it needs, and go the other way round."""
+
+import pulumi
+from recorded_program import run
+from sample_stack import tenant_config
+
+from components.tenant import Tenant, TenantArgs
+
+CONFIG = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}], sync={"timeout": "10m"})
+NAMESPACES = {"Namespace apps", "Namespace apps-jobs"}
+IDENTITY = "ServiceAccount apps/dev-team"
+ACCESS = {"RoleBinding apps/dev-team-reconciler", "RoleBinding apps-jobs/dev-team-reconciler"}
+SOURCE = "GitRepository apps/dev-team"
+SYNC = "Kustomization apps/dev-team"
+COMPONENT = "Tenant dev-team"
+
+
+def registered():
+    return run(lambda: Tenant("dev-team", TenantArgs(CONFIG)) and None)
+
+
+def test_every_object_comes_after_what_it_stands_on_and_the_sync_last():
+    resources = registered()
+
+    assert {name: resource.after for name, resource in resources.items()} == {
+        COMPONENT: set(),
+        **dict.fromkeys(NAMESPACES, set()),
+        IDENTITY: NAMESPACES,
+        **dict.fromkeys(ACCESS, NAMESPACES | {IDENTITY}),
+        SOURCE: NAMESPACES,
+        SYNC: ACCESS | {SOURCE},
+    }
+
+
+def test_the_objects_are_of_the_kinds_that_the_provider_waits_for():
+    assert {name: resource.type for name, resource in registered().items()} == {
+        COMPONENT: "flux-tenancy:index:Tenant",
+        **dict.fromkeys(NAMESPACES, "kubernetes:core/v1:Namespace"),
+        IDENTITY: "kubernetes:core/v1:ServiceAccount",
+        **dict.fromkeys(ACCESS, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"),
+        SOURCE: "kubernetes:source.toolkit.fluxcd.io/v1:GitRepository",
+        SYNC: "kubernetes:kustomize.toolkit.fluxcd.io/v1:Kustomization",
+    }
+
+
+def test_all_objects_belong_to_the_tenant():
+    parents = {name: resource.parent for name, resource in registered().items()}
+
+    assert parents.pop(COMPONENT).startswith("Stack ")
+    assert set(parents.values()) == {COMPONENT}
+
+
+def test_the_manifests_are_registered_as_they_are():
+    sync = registered()[SYNC].properties
+
+    assert sync["metadata"] == {
+        "name": "dev-team",
+        "namespace": "apps",
+        "labels": {"toolkit.fluxcd.io/tenant": "dev-team"},
+    }
+    assert sync["spec"]["serviceAccountName"] == "dev-team"
+
+
+def test_removing_a_tenant_waits_longer_than_flux_may_take_to_prune():
+    timeouts = {name: resource.delete_timeout for name, resource in registered().items() if resource.delete_timeout}
+
+    assert timeouts == {SYNC: "900s"}
+
+
+def test_a_tenant_comes_after_everything_that_it_was_told_to_depend_on():
+    """Its objects wait for the component itself, to which they belong."""
+
+    def program():
+        first = pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "first", {})
+        Tenant("dev-team", TenantArgs(CONFIG), pulumi.ResourceOptions(depends_on=[first]))
+
+    resources = run(program)
+
+    assert resources[COMPONENT].after == {"ConfigMap first"}
+    assert list(resources)[:2] == ["ConfigMap first", COMPONENT]

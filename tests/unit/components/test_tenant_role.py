@@ -1,0 +1,136 @@
+"""What a tenant may do in its namespaces, and above all what it may not (threats 6 to 12, 18, 19 and 22)."""
+
+import pytest
+
+from components.configuration import TenancyConfig
+from components.tenant_role import tenant_role
+
+CORE = ""
+CHANGE = ("create", "update", "patch", "delete", "deletecollection")
+
+
+def allows(verb, group, resource, tenancy=None):
+    """Whether the role lets a tenant do it, as Kubernetes decides: any rule is enough, and `*` stands for all."""
+    rules = tenant_role(tenancy or TenancyConfig())["rules"]
+    return any(
+        {verb, "*"} & set(rule["verbs"])
+        and {group, "*"} & set(rule["apiGroups"])
+        and {resource, "*", resource.replace(resource.split("/")[0], "*", 1)} & set(rule["resources"])
+        for rule in rules
+    )
+
+
+@pytest.mark.parametrize("verb", CHANGE)
+@pytest.mark.parametrize(
+    ("group", "resource"),
+    [
+        # What limits it.
+        (CORE, "resourcequotas"),
+        (CORE, "limitranges"),
+        ("networking.k8s.io", "networkpolicies"),
+        # What would give it, or let in, more.
+        ("rbac.authorization.k8s.io", "roles"),
+        ("rbac.authorization.k8s.io", "rolebindings"),
+        ("rbac.authorization.k8s.io", "clusterroles"),
+        ("rbac.authorization.k8s.io", "clusterrolebindings"),
+        # What only controllers write.
+        (CORE, "pods/status"),
+        (CORE, "services/status"),
+        (CORE, "resourcequotas/status"),
+        ("apps", "deployments/status"),
+        ("source.toolkit.fluxcd.io", "gitrepositories/status"),
+        ("source.toolkit.fluxcd.io", "ocirepositories/status"),
+        ("source.toolkit.fluxcd.io", "helmcharts/status"),
+        ("source.toolkit.fluxcd.io", "externalartifacts"),
+        ("source.toolkit.fluxcd.io", "externalartifacts/status"),
+        ("kustomize.toolkit.fluxcd.io", "kustomizations/status"),
+        ("helm.toolkit.fluxcd.io", "helmreleases/status"),
+        ("kustomize.toolkit.fluxcd.io", "kustomizations/finalizers"),
+        # What leads another tenant's traffic astray.
+        (CORE, "endpoints"),
+        ("discovery.k8s.io", "endpointslices"),
+        # A way around Pod Security, and around identity.
+        (CORE, "pods/ephemeralcontainers"),
+        (CORE, "serviceaccounts/token"),
+        # The whole cluster's.
+        (CORE, "namespaces"),
+        (CORE, "namespaces/finalize"),
+        (CORE, "nodes"),
+        (CORE, "persistentvolumes"),
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+        ("scheduling.k8s.io", "priorityclasses"),
+        # The guards.
+        ("kyverno.io", "policies"),
+        ("kyverno.io", "policyexceptions"),
+        ("policies.kyverno.io", "policyexceptions"),
+        ("policies.kyverno.io", "namespacedvalidatingpolicies"),
+    ],
+)
+def test_a_tenant_cannot_change_what_holds_it(verb, group, resource):
+    assert not allows(verb, group, resource)
+
+
+@pytest.mark.parametrize("resource", ["users", "groups", "serviceaccounts", "userextras"])
+def test_a_tenant_cannot_act_as_somebody_else(resource):
+    assert not allows("impersonate", CORE, resource)
+
+
+@pytest.mark.parametrize("verb", ["bind", "escalate", "approve", "sign", "use"])
+def test_a_tenant_has_no_verb_that_leads_to_more_rights(verb):
+    assert not any(verb in rule["verbs"] for rule in tenant_role(TenancyConfig())["rules"])
+
+
+def test_nothing_is_granted_by_a_wildcard():
+    granted = [
+        word
+        for rule in tenant_role(TenancyConfig())["rules"]
+        for part in ("apiGroups", "resources", "verbs")
+        for word in rule[part]
+    ]
+
+    assert not [word for word in granted if "*" in word]
+
+
+def test_nothing_of_an_admission_controller_is_granted():
+    groups = {group for rule in tenant_role(TenancyConfig())["rules"] for group in rule["apiGroups"]}
+
+    assert not [group for group in groups if "kyverno" in group or "admission" in group]
+
+
+@pytest.mark.parametrize(
+    ("verb", "group", "resource"),
+    [
+        ("create", "apps", "deployments"),
+        ("patch", CORE, "configmaps"),
+        ("delete", "batch", "jobs"),
+        ("update", "networking.k8s.io", "ingresses"),
+        ("create", "kustomize.toolkit.fluxcd.io", "kustomizations"),
+        ("patch", "helm.toolkit.fluxcd.io", "helmreleases"),
+        ("create", CORE, "pods/exec"),
+        ("get", CORE, "pods/log"),
+        ("get", CORE, "resourcequotas"),
+        ("list", CORE, "limitranges"),
+        ("list", "networking.k8s.io", "networkpolicies"),
+        ("get", "rbac.authorization.k8s.io", "rolebindings"),
+    ],
+)
+def test_a_tenant_runs_its_applications_and_sees_what_limits_it(verb, group, resource):
+    assert allows(verb, group, resource)
+
+
+def test_the_platforms_own_rules_are_added_as_they_stand():
+    certificates = {"apiGroups": ["cert-manager.io"], "resources": ["certificates"], "verbs": ["get", "create"]}
+    named = {"apiGroups": [CORE], "resources": ["configmaps"], "verbs": ["get"], "resourceNames": ["motd"]}
+    tenancy = TenancyConfig.model_validate({"extraRules": [certificates, named]})
+
+    role = tenant_role(tenancy)
+
+    assert role["rules"] == [*tenant_role(TenancyConfig())["rules"], certificates, named]
+    assert allows("create", "cert-manager.io", "certificates", tenancy)
+
+
+def test_the_role_is_one_for_the_cluster_under_the_projects_name():
+    role = tenant_role(TenancyConfig())
+
+    assert (role["kind"], role["metadata"]) == ("ClusterRole", {"name": "flux-tenancy-tenant"})
