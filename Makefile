@@ -39,7 +39,7 @@ status: $(VENV)/installed ## What runs where and how to reach it
 kubeconfig: $(VENV)/installed ## Print the path of STACK's kubeconfig
 	@$(RUN) -m lab kubeconfig $(STACK)
 
-env: $(VENV)/installed ## Print settings for your shell: eval "$$(make -s env)"
+env: $(VENV)/installed ## Print settings for your shell, to be evaluated by it
 	@$(RUN) -m lab env
 
 logs: $(VENV)/installed ## List logs, or show those of NAME

@@ -60,5 +60,6 @@ async def recorded_uid() -> str | None:
     """
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
     answer = await pulumi.runtime.invoke_async("pulumi:pulumi:readStackResourceOutputs", {"stackName": stack})
-    resources: dict[str, Any] = answer["outputs"]
-    return next((found["uid"] for urn, found in resources.items() if f"::{_TYPE}::" in urn and "uid" in found), None)
+    resources: dict[str, dict[str, Any]] = answer["outputs"]
+    clusters = (found["outputs"] for urn, found in resources.items() if f"::{_TYPE}::" in urn)
+    return next((outputs["uid"] for outputs in clusters if "uid" in outputs), None)

@@ -6,8 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lab.build import ensure, pinned_version, tools_for
 from lab.errors import LabError
@@ -77,18 +79,20 @@ class LabPulumi:
         arguments: Sequence[str],
         project: Path,
         environ: Mapping[str, str] = os.environ,
-        **options: object,
+        **options: Any,
     ) -> subprocess.CompletedProcess[str]:
         """Run one `pulumi` command in a project; `options` are those of `subprocess.run`."""
         path = f"{self.bin}{os.pathsep}{environ.get('PATH', os.defpath)}"
-        return subprocess.run(
-            [str(self.bin / CLI), *arguments, "--non-interactive"],
-            cwd=project,
-            env={**environ, **self.environment(), "PATH": path},
-            text=True,
-            check=False,
-            **options,
-        )
+        # The Kubernetes plugin writes the kubeconfig to a temporary file at every start and leaves it there.
+        with tempfile.TemporaryDirectory(dir=self.folder) as temporary:
+            return subprocess.run(
+                [str(self.bin / CLI), *arguments, "--non-interactive"],
+                cwd=project,
+                env={**environ, **self.environment(), "PATH": path, "TMPDIR": temporary},
+                text=True,
+                check=False,
+                **options,
+            )
 
     def select(self, stack: str, project: Path) -> None:
         """Make the stack exist and the current one, as `pulumi stack select --create` does.

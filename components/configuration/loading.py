@@ -57,6 +57,7 @@ def load_stack(stack: str, values: Mapping[str, str], secret_keys: Collection[st
         ]
         raise ConfigurationError(problems) from None
     problems += _shared_namespaces(config, overlaid, stack_file)
+    problems += _plain_secrets(config, secret_keys, stack_file)
     if problems:
         raise ConfigurationError(problems)
     return config
@@ -108,6 +109,14 @@ def _problem(
         if (overlaid[name].origin(inner) or base_file) == base_file:
             return Problem(base_file, dotted(inner), text)
     return Problem(stack_file, dotted(location), text)
+
+
+def _plain_secrets(config: StackConfig, secret_keys: Collection[str], stack_file: str) -> list[Problem]:
+    """Secrets that stand in the stack file for everybody to read (threat 28)."""
+    if config.cluster.kubeconfig_content is None or "cluster" in secret_keys:
+        return []
+    remedy = "renew the credentials in it, and use `pulumi config set --secret --path cluster.kubeconfigContent`"
+    return [Problem(stack_file, "cluster.kubeconfigContent", f"stands in plain text; {remedy}")]
 
 
 def _shared_namespaces(config: StackConfig, overlaid: Mapping[str, Overlaid], stack_file: str) -> list[Problem]:

@@ -57,7 +57,7 @@ LOCKDOWN_FLAGS = (
         "true",
         frozenset({Controller.KUSTOMIZE}),
         (0, 30),
-        "apply manifests that come from no Flux source",
+        "apply a base from a Git repository that is no Flux source (a single remote file is still fetched)",
     ),
     LockdownFlag(
         "default-service-account",

@@ -46,22 +46,21 @@ def test_objects_are_created_by_this_provider():
     assert run(program)["ConfigMap object"].provider == PROVIDER
 
 
+def state(resource, **outputs):
+    """What the engine's readStackResourceOutputs answers for a stack with one resource."""
+    kinds, _ = resource.split("::")
+    return {f"urn:pulumi:staging::flux-tenancy::{resource}": {"type": kinds.split("$")[-1], "outputs": outputs}}
+
+
 @pytest.mark.parametrize(
     ("resources", "uid"),
     [
         ({}, None),
-        ({"urn:pulumi:staging::flux-tenancy::flux-tenancy:index:FluxInstall::flux": {"version": "2.9.5"}}, None),
-        ({"urn:pulumi:staging::flux-tenancy::flux-tenancy:index:Cluster::cluster": {}}, None),
-        ({"urn:pulumi:staging::flux-tenancy::flux-tenancy:index:Cluster::cluster": {"uid": UID}}, UID),
+        (state("flux-tenancy:index:FluxInstall::flux", version="2.9.5"), None),
+        (state("flux-tenancy:index:Cluster::cluster"), None),
+        (state("flux-tenancy:index:Cluster::cluster", uid=UID), UID),
         # The provider below the component is not the component.
-        (
-            {
-                "urn:pulumi:staging::flux-tenancy::flux-tenancy:index:Cluster$pulumi:providers:kubernetes::a": {
-                    "uid": "x"
-                }
-            },
-            None,
-        ),
+        (state("flux-tenancy:index:Cluster$pulumi:providers:kubernetes::a", uid="x"), None),
     ],
 )
 def test_the_cluster_of_the_last_update_is_read_from_the_state(resources, uid):

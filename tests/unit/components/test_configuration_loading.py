@@ -520,3 +520,10 @@ def test_a_stack_is_multi_tenant_with_the_published_release_unless_it_says_other
         "notification-controller",
     )
     assert flux.url == "https://github.com/fluxcd/flux2/releases/download/v2.9.5/install.yaml"
+
+
+def test_a_kubeconfig_in_plain_text_is_refused_and_not_shown(tmp_path):
+    (problem,) = problems(tmp_path, cluster={"kubeconfigContent": "token: pa55word"})
+
+    assert problem.startswith("Pulumi.staging.yaml: cluster.kubeconfigContent: stands in plain text; renew")
+    assert "pa55word" not in problem
