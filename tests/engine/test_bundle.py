@@ -108,6 +108,13 @@ def test_digest(bundle: Bundle) -> None:
     assert hashlib.sha256(bundle.file.read_bytes()).hexdigest() == SHA256[bundle.version]
 
 
+@pytest.mark.parametrize("stack", ["staging", "production"])
+def test_the_stacks_of_the_project_pin_a_composed_bundle(stack: str) -> None:
+    file = Settings.load().project / f"Pulumi.{stack}.yaml"
+    flux = yaml.safe_load(file.read_text())["config"]["flux-tenancy:flux"]
+    assert flux["sha256"] == SHA256[flux["version"]]
+
+
 def test_says_at_its_head_what_differs_from_the_release_and_nothing_else(bundle: Bundle) -> None:
     comments = [line for line in bundle.file.read_text().splitlines() if line.startswith("#")]
     assert comments == [
