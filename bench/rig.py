@@ -1,0 +1,132 @@
+"""A cluster and a Pulumi for the benchmark alone, in a temporary folder and on ports of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench.measure import failure
+from bench.workload import STACK, Workload, flux_section
+from lab.build import ensure, tools_for
+from lab.cluster import Cluster
+from lab.control_plane import HIGHEST_INDEX, PORTS_EACH, STAGES
+from lab.errors import LabError
+from lab.processes import check_ports
+from lab.pulumi import LabPulumi, provide_bundles
+from lab.settings import DEFAULT_PORT_BASE, Settings
+
+_PORTS_OF_A_LAB = PORTS_EACH * (HIGHEST_INDEX + 1)
+_TRIED_PORT_BASES = range(DEFAULT_PORT_BASE + _PORTS_OF_A_LAB, 32768 - _PORTS_OF_A_LAB, _PORTS_OF_A_LAB)
+_FLUX_NAMESPACE = "flux-system"
+
+
+@dataclass(frozen=True)
+class Rig:
+    """A running cluster, and the commands that are measured on it.
+
+    Attributes:
+        settings: of the temporary lab.
+        workload: the Pulumi project.
+    """
+
+    settings: Settings
+    workload: Workload
+    _cluster: Cluster
+    _pulumi: LabPulumi
+
+    def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `pulumi` on the benchmark's stack."""
+        return self._pulumi.run(
+            [*arguments, f"--stack={STACK}"],
+            self.workload.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
+
+    def kubectl(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `kubectl` on the cluster."""
+        return subprocess.run(
+            [
+                Path(sysconfig.get_path("scripts"), "kubectl"),
+                f"--kubeconfig={self._cluster.kubeconfig}",
+                f"--cache-dir={self.settings.state / 'kubectl-cache'}",
+                *arguments,
+            ],
+            env={**os.environ, "KUBECTL_EXTERNAL_DIFF": ""},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def install_flux(self) -> None:
+        """Apply the stack without tenants, then let Flux's controllers stand still.
+
+        What they make of a tenant's objects is their work, whoever has applied these.
+
+        Raises:
+            LabError: a command failed.
+        """
+        bundles = self.settings.state / "flux"
+        bundle = next(bundles.glob("v*/install.yaml"))
+        self.workload.configure(flux_section(self.settings.project, bundle), self._cluster.kubeconfig)
+        self._pulumi.select(STACK, self.workload.folder)
+        _succeed(self.pulumi("up", "--yes", "--skip-preview"))
+        namespace = f"--namespace={_FLUX_NAMESPACE}"
+        _succeed(self.kubectl("scale", "deployment", "--all", "--replicas=0", namespace))
+        _succeed(self.kubectl("wait", "pod", "--all", "--for=delete", "--timeout=2m", namespace))
+
+
+@contextmanager
+def running_rig() -> Iterator[Rig]:
+    """A cluster with Flux's objects on it, stopped and deleted at the end, however that comes.
+
+    Raises:
+        LabError: a tool cannot be built, or the cluster or Flux does not get ready.
+    """
+    with tempfile.TemporaryDirectory(prefix="flux-tenancy-bench-") as folder:
+        own = Settings.load()
+        settings = _with_free_ports(replace(own, state=Path(folder, "lab")))
+        cluster = Cluster(settings, STACK)
+        pulumi = LabPulumi(settings)
+        tools = ensure(settings, _cluster_tools(settings))
+        provide_bundles(settings)
+        pulumi.install()
+        try:
+            cluster.up(tools)
+            rig = Rig(settings, Workload(Path(folder, "project"), settings.project), cluster, pulumi)
+            rig.install_flux()
+            yield rig
+        finally:
+            cluster.stop()
+
+
+def _with_free_ports(settings: Settings) -> Settings:
+    for base in _TRIED_PORT_BASES:
+        candidate = replace(settings, port_base=base)
+        try:
+            check_ports(Cluster(candidate, STACK).daemons().values())
+        except LabError:
+            continue
+        return candidate
+    raise LabError(
+        f"no free ports for the benchmark's cluster from {_TRIED_PORT_BASES.start} on",
+        "stop what listens there; `make status` shows the clusters of this checkout",
+    )
+
+
+def _cluster_tools(settings: Settings) -> list[str]:
+    """The cluster's parts, and Flux's controllers, which are called `<name>@<version>`."""
+    parts = [part for stage in STAGES for part in stage]
+    return parts + [name for name in tools_for(settings, "up") if "@" in name]
+
+
+def _succeed(done: subprocess.CompletedProcess[str]) -> None:
+    if done.returncode:
+        raise failure(done)

@@ -1,0 +1,124 @@
+"""What is measured: a Pulumi project with a number of tenants, and the same tenants' objects for kubectl."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from components.configuration import StackConfig, load_stack
+from components.configuration.loading import TENANTS_FOLDER
+from components.manifests import Manifest
+from components.tenant_objects import tenant_objects
+
+STACK = "bench"
+
+TENANT_URNS = "**flux-tenancy:index:Tenant**"
+"""Pattern of the tenants' resources in the state, for `--target`."""
+
+_PREFIX = "flux-tenancy:"
+_PROGRAM = ("Pulumi.yaml", "__main__.py", "components")
+
+
+class Workload:
+    """A Pulumi project in a folder of its own: the program of the checkout, and made-up tenants.
+
+    Attributes:
+        folder: the project.
+        objects_file: the tenants' objects, each tenant's in the order of their creation.
+        reverse_file: the same objects the other way round, for their deletion.
+    """
+
+    def __init__(self, folder: Path, checkout: Path) -> None:
+        self.folder = folder
+        self.objects_file = folder / "objects.yaml"
+        self.reverse_file = folder / "objects-in-reverse.yaml"
+        (folder / TENANTS_FOLDER).mkdir(parents=True)
+        for name in _PROGRAM:
+            (folder / name).symlink_to(checkout / name)
+        # Pulumi.yaml names this folder; it is the environment that runs the benchmark.
+        (folder / ".venv").symlink_to(sys.prefix)
+
+    def configure(self, flux: Manifest, kubeconfig: Path) -> None:
+        """Write the stack file, without tenants.
+
+        Args:
+            flux: the `flux` section.
+            kubeconfig: file of the cluster, whose current context is used.
+        """
+        self._write_config(
+            {
+                "pulumi:disable-default-providers": ["*"],
+                f"{_PREFIX}cluster": {"kubeconfig": str(kubeconfig)},
+                f"{_PREFIX}flux": flux,
+                # No sync is measured, so none is waited for.
+                f"{_PREFIX}tenancy": {"settleTimeout": "1ms"},
+                f"{_PREFIX}tenants": {},
+            }
+        )
+
+    def set_tenants(self, count: int) -> list[Manifest]:
+        """Give the stack this many tenants, and write their objects for kubectl.
+
+        Returns:
+            The tenants' objects, in the order of their creation.
+        """
+        names = [f"team-{number:03}" for number in range(1, count + 1)]
+        for name in names:
+            self._tenant_file(name).write_text(yaml.safe_dump(tenant_base(name)))
+        config = self._config()
+        config[f"{_PREFIX}tenants"] = {name: {"sync": {"path": "./staging"}} for name in names}
+        self._write_config(config)
+        objects = render(self._stack(config))
+        self.objects_file.write_text(yaml.safe_dump_all(objects))
+        self.reverse_file.write_text(yaml.safe_dump_all(reversed(objects)))
+        return objects
+
+    @property
+    def _stack_file(self) -> Path:
+        return self.folder / f"Pulumi.{STACK}.yaml"
+
+    def _tenant_file(self, name: str) -> Path:
+        return self.folder / TENANTS_FOLDER / f"{name}.yaml"
+
+    def _stack(self, config: Manifest) -> StackConfig:
+        """The stack as the program itself reads it."""
+        own = {key.removeprefix(_PREFIX): value for key, value in config.items() if key.startswith(_PREFIX)}
+        return load_stack(STACK, {key: json.dumps(value) for key, value in own.items()}, (), self.folder)
+
+    def _config(self) -> Manifest:
+        return yaml.safe_load(self._stack_file.read_text())["config"]
+
+    def _write_config(self, config: Manifest) -> None:
+        # Whatever else stands there is Pulumi's, e.g. the salt of the stack's secrets.
+        text = self._stack_file.read_text() if self._stack_file.exists() else "{}"
+        self._stack_file.write_text(yaml.safe_dump({**yaml.safe_load(text), "config": config}))
+
+
+def tenant_base(name: str) -> Manifest:
+    """The base file of a tenant with one namespace."""
+    return {
+        "namespaces": [{"name": name}],
+        # Never fetched: Flux's controllers stand still while the benchmark runs.
+        "source": {"url": f"https://git.example.com/{name}/apps.git", "branch": "main", "interval": "1m"},
+        "sync": {"targetNamespace": name, "interval": "10m"},
+    }
+
+
+def render(stack: StackConfig) -> list[Manifest]:
+    """All objects that the program registers for the stack's tenants, from the same functions."""
+    tenants = (tenant_objects(name, config) for name, config in stack.tenants.items())
+    return [
+        manifest
+        for tenant in tenants
+        for manifest in (*tenant.namespaces, tenant.identity, *tenant.access, tenant.source, tenant.sync)
+    ]
+
+
+def flux_section(checkout: Path, bundle: Path) -> dict[str, Any]:
+    """The release of Flux that the staging stack installs, from a local bundle."""
+    staging = yaml.safe_load((checkout / "Pulumi.staging.yaml").read_text())["config"]
+    return {**staging[f"{_PREFIX}flux"], "manifests": {"bundle": str(bundle)}}

@@ -1,0 +1,55 @@
+"""Time and memory of a command and of what it starts, and nothing left behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+
+from bench.measure import measure
+from lab.errors import LabError
+
+HOLD_64_MIB = "import time; held = b'x' * 2**26; time.sleep(0.5)"
+
+
+def python(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+
+def test_time_and_memory_of_a_command() -> None:
+    sample = measure(partial(python, HOLD_64_MIB))
+    assert 0.5 < sample.seconds < 10
+    assert 64 < sample.peak_mib < 128
+
+
+def test_what_a_command_starts_counts_too() -> None:
+    nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLD_64_MIB!r}])"
+    assert measure(partial(python, nested)).peak_mib > 64
+
+
+def test_what_ran_before_does_not_count() -> None:
+    with subprocess.Popen([sys.executable, "-c", "held = b'x' * 2**28; input()"], stdin=subprocess.PIPE) as other:
+        sample = measure(partial(python, "import time; time.sleep(0.5)"))
+        other.kill()
+    assert sample.peak_mib < 100
+
+
+def test_a_command_that_fails_shows_the_end_of_its_output() -> None:
+    with pytest.raises(LabError, match="ended with 3:\nno such cluster"):
+        measure(partial(python, "import sys; print('no such cluster'); sys.exit(3)"))
+
+
+def test_an_interrupted_command_leaves_nothing_behind() -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def interrupted() -> subprocess.CompletedProcess[str]:
+        started.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]))
+        with pytest.raises(subprocess.TimeoutExpired):
+            started[0].wait(timeout=0.3)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure(interrupted)
+    assert started[0].wait(timeout=5) != 0

@@ -1,0 +1,52 @@
+"""The benchmark's project is one that the program itself accepts, and kubectl gets just its objects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bench.workload import Workload, flux_section
+
+CHECKOUT = Path(__file__).parents[3]
+KINDS = ["Namespace", "ServiceAccount", "RoleBinding", "GitRepository", "Kustomization"]
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> Workload:
+    workload = Workload(tmp_path / "project", CHECKOUT)
+    workload.configure(flux_section(CHECKOUT, tmp_path / "install.yaml"), tmp_path / "kubeconfig")
+    return workload
+
+
+def test_each_tenant_has_its_objects_in_the_order_of_their_creation(workload: Workload) -> None:
+    objects = workload.set_tenants(2)
+    assert [manifest["kind"] for manifest in objects] == KINDS * 2
+    assert {manifest["metadata"].get("namespace", "team-001") for manifest in objects[:5]} == {"team-001"}
+
+
+def test_kubectl_applies_them_in_this_order_and_deletes_them_in_reverse(workload: Workload) -> None:
+    objects = workload.set_tenants(3)
+    assert list(yaml.safe_load_all(workload.objects_file.read_text())) == objects
+    assert list(yaml.safe_load_all(workload.reverse_file.read_text())) == objects[::-1]
+
+
+def test_fewer_tenants_replace_more(workload: Workload) -> None:
+    workload.set_tenants(10)
+    assert Counter(manifest["kind"] for manifest in workload.set_tenants(1)) == Counter(KINDS)
+
+
+def test_what_pulumi_keeps_in_the_stack_file_stays(workload: Workload) -> None:
+    stack_file = workload.folder / "Pulumi.bench.yaml"
+    stack_file.write_text(f"{stack_file.read_text()}encryptionsalt: v1:salt\n")
+    workload.set_tenants(1)
+    assert yaml.safe_load(stack_file.read_text())["encryptionsalt"] == "v1:salt"
+
+
+def test_flux_is_the_staging_stacks_from_the_given_bundle(tmp_path: Path) -> None:
+    staging = yaml.safe_load((CHECKOUT / "Pulumi.staging.yaml").read_text())["config"]["flux-tenancy:flux"]
+    section = flux_section(CHECKOUT, tmp_path / "install.yaml")
+    assert section["sha256"] == staging["sha256"]
+    assert section["manifests"] == {"bundle": str(tmp_path / "install.yaml")}
