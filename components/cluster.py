@@ -7,6 +7,7 @@ from typing import Any
 
 import pulumi
 import pulumi_kubernetes
+from pulumi.runtime.settings import get_root_resource
 
 from components.configuration import ClusterConfig
 
@@ -58,6 +59,8 @@ async def recorded_uid() -> str | None:
 
     It is read from the resources and not from the stack's outputs, since an update that failed halfway records none.
     """
+    # The engine has written what it knows once it answers for the stack itself; before, it may be writing just now.
+    await get_root_resource().urn.future()
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
     answer = await pulumi.runtime.invoke_async("pulumi:pulumi:readStackResourceOutputs", {"stackName": stack})
     resources: dict[str, dict[str, Any]] = answer["outputs"]

@@ -82,8 +82,9 @@ def test_a_remote_base_is_refused(lab: Lab, staging_stack: Environment, attempts
 
     message = staging_stack.cluster.refusal("kustomization", "remote-base", "apps")
 
-    assert "kustomize build failed" in message
-    assert remote in message
+    assert "kustomize build failed" in message and remote in message
+    # Refused, and not merely out of reach.
+    assert "fs-security-constraint" in message
 
 
 def test_a_cluster_role_in_the_repository_is_refused_and_the_tenant_sees_why(
