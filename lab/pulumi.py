@@ -146,22 +146,15 @@ class LabPulumi:
 
 
 def up(settings: Settings, stack: str) -> None:
-    """Apply a stack of the project to its cluster of the lab, as `pulumi up --yes` does.
+    """Apply a stack of the project to its running cluster, as `pulumi up --yes` does; Pulumi and bundles are in place.
 
     Raises:
         LabError: the update failed; Pulumi has said why.
     """
-    provide_bundles(settings)
     pulumi = LabPulumi(settings)
-    pulumi.install()
     pulumi.select(stack, settings.project)
     if pulumi.run(["up", "--yes", "--skip-preview", "--stack", stack], settings.project).returncode:
         raise LabError(f"`pulumi up` of the stack {stack} failed", "mend what it says above and run the command again")
-
-
-def environment(settings: Settings) -> dict[str, str]:
-    """Settings for the user's own shell, so that `pulumi` is typed as its documentation has it."""
-    return LabPulumi(settings).environment()
 
 
 def provide_bundles(settings: Settings) -> None:
