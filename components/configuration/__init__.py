@@ -5,15 +5,21 @@ from components.configuration.loading import load_stack
 from components.configuration.models import (
     ClusterConfig,
     FluxConfig,
+    PlatformSyncConfig,
     StackConfig,
     TenancyConfig,
     TenantConfig,
 )
+from components.configuration.sources import GitConfig, GitHubConfig, GitSource
 
 __all__ = [
     "ClusterConfig",
     "ConfigurationError",
     "FluxConfig",
+    "GitConfig",
+    "GitHubConfig",
+    "GitSource",
+    "PlatformSyncConfig",
     "Problem",
     "StackConfig",
     "TenancyConfig",

@@ -1,25 +1,25 @@
-"""From what Pulumi hands over and the files in `tenants/` to one checked StackConfig."""
+"""From what Pulumi hands over and the files of the project to one checked StackConfig."""
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from components.configuration.cross_checks import cross_check
 from components.configuration.errors import ConfigurationError, MisplacedValueError, Problem
-from components.configuration.messages import dotted, message
+from components.configuration.known_hosts_file import read_known_hosts
+from components.configuration.messages import message
 from components.configuration.models import StackConfig
-from components.configuration.overlay import Overlaid, overlay
-from components.configuration.types import TenantName
-from components.configuration.yaml_files import read_mapping
-
-TENANTS_FOLDER = "tenants"
-_TENANT_NAME: TypeAdapter[str] = TypeAdapter(TenantName)
+from components.configuration.origins import Origins, stack_file_name
+from components.configuration.overlay import Overlaid
+from components.configuration.secrets import SecretValues, exposed, holds_a_secret
+from components.configuration.stack_file import read_stack_file
+from components.configuration.tenant_files import read_tenant
 
 
 def load_stack(stack: str, values: Mapping[str, str], secret_keys: Collection[str], project: Path) -> StackConfig:
@@ -28,36 +28,34 @@ def load_stack(stack: str, values: Mapping[str, str], secret_keys: Collection[st
     Args:
         stack: name of the stack; `Pulumi.<stack>.yaml` is where the errors point to.
         values: the project's configuration as Pulumi has it: key without namespace -> text or JSON.
-        secret_keys: those of `values` that hold a secret; nothing of them is ever shown.
-        project: folder of the Pulumi project, which holds `tenants/`.
+        secret_keys: those of `values` that are or hold a secret; nothing of a secret is ever shown.
+        project: folder of the Pulumi project, which holds `tenants/` and the stack's file.
 
     Raises:
         ConfigurationError: with every problem of the stack, each with its file and path.
     """
-    stack_file = f"Pulumi.{stack}.yaml"
-    problems: list[Problem] = []
+    stack_file = stack_file_name(stack)
     sections = {key: _structured(value) for key, value in values.items()}
-    tenants = sections.get("tenants")
-    overlaid: dict[str, Overlaid] = {}
-    if isinstance(tenants, Mapping):
-        for name, entry in tenants.items():
-            merged = _with_base(name, {} if entry is None else entry, stack_file, project)
-            if isinstance(merged, Problem):
-                problems.append(merged)
-            else:
-                overlaid[name] = merged
+    overlaid, problems = _tenants(sections.get("tenants"), stack_file, project)
+    if isinstance(sections.get("tenants"), Mapping):
         sections["tenants"] = {name: merged.value for name, merged in overlaid.items()}
+    origins = Origins(stack_file, overlaid)
+    secrets = SecretValues(secret_keys, read_stack_file(stack, project))
+
+    exposures = exposed(sections, secrets, origins)
+    known_hosts, unreadable = read_known_hosts(sections.get("git"), stack_file, project)
+    problems += exposures + unreadable
     try:
         config = StackConfig.model_validate(sections)
     except ValidationError as error:
-        problems += [
-            _problem(details, overlaid, secret_keys, stack_file)
-            for details in error.errors(include_url=False)
-            if not _only_follows(details)
-        ]
+        # A value that has to be renewed is not worth a second remark.
+        told = {(problem.file, problem.path) for problem in exposures}
+        found = [_problem(details, origins, secrets) for details in error.errors(include_url=False)]
+        problems += [problem for problem in found if problem and (problem.file, problem.path) not in told]
         raise ConfigurationError(problems) from None
-    problems += _shared_namespaces(config, overlaid, stack_file)
-    problems += _plain_secrets(config, secret_keys, stack_file)
+    config = _with_known_hosts(config, known_hosts)
+    if not unreadable:
+        problems += cross_check(config, origins)
     if problems:
         raise ConfigurationError(problems)
     return config
@@ -71,70 +69,32 @@ def _structured(value: str) -> Any:
         return value
 
 
-def _only_follows(error: ErrorDetails) -> bool:
-    """Whether this is about a list that is called too short only because its items have problems of their own."""
-    return error["type"] == "too_short" and bool(error["input"])
+def _tenants(entries: Any, stack_file: str, project: Path) -> tuple[dict[str, Overlaid], list[Problem]]:
+    """Each tenant that the stack lists, laid over its base, and what kept others from it."""
+    overlaid: dict[str, Overlaid] = {}
+    problems = []
+    for name, entry in entries.items() if isinstance(entries, Mapping) else ():
+        tenant = read_tenant(name, entry, stack_file, project)
+        if isinstance(tenant, Problem):
+            problems.append(tenant)
+        else:
+            overlaid[name] = tenant
+    return overlaid, problems
 
 
-def _with_base(name: str, entry: Any, stack_file: str, project: Path) -> Overlaid | Problem:
-    base_file = f"{TENANTS_FOLDER}/{name}.yaml"
-    path = project / base_file
-    try:
-        _TENANT_NAME.validate_python(name)
-    except ValidationError as error:
-        return Problem(stack_file, f"tenants.{name}", message(error.errors()[0], show_input=True))
-    if not isinstance(entry, Mapping):
-        return Problem(stack_file, f"tenants.{name}", "must be a mapping, or {} for the tenant as its base has it")
-    if not path.is_file():
-        return Problem(
-            base_file,
-            "",
-            f"does not exist, but {stack_file} lists the tenant {name}; write the tenant's base there",
-        )
-    base = read_mapping(path, base_file)
-    return base if isinstance(base, Problem) else overlay(base, base_file, entry, stack_file)
-
-
-def _problem(
-    error: ErrorDetails, overlaid: Mapping[str, Overlaid], secret_keys: Collection[str], stack_file: str
-) -> Problem:
-    location = error["loc"]
+def _problem(error: ErrorDetails, origins: Origins, secrets: SecretValues) -> Problem | None:
+    """An error of the models as a problem of a file; None for one that only follows from others."""
+    path = error["loc"]
+    if error["type"] == "too_short" and error["input"]:
+        return None  # A list is called too short only because its items have problems of their own.
     reason = error.get("ctx", {}).get("error")
     if isinstance(reason, MisplacedValueError):
-        location += reason.path
-    text = message(error, show_input=not location or location[0] not in secret_keys)
-    if len(location) > 2 and location[0] == "tenants" and location[1] in overlaid:
-        name, inner = location[1], location[2:]
-        base_file = f"{TENANTS_FOLDER}/{name}.yaml"
-        if (overlaid[name].origin(inner) or base_file) == base_file:
-            return Problem(base_file, dotted(inner), text)
-    return Problem(stack_file, dotted(location), text)
+        path += reason.path
+    hidden = not origins.is_in_base(path) and secrets.hides(path, error["input"])
+    hidden = hidden or (isinstance(error["input"], str) and holds_a_secret(path))
+    return origins.problem(path, message(error, show_input=not hidden))
 
 
-def _plain_secrets(config: StackConfig, secret_keys: Collection[str], stack_file: str) -> list[Problem]:
-    """Secrets that stand in the stack file for everybody to read (threat 28)."""
-    if config.cluster.kubeconfig_content is None or "cluster" in secret_keys:
-        return []
-    remedy = "renew the credentials in it, and use `pulumi config set --secret --path cluster.kubeconfigContent`"
-    return [Problem(stack_file, "cluster.kubeconfigContent", f"stands in plain text; {remedy}")]
-
-
-def _shared_namespaces(config: StackConfig, overlaid: Mapping[str, Overlaid], stack_file: str) -> list[Problem]:
-    """Namespaces that two tenants claim; each would be at home in the other's (threat 27)."""
-    claims: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for tenant, tenant_config in config.tenants.items():
-        for index, namespace in enumerate(tenant_config.namespace_names):
-            claims[namespace].append((tenant, index))
-    problems = []
-    for namespace, owners in claims.items():
-        for tenant, index in owners[1:]:
-            file = overlaid[tenant].origin(("namespaces", index)) or stack_file
-            prefix = f"tenants.{tenant}." if file == stack_file else ""
-            problems.append(
-                Problem(
-                    file,
-                    f"{prefix}namespaces[{index}].name",
-                    f"{namespace!r} already belongs to the tenant {owners[0][0]}; a namespace has one tenant",
-                )
-            )
-    return problems
+def _with_known_hosts(config: StackConfig, lines: tuple[str, ...]) -> StackConfig:
+    git = config.git.model_copy(update={"known_hosts": config.git.known_hosts + lines})
+    return config.model_copy(update={"git": git})

@@ -5,18 +5,17 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field, field_validator, model_validator
 
 from components.configuration.errors import MisplacedValueError
+from components.configuration.section import Section
+from components.configuration.sources import GitConfig, GitHubConfig, GitSource
 from components.configuration.types import (
     ClusterUid,
     ControllerArgument,
+    DnsLabel,
     Duration,
     FluxVersion,
-    GitCommit,
-    GitReference,
-    GitUrl,
     NamespaceName,
     RepositoryPath,
     SecretText,
@@ -39,14 +38,6 @@ PROTECTED_LABEL_PREFIXES = (
 )
 
 
-class Section(BaseModel):
-    """Base of every section: camelCase in the files, unknown keys refused, immutable once read."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel, extra="forbid", frozen=True, hide_input_in_errors=True, strict=False
-    )
-
-
 class ClusterConfig(Section):
     """The one cluster of the stack and how to be sure that it is this one."""
 
@@ -60,6 +51,12 @@ class ClusterConfig(Section):
         None,
         description="Expected identity of the cluster: the uid of its namespace `kube-system`. "
         "Where left out, the first `pulumi up` records it.",
+    )
+
+    adopt: bool = Field(
+        False,
+        description="Take over objects that are in the cluster already, such as those of `flux bootstrap`, instead of "
+        "refusing to touch them (docs/adoption.md).",
     )
 
     @model_validator(mode="after")
@@ -105,6 +102,35 @@ class Resources(Section):
     )
 
 
+class Reconciliation(Section):
+    """How a folder of a repository is applied.
+
+    Source: https://fluxcd.io/flux/components/kustomize/kustomizations/
+    """
+
+    interval: Duration = Field("10m", description="How often to compare with the cluster and correct drift.")
+    retry_interval: Duration = Field("1m", description="How soon to try again after a failure.")
+    timeout: Duration = Field("5m", description="How long applying and becoming ready may take.")
+    prune: bool = Field(True, description="Delete what left the repository.")
+    wait: bool = Field(True, description="Call the sync ready only when everything that it applied is ready.")
+    suspend: bool = Field(False, description="Stop reconciling, and pruning, for now.")
+
+
+class PlatformSyncConfig(Reconciliation):
+    """What the platform team keeps in Git, applied with the rights of kustomize-controller.
+
+    It has the names that `flux bootstrap` gives, so that a cluster bootstrapped by it can be taken over.
+    """
+
+    source: Annotated[GitSource, Field(description="The platform's own repository.")]
+    path: RepositoryPath | None = Field(
+        None, description="Folder of the repository to apply; `./clusters/<stack>` where left out."
+    )
+    decryption_secret: DnsLabel | None = Field(
+        None, description="Secret in flux-system with the SOPS keys that decrypt what lies there."
+    )
+
+
 class FluxConfig(Section):
     """The Flux release and how it is locked down."""
 
@@ -126,6 +152,14 @@ class FluxConfig(Section):
     )
     resources: dict[Controller, Resources] = Field(
         default_factory=dict, description="Compute resources of a controller, laid over the release's."
+    )
+    webhook_url: WebUrl | None = Field(
+        None,
+        description="Where Git hosts reach the Service `webhook-receiver` of this cluster, e.g. through an Ingress; "
+        "needed for sources with a `webhook`.",
+    )
+    sync: PlatformSyncConfig | None = Field(
+        None, description="The platform's own repository, applied after the controllers; none where left out."
     )
 
     @property
@@ -217,45 +251,19 @@ class NamespaceConfig(Section):
         return entries
 
 
-class GitSource(Section):
-    """A Git repository of the tenant. Source: https://fluxcd.io/flux/components/source/gitrepositories/"""
-
-    kind: Literal["GitRepository"] = Field("GitRepository", description="Kind of source.")
-    url: GitUrl = Field(description="Where the cluster fetches the repository from.")
-    branch: GitReference | None = Field(None, description="Branch to follow; `main` where no reference is given.")
-    tag: GitReference | None = Field(None, description="Tag to stay at, instead of a branch.")
-    semver: str | None = Field(None, description="Range of tags to follow, e.g. `>=1.2.0 <2.0.0`.")
-    commit: GitCommit | None = Field(None, description="Commit to stay at; may go with branch.")
-    interval: Duration = Field("1m", description="How often to look for new commits.")
-    timeout: Duration = Field("60s", description="How long a fetch may take.")
-
-    @model_validator(mode="after")
-    def _one_reference(self) -> GitSource:
-        given = [name for name in ("branch", "tag", "semver") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"follows {' and '.join(given)} at once; keep one of them")
-        return self
-
-
-class SyncConfig(Section):
+class SyncConfig(Reconciliation):
     """How the tenant's repository is applied. Source: https://fluxcd.io/flux/components/kustomize/kustomizations/"""
 
     path: RepositoryPath = Field("./", description="Folder of the repository to apply.")
-    interval: Duration = Field("10m", description="How often to compare with the cluster and correct drift.")
-    retry_interval: Duration = Field("1m", description="How soon to try again after a failure.")
-    timeout: Duration = Field("5m", description="How long applying and becoming ready may take.")
     target_namespace: NamespaceName | None = Field(
         None,
         description="Namespace that every object of the repository is put into; one of the tenant's own.",
     )
-    prune: bool = Field(True, description="Delete what left the repository.")
-    wait: bool = Field(True, description="Call the sync ready only when everything that it applied is ready.")
     deletion_policy: Literal["MirrorPrune", "Delete", "WaitForTermination", "Orphan"] = Field(
         "WaitForTermination",
         description="What becomes of the applied objects when the tenant is removed: they are deleted and "
         "awaited, deleted, left (`Orphan`), or as `prune` says (`MirrorPrune`).",
     )
-    suspend: bool = Field(False, description="Stop reconciling, and pruning, for now.")
 
 
 class Role(StrEnum):
@@ -310,12 +318,22 @@ class StackConfig(Section):
     tenancy: TenancyConfig = Field(
         default_factory=TenancyConfig, description="What holds for all tenants of the stack."
     )
+    git: GitConfig = Field(default_factory=GitConfig, description="What is known of Git hosts.")
+    github: GitHubConfig = Field(
+        default_factory=GitHubConfig, description="GitHub, where deploy keys and webhooks are registered."
+    )
     tenants: dict[TenantName, TenantConfig] = Field(
         default_factory=dict,
         description="The tenants that this environment has, by name; laid over the tenant's file.",
     )
 
-    @field_validator("tenants", "tenancy", mode="before")
+    @property
+    def sources(self) -> dict[tuple[str, ...], GitSource]:
+        """Every Git source of the stack by the path of its keys."""
+        own = {("flux", "sync", "source"): self.flux.sync.source} if self.flux.sync is not None else {}
+        return own | {("tenants", name, "source"): tenant.source for name, tenant in self.tenants.items()}
+
+    @field_validator("tenants", "tenancy", "git", "github", mode="before")
     @classmethod
     def _empty(cls, value: Any) -> Any:
         return {} if value is None else value

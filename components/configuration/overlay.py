@@ -16,10 +16,12 @@ class Overlaid:
     Attributes:
         value: the merged mapping.
         origins: the file that each path of `value` came from; a path that is missing came from its nearest parent.
+        base: the base as it was, with what the entry replaces.
     """
 
     value: dict[str, Any]
     origins: dict[Path, str]
+    base: Mapping[str, Any]
 
     def origin(self, path: Path) -> str | None:
         """The file to look into for what is at `path`, or None where neither file says anything near it."""
@@ -42,7 +44,7 @@ def overlay(base: Mapping[str, Any], base_file: str, entry: Mapping[str, Any], e
         for path, _ in _paths(base)
         if not any(path[:length] in replaced for length in range(1, len(path) + 1))
     }
-    return Overlaid(_merge(base, entry), origins | dict.fromkeys(entry_paths, entry_file))
+    return Overlaid(_merge(base, entry), origins | dict.fromkeys(entry_paths, entry_file), base)
 
 
 def _merge(base: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:

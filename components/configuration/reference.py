@@ -5,7 +5,7 @@ Nothing is said twice: keys, types, defaults and meanings come from the models, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from inspect import cleandoc
 from pathlib import Path
@@ -16,6 +16,7 @@ from pydantic import BaseModel, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from components.configuration.models import PROTECTED_LABEL_PREFIXES, StackConfig, TenantConfig
+from components.configuration.sources import GitSource
 from components.configuration.types import RESERVED_NAMES, RESERVED_PREFIXES
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, LockdownFlag
 
@@ -44,6 +45,10 @@ def configuration_page() -> str:
           anything else, lists too, is replaced. `{{}}` takes the base as it is. What is required may stand in
           either file.
 
+        Values whose type is a secret stand in the stack's file alone, encrypted by
+        `pulumi config set --secret --path <key>`, which takes the value, or a file, on standard input. In plain
+        text they are refused, in either file, and nothing of them is ever shown.
+
         Editors that read the first comment of these files complete and check them by the schemas in
         `schemas/`. In the tables, `*` stands for a name, and `[]` for each entry of a list, which a command
         line counts from `[0]`.
@@ -60,7 +65,14 @@ def configuration_page() -> str:
     parts = [
         cleandoc(introduction),
         "## The stack file",
-        *_sections(StackConfig, "", below=[TenantConfig]),
+        *_sections(
+            StackConfig,
+            "",
+            elsewhere={
+                TenantConfig: "[the tenant file](#the-tenant-file)",
+                GitSource: "[a tenant's `source`](#source)",
+            },
+        ),
         "## The tenant file",
         *_sections(TenantConfig, ""),
         cleandoc(names),
@@ -104,25 +116,27 @@ def _controllers(flag: LockdownFlag) -> str:
     return ", ".join(sorted(controller.value for controller in flag.controllers))
 
 
-def _sections(model: type[BaseModel], prefix: str, below: Sequence[type[BaseModel]] = ()) -> Iterator[str]:
-    """A table of the keys of `model`, then one of each model that it is made of, except for those in `below`.
+def _sections(model: type[BaseModel], prefix: str, elsewhere: Mapping[type[BaseModel], str] = {}) -> Iterator[str]:
+    """A table of the keys of `model`, then one of each model that it is made of, except for those in `elsewhere`.
 
     Args:
         model: the model.
         prefix: key path that leads to it, with its dot, e.g. `flux.manifests.`; empty for a whole file.
-        below: models that have a part of the reference to themselves.
+        elsewhere: models that are described in another place, with a link to it.
     """
     heading = f"### `{prefix.removesuffix('.')}`\n\n" if prefix else ""
-    rows = [_row(f"{prefix}{field.alias}", field) for field in model.model_fields.values()]
+    rows = [_row(f"{prefix}{field.alias}", field, elsewhere) for field in model.model_fields.values()]
     yield f"{heading}{cleandoc(model.__doc__ or '')}\n\n{_table(('Key', 'Type', 'Default', 'Meaning'), rows)}"
     for field in model.model_fields.values():
         for suffix, nested in _models_in(field.annotation):
-            if nested not in below:
-                yield from _sections(nested, f"{prefix}{field.alias}{suffix}.", below)
+            if nested not in elsewhere:
+                yield from _sections(nested, f"{prefix}{field.alias}{suffix}.", elsewhere)
 
 
-def _row(key: str, field: FieldInfo) -> tuple[str, ...]:
-    return f"`{key}`", _type(field.rebuild_annotation()), _default(field), field.description or ""
+def _row(key: str, field: FieldInfo, elsewhere: Mapping[type[BaseModel], str]) -> tuple[str, ...]:
+    links = [f" Keys: {elsewhere[model]}." for _, model in _models_in(field.annotation) if model in elsewhere]
+    meaning = "".join([field.description or "", *links])
+    return f"`{key}`", _type(field.rebuild_annotation()), _default(field), meaning
 
 
 def _type(annotation: Any) -> str:
@@ -167,6 +181,8 @@ def _models_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
         yield from ((f"[]{suffix}", model) for suffix, model in _models_in(arguments[0]))
     elif origin is dict:
         yield from ((f".*{suffix}", model) for suffix, model in _models_in(arguments[1]))
+    elif origin in (Union, UnionType):
+        yield from (found for argument in arguments for found in _models_in(argument))
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield "", annotation
 

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from components.configuration.models import StackConfig, TenantConfig
+from components.configuration.stack_file import PROJECT
 
-PROJECT = "flux-tenancy"
 SCHEMAS = Path(__file__).parents[2] / "schemas"
+
+_PART = "PartOf{}"
 
 
 def tenant_schema() -> dict[str, Any]:
-    """For `tenants/*.yaml`: a tenant of which any part may be left to the stacks."""
+    """For `tenants/*.yaml`: a tenant of which any part may be left to the stacks, and secrets must be."""
+    tenant = _partial(TenantConfig.model_json_schema(ref_template="#/definitions/{model}"))
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Base of a tenant, shared by all environments",
-    } | _partial(TenantConfig.model_json_schema(ref_template="#/definitions/{model}"))
+    } | _with_secrets(tenant, lambda _: False)
 
 
 def stack_schema() -> dict[str, Any]:
     """For `Pulumi.<stack>.yaml`: Pulumi's own keys, and ours typed under `config`."""
     schema = StackConfig.model_json_schema(ref_template="#/definitions/{model}")
     definitions = schema.pop("$defs")
-    tenant = _partial(TenantConfig.model_json_schema(ref_template="#/definitions/{model}"))
-    definitions |= tenant.pop("definitions")
+    # Of what a tenant is made of, a part may stand in its base; what else uses the same models has to be whole.
+    tenant = _partial(TenantConfig.model_json_schema(ref_template=f"#/definitions/{_PART.format('{model}')}"))
+    definitions |= {_PART.format(name): part for name, part in tenant.pop("definitions").items()}
     definitions["TenantConfig"] = {"anyOf": [tenant, {"type": "null"}]}
-    definitions["SecretStr"] = {
+    definitions = _with_secrets(definitions, _encrypted)
+    definitions["Encrypted"] = {
         "description": "Written by `pulumi config set --secret`.",
         "type": "object",
         "properties": {"secure": {"type": "string"}},
         "required": ["secure"],
         "additionalProperties": False,
     }
-    definitions["ClusterConfig"]["properties"]["kubeconfigContent"] = {"$ref": "#/definitions/SecretStr"}
     properties = {f"{PROJECT}:{key}": value for key, value in schema["properties"].items()}
+    used = _referenced(properties, definitions)
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A stack of flux-tenancy",
@@ -49,8 +55,40 @@ def stack_schema() -> dict[str, Any]:
                 "patternProperties": {f"^{PROJECT}:(?!({'|'.join(schema['properties'])})$)": False},
             }
         },
-        "definitions": definitions,
+        "definitions": {name: definition for name, definition in definitions.items() if name in used},
     }
+
+
+def _referenced(schema: Any, definitions: dict[str, Any]) -> set[str]:
+    """The names of all definitions that a schema refers to, by itself or through others."""
+    used: set[str] = set()
+    unread = [schema]
+    while unread:
+        value = unread.pop()
+        if isinstance(value, dict):
+            name = str(value.get("$ref", "")).rpartition("/")[2]
+            if name and name not in used:
+                used.add(name)
+                unread.append(definitions[name])
+            unread += value.values()
+        elif isinstance(value, list):
+            unread += value
+    return used
+
+
+def _encrypted(secret: dict[str, Any]) -> dict[str, Any]:
+    return {"description": secret["description"], "allOf": [{"$ref": "#/definitions/Encrypted"}]}
+
+
+def _with_secrets(schema: Any, replace: Callable[[dict[str, Any]], Any]) -> Any:
+    """The same schema with each secret, whether it may be left out or not, replaced."""
+    if isinstance(schema, list):
+        return [_with_secrets(item, replace) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if any(choice.get("writeOnly") is True for choice in [schema, *schema.get("anyOf", [])]):
+        return replace(schema)
+    return {key: _with_secrets(value, replace) for key, value in schema.items()}
 
 
 def _partial(schema: dict[str, Any]) -> dict[str, Any]:

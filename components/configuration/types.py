@@ -10,6 +10,11 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
 from components.configuration.errors import SecretValueError
+from components.git import known_hosts
+from components.git.app_keys import read_app_key
+from components.git.certificates import read_authority
+from components.git.openpgp import read_public_key
+from components.git.ssh_keys import read_private_key
 
 # Namespaces of the cluster's own parts. A tenant in one of them would own the platform (threat 27).
 RESERVED_NAMES = frozenset({"default", "flux-system", "capsule-system", "cert-manager"})
@@ -19,6 +24,8 @@ DNS_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 # The pattern that Flux's own CRDs hold durations against.
 DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
 GIT_REFERENCE = r"^(?!/)(?!.*(//|\.\.|@\{|[\x00-\x20~^:?*\[\\]))[^-].*(?<![/.])$|^[A-Za-z0-9]$"
+# Users that an enterprise manages have an underscore and its short name at the end of theirs.
+_GITHUB_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
 SEMANTIC_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -38,6 +45,31 @@ def _matching(pattern: str, expected: str) -> tuple[AfterValidator, WithJsonSche
 
 def _checked(check: Callable[[str], str], description: str) -> tuple[AfterValidator, WithJsonSchema]:
     return AfterValidator(check), WithJsonSchema({"type": "string", "description": description})
+
+
+def _unshown(check: Callable[[str], str], description: str) -> tuple[AfterValidator, WithJsonSchema]:
+    """A check whose messages must not repeat the value, which may be or hold a secret that does not belong there."""
+
+    def checked(value: str) -> str:
+        try:
+            return check(value)
+        except ValueError as error:
+            raise SecretValueError(str(error)) from None
+
+    return _checked(checked, description)
+
+
+def _secret(check: Callable[[str], str], description: str) -> tuple[BeforeValidator, AfterValidator, WithJsonSchema]:
+    """A secret text with a check of what is in it."""
+
+    def checked(value: SecretStr) -> SecretStr:
+        try:
+            return SecretStr(check(value.get_secret_value()))
+        except ValueError as error:
+            raise SecretValueError(str(error)) from None
+
+    schema = {"type": "string", "format": "password", "writeOnly": True, "description": description}
+    return BeforeValidator(_text), AfterValidator(checked), WithJsonSchema(schema)
 
 
 def seconds(duration: str) -> float:
@@ -66,6 +98,12 @@ def _positive_duration(value: str) -> str:
 def _text(value: Any) -> Any:
     if not isinstance(value, str):
         raise SecretValueError("must be a text")
+    return value
+
+
+def _not_empty(value: str) -> str:
+    if not value.strip():
+        raise ValueError("is empty")
     return value
 
 
@@ -98,6 +136,9 @@ def _git_url(value: str) -> str:
     url = _url(value, ("http", "https", "ssh"), example)
     if not url.hostname or not url.path.strip("/"):
         raise _unusable(value, f"names no host or no repository; {example}")
+    # Flux compares hosts with known_hosts, and admission with what is allowed, letter by letter.
+    if url.hostname not in url.netloc:
+        raise _unusable(value, f"names its host in capital letters; {example}")
     return value
 
 
@@ -143,4 +184,27 @@ ControllerArgument = Annotated[
     str,
     *_matching(r"^--[a-z][a-z0-9-]*=.*$", "a controller argument with its value; write it like --concurrent=8"),
 ]
-SecretText = Annotated[SecretStr, BeforeValidator(_text)]
+# Secrets. Everything typed as one has to be encrypted where it stands (components/configuration/secrets.py).
+SecretText = Annotated[SecretStr, *_secret(_not_empty, "secret text")]
+SshPrivateKey = Annotated[
+    SecretStr,
+    *_secret(lambda text: read_private_key(text).private, "secret private SSH key"),
+]
+RsaPrivateKey = Annotated[SecretStr, *_secret(read_app_key, "secret private RSA key, PEM")]
+CertificateAuthority = Annotated[str, *_unshown(read_authority, "one or more certificates, PEM")]
+PgpPublicKey = Annotated[str, *_unshown(read_public_key, "OpenPGP public key, armored")]
+KnownHost = Annotated[str, *_unshown(known_hosts.check_line, "a line of an SSH `known_hosts` file")]
+GitHubName = Annotated[
+    str,
+    *_matching(
+        f"^{_GITHUB_NAME}$",
+        "an organisation or user of GitHub: at most 39 letters, digits, '-' and '_'",
+    ),
+]
+GitHubRepositoryName = Annotated[
+    str,
+    *_matching(
+        rf"^{_GITHUB_NAME}/(?!\.{{1,2}}$)(?!.*\.git$)[A-Za-z0-9._-]{{1,100}}$",
+        "a repository of GitHub; write it like my-org/my-repository",
+    ),
+]

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from components.configuration import ConfigurationError, FluxConfig, StackConfig, TenantConfig, load_stack
+from components.configuration import ConfigurationError, FluxConfig, GitSource, StackConfig, TenantConfig, load_stack
+from components.configuration.schemas import PROJECT
 
 DIGEST = "5f" * 32
 CLUSTER: dict[str, Any] = {"kubeconfig": "kubeconfig"}
@@ -26,6 +28,10 @@ sync:
 """
 
 
+class Secret(str):
+    """A text that the stack's file holds encrypted."""
+
+
 def load(
     project: Path,
     *,
@@ -36,16 +42,29 @@ def load(
     """Load the stack `staging` of a project; `sections` replace those of the stack that is in order.
 
     A section that is `...` is left out, a text is handed over as it is, and anything else as Pulumi does: as JSON.
+    Where there is a `Secret` among them, the stack's file is there too, and sections that hold one are secret.
     """
     folder = project / "tenants"
     folder.mkdir()
     for name, text in ({"dev-team": DEV_TEAM_BASE} if bases is None else bases).items():
         (folder / f"{name}.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
-    stack = {"cluster": CLUSTER, "flux": FLUX} | sections
-    values = {
-        key: value if isinstance(value, str) else json.dumps(value) for key, value in stack.items() if value is not ...
-    }
-    return load_stack("staging", values, secret_keys, project)
+    stack = {key: value for key, value in ({"cluster": CLUSTER, "flux": FLUX} | sections).items() if value is not ...}
+    values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in stack.items()}
+    encrypted = {key: _encrypted(value) for key, value in stack.items()}
+    with_secrets = {key for key in stack if encrypted[key] != stack[key]}
+    if with_secrets:
+        config = {f"{PROJECT}:{key}": value for key, value in encrypted.items()}
+        (project / "Pulumi.staging.yaml").write_text(yaml.safe_dump({"config": config}))
+    return load_stack("staging", values, {*secret_keys, *with_secrets}, project)
+
+
+def _encrypted(value: Any) -> Any:
+    """A value as the stack's file holds it."""
+    if isinstance(value, Secret):
+        return {"secure": "v1:AAAA"}
+    if isinstance(value, dict):
+        return {key: _encrypted(item) for key, item in value.items()}
+    return [_encrypted(item) for item in value] if isinstance(value, list) else value
 
 
 def problems(project: Path, **stack: Any) -> list[str]:
@@ -57,6 +76,11 @@ def problems(project: Path, **stack: Any) -> list[str]:
 
 def flux_config(**keys: Any) -> FluxConfig:
     return FluxConfig.model_validate(FLUX | keys)
+
+
+def git_source(**keys: Any) -> GitSource:
+    """The source of the tenant dev-team; `keys` replace what it says."""
+    return GitSource.model_validate({"url": "https://git.example.com/dev-team/apps"} | keys)
 
 
 def tenant_config(**keys: Any) -> TenantConfig:

@@ -12,6 +12,7 @@ from components.configuration.schemas import rendered, stack_schema, tenant_sche
 
 PROJECT = Path(__file__).parents[3]
 STACK_FILES = [PROJECT / "Pulumi.staging.yaml", PROJECT / "Pulumi.production.yaml"]
+ENCRYPTED = {"secure": "v1:AAAB"}
 TENANT_FILES = sorted((PROJECT / "tenants").glob("*.yaml"))
 
 
@@ -61,6 +62,12 @@ def test_every_tenant_file_names_its_schema_and_holds_to_it(file):
         {},
         {"tenants": {"dev-team": None, "ops-team": {}, "qa-team": {"sync": {"path": "./staging"}}}},
         {"cluster": {"kubeconfigContent": {"secure": "AAAB"}}},
+        {"tenants": {"dev-team": {"source": {"deployKey": ENCRYPTED}}}},
+        {"tenants": {"dev-team": {"source": {"https": {"password": ENCRYPTED}}}}},
+        {"tenants": {"dev-team": {"source": {"githubApp": {"privateKey": ENCRYPTED}}}}},
+        {"flux": FLUX | {"sync": {"source": {"url": "ssh://git@github.com/acme/fleet", "deployKey": ENCRYPTED}}}},
+        {"github": {"owners": {"acme": {}, "other": {"token": ENCRYPTED}}}},
+        {"git": {"knownHosts": ["git.example.com ssh-ed25519 AAAA"], "knownHostsFile": "known_hosts"}},
         {"flux": FLUX | {"extraArgs": {"helm-controller": ["--concurrent=8"]}}},
     ],
 )
@@ -83,6 +90,15 @@ def test_a_stack_in_order_holds_to_its_schema(sections):
             "config.flux-tenancy:flux.extraArgs.helm-controller.0",
         ),
         ({"tenant": {}}, "config"),
+        ({"tenants": {"dev-team": {"source": {"deployKey": "plain"}}}}, "config.flux-tenancy:tenants.dev-team"),
+        ({"flux": FLUX | {"sync": {}}}, "config.flux-tenancy:flux.sync"),
+        # Of a tenant's source the base may say the URL; the platform's has no base.
+        ({"flux": FLUX | {"sync": {"source": {"branch": "main"}}}}, "config.flux-tenancy:flux.sync"),
+        (
+            {"github": {"owners": {"acme": {"token": "plain"}}}},
+            "config.flux-tenancy:github.owners.acme.token",
+        ),
+        ({"github": {"owners": {"acme": {"app": {"appId": 1}}}}}, "config.flux-tenancy:github.owners.acme.app"),
         ({"tenants": {"dev-team": {"sync": {"interval": "often"}}}}, "config.flux-tenancy:tenants.dev-team"),
     ],
 )
@@ -101,7 +117,15 @@ def test_keys_of_pulumi_and_of_other_projects_are_theirs():
     assert errors(stack_schema(), document | {"encryptionsalt": "v1:salt"}) == []
 
 
-@pytest.mark.parametrize("document", [{}, {"namespaces": [{"name": "apps"}]}, {"sync": {"path": "./staging"}}])
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"namespaces": [{"name": "apps"}]},
+        {"sync": {"path": "./staging"}},
+        {"source": {"https": {"username": "bot"}, "github": {}, "githubApp": {"appId": 1}, "webhook": {}}},
+    ],
+)
 def test_a_base_may_leave_any_part_to_the_stacks(document):
     assert errors(tenant_schema(), document) == []
 
@@ -116,6 +140,11 @@ def test_a_base_may_leave_any_part_to_the_stacks(document):
         ({"source": {"url": 7}}, "source.url"),
         ({"sync": {"prune": "maybe"}}, "sync.prune"),
         ({"role": "owner"}, "role"),
+        ({"source": {"deployKey": "plain"}}, "source"),
+        ({"source": {"deployKey": ENCRYPTED}}, "source"),
+        ({"source": {"https": {"password": "plain"}}}, "source.https"),
+        ({"source": {"githubApp": {"privateKey": "plain"}}}, "source.githubApp"),
+        ({"source": {"github": {"repository": "apps"}}}, "source.github"),
     ],
 )
 def test_a_base_out_of_order_is_marked_in_the_editor(document, where):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from components.configuration import GitSource
 from components.configuration.models import TenantConfig
 from components.configuration.reference import configuration_page, lockdown_page, rendered
 from components.configuration.schemas import PROJECT, stack_schema, tenant_schema
@@ -19,10 +20,13 @@ def rows(page: str) -> dict[str, list[str]]:
     return {first.strip("`"): rest for first, *rest in lines}
 
 
-def keys_in(schema: dict[str, Any], definitions: dict[str, Any], prefix: str = "") -> Iterator[str]:
+def keys_in(schema: dict[str, Any] | bool, definitions: dict[str, Any], prefix: str = "") -> Iterator[str]:
     """All key paths that a JSON Schema knows, written as in the reference."""
-    if "$ref" in schema:
-        yield from keys_in(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions, prefix)
+    if isinstance(schema, bool):
+        return
+    for choice in schema.get("anyOf", [schema]):
+        if "$ref" in choice:
+            yield from keys_in(definitions[choice["$ref"].rsplit("/", 1)[-1]], definitions, prefix)
     for name, value in schema.get("properties", {}).items():
         yield f"{prefix}{name}"
         yield from keys_in(value, definitions, f"{prefix}{name}.")
@@ -44,8 +48,8 @@ def test_every_key_of_the_tenant_file_has_a_row():
 
 def test_every_key_of_the_stack_file_has_a_row():
     schema = stack_schema()
-    # Its own part of the reference describes a tenant.
-    definitions = schema["definitions"] | {TenantConfig.__name__: {}, "SecretStr": {}}
+    # Its own part of the reference describes a tenant, with its source.
+    definitions = schema["definitions"] | {TenantConfig.__name__: {}, GitSource.__name__: {}}
     sections = schema["properties"]["config"]["properties"].items()
     keys = {f"{name.removeprefix(f'{PROJECT}:')}" for name, _ in sections}
     for name, section in sections:
@@ -72,11 +76,25 @@ def test_every_key_says_what_it_means():
         ),
         ("sync.interval", "a duration; write it like 30s, 5m or 1h30m", "`10m`"),
         ("source.kind", "`GitRepository`", "`GitRepository`"),
+        ("source.deployKey", "secret private SSH key", ""),
+        ("source.githubApp.privateKey", "secret private RSA key, PEM", "required"),
+        ("source.verify.keys", "mapping of text to text", "required"),
+        ("github.owners.*.token", "secret text", ""),
+        ("flux.sync.path", "a folder inside the repository, e.g. ./staging", ""),
     ],
 )
 def test_type_and_default_are_in_words_of_the_files(key, type_, default):
     found_type, found_default, _ = rows(configuration_page())[key]
     assert (found_type, found_default.strip()) == (type_, default)
+
+
+def test_keys_that_are_described_in_another_place_lead_there():
+    page = configuration_page()
+    meanings = {key: row[-1] for key, row in rows(page).items()}
+    assert meanings["flux.sync.source"].endswith("Keys: [a tenant's `source`](#source).")
+    assert meanings["tenants"].endswith("Keys: [the tenant file](#the-tenant-file).")
+    assert "\n### `source`\n" in page
+    assert "\n## The tenant file\n" in page
 
 
 def test_every_enumeration_that_a_type_links_to_is_explained():

@@ -1,0 +1,107 @@
+"""Checks that look across sections: what is in order by itself and wrong beside the rest of the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from components.configuration.errors import Problem
+from components.configuration.messages import dotted
+from components.configuration.models import StackConfig
+from components.configuration.origins import Origins
+from components.configuration.overlay import Path
+from components.configuration.sources import GitSource
+from components.flux.controllers import Controller
+from components.git.known_hosts import address_of, keys_for, rivals
+from components.git.ssh_keys import read_private_key
+
+
+def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
+    """Every problem of a stack whose sections are each in order."""
+    found = [
+        *_shared_namespaces(config),
+        *_shared_deploy_keys(config),
+        *_rival_host_keys(config),
+        *(problem for path, source in config.sources.items() for problem in _source_problems(path, source, config)),
+    ]
+    return [origins.problem(path, message) for path, message in found]
+
+
+def _source_problems(path: Path, source: GitSource, config: StackConfig) -> Iterator[tuple[Path, str]]:
+    yield from _unknown_host(path, source, config)
+    yield from _foreign_repository(path, source, config)
+    yield from _unheard_webhook(path, source, config)
+
+
+def _shared_namespaces(config: StackConfig) -> Iterator[tuple[Path, str]]:
+    """Namespaces that two tenants claim; each would be at home in the other's (threat 27)."""
+    owners: dict[str, str] = {}
+    for tenant, tenant_config in config.tenants.items():
+        for index, namespace in enumerate(tenant_config.namespace_names):
+            owner = owners.setdefault(namespace, tenant)
+            if owner != tenant:
+                yield (
+                    ("tenants", tenant, "namespaces", index, "name"),
+                    f"{namespace!r} already belongs to the tenant {owner}; a namespace has one tenant",
+                )
+
+
+def _shared_deploy_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:
+    """A key with which two sources are read: withdrawing it from one tenant would cut the other off."""
+    owners: dict[str, Path] = {}
+    for path, source in config.sources.items():
+        if source.deploy_key is None:
+            continue
+        key = (*path, "deployKey")
+        fingerprint = read_private_key(source.deploy_key.get_secret_value()).fingerprint
+        owner = owners.setdefault(fingerprint, key)
+        if owner != key:
+            yield (
+                key,
+                f"is the key of {dotted(owner)} too ({fingerprint}); each tenant has one of its own in each "
+                "environment: `make deploy-key` makes it",
+            )
+
+
+def _rival_host_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:
+    for address, kind in rivals(config.git.known_hosts):
+        yield (
+            ("git", "knownHosts"),
+            f"has two {kind} keys of {address}, of which Flux takes the first alone; keep the one that the host has",
+        )
+
+
+def _unknown_host(path: Path, source: GitSource, config: StackConfig) -> Iterator[tuple[Path, str]]:
+    if urlsplit(source.url).scheme == "ssh" and not keys_for(source.url, config.git.known_hosts):
+        address = address_of(source.url)
+        yield (
+            (*path, "url"),
+            f"names a host whose key is not known; add the line `{address} <type> <key>` to git.knownHosts, where "
+            "`ssh-keyscan` may be believed only if the fingerprint is the one that the host publishes",
+        )
+
+
+def _foreign_repository(path: Path, source: GitSource, config: StackConfig) -> Iterator[tuple[Path, str]]:
+    if source.github is None:
+        return
+    key, repository = (*path, "github", "repository"), source.github.repository
+    if source.github.owner.lower() not in map(str.lower, config.github.owners):
+        yield key, f"{repository!r} belongs to {source.github.owner}, which github.owners does not list; add it there"
+    in_url = "/".join(urlsplit(source.url).path.removesuffix("/").removesuffix(".git").split("/")[-2:])
+    if in_url.lower() != repository.lower():
+        yield key, f"{repository!r} is not the repository of url, which is {in_url!r}; correct one of them"
+
+
+def _unheard_webhook(path: Path, source: GitSource, config: StackConfig) -> Iterator[tuple[Path, str]]:
+    if source.webhook is None:
+        return
+    if Controller.NOTIFICATION not in config.flux.components:
+        yield (
+            (*path, "webhook"),
+            f"is answered by {Controller.NOTIFICATION}, which flux.components does not list; add it there",
+        )
+    if source.github is not None and config.flux.webhook_url is None:
+        yield (
+            (*path, "webhook"),
+            "is registered at GitHub with an address of this cluster, which flux.webhookUrl does not say; add it there",
+        )

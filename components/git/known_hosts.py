@@ -1,0 +1,165 @@
+"""Host keys of Git hosts, as lines of an SSH `known_hosts` file: checked, and picked for a repository.
+
+Flux compares what a host shows with these lines and with nothing else, and nobody is trusted on first use. The keys of
+the public hosts are pinned in the file `known_hosts` beside this module, which names where each host publishes them.
+
+Source: sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", and what Flux reads of it in github.com/fluxcd/pkg/ssh/knownhosts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+
+PINNED = Path(__file__).with_name("known_hosts")
+
+SHORTEST_RSA = 2048
+"""Bits that an RSA host key has at least; less is within reach of those who can afford it."""
+
+_TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
+_EXAMPLE = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
+_SSH_PORT = 22
+_ADDRESS = re.compile(r"[A-Za-z0-9._:-]+|\[[A-Za-z0-9._:-]+\]:[0-9]{1,5}")
+
+
+class KnownHostError(ValueError):
+    """A line that names no host's key. The message ends a sentence and repeats nothing of the key."""
+
+
+@dataclass(frozen=True)
+class HostKey:
+    """One key of one or more addresses.
+
+    Attributes:
+        addresses: `host`, or `[host]:port` where the port is not 22, in lower case.
+        type: e.g. `ssh-ed25519`.
+        key: the public key itself, base64.
+    """
+
+    addresses: tuple[str, ...]
+    type: str
+    key: str
+
+
+def parse(line: str) -> HostKey:
+    """One line of a `known_hosts` file.
+
+    Raises:
+        KnownHostError: for what Flux cannot use, and for what would trust more than one key of the hosts it names.
+    """
+    if len(line.strip().splitlines()) > 1:
+        raise KnownHostError("is more than one line; give each line an entry of its own")
+    words = line.split()
+    if words and words[0].startswith("@"):
+        raise KnownHostError(f"is marked {words[0]}, which is not supported here; give the host's own key: {_EXAMPLE}")
+    if words and words[0].startswith("|"):
+        raise KnownHostError(f"hides its host behind a hash, so nobody can see whom it trusts; {_EXAMPLE}")
+    if words and words[0] in _TYPES:
+        raise KnownHostError(f"does not begin with a host; {_EXAMPLE}")
+    if len(words) < 3:
+        raise KnownHostError(f"is no host, type and key; {_EXAMPLE}")
+    addresses, kind, key = words[0].lower().split(","), words[1], words[2]
+    _check_addresses(addresses)
+    _check_key(kind, key)
+    return HostKey(tuple(map(_plain, addresses)), kind, key)
+
+
+def check_line(line: str) -> str:
+    """The line without spaces around it.
+
+    Raises:
+        KnownHostError: see `parse`.
+    """
+    parse(line)
+    return line.strip()
+
+
+def address_of(url: str) -> str:
+    """How the host of an ssh URL stands in a `known_hosts` file: `host`, or `[host]:port` where the port is not 22."""
+    parts = urlsplit(url)
+    port = parts.port or _SSH_PORT
+    host = parts.hostname or ""
+    return host if port == _SSH_PORT else f"[{host}]:{port}"
+
+
+def keys_for(url: str, known: Sequence[str]) -> list[HostKey]:
+    """The keys by which the host of an ssh URL is known: those of `known`, or the pinned ones where it has none.
+
+    Args:
+        url: URL of a repository, beginning with ssh://.
+        known: lines of a `known_hosts` file, each checked by `parse`.
+    """
+    address = address_of(url)
+    own = [key for key in map(parse, known) if address in key.addresses]
+    return own or [key for key in pinned() if address in key.addresses]
+
+
+def lines_for(url: str, known: Sequence[str]) -> str:
+    """The same as text for `known_hosts` in Flux's Secret: that host alone, each line ended; empty if it is unknown."""
+    address = address_of(url)
+    lines = [f"{address} {key.type} {key.key}\n" for key in keys_for(url, known)]
+    return "".join(dict.fromkeys(lines))
+
+
+def rivals(known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Addresses that have two different keys of one type, with that type.
+
+    Flux takes the first of them and calls a host that shows the other an impostor.
+    """
+    seen: dict[tuple[str, str], str] = {}
+    for host_key in map(parse, known):
+        for address in host_key.addresses:
+            if seen.setdefault((address, host_key.type), host_key.key) != host_key.key:
+                yield address, host_key.type
+
+
+@cache
+def pinned() -> tuple[HostKey, ...]:
+    """The keys of the public Git hosts."""
+    return tuple(parse(line) for _, line in entries(PINNED.read_text(encoding="utf-8")))
+
+
+def entries(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are no comments and not empty, each with its number."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield number, line.strip()
+
+
+def _check_addresses(addresses: Sequence[str]) -> None:
+    for address in addresses:
+        if any(character in address for character in "*?!"):
+            raise KnownHostError(f"names {address!r}, a pattern that fits many hosts; name each host: {_EXAMPLE}")
+        if with_port := re.fullmatch(r"([^][:]+):([0-9]+)", address):
+            raise KnownHostError(f"begins with {address!r}; a port is written like [{with_port[1]}]:{with_port[2]}")
+        if not _ADDRESS.fullmatch(address):
+            raise KnownHostError(f"begins with {address!r}, which is no host; {_EXAMPLE}")
+
+
+def _plain(address: str) -> str:
+    """Port 22 goes without saying, and is what OpenSSH and Flux compare without."""
+    host, bracket, port = address.removeprefix("[").partition("]:")
+    return host if bracket and int(port) == _SSH_PORT else address
+
+
+def _check_key(kind: str, key: str) -> None:
+    if kind == "ssh-dss":
+        raise KnownHostError("is a DSA key, which is too weak and which Flux refuses; give another key of the host")
+    if kind not in _TYPES:
+        raise KnownHostError(f"has {kind!r} where the key's type belongs; it is one of {', '.join(_TYPES)}")
+    try:
+        public = load_ssh_public_key(f"{kind} {key}".encode())
+    except (ValueError, UnsupportedAlgorithm):
+        raise KnownHostError(
+            "has a key that cannot be read: something of it is missing or changed; copy the whole line"
+        ) from None
+    if isinstance(public, rsa.RSAPublicKey) and public.key_size < SHORTEST_RSA:
+        raise KnownHostError(f"is an RSA key of {public.key_size} bits, which is too short; give another of the host")

@@ -1,0 +1,192 @@
+"""The objects of one Git source as plain manifests: credentials, public keys, GitRepository and Receiver.
+
+Source: `flux create secret git`, `flux create source git` and `flux create receiver` of Flux's reference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from components.configuration.sources import CommitVerification, GitHubAppCredentials, GitSource, Webhook
+from components.git.known_hosts import lines_for
+from components.git.ssh_keys import read_private_key
+from components.manifests import Manifest
+
+SOURCE_API = "source.toolkit.fluxcd.io/v1"
+NOTIFICATION_API = "notification.toolkit.fluxcd.io/v1"
+DEFAULT_BRANCH = "main"
+# GitHub and GitLab look only at the token.
+ANY_USERNAME = "git"
+
+# What each kind of Git host calls a push. Source: https://fluxcd.io/flux/components/notification/receivers/#events
+PUSH_EVENTS: Mapping[str, tuple[str, ...]] = {
+    "github": ("ping", "push"),
+    "gitlab": ("Push Hook", "Tag Push Hook"),
+    "bitbucket": ("repo:refs_changed",),
+    "generic-hmac": (),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a source's objects live and what they are called after.
+
+    Attributes:
+        name: name of the source.
+        namespace: namespace of all its objects.
+        labels: labels of all its objects.
+    """
+
+    name: str
+    namespace: str
+    labels: Mapping[str, str]
+
+    def metadata(self, name: str) -> Manifest:
+        metadata: Manifest = {"name": name, "namespace": self.namespace}
+        return metadata | {"labels": dict(self.labels)} if self.labels else metadata
+
+
+@dataclass(frozen=True)
+class SourceObjects:
+    """A source's objects in the order in which they are created.
+
+    Attributes:
+        secrets: credentials and public keys, each called after its content: another content is another Secret, so that
+            the source is fetched with it at once, and the one before stays until that has been seen.
+        source: the GitRepository.
+        receiver: what a push is announced to, or None; it needs `webhook_secret`.
+    """
+
+    secrets: list[Manifest]
+    source: Manifest
+    receiver: Manifest | None
+
+
+def source_objects(place: Place, source: GitSource, known_hosts: Sequence[str]) -> SourceObjects:
+    """All objects of a source but the Secret of its webhook, whose token is not configuration.
+
+    Args:
+        place: where they live.
+        source: the source.
+        known_hosts: the stack's own host keys.
+    """
+    spec: Manifest = {
+        "url": source.url,
+        "ref": _reference(source),
+        "interval": source.interval,
+        "timeout": source.timeout,
+    }
+    secrets = []
+    if credentials := credentials_of(source, known_hosts):
+        secrets.append(_secret(place, "git", credentials))
+        spec["secretRef"] = {"name": secrets[-1]["metadata"]["name"]}
+    if source.github_app is not None:
+        spec["provider"] = "github"
+    if source.verify is not None:
+        secrets.append(_secret(place, "signers", _public_keys(source.verify)))
+        spec["verify"] = {"mode": source.verify.mode, "secretRef": {"name": secrets[-1]["metadata"]["name"]}}
+    manifest = {"apiVersion": SOURCE_API, "kind": source.kind, "metadata": place.metadata(place.name), "spec": spec}
+    receiver = _receiver(place, source.kind, source.webhook) if source.webhook is not None else None
+    return SourceObjects(secrets, manifest, receiver)
+
+
+def credentials_of(source: GitSource, known_hosts: Sequence[str]) -> dict[str, str]:
+    """What source-controller reads from a source's Secret, as plain text; empty for a public repository.
+
+    Source: https://fluxcd.io/flux/components/source/gitrepositories/#secret-reference
+    """
+    data: dict[str, str] = {}
+    if source.deploy_key is not None:
+        key = read_private_key(source.deploy_key.get_secret_value())
+        data = {
+            "identity": key.private,
+            "identity.pub": key.public + "\n",
+            "known_hosts": lines_for(source.url, known_hosts),
+        }
+    elif source.https is not None and source.https.bearer_token is not None:
+        data = {"bearerToken": source.https.bearer_token.get_secret_value().strip()}
+    elif source.https is not None and source.https.password is not None:
+        data = {
+            "username": source.https.username or ANY_USERNAME,
+            "password": source.https.password.get_secret_value().strip(),
+        }
+    elif source.github_app is not None:
+        data = _app_credentials(source.github_app)
+    if source.certificate_authority is not None:
+        data["ca.crt"] = source.certificate_authority
+    return data
+
+
+def webhook_secret(place: Place, token: str) -> Manifest:
+    """The Secret that both ends of a webhook share."""
+    return _opaque(place, f"{place.name}-webhook", {"token": token})
+
+
+def webhook_path(token: str, place: Place) -> str:
+    """The path at which notification-controller awaits the calls for a source's Receiver.
+
+    Source: https://fluxcd.io/flux/components/notification/receivers/#webhook-path
+    """
+    return "/hook/" + hashlib.sha256(f"{token}{place.name}{place.namespace}".encode()).hexdigest()
+
+
+def _reference(source: GitSource) -> Manifest:
+    given = {key: value for key in ("branch", "tag", "semver", "commit") if (value := getattr(source, key)) is not None}
+    return given or {"branch": DEFAULT_BRANCH}
+
+
+def _app_credentials(app: GitHubAppCredentials) -> dict[str, str]:
+    """Source: https://fluxcd.io/flux/components/source/gitrepositories/#github"""
+    data = {
+        "githubAppID": str(app.app_id),
+        "githubAppInstallationID": str(app.installation_id) if app.installation_id is not None else None,
+        "githubAppInstallationOwner": app.installation_owner,
+        "githubAppPrivateKey": app.private_key.get_secret_value().strip() + "\n",
+        "githubAppBaseURL": app.base_url,
+    }
+    return {key: value for key, value in data.items() if value is not None}
+
+
+def _public_keys(verification: CommitVerification) -> dict[str, str]:
+    return {f"{name}.asc": key for name, key in verification.keys.items()}
+
+
+def _receiver(place: Place, kind: str, webhook: Webhook) -> Manifest:
+    return {
+        "apiVersion": NOTIFICATION_API,
+        "kind": "Receiver",
+        "metadata": place.metadata(place.name),
+        "spec": {
+            "type": webhook.type,
+            "events": list(PUSH_EVENTS[webhook.type]),
+            "secretRef": {"name": f"{place.name}-webhook"},
+            # Nothing but this source, and that in the Receiver's own namespace: whoever has the token can do no more.
+            "resources": [{"apiVersion": SOURCE_API, "kind": kind, "name": place.name}],
+        },
+    }
+
+
+def _secret(place: Place, purpose: str, data: Mapping[str, str]) -> Manifest:
+    name = f"{place.name}-{purpose}-{_content_id(data)}"
+    return _opaque(place, name, data) | {"immutable": True}
+
+
+def _opaque(place: Place, name: str, data: Mapping[str, str]) -> Manifest:
+    encoded = {key: b64encode(value.encode()).decode() for key, value in data.items()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": place.metadata(name),
+        "type": "Opaque",
+        "data": encoded,
+    }
+
+
+def _content_id(data: Mapping[str, str]) -> str:
+    """A name for some content, which tells nothing of it: a password must not be found by trying names."""
+    content = json.dumps(data, sort_keys=True).encode()
+    return hashlib.scrypt(content, salt=b"flux-tenancy", n=2**10, r=8, p=1, dklen=5).hex()

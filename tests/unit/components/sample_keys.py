@@ -1,0 +1,111 @@
+"""Keys of every kind, made anew for each run: no private key is committed, not even a useless one."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+from functools import cache
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
+
+OPENSSH, PKCS8 = serialization.PrivateFormat.OpenSSH, serialization.PrivateFormat.PKCS8
+TRADITIONAL = serialization.PrivateFormat.TraditionalOpenSSL
+"""PKCS#1 of an RSA key, SEC1 of an elliptic curve's."""
+
+PASSPHRASE = serialization.BestAvailableEncryption(b"passphrase")
+
+
+@cache
+def rsa_key(bits: int) -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65537, bits)
+
+
+@cache
+def ec_key(curve: type[ec.EllipticCurve] = ec.SECP384R1) -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(curve())
+
+
+@cache
+def ed25519_key() -> ed25519.Ed25519PrivateKey:
+    return ed25519.Ed25519PrivateKey.generate()
+
+
+@cache
+def dsa_key() -> dsa.DSAPrivateKey:
+    return dsa.generate_private_key(1024)
+
+
+def private_text(
+    key: object,
+    form: serialization.PrivateFormat,
+    encryption: serialization.KeySerializationEncryption | None = None,
+) -> str:
+    return key.private_bytes(  # type: ignore[attr-defined]
+        serialization.Encoding.PEM, form, encryption or serialization.NoEncryption()
+    ).decode()
+
+
+def public_line(key: object) -> str:
+    """The public half as OpenSSH writes it."""
+    return (
+        key.public_key()  # type: ignore[attr-defined]
+        .public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+        .decode()
+    )
+
+
+def public_pem(key: object) -> str:
+    return (
+        key.public_key()  # type: ignore[attr-defined]
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        .decode()
+    )
+
+
+def with_passphrase_openssh() -> str:
+    """What tells an encrypted key in OpenSSH's format from another: its header. The rest needs a package more."""
+    name = b"aes256-ctr"
+    blob = b"openssh-key-v1\0" + len(name).to_bytes(4, "big") + name + bytes(200)
+    return block("OPENSSH PRIVATE KEY", blob)
+
+
+def openssh_of(kind: bytes) -> str:
+    """A key in OpenSSH's format of a kind that only its name tells."""
+
+    def text(value: bytes) -> bytes:
+        return len(value).to_bytes(4, "big") + value
+
+    public = text(kind) + text(bytes(32))
+    private = bytes(8) + text(kind) + text(bytes(32))
+    head = b"openssh-key-v1\0" + text(b"none") * 2 + text(b"") + (1).to_bytes(4, "big")
+    return block("OPENSSH PRIVATE KEY", head + text(public) + text(private + bytes(range(1, 1 - len(private) % 8 + 8))))
+
+
+def block(label: str, content: bytes) -> str:
+    """A block of text armor."""
+    body = base64.encodebytes(content).decode()
+    return f"-----BEGIN {label}-----\n{body}-----END {label}-----\n"
+
+
+def certificate() -> str:
+    """A certificate that has signed itself, PEM."""
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
+    begin = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    built = x509.CertificateBuilder(
+        issuer_name=name,
+        subject_name=name,
+        public_key=ed25519_key().public_key(),
+        serial_number=1,
+        not_valid_before=begin,
+        not_valid_after=begin + datetime.timedelta(days=1),
+    )
+    return built.sign(ed25519_key(), None).public_bytes(serialization.Encoding.PEM).decode()
+
+
+def openpgp_public_key() -> str:
+    """An OpenPGP public key block, of which nothing but its frame matters here."""
+    packet = base64.b64encode(bytes([0xC6, 12, 4]) + bytes(11)).decode()
+    label = "PGP PUBLIC KEY BLOCK"
+    return f"-----BEGIN {label}-----\nComment: of a test\n\n{packet}\n=AAAA\n-----END {label}-----\n"

@@ -1,0 +1,241 @@
+"""Secrets of a stack are encrypted where they stand, and nothing of them is ever told."""
+
+import pytest
+import sample_keys as keys
+import yaml
+from pydantic import BaseModel
+from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, Secret, load, problems
+
+from components.configuration.models import StackConfig
+from components.configuration.secrets import ANY, secret_keys
+from components.configuration.sources import GitSource
+
+SSH_BASE = DEV_TEAM_BASE.replace("https://git.example.com", "ssh://git@github.com")
+KEY = keys.private_text(keys.ed25519_key(), keys.OPENSSH)
+APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
+
+
+def renew(path: str, to: str = "") -> str:
+    return (
+        f"stands in plain text; renew it, since whoever can read the file has it, and add the new one{to} "
+        f"by `pulumi config set --secret --path {path}`"
+    )
+
+
+def test_every_key_that_takes_a_secret_is_found_from_its_type():
+    source = {("deployKey",), ("https", "password"), ("https", "bearerToken"), ("githubApp", "privateKey")}
+
+    assert set(secret_keys(StackConfig)) == {
+        ("cluster", "kubeconfigContent"),
+        ("github", "owners", ANY, "token"),
+        ("github", "owners", ANY, "app", "privateKey"),
+        *(("flux", "sync", "source", *key) for key in source),
+        *(("tenants", ANY, "source", *key) for key in source),
+    }
+
+
+def test_a_secret_in_a_list_is_found_too():
+    class Holder(BaseModel):
+        sources: tuple[GitSource, ...]
+
+    assert ("", ANY, "deployKey") in secret_keys(Holder)
+
+
+def test_encrypted_secrets_are_taken_and_hidden_from_whoever_prints_them(tmp_path):
+    config = load(
+        tmp_path,
+        bases={"dev-team": SSH_BASE},
+        tenants={"dev-team": {"source": {"deployKey": Secret(KEY)}}},
+        github={"owners": {"acme": {"app": {"appId": 1, "installationId": 2, "privateKey": Secret(APP_KEY)}}}},
+        cluster={"kubeconfigContent": Secret("token: pa55word")},
+    )
+
+    assert config.tenants["dev-team"].source.deploy_key.get_secret_value() == KEY
+    assert config.github.owners["acme"].app.private_key.get_secret_value() == APP_KEY
+    shown = repr(config) + str(config)
+    assert not [text for text in (KEY.splitlines()[1], APP_KEY.splitlines()[1], "pa55word") if text in shown]
+
+
+@pytest.mark.parametrize("stack_file", [True, False])
+def test_a_secret_in_plain_text_is_refused_and_not_shown(tmp_path, stack_file):
+    (tmp_path / "Pulumi.staging.yaml").write_text(
+        "config:\n  flux-tenancy:cluster:\n    kubeconfigContent: 'token: pa55word'\n" if stack_file else ""
+    )
+
+    assert problems(tmp_path, cluster={"kubeconfigContent": "token: pa55word"}) == [
+        f"Pulumi.staging.yaml: cluster.kubeconfigContent: {renew('cluster.kubeconfigContent')}"
+    ]
+
+
+def test_a_secret_in_plain_text_beside_an_encrypted_one_is_refused(tmp_path):
+    bases = {"dev-team": SSH_BASE, "ops-team": SSH_BASE.replace("apps", "tools")}
+    tenants = {"dev-team": {"source": {"deployKey": KEY}}, "ops-team": {"source": {"deployKey": Secret(KEY)}}}
+    owners = {"acme": {"token": "pa55word"}, "other": {"token": Secret("pa55word")}}
+
+    assert set(problems(tmp_path, bases=bases, tenants=tenants, github={"owners": owners})) >= {
+        f"Pulumi.staging.yaml: tenants.dev-team.source.deployKey: {renew('tenants.dev-team.source.deployKey')}",
+        f"Pulumi.staging.yaml: github.owners.acme.token: {renew('github.owners.acme.token')}",
+    }
+
+
+def test_a_key_or_value_that_yaml_and_pulumi_read_in_two_ways_is_refused_all_the_same(tmp_path):
+    (tmp_path / "Pulumi.staging.yaml").write_text(
+        "config:\n  flux-tenancy:github:\n    owners: {123: {token: yes}, acme: {token: {secure: v1:AAAA}}}\n"
+    )
+    owners = {"123": {"token": "yes"}, "acme": {"token": "pa55word"}}
+
+    assert problems(tmp_path, github={"owners": owners}, secret_keys={"github"}) == [
+        f"Pulumi.staging.yaml: github.owners.123.token: {renew('github.owners.123.token')}"
+    ]
+
+
+@pytest.mark.parametrize("key", ["broken", 5555, ["pa55word"], {"secret": "pa55word"}])
+def test_what_has_to_be_renewed_gets_no_second_remark_whatever_else_is_wrong_with_it(tmp_path, key):
+    tenants = {"dev-team": {"source": {"deployKey": key}}}
+
+    assert problems(tmp_path, bases={"dev-team": SSH_BASE}, tenants=tenants, flux=FLUX | {"sha256": "?"}) == [
+        "Pulumi.staging.yaml: flux.sha256: '?' is not a sha256 digest: 64 hexadecimal digits",
+        f"Pulumi.staging.yaml: tenants.dev-team.source.deployKey: {renew('tenants.dev-team.source.deployKey')}",
+    ]
+
+
+def test_a_secret_in_a_tenants_base_is_refused_since_all_environments_would_share_it(tmp_path):
+    base = SSH_BASE.replace("  branch: main\n", f"  deployKey: |\n{_indented(KEY)}")
+
+    (problem,) = problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {}})
+
+    remedy = renew("tenants.dev-team.source.deployKey", " to Pulumi.staging.yaml")
+    assert problem == f"tenants/dev-team.yaml: source.deployKey: {remedy}"
+
+
+def test_a_secret_of_the_base_is_refused_even_where_other_values_of_the_tenants_are_encrypted(tmp_path):
+    base = DEV_TEAM_BASE.replace("  branch: main\n", "  https:\n    username: bot\n    password: pa55word\n")
+    tenants = {"dev-team": {}, "ops-team": {"source": {"https": {"password": Secret("other")}}}}
+    bases = {"dev-team": base, "ops-team": DEV_TEAM_BASE.replace("apps", "tools")}
+
+    (problem,) = problems(tmp_path, bases=bases, tenants=tenants)
+
+    assert problem.startswith("tenants/dev-team.yaml: source.https.password: stands in plain text")
+    assert "pa55word" not in problem
+
+
+def test_a_secret_of_the_base_is_refused_even_where_the_stack_has_another_in_its_place(tmp_path):
+    base = SSH_BASE.replace("  branch: main\n", "  deployKey: pa55word\n")
+    tenants = {"dev-team": {"source": {"deployKey": Secret(KEY)}}}
+
+    remedy = renew("tenants.dev-team.source.deployKey", " to Pulumi.staging.yaml")
+    assert problems(tmp_path, bases={"dev-team": base}, tenants=tenants) == [
+        f"tenants/dev-team.yaml: source.deployKey: {remedy}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "path"), [("deployKey", "source.deployKey"), ("url", "source.url"), ("branch", "source.branch")]
+)
+def test_an_encrypted_value_in_a_tenants_base_is_refused_since_nobody_decrypts_it(tmp_path, key, path):
+    base = yaml.safe_load(SSH_BASE)
+    base["source"][key] = {"secure": "v1:AAAA"}
+
+    found = problems(tmp_path, bases={"dev-team": yaml.safe_dump(base)}, tenants={"dev-team": {}})
+
+    assert [problem for problem in found if problem.startswith(f"tenants/dev-team.yaml: {path}: ")] == [
+        f"tenants/dev-team.yaml: {path}: is encrypted, which belongs to Pulumi.staging.yaml: each stack encrypts with "
+        f"a key of its own; set it there by `pulumi config set --secret --path tenants.dev-team.{path}`"
+    ]
+
+
+def test_messages_hide_what_is_encrypted_and_show_the_rest_of_the_same_section(tmp_path):
+    tenants = {
+        "dev-team": {
+            "source": {"https": {"password": Secret("pa55word")}, "interval": "often"},
+            "sync": {"interval": Secret("hidden"), "path": "/shown", "prune": Secret("hidden")},
+        }
+    }
+
+    assert problems(tmp_path, tenants=tenants) == [
+        "Pulumi.staging.yaml: tenants.dev-team.source.interval: 'often' is not a duration; "
+        "write it like 30s, 5m or 1h30m",
+        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: is not a duration; write it like 30s, 5m or 1h30m",
+        "Pulumi.staging.yaml: tenants.dev-team.sync.path: '/shown' must stay inside the repository; "
+        "write it like ./staging",
+        "Pulumi.staging.yaml: tenants.dev-team.sync.prune: must be true or false, not this value",
+    ]
+
+
+def test_messages_show_what_a_tenants_base_says_though_the_stack_has_secrets(tmp_path):
+    base = DEV_TEAM_BASE.replace("10m", "often")
+    tenants = {"dev-team": {"source": {"https": {"password": Secret("pa55word")}}}}
+
+    assert problems(tmp_path, bases={"dev-team": base}, tenants=tenants) == [
+        "tenants/dev-team.yaml: sync.interval: 'often' is not a duration; write it like 30s, 5m or 1h30m"
+    ]
+
+
+def test_values_in_lists_are_told_from_their_neighbours(tmp_path):
+    git = {"knownHosts": [Secret("first"), "second"]}
+
+    found = problems(tmp_path, git=git, tenants={"dev-team": {"namespaces": [{"name": "A"}, {"name": Secret("B")}]}})
+
+    named = [problem for problem in found if "namespaces" in problem]
+    assert "tenants.dev-team.namespaces[0].name: 'A' is not a DNS label" in named[0]
+    assert "tenants.dev-team.namespaces[1].name: is not a DNS label" in named[1]
+
+
+@pytest.mark.parametrize(
+    "stack_file",
+    [
+        None,
+        "config: [",
+        "config: 1\n",
+        "- config\n",
+        "other: 1\n",
+        "config:\n  flux-tenancy:tenants:\n    dev-team:\n      sync:\n        interval: 5m\n",
+        "config:\n  flux-tenancy:tenants: text\n",
+        "config:\n  flux-tenancy:tenants:\n    secure: v1:AAAA\n",
+        "config:\n  other:tenants:\n    dev-team:\n      sync:\n        interval: pa55word\n",
+    ],
+)
+def test_where_the_file_does_not_hold_the_very_value_nothing_of_a_secret_section_is_shown(tmp_path, stack_file):
+    if stack_file is not None:
+        (tmp_path / "Pulumi.staging.yaml").write_text(stack_file)
+
+    assert problems(tmp_path, tenants={"dev-team": {"sync": {"interval": "pa55word"}}}, secret_keys={"tenants"}) == [
+        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: is not a duration; write it like 30s, 5m or 1h30m"
+    ]
+
+
+def test_a_secret_that_another_file_or_environment_holds_is_taken_on_pulumis_word(tmp_path):
+    config = load(tmp_path, cluster={"kubeconfigContent": "token: pa55word"}, secret_keys={"cluster"})
+
+    assert config.cluster.kubeconfig_content.get_secret_value() == "token: pa55word"
+
+
+def test_keys_of_the_stack_file_may_be_written_in_the_long_form(tmp_path):
+    (tmp_path / "Pulumi.staging.yaml").write_text(
+        "config:\n  flux-tenancy:config:cluster:\n    kubeconfigContent: pa55word\n"
+    )
+
+    (problem,) = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"})
+
+    assert "cluster.kubeconfigContent: stands in plain text" in problem
+
+
+@pytest.mark.parametrize(
+    ("sections", "path"),
+    [
+        ({"cluster": "pa55word"}, "cluster"),
+        ({"github": {"owners": {"acme": "pa55word"}}}, "github.owners.acme"),
+        ({"github": {"owners": {"acme": {"app": "pa55word"}}}}, "github.owners.acme.app"),
+        ({"tenants": {"dev-team": {"source": {"https": "pa55word"}}}}, "tenants.dev-team.source.https"),
+    ],
+)
+def test_a_text_one_level_above_a_secret_may_be_that_secret_and_is_not_shown(tmp_path, sections, path):
+    assert problems(tmp_path, **sections) == [f"Pulumi.staging.yaml: {path}: must be a mapping, not this value"]
+
+
+def test_a_key_that_says_nothing_holds_no_secret(tmp_path):
+    assert load(tmp_path, cluster=CLUSTER | {"kubeconfigContent": None}).cluster.kubeconfig_content is None
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())

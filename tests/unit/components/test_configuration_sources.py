@@ -1,0 +1,370 @@
+"""Sources that cannot be read, or are read by nobody or anybody: refused with what to write instead."""
+
+import pytest
+import sample_keys as keys
+from pydantic import ValidationError
+from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
+
+from components.configuration import ConfigurationError, GitSource
+from components.configuration.messages import message
+from components.git.ssh_keys import generate, read_private_key
+
+KEY = generate().private
+APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
+SSH, HTTPS = "ssh://git@github.com/acme/apps", "https://github.com/acme/apps.git"
+APP = {"appId": 1, "installationId": 2, "privateKey": Secret(APP_KEY)}
+ACME = {"owners": {"acme": {}}}
+WEBHOOK_URL = FLUX | {"webhookUrl": "https://flux.example.com"}
+HOST_LINE = f"git.example.com {keys.public_line(keys.ed25519_key())}"
+
+
+def refused(tmp_path, source, **sections) -> list[str]:
+    """The problems of the tenant dev-team with this source, without the path that leads to it."""
+    tenants = {"dev-team": {"source": {"branch": "main"} | source}}
+    return [
+        line.removeprefix("Pulumi.staging.yaml: tenants.dev-team.source")
+        for line in problems(tmp_path, tenants=tenants, **sections)
+    ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"url": HTTPS},
+        {"url": SSH, "deployKey": Secret(KEY)},
+        {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps", "readOnly": True}},
+        {"url": HTTPS, "https": {"username": "bot", "password": Secret("token")}},
+        {"url": HTTPS, "https": {"bearerToken": Secret("token")}},
+        {"url": HTTPS, "githubApp": APP},
+        {"url": HTTPS, "githubApp": {"appId": 1, "installationOwner": "acme", "privateKey": Secret(APP_KEY)}},
+        {"url": HTTPS, "certificateAuthority": keys.certificate()},
+        {"url": HTTPS, "webhook": {}},
+        {"url": HTTPS, "webhook": {"type": "gitlab"}},
+        {"url": HTTPS, "webhook": {}, "github": {"repository": "Acme/Apps"}},
+        {"url": HTTPS, "verify": {"keys": {"ana": keys.openpgp_public_key()}}},
+        {
+            "url": HTTPS,
+            "branch": None,
+            "tag": "v1",
+            "verify": {"mode": "Tag", "keys": {"ana": keys.openpgp_public_key()}},
+        },
+    ],
+    ids=lambda source: "+".join(source),
+)
+def test_a_source_in_order_is_taken(tmp_path, source):
+    load(tmp_path, tenants={"dev-team": {"source": source}}, github={"owners": {"ACME": {}}}, flux=WEBHOOK_URL)
+
+
+def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
+    source = {"url": SSH, "deployKey": Secret(KEY.replace("\n", "\r\n"))}
+
+    assert (
+        load(tmp_path, tenants={"dev-team": {"source": source}})
+        .tenants["dev-team"]
+        .source.deploy_key.get_secret_value()
+        == KEY
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (
+            {"url": SSH},
+            ".url: begins with ssh://, which takes a deployKey and nothing else; `make deploy-key` makes one",
+        ),
+        (
+            {"url": SSH, "https": {"password": Secret("token")}},
+            ".url: begins with ssh://, which takes a deployKey and nothing else; use an https:// URL with it",
+        ),
+        (
+            {"url": HTTPS, "deployKey": Secret(KEY)},
+            ".url: begins with https://, but deployKey needs one with ssh://git@",
+        ),
+        (
+            {"url": "http://github.com/acme/apps", "https": {"password": Secret("token")}},
+            ".url: begins with http://, but https needs one with https://",
+        ),
+        (
+            {"url": "http://github.com/acme/apps", "githubApp": APP},
+            ".url: begins with http://, but githubApp needs one with https://",
+        ),
+        (
+            {"url": SSH, "deployKey": Secret(KEY), "githubApp": APP},
+            ": has deployKey and githubApp; keep one of them",
+        ),
+        (
+            {"url": SSH, "deployKey": Secret(KEY), "certificateAuthority": keys.certificate()},
+            ".certificateAuthority: is of use only with an https:// URL",
+        ),
+        (
+            {"url": HTTPS, "certificateAuthority": keys.private_text(keys.ec_key(), keys.PKCS8)},
+            ".certificateAuthority: holds a private key, which has been readable here and is to be replaced; "
+            "give the certificate alone",
+        ),
+        (
+            {"url": SSH, "deployKey": Secret(keys.with_passphrase_openssh())},
+            ".deployKey: is protected by a passphrase, which Flux cannot ask for; take it off with "
+            "`ssh-keygen -p -N ''`, or give a key of its own without one",
+        ),
+        (
+            {"url": SSH, "deployKey": Secret(keys.public_line(keys.ed25519_key()))},
+            ".deployKey: is or holds a public key; give the private half, and nothing beside it: "
+            "the public one is derived from it",
+        ),
+        (
+            {"url": SSH, "deployKey": Secret(keys.private_text(keys.rsa_key(2048), keys.PKCS8))},
+            ".deployKey: is an RSA key of 2048 bits, which is too short; "
+            "give ed25519, ECDSA P-384, or RSA from 3072 bits",
+        ),
+        (
+            {"url": SSH, "deployKey": Secret(KEY[:99])},
+            ".deployKey: is not a whole private key: something of it is missing, changed, or stands around it; "
+            "give the file as it is, with its line breaks, by `pulumi config set --secret --path … < file`",
+        ),
+        (
+            {"url": HTTPS, "githubApp": APP | {"privateKey": Secret("pa55word")}},
+            ".githubApp.privateKey: is not one RSA private key in PEM; "
+            "give the .pem file that GitHub hands out, as it is",
+        ),
+        (
+            {"url": HTTPS, "githubApp": APP | {"installationOwner": "acme"}},
+            ".githubApp: needs exactly one of installationId and installationOwner",
+        ),
+        ({"url": HTTPS, "https": {"password": Secret(" ")}}, ".https.password: is empty"),
+        ({"url": HTTPS, "https": {}}, ".https: needs exactly one of password (which may be a token) and bearerToken"),
+        (
+            {"url": HTTPS, "https": {"username": "bot", "bearerToken": Secret("token")}},
+            ".https: has a username, which does not go with a bearerToken; use password",
+        ),
+        (
+            {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps", "readOnly": False}},
+            ".github.readOnly: asks for a key that may push, which everybody who reads the cluster's Secret "
+            "then could; take readOnly out",
+        ),
+        (
+            {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "apps"}},
+            ".github.repository: 'apps' is not a repository of GitHub; write it like my-org/my-repository",
+        ),
+        (
+            {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps.git"}},
+            ".github.repository: 'acme/apps.git' is not a repository of GitHub; write it like my-org/my-repository",
+        ),
+        (
+            {"url": HTTPS, "github": {"repository": "acme/apps"}},
+            ".github: has nothing to register there: the source has neither a deployKey nor a webhook",
+        ),
+        (
+            {"url": HTTPS, "github": {"repository": "acme/apps"}, "webhook": {"type": "gitlab"}},
+            ".webhook.type: must be github, where github.repository is",
+        ),
+        (
+            {"url": HTTPS, "verify": {"keys": {"ana": keys.openpgp_public_key().replace("PUBLIC", "PRIVATE")}}},
+            ".verify.keys.ana: holds a private key, which has been readable here and is to be revoked; "
+            "give what `gpg --export --armor <key>` writes",
+        ),
+        ({"url": HTTPS, "verify": {"keys": {}}}, ".verify.keys: must not be empty"),
+        (
+            {"url": HTTPS, "verify": {"mode": "Tag", "keys": {"ana": keys.openpgp_public_key()}}},
+            ".verify.mode: asks for a signed tag, but the source follows none",
+        ),
+    ],
+    ids=lambda value: value.split(":")[0] if isinstance(value, str) else "",
+)
+def test_a_source_out_of_order_is_refused(tmp_path, source, reason):
+    assert refused(tmp_path, source, github=ACME) == [reason]
+
+
+@pytest.mark.parametrize(
+    ("source", "sections", "reason"),
+    [
+        (
+            {"url": "ssh://git@git.example.com/acme/apps", "deployKey": Secret(KEY)},
+            {},
+            ".url: names a host whose key is not known; add the line `git.example.com <type> <key>` to git.knownHosts, "
+            "where `ssh-keyscan` may be believed only if the fingerprint is the one that the host publishes",
+        ),
+        (
+            {"url": "ssh://git@git.example.com:2222/acme/apps", "deployKey": Secret(KEY)},
+            {"git": {"knownHosts": [HOST_LINE]}},
+            ".url: names a host whose key is not known; add the line `[git.example.com]:2222 <type> <key>` to "
+            "git.knownHosts, where `ssh-keyscan` may be believed only if the fingerprint is the one that the host "
+            "publishes",
+        ),
+        (
+            {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps"}},
+            {},
+            ".github.repository: 'acme/apps' belongs to acme, which github.owners does not list; add it there",
+        ),
+        (
+            {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/tools"}},
+            {"github": ACME},
+            ".github.repository: 'acme/tools' is not the repository of url, which is 'acme/apps'; correct one of them",
+        ),
+        (
+            {"url": HTTPS, "webhook": {}, "github": {"repository": "acme/apps"}},
+            {"github": ACME},
+            ".webhook: is registered at GitHub with an address of this cluster, which flux.webhookUrl does not say; "
+            "add it there",
+        ),
+        (
+            {"url": HTTPS, "webhook": {}},
+            {"flux": FLUX | {"components": ["source-controller", "kustomize-controller"]}},
+            ".webhook: is answered by notification-controller, which flux.components does not list; add it there",
+        ),
+    ],
+    ids=["host", "port", "owner", "repository", "webhookUrl", "notification-controller"],
+)
+def test_a_source_that_does_not_go_with_the_rest_of_the_stack_is_refused(tmp_path, source, sections, reason):
+    assert refused(tmp_path, source, **sections) == [reason]
+
+
+def test_what_does_not_go_together_is_told_of_the_file_that_says_it(tmp_path):
+    base = DEV_TEAM_BASE.replace("https://git.example.com/dev-team/apps", SSH)
+    base = base.replace("  branch: main\n", "  github:\n    repository: acme/tools\n")
+
+    assert problems(
+        tmp_path, bases={"dev-team": base}, tenants={"dev-team": {"source": {"deployKey": Secret(KEY)}}}
+    ) == [
+        "tenants/dev-team.yaml: source.github.repository: 'acme/tools' belongs to acme, which github.owners does not "
+        "list; add it there",
+        "tenants/dev-team.yaml: source.github.repository: 'acme/tools' is not the repository of url, which is "
+        "'acme/apps'; correct one of them",
+    ]
+
+
+@pytest.mark.parametrize("form", [keys.PKCS8, keys.OPENSSH])
+def test_a_key_that_two_sources_share_is_refused_however_it_is_written(tmp_path, form):
+    key = keys.private_text(keys.ec_key(), keys.PKCS8)
+    fingerprint = read_private_key(key).fingerprint
+    source = {"url": SSH, "deployKey": Secret(key)}
+    again = {"url": SSH, "deployKey": Secret(keys.private_text(keys.ec_key(), form))}
+    bases = {"dev-team": DEV_TEAM_BASE, "ops-team": DEV_TEAM_BASE.replace("apps", "tools")}
+
+    assert problems(
+        tmp_path,
+        bases=bases,
+        flux=FLUX | {"sync": {"source": source}},
+        tenants={"dev-team": {"source": {"url": SSH, "deployKey": Secret(KEY)}}, "ops-team": {"source": again}},
+    ) == [
+        f"Pulumi.staging.yaml: tenants.ops-team.source.deployKey: is the key of flux.sync.source.deployKey too "
+        f"({fingerprint}); each tenant has one of its own in each environment: `make deploy-key` makes it"
+    ]
+
+
+def test_the_platforms_own_source_is_held_to_the_same(tmp_path):
+    sync = {"source": {"url": "ssh://git@git.example.com/platform/fleet", "deployKey": Secret(KEY)}}
+
+    (problem,) = problems(tmp_path, flux=FLUX | {"sync": sync})
+
+    assert problem.startswith("Pulumi.staging.yaml: flux.sync.source.url: names a host whose key is not known; ")
+
+
+def test_hosts_of_the_stack_and_of_its_file_are_known(tmp_path):
+    (tmp_path / "known_hosts").write_text(f"# ours\n\n[git.example.com]:2222 {HOST_LINE.split(' ', 1)[1]} comment\n")
+    tenants = {"dev-team": {"source": {"url": "ssh://git@git.example.com:2222/acme/apps", "deployKey": Secret(KEY)}}}
+
+    config = load(tmp_path, tenants=tenants, git={"knownHosts": [HOST_LINE], "knownHostsFile": "known_hosts"})
+
+    assert config.git.known_hosts == (HOST_LINE, f"[git.example.com]:2222 {HOST_LINE.split(' ', 1)[1]} comment")
+
+
+def test_lines_that_cannot_be_used_are_named_by_their_file_and_number_and_nothing_follows_from_them(tmp_path):
+    (tmp_path / "known_hosts").write_text(f"# ours\n*.example.com {HOST_LINE.split(' ', 1)[1]}\n{HOST_LINE}\nbroken\n")
+    tenants = {"dev-team": {"source": {"url": "ssh://git@other.example.com/acme/apps", "deployKey": Secret(KEY)}}}
+    example = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
+
+    assert problems(
+        tmp_path, tenants=tenants, git={"knownHosts": ["broken"], "knownHostsFile": "known_hosts"}, flux=...
+    ) == [
+        "Pulumi.staging.yaml: flux: is required and missing",
+        f"Pulumi.staging.yaml: git.knownHosts[0]: is no host, type and key; {example}",
+        f"known_hosts: line 2: names '*.example.com', a pattern that fits many hosts; name each host: {example}",
+        f"known_hosts: line 4: is no host, type and key; {example}",
+    ]
+
+
+def test_problems_of_the_file_alone_are_all_that_is_told(tmp_path):
+    (tmp_path / "known_hosts").write_text("broken\n")
+    tenants = {"dev-team": {"source": {"url": "ssh://git@other.example.com/acme/apps", "deployKey": Secret(KEY)}}}
+
+    (problem,) = problems(tmp_path, tenants=tenants, git={"knownHostsFile": "known_hosts"})
+
+    assert problem.startswith("known_hosts: line 1: is no host, type and key; ")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "No such file or directory"), (b"\xe4", "it is not UTF-8 text")]
+)
+def test_a_file_of_known_hosts_that_cannot_be_read_is_named(tmp_path, content, reason):
+    if content is not None:
+        (tmp_path / "hosts").write_bytes(content)
+
+    assert problems(tmp_path, git={"knownHostsFile": "hosts"}) == [
+        f"Pulumi.staging.yaml: git.knownHostsFile: 'hosts' cannot be read: {reason}"
+    ]
+
+
+def test_a_second_key_of_one_type_is_refused_since_flux_takes_the_first_alone(tmp_path):
+    other = f"git.example.com {generate().public}"
+
+    assert problems(tmp_path, git={"knownHosts": [HOST_LINE, other]}) == [
+        "Pulumi.staging.yaml: git.knownHosts: has two ssh-ed25519 keys of git.example.com, of which Flux takes the "
+        "first alone; keep the one that the host has"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("owners", "reason"),
+    [
+        (
+            {"acme": {"token": Secret("token"), "app": APP}},
+            "github.owners.acme: has token and app; keep one of them",
+        ),
+        (
+            {"acme": {"app": {"appId": 1, "installationOwner": "acme", "privateKey": Secret(APP_KEY)}}},
+            "github.owners.acme.app.installationId: is required here",
+        ),
+        (
+            {"a/b": {}},
+            "github.owners.a/b: 'a/b' is not an organisation or user of GitHub: at most 39 letters, digits, '-' "
+            "and '_'",
+        ),
+        ({"acme": {}, "Acme": {}}, "github.owners: lists acme and Acme, which are one to GitHub; keep one of them"),
+    ],
+)
+def test_an_owner_is_one_identity(tmp_path, owners, reason):
+    assert problems(tmp_path, github={"owners": owners}) == [f"Pulumi.staging.yaml: {reason}"]
+
+
+def test_an_owner_that_nobody_uses_is_fine(tmp_path):
+    assert list(load(tmp_path, github=ACME).github.owners) == ["acme"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"deployKey": "pa55word"},
+        {"githubApp": {"appId": 1, "installationId": 2, "privateKey": "pa55word"}},
+        {"certificateAuthority": "pa55word"},
+        {"verify": {"keys": {"ana": "pa55word"}}},
+    ],
+    ids=lambda source: "".join(source),
+)
+def test_the_types_keep_their_values_to_themselves_whoever_asks(source):
+    with pytest.raises(ValidationError) as refused:
+        GitSource.model_validate({"url": HTTPS} | source)
+
+    said = [message(details, show_input=True) for details in refused.value.errors()]
+    assert len(said) == 1
+    assert "pa55word" not in f"{said} {refused.value}"
+
+
+def test_no_message_holds_anything_of_a_key(tmp_path):
+    weak = keys.private_text(keys.rsa_key(2048), keys.OPENSSH)
+    tenants = {"dev-team": {"source": {"url": SSH, "deployKey": weak, "certificateAuthority": weak, "https": weak}}}
+
+    with pytest.raises(ConfigurationError) as error:
+        load(tmp_path, tenants=tenants, git={"knownHosts": [weak]}, github={"owners": {"acme": {"token": weak}}})
+
+    assert not [line for line in weak.splitlines() if len(line) > 20 and line in f"{error.value!r} {error.value}"]

@@ -1,0 +1,135 @@
+"""Certificates of authorities, OpenPGP public keys and private keys of GitHub Apps: what is taken, and what is not."""
+
+import pytest
+import sample_keys as keys
+
+from components.git.app_keys import AppKeyError, read_app_key
+from components.git.certificates import CertificateError, read_authority
+from components.git.openpgp import OpenPgpError, read_public_key
+
+CERTIFICATE = keys.certificate()
+OPENPGP = keys.openpgp_public_key()
+EXPORT = "give what `gpg --export --armor <key>` writes"
+DAMAGED_OPENPGP = "is no whole OpenPGP public key: something of it is missing, changed, or stands around it"
+APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
+AS_IT_IS = "give the .pem file that GitHub hands out, as it is"
+
+
+@pytest.mark.parametrize("text", [CERTIFICATE, CERTIFICATE + CERTIFICATE])
+def test_one_and_more_certificates_are_taken(text):
+    assert read_authority(text.replace("\n", "\r\n")) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----"),
+        ("ca.crt", "is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----"),
+        (
+            keys.public_pem(keys.ec_key()),
+            "is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----",
+        ),
+        (CERTIFICATE[:150], "is no whole certificate: something of it is missing or changed"),
+        (CERTIFICATE + CERTIFICATE[:150], "is no whole certificate: something of it is missing or changed"),
+        (keys.block("CERTIFICATE", bytes(9)), "is no whole certificate: something of it is missing or changed"),
+        (
+            CERTIFICATE + keys.private_text(keys.ec_key(), keys.PKCS8),
+            "holds a private key, which has been readable here and is to be replaced; give the certificate alone",
+        ),
+        (
+            keys.private_text(keys.ec_key(), keys.TRADITIONAL),
+            "holds a private key, which has been readable here and is to be replaced; give the certificate alone",
+        ),
+    ],
+)
+def test_what_is_no_certificate_is_refused(text, reason):
+    with pytest.raises(CertificateError) as refused:
+        read_authority(text)
+
+    assert str(refused.value) == reason
+
+
+@pytest.mark.parametrize("text", [OPENPGP, OPENPGP.replace("=AAAA\n", ""), OPENPGP.replace("Comment: of a test\n", "")])
+def test_an_armored_public_key_is_taken_with_headers_and_checksum_or_without(text):
+    assert read_public_key(f"\n{text}".replace("\n", "\r\n")) == text
+
+
+def test_a_public_key_whose_packet_has_a_header_of_the_old_format_is_taken():
+    old_format = keys.block("PGP PUBLIC KEY BLOCK", bytes([0x99, 0, 12, 4]) + bytes(11)).replace(
+        "-----\n", "-----\n\n", 1
+    )
+
+    assert read_public_key(old_format) == old_format
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", f"is not one OpenPGP public key block; {EXPORT}"),
+        ("0xB0B", f"is not one OpenPGP public key block; {EXPORT}"),
+        (OPENPGP + OPENPGP, f"is not one OpenPGP public key block; {EXPORT}"),
+        (OPENPGP.replace("PUBLIC KEY BLOCK", "SIGNATURE"), f"is not one OpenPGP public key block; {EXPORT}"),
+        (keys.public_line(keys.ed25519_key()), f"is not one OpenPGP public key block; {EXPORT}"),
+        (
+            OPENPGP.replace("PUBLIC", "PRIVATE"),
+            f"holds a private key, which has been readable here and is to be revoked; {EXPORT}",
+        ),
+        (
+            OPENPGP + OPENPGP.replace("PUBLIC", "PRIVATE"),
+            f"holds a private key, which has been readable here and is to be revoked; {EXPORT}",
+        ),
+        (OPENPGP[:80], DAMAGED_OPENPGP),
+        ("a note\n" + OPENPGP, DAMAGED_OPENPGP),
+        (OPENPGP.replace("\n\n", "\n"), DAMAGED_OPENPGP),
+        (OPENPGP.replace("xgw", "x?w"), DAMAGED_OPENPGP),
+        # A secret key packet, and what is no packet at all, inside a public key's armor.
+        (OPENPGP.replace("xgw", "xQw"), DAMAGED_OPENPGP),
+        (OPENPGP.replace("xgw", "Bgw"), DAMAGED_OPENPGP),
+    ],
+)
+def test_what_is_no_openpgp_public_key_is_refused(text, reason):
+    with pytest.raises(OpenPgpError) as refused:
+        read_public_key(text)
+
+    assert str(refused.value) == reason
+
+
+@pytest.mark.parametrize("form", [keys.TRADITIONAL, keys.PKCS8])
+def test_an_rsa_key_is_taken_as_github_hands_it_out_or_in_pkcs8(form):
+    text = keys.private_text(keys.rsa_key(2048), form)
+
+    assert read_app_key(text.replace("\n", "\r\n")) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", f"is not one RSA private key in PEM; {AS_IT_IS}"),
+        (APP_KEY + APP_KEY, f"is not one RSA private key in PEM; {AS_IT_IS}"),
+        (keys.public_pem(keys.rsa_key(2048)), f"is not one RSA private key in PEM; {AS_IT_IS}"),
+        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), f"is not one RSA private key in PEM; {AS_IT_IS}"),
+        (APP_KEY[:300], f"is not one RSA private key in PEM; {AS_IT_IS}"),
+        (
+            "\n".join(APP_KEY.splitlines()[:5] + APP_KEY.splitlines()[6:]),
+            f"is not a whole private key: something of it is missing or changed; {AS_IT_IS}",
+        ),
+        (
+            keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL, keys.PASSPHRASE),
+            f"is protected by a passphrase, which Flux cannot ask for; {AS_IT_IS}",
+        ),
+        (
+            keys.private_text(keys.rsa_key(2048), keys.PKCS8, keys.PASSPHRASE),
+            f"is protected by a passphrase, which Flux cannot ask for; {AS_IT_IS}",
+        ),
+        (keys.private_text(keys.ec_key(), keys.PKCS8), f"is not an RSA key; {AS_IT_IS}"),
+        (
+            keys.private_text(keys.rsa_key(1024), keys.TRADITIONAL),
+            f"is an RSA key of 1024 bits, which is too short; {AS_IT_IS}",
+        ),
+    ],
+)
+def test_what_is_no_key_of_an_app_is_refused(text, reason):
+    with pytest.raises(AppKeyError) as refused:
+        read_app_key(text)
+
+    assert str(refused.value) == reason
