@@ -5,9 +5,11 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 STACK ?= staging
 NAME ?=
+TENANT ?=
+PLATFORM ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas bench lock
+.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key bench lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +64,9 @@ lint: $(VENV)/installed ## Check the Python and Go sources
 schemas: $(VENV)/installed ## Write the JSON Schemas and the reference from the models
 	@$(RUN) -m components.configuration.schemas
 	@$(RUN) -m components.configuration.reference
+
+deploy-key: $(VENV)/installed ## Make a key for the repository of TENANT (or PLATFORM=1), stored encrypted in STACK
+	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.deploy_key --stack $(STACK) $(if $(PLATFORM),--platform) $(TENANT)
 
 bench: $(VENV)/installed ## Measure against kubectl; results in bench/results
 	@$(RUN) -m bench

@@ -1,0 +1,1 @@
+"""Commands of the platform admin beside `pulumi`: they change the stack's configuration, never the cluster."""

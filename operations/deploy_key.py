@@ -1,0 +1,82 @@
+"""`make deploy-key`: a new key for a repository, stored encrypted in the stack. Its private half is never shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+
+from components.configuration.messages import message
+from components.configuration.types import GitUrl
+from components.git.ssh_keys import SshKeyError, generate, read_private_key
+from operations.described_source import DescribedSource, platform_source, tenant_source
+from operations.errors import Operation, OperationError
+from operations.pulumi_config import PulumiConfig
+
+PROJECT = Path(__file__).parents[1]
+_GIT_URL: TypeAdapter[str] = TypeAdapter(GitUrl)
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(cls=Operation)
+def deploy_key(
+    stack: Annotated[str, typer.Option(help="name of the stack, which stands for an environment")],
+    tenant: Annotated[str, typer.Argument(help="name of the tenant", show_default=False)] = "",
+    platform: Annotated[bool, typer.Option("--platform", help="the platform's own repository, flux.sync")] = False,
+) -> None:
+    """Make a read-only deploy key for a repository, and store it in the stack, encrypted."""
+    source = _source(stack, tenant, platform)
+    _check_url(source)
+    config, path = PulumiConfig(stack, PROJECT), f"{source.path}.deployKey"
+    old = _fingerprint(config.get(path)) if source.has_deploy_key else None
+    key = generate()
+    config.set_secret(path, key.private)
+
+    typer.echo(f"Stored a new {key.public.split()[0]} key of {source.owner}, encrypted, in {source.file}: {path}")
+    typer.echo(f"Fingerprint: {key.fingerprint}")
+    if old:
+        typer.echo(f"Replaces:    {old}, which stays valid until `pulumi up` has fetched with the new one")
+    if source.repository is None:
+        withdraw = "; remove the old key there after it" if old else ""
+        typer.echo(f"Next: let this key read, and only read, the repository {source.url}, since nobody else does it:")
+        typer.echo(f"  {key.public}")
+        typer.echo(f"then `pulumi preview` and `pulumi up`{withdraw}.")
+    else:
+        typer.echo(f"Next: `pulumi preview` and `pulumi up`, which registers it, read-only, at {source.repository}.")
+
+
+def _source(stack: str, tenant: str, platform: bool) -> DescribedSource:
+    if bool(tenant) == platform:
+        raise OperationError(
+            "name one of a tenant and the platform" if tenant else "whose key is it?",
+            "`make deploy-key TENANT=… STACK=…`, or PLATFORM=1 for the platform's own repository",
+        )
+    return platform_source(stack, PROJECT) if platform else tenant_source(stack, tenant, PROJECT)
+
+
+def _check_url(source: DescribedSource) -> None:
+    """A key for a URL that takes none would only keep the stack from being applied."""
+    try:
+        _GIT_URL.validate_python(source.url)
+        reason = "" if source.url.startswith("ssh://") else f"{source.url!r} does not begin with ssh://"
+    except ValidationError as error:
+        reason = message(error.errors()[0], show_input=True)
+    if reason:
+        raise OperationError(
+            f"{source.path}.url: {reason}", "name the repository first, like ssh://git@git.example.com/team/repository"
+        )
+
+
+def _fingerprint(private: str) -> str:
+    """The fingerprint of a key that was there before; it need not have been one."""
+    try:
+        return read_private_key(private).fingerprint
+    except SshKeyError:
+        return "a value that is no usable key"
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m operations.deploy_key")
