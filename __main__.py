@@ -5,13 +5,19 @@ from pathlib import Path
 
 import pulumi
 
-from components.cluster import Cluster, ClusterArgs, recorded_uid
+from components.adoption import adopt
+from components.cluster import Cluster, ClusterArgs
 from components.configuration import ConfigurationError
+from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
+from components.git_source import git_access
 from components.kubernetes_api import read_syncs
 from components.manifests import register
-from components.outputs import cluster_outputs, tenant_outputs
+from components.outputs import settled, stack_outputs
+from components.platform_sync import PlatformSync, PlatformSyncArgs
 from components.preflight import preflight
+from components.recorded import read_recorded
+from components.rotation import proven, rotating
 from components.stack import read_stack
 from components.tenant import Tenant, TenantArgs
 from components.tenant_role import tenant_role
@@ -20,25 +26,32 @@ PROJECT = Path(__file__).parent
 
 
 async def main() -> dict[str, object]:
+    stack = pulumi.get_stack()
     try:
         config = read_stack(PROJECT)
-        found = preflight(config, await recorded_uid(), pulumi.get_stack(), PROJECT)
+        recorded = await read_recorded()
+        found = preflight(config, recorded, stack, PROJECT)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
 
+    if config.cluster.adopt:
+        adopt(found.api, recorded)
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     flux = FluxInstall("flux", FluxInstallArgs(config.flux, found.release), on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
+    access = git_access(config)
+    platform = None
+    if config.flux.sync is not None:
+        args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, stack), access)
+        platform = PlatformSync("platform", args, on_cluster(depends_on=[flux]))
     tenants = {
-        name: Tenant(name, TenantArgs(tenant), on_cluster(depends_on=[flux, role]))
+        name: Tenant(name, TenantArgs(tenant, access), on_cluster(depends_on=[flux, role]))
         for name, tenant in config.tenants.items()
     }
-    return {
-        "cluster": cluster_outputs(config, found.cluster),
-        "flux": {"version": flux.version, "profile": flux.profile},
-        "tenants": tenant_outputs(config, tenants, partial(read_syncs, found.api)),
-    }
+    rotated = rotating(config, recorded)
+    progress = settled(config, platform, tenants, rotated, partial(read_syncs, found.api))
+    return stack_outputs(config, found.cluster, flux, platform, tenants, proven(rotated, progress))
 
 
 pulumi.run(main)

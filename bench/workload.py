@@ -9,10 +9,11 @@ from typing import Any
 
 import yaml
 
-from components.configuration import StackConfig, load_stack
-from components.configuration.loading import TENANTS_FOLDER
-from components.manifests import Manifest
-from components.tenant_objects import tenant_objects
+from components.configuration import StackConfig, TenantConfig, load_stack
+from components.configuration.origins import TENANTS_FOLDER
+from components.git.source_objects import source_objects
+from components.manifests import Manifest, owned
+from components.tenant_objects import source_place, tenant_objects
 
 STACK = "bench"
 
@@ -110,15 +111,17 @@ def tenant_base(name: str) -> Manifest:
 
 def render(stack: StackConfig) -> list[Manifest]:
     """All objects that the program registers for the stack's tenants, from the same functions."""
-    tenants = (tenant_objects(name, config) for name, config in stack.tenants.items())
-    return [
-        manifest
-        for tenant in tenants
-        for manifest in (*tenant.namespaces, tenant.identity, *tenant.access, tenant.source, tenant.sync)
-    ]
+    return [owned(manifest) for name, tenant in stack.tenants.items() for manifest in _tenant(name, tenant)]
+
+
+def _tenant(name: str, config: TenantConfig) -> list[Manifest]:
+    tenant = tenant_objects(name, config)
+    source = source_objects(source_place(name, config), config.source, known_hosts=()).source
+    return [*tenant.namespaces, tenant.identity, *tenant.access, source, tenant.sync]
 
 
 def flux_section(checkout: Path, bundle: Path) -> dict[str, Any]:
     """The release of Flux that the staging stack installs, from a local bundle."""
     staging = yaml.safe_load((checkout / "Pulumi.staging.yaml").read_text())["config"]
-    return {**staging[f"{_PREFIX}flux"], "manifests": {"bundle": str(bundle)}}
+    release = {key: staging[f"{_PREFIX}flux"][key] for key in ("version", "sha256")}
+    return {**release, "manifests": {"bundle": str(bundle)}}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import pulumi
 import pulumi_kubernetes
-from pulumi.runtime.settings import get_root_resource
 
 from components.configuration import ClusterConfig
+from components.recorded import Recorded
 
 _TYPE = "flux-tenancy:index:Cluster"
 
@@ -54,15 +53,6 @@ class Cluster(pulumi.ComponentResource):
         self.register_outputs({"uid": self.uid})
 
 
-async def recorded_uid() -> str | None:
-    """The identity of the cluster that this stack was last applied to, from the stack's own state.
-
-    It is read from the resources and not from the stack's outputs, since an update that failed halfway records none.
-    """
-    # The engine has written what it knows once it answers for the stack itself; before, it may be writing just now.
-    await get_root_resource().urn.future()
-    stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
-    answer = await pulumi.runtime.invoke_async("pulumi:pulumi:readStackResourceOutputs", {"stackName": stack})
-    resources: dict[str, dict[str, Any]] = answer["outputs"]
-    clusters = (found["outputs"] for urn, found in resources.items() if f"::{_TYPE}::" in urn)
-    return next((outputs["uid"] for outputs in clusters if "uid" in outputs), None)
+def recorded_uid(recorded: Recorded) -> str | None:
+    """The identity of the cluster that this stack was last applied to, or None before the first time."""
+    return next((outputs["uid"] for outputs in recorded.outputs(_TYPE) if "uid" in outputs), None)

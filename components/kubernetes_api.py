@@ -1,4 +1,4 @@
-"""What the program reads from the cluster itself: who it is, and how the tenants' syncs are doing.
+"""What the program reads from the cluster itself: who it is, and how the syncs are doing.
 
 Everything that is changed goes through the Pulumi provider; this module only looks.
 """
@@ -19,7 +19,10 @@ from kubernetes.config.kube_config import KubeConfigLoader
 from urllib3.exceptions import HTTPError
 
 from components.configuration import ClusterConfig
-from components.tenant_objects import KUSTOMIZE_API, SOURCE_API, TENANT_LABEL
+from components.flux.platform_objects import PLATFORM
+from components.git.source_objects import SOURCE_API
+from components.kustomization import KUSTOMIZE_API
+from components.tenant_objects import TENANT_LABEL
 
 # To connect, and to read.
 TIMEOUT_SECONDS = (5, 15)
@@ -102,18 +105,30 @@ def read_facts(api: client.ApiClient) -> ClusterFacts:
 
 
 def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
-    """The sources and Kustomizations of all tenants, as the cluster has them; none where Flux is not installed yet.
+    """The sources and Kustomizations of the platform and of all tenants, as the cluster has them.
+
+    None where Flux is not installed yet.
 
     Raises:
         ClusterUnavailable: the cluster does not answer.
     """
+    of_platform = f"namespaces/{PLATFORM.namespace}"
     with _explaining(api):
-        return [*_of_tenants(api, SOURCE_API, "gitrepositories"), *_of_tenants(api, KUSTOMIZE_API, "kustomizations")]
+        return [
+            found
+            for api_version, plural in ((SOURCE_API, "gitrepositories"), (KUSTOMIZE_API, "kustomizations"))
+            for found in (
+                *_items(api, f"/apis/{api_version}/{plural}", labelSelector=TENANT_LABEL),
+                *_items(
+                    api, f"/apis/{api_version}/{of_platform}/{plural}", fieldSelector=f"metadata.name={PLATFORM.name}"
+                ),
+            )
+        ]
 
 
-def _of_tenants(api: client.ApiClient, api_version: str, plural: str) -> list[dict[str, Any]]:
+def _items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]]:
     try:
-        return _get(api, f"/apis/{api_version}/{plural}", labelSelector=TENANT_LABEL)["items"]
+        return _get(api, path, **query)["items"]
     except ApiException as error:
         if error.status == 404:
             return []

@@ -8,6 +8,12 @@ import pulumi
 
 Manifest = dict[str, Any]
 
+# What is registered is Pulumi's alone. A Flux that was bootstrapped before, or a copy in a repository, must neither
+# apply nor prune it, and where another field manager stands in the way, Pulumi's word counts.
+# Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#controlling-the-apply-behavior-of-resources and
+# https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/
+OWNERSHIP = {"kustomize.toolkit.fluxcd.io/reconcile": "disabled", "pulumi.com/patchForce": "true"}
+
 
 def resource_type(manifest: Manifest) -> str:
     """The Pulumi type token of a manifest, e.g. `kubernetes:apps/v1:Deployment`.
@@ -26,10 +32,19 @@ def name_of(manifest: Manifest) -> str:
     return "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
 
 
+def owned(manifest: Manifest) -> Manifest:
+    """The manifest, marked as Pulumi's."""
+    metadata = manifest["metadata"]
+    return manifest | {"metadata": metadata | {"annotations": metadata.get("annotations", {}) | OWNERSHIP}}
+
+
 def register(manifest: Manifest, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-    """Register one manifest as it is.
+    """Register one manifest, marked as Pulumi's; a Secret's data is secret in state, diffs and logs as well.
 
     The typed classes of `pulumi_kubernetes` would say the same, but loading and translating them costs most of the time
     of a stack with hundreds of objects.
     """
-    return pulumi.CustomResource(resource_type(manifest), name_of(manifest), dict(manifest), opts)
+    properties = owned(manifest)
+    if manifest["kind"] == "Secret":
+        properties["data"] = pulumi.Output.secret(manifest["data"])
+    return pulumi.CustomResource(resource_type(manifest), name_of(manifest), properties, opts)

@@ -3,46 +3,123 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pulumi
 
-from components.configuration import StackConfig, TenantConfig
+from components.configuration import GitSource, StackConfig, TenantConfig
 from components.configuration.types import seconds
+from components.flux.platform_objects import PLATFORM
+from components.flux_install import FluxInstall
+from components.git.ssh_keys import read_private_key
+from components.git_source import RegisteredSource
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable
-from components.sync_status import SyncStatus, wait_until_settled
+from components.platform_sync import PlatformSync
+from components.sync_status import Progress, SyncStatus, wait_until_settled
 from components.tenant import Tenant
 
 
-def cluster_outputs(config: StackConfig, cluster: ClusterFacts) -> dict[str, Any]:
-    """Which cluster the stack is, as `kubectl` would address it."""
-    return {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context}
-
-
-def tenant_outputs(
-    config: StackConfig, tenants: Mapping[str, Tenant], read_syncs: Callable[[], list[Mapping[str, Any]]]
+def stack_outputs(
+    config: StackConfig,
+    cluster: ClusterFacts,
+    flux: FluxInstall,
+    platform: PlatformSync | None,
+    tenants: Mapping[str, Tenant],
+    progress: pulumi.Output[dict[str, Progress]],
 ) -> dict[str, Any]:
-    """For each tenant: what it has, how it is doing, and the commands to look closer."""
-    statuses = _statuses(config, tenants, read_syncs)
+    """All outputs of the stack.
+
+    Args:
+        config: the stack.
+        cluster: who the cluster is.
+        flux: the installed release.
+        platform: the platform's own sync, or None.
+        tenants: the tenants by name.
+        progress: how far each sync has come (`settled`).
+    """
     return {
-        name: {
-            **_description(name, tenant),
-            "status": statuses.apply(lambda found, name=name: found[name]),
-            "look": _commands(name, tenant, config.cluster.context),
-        }
-        for name, tenant in config.tenants.items()
+        "cluster": {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context},
+        "flux": {"version": flux.version, "profile": flux.profile}
+        | ({"sync": _platform(config, platform, progress)} if platform is not None else {}),
+        "tenants": {name: _tenant(name, config, tenants[name], progress) for name in config.tenants},
     }
 
 
-def _description(name: str, tenant: TenantConfig) -> dict[str, Any]:
+def settled(
+    config: StackConfig,
+    platform: PlatformSync | None,
+    tenants: Mapping[str, Tenant],
+    to_fetch: Collection[str],
+    read_syncs: Callable[[], list[Mapping[str, Any]]],
+) -> pulumi.Output[dict[str, Progress]]:
+    """How far each sync has come, by the name of its objects.
+
+    The cluster is asked once, when the last sync is registered; a preview looks and does not wait.
+
+    Args:
+        config: the stack.
+        platform: the platform's own sync, or None.
+        tenants: the tenants by name.
+        to_fetch: those whose source has to be fetched well.
+        read_syncs: returns the sources and Kustomizations.
+    """
+    timeout = 0.0 if pulumi.runtime.is_dry_run() else seconds(config.tenancy.settle_timeout)
+    homes = {name: (tenant.home, name) for name, tenant in config.tenants.items()}
+    syncs = [tenant.sync for tenant in tenants.values()]
+    if platform is not None:
+        homes[PLATFORM.name] = (PLATFORM.namespace, PLATFORM.name)
+        syncs.append(platform.sync)
+
+    async def settle(_: Any) -> dict[str, Progress]:
+        try:
+            proving = [homes[name] for name in to_fetch]
+            found = await asyncio.to_thread(wait_until_settled, read_syncs, homes.values(), timeout, proving)
+        except ClusterUnavailable as error:
+            # Everything is applied by now; that nobody can be asked how it goes is no reason to call it failed.
+            unknown = SyncStatus("Unknown", str(error))
+            found = dict.fromkeys(homes.values(), Progress(unknown, unknown))
+        progress = {name: found[home] for name, home in homes.items()}
+        _warn(progress)
+        return progress
+
+    return pulumi.Output.all(*(sync.id for sync in syncs)).apply(settle)
+
+
+def _tenant(
+    name: str, config: StackConfig, tenant: Tenant, progress: pulumi.Output[dict[str, Progress]]
+) -> dict[str, Any]:
+    own = config.tenants[name]
     return {
-        "namespaces": list(tenant.namespace_names),
-        "role": tenant.role.value,
-        "source": f"{tenant.source.kind}/{tenant.home}/{name}",
-        "url": tenant.source.url,
-        "path": tenant.sync.path,
+        "namespaces": list(own.namespace_names),
+        "role": own.role.value,
+        "source": f"{own.source.kind}/{own.home}/{name}",
+        **_source(own.source, tenant.source),
+        "path": own.sync.path,
+        "status": _status(name, progress),
+        "look": _commands(name, own, config.cluster.context),
     }
+
+
+def _platform(
+    config: StackConfig, platform: PlatformSync, progress: pulumi.Output[dict[str, Progress]]
+) -> dict[str, Any]:
+    return {
+        **_source(config.flux.sync.source, platform.source),
+        "path": platform.path,
+        "status": _status(PLATFORM.name, progress),
+    }
+
+
+def _source(source: GitSource, registered: RegisteredSource) -> dict[str, Any]:
+    """A source, and what has to be known of it at the Git host."""
+    found: dict[str, Any] = {"url": source.url}
+    if source.deploy_key is not None:
+        key = read_private_key(source.deploy_key.get_secret_value())
+        found["deployKey"] = {"fingerprint": key.fingerprint, "publicKey": key.public}
+    if registered.webhook is not None:
+        found["webhook"] = registered.webhook
+    return found
 
 
 def _commands(name: str, tenant: TenantConfig, context: str | None) -> dict[str, str]:
@@ -54,26 +131,16 @@ def _commands(name: str, tenant: TenantConfig, context: str | None) -> dict[str,
     }
 
 
-def _statuses(
-    config: StackConfig, tenants: Mapping[str, Tenant], read_syncs: Callable[[], list[Mapping[str, Any]]]
-) -> pulumi.Output[dict[str, dict[str, str]]]:
-    """The state of all syncs, asked for once when the last one is registered; a preview looks and does not wait."""
-    timeout = 0.0 if pulumi.runtime.is_dry_run() else seconds(config.tenancy.settle_timeout)
-    homes = {name: (tenant.home, name) for name, tenant in config.tenants.items()}
+def _status(name: str, progress: pulumi.Output[dict[str, Progress]]) -> pulumi.Output[dict[str, str]]:
+    def shown(found: dict[str, Progress]) -> dict[str, str]:
+        status = found[name].overall
+        return {"ready": status.ready, "message": status.message}
 
-    async def settle(_: Any) -> dict[str, dict[str, str]]:
-        try:
-            found = await asyncio.to_thread(wait_until_settled, read_syncs, list(homes.values()), timeout)
-        except ClusterUnavailable as error:
-            # Everything is applied by now; that nobody can be asked how it goes is no reason to call it failed.
-            found = dict.fromkeys(homes.values(), SyncStatus("Unknown", str(error)))
-        _warn({name: found[home] for name, home in homes.items()})
-        return {name: {"ready": found[home].ready, "message": found[home].message} for name, home in homes.items()}
-
-    return pulumi.Output.all(*(tenant.sync.id for tenant in tenants.values())).apply(settle)
+    return progress.apply(shown)
 
 
-def _warn(statuses: Mapping[str, SyncStatus]) -> None:
-    for name, status in statuses.items():
-        if status.ready != "True" and not pulumi.runtime.is_dry_run():
-            pulumi.log.warn(f"tenant {name} is not ready: {status.message}")
+def _warn(progress: Mapping[str, Progress]) -> None:
+    for name, found in progress.items():
+        if found.overall.ready != "True" and not pulumi.runtime.is_dry_run():
+            whose = "the platform's own sync" if name == PLATFORM.name else f"tenant {name}"
+            pulumi.log.warn(f"{whose} is not ready: {found.overall.message}")

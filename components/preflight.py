@@ -1,4 +1,4 @@
-"""What must hold before the first resource exists: a release that can be trusted, and the right cluster."""
+"""What must hold before the first resource exists: a release to trust, the right cluster, repositories to reach."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from pathlib import Path
 
 from kubernetes import client
 
+from components.cluster import recorded_uid
 from components.configuration import ConfigurationError, Problem, StackConfig, TenantConfig
+from components.flux.platform_objects import FLUX_NAMESPACE
 from components.flux.release import ReleaseError, read_release
 from components.flux.support import OLDEST_KUBERNETES, minor
+from components.github_preflight import repository_problems
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable, connect, read_facts
 from components.manifests import Manifest
+from components.recorded import Recorded
 from components.tenant_objects import TENANT_LABEL
+
+NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 
 
 @dataclass(frozen=True)
@@ -31,17 +37,17 @@ class Preflight:
     api: client.ApiClient
 
 
-def preflight(config: StackConfig, recorded_uid: str | None, stack: str, project: Path) -> Preflight:
-    """Check the release and the cluster.
+def preflight(config: StackConfig, recorded: Recorded, stack: str, project: Path) -> Preflight:
+    """Check the release, the cluster, and the repositories in which something is to be registered.
 
     Args:
         config: the stack.
-        recorded_uid: identity of the cluster that earlier updates of this stack went to, if there were any.
+        recorded: what earlier updates of this stack have left.
         stack: name of the stack.
         project: folder of the Pulumi project.
 
     Raises:
-        ConfigurationError: with everything that is wrong with either.
+        ConfigurationError: with everything that is wrong with any of them.
     """
     stack_file = f"Pulumi.{stack}.yaml"
     problems: list[Problem] = []
@@ -52,19 +58,19 @@ def preflight(config: StackConfig, recorded_uid: str | None, stack: str, project
     try:
         api = connect(config.cluster, project)
         cluster = read_facts(api)
-        problems += cluster_problems(config, cluster, recorded_uid, stack_file)
+        problems += cluster_problems(config, cluster, recorded, stack_file)
     except ClusterUnavailable as error:
         problems.append(Problem(stack_file, f"cluster.{error.key}", str(error)))
+    problems += repository_problems(config, recorded, stack_file)
     if problems:
         raise ConfigurationError(problems)
     return Preflight(release, cluster, api)
 
 
-def cluster_problems(
-    config: StackConfig, cluster: ClusterFacts, recorded_uid: str | None, stack_file: str
-) -> list[Problem]:
+def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recorded, stack_file: str) -> list[Problem]:
     """Why this cluster is not the one to apply this stack to."""
     problems = []
+    known_uid = recorded_uid(recorded)
     if config.cluster.uid is not None and cluster.uid != config.cluster.uid:
         problems.append(
             Problem(
@@ -74,12 +80,12 @@ def cluster_problems(
                 "cluster.kubeconfig or cluster.context, or the uid if the cluster was replaced",
             )
         )
-    elif config.cluster.uid is None and recorded_uid is not None and cluster.uid != recorded_uid:
+    elif config.cluster.uid is None and known_uid is not None and cluster.uid != known_uid:
         problems.append(
             Problem(
                 stack_file,
                 "cluster",
-                f"this stack was applied to the cluster {recorded_uid}, but the kubeconfig leads to {cluster.uid}; "
+                f"this stack was applied to the cluster {known_uid}, but the kubeconfig leads to {cluster.uid}; "
                 "correct cluster.kubeconfig or cluster.context, or set cluster.uid to the new one if the cluster was "
                 "replaced",
             )
@@ -94,7 +100,19 @@ def cluster_problems(
                 f"{cluster.version}; upgrade the cluster or choose an older Flux",
             )
         )
+    if not config.cluster.adopt:
+        problems += _foreign_flux(cluster.namespaces, recorded, stack_file)
     return problems + _foreign_namespaces(config.tenants, cluster.namespaces, stack_file)
+
+
+def _foreign_flux(existing: Mapping[str, Mapping[str, str]], recorded: Recorded, stack_file: str) -> list[Problem]:
+    """A Flux that somebody else has installed: two would fight over every object."""
+    if FLUX_NAMESPACE not in existing or FLUX_NAMESPACE in recorded.names(NAMESPACE_TYPE):
+        return []
+    remedy = "set cluster.adopt to take it over (docs/adoption.md), or remove it"
+    return [
+        Problem(stack_file, "flux", f"the cluster has a namespace {FLUX_NAMESPACE} that is not this stack's; {remedy}")
+    ]
 
 
 def _foreign_namespaces(

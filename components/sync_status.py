@@ -1,10 +1,11 @@
-"""How the tenants' syncs are doing, as Flux itself reports it."""
+"""How syncs are doing, as Flux itself reports it."""
 
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 POLL_SECONDS = 1.0
@@ -12,7 +13,7 @@ POLL_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class SyncStatus:
-    """The state of one tenant's sync.
+    """The state of one object of Flux.
 
     Attributes:
         ready: `True`, `False` or `Unknown`, as in the condition of Flux.
@@ -32,22 +33,32 @@ NOT_RECONCILED = SyncStatus("Unknown", "not reconciled yet")
 SUSPENDED = SyncStatus("Unknown", "suspended")
 
 
-def statuses_of(objects: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], SyncStatus]:
-    """The status of each tenant's sync, by the (namespace, name) that its source and its Kustomization share.
+@dataclass(frozen=True)
+class Progress:
+    """How far a sync has come.
 
-    A sync whose source fails says only that there is nothing to apply; the reason stands in the source, so that is
-    what is shown.
+    Attributes:
+        fetched: the state of its source.
+        applied: the state of its Kustomization.
     """
-    syncs: dict[tuple[str, str], SyncStatus] = {}
-    sources: dict[tuple[str, str], SyncStatus] = {}
-    for found in objects:
-        metadata = found["metadata"]
-        kind = syncs if found["kind"] == "Kustomization" else sources
-        kind[metadata["namespace"], metadata["name"]] = status_of(found)
-    return {
-        key: source if (source := sources.get(key, sync)).ready == "False" and sync.ready != "True" else sync
-        for key, sync in syncs.items()
-    }
+
+    fetched: SyncStatus = NOT_RECONCILED
+    applied: SyncStatus = NOT_RECONCILED
+
+    @property
+    def overall(self) -> SyncStatus:
+        """One state for both: a sync whose source fails can only say that it has nothing, or nothing new, to apply."""
+        return self.applied if self.fetched.ready == "True" else self.fetched
+
+
+def progress_of(objects: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Progress]:
+    """How far each sync has come, by the (namespace, name) that its source and its Kustomization share."""
+    found: dict[tuple[str, str], Progress] = defaultdict(Progress)
+    for each in objects:
+        key = each["metadata"]["namespace"], each["metadata"]["name"]
+        part = "applied" if each["kind"] == "Kustomization" else "fetched"
+        found[key] = replace(found[key], **{part: status_of(each)})
+    return dict(found)
 
 
 def status_of(found: Mapping[str, Any]) -> SyncStatus:
@@ -62,24 +73,28 @@ def status_of(found: Mapping[str, Any]) -> SyncStatus:
 
 def wait_until_settled(
     read: Callable[[], list[Mapping[str, Any]]],
-    tenants: Collection[tuple[str, str]],
+    syncs: Collection[tuple[str, str]],
     timeout_seconds: float,
+    to_fetch: Collection[tuple[str, str]] = (),
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> dict[tuple[str, str], SyncStatus]:
-    """Wait for the first result of each tenant's sync, good or bad, and never longer than `timeout_seconds`.
+) -> dict[tuple[str, str], Progress]:
+    """Wait for the first result of each sync, good or bad, and never longer than `timeout_seconds`.
 
     Args:
-        read: returns the sources and Kustomizations of all tenants.
-        tenants: (namespace, name) of the Kustomizations to wait for.
+        read: returns the sources and Kustomizations.
+        syncs: (namespace, name) of those to wait for.
         timeout_seconds: 0 looks once.
+        to_fetch: those whose source has to be fetched well; one failure is no result, since Flux tries again.
         clock: seconds that only grow.
         sleep: waits for a number of seconds.
     """
     deadline = clock() + timeout_seconds
     while True:
-        found = statuses_of(read())
-        statuses = {tenant: found.get(tenant, NOT_RECONCILED) for tenant in tenants}
-        if all(status.settled for status in statuses.values()) or clock() >= deadline:
-            return statuses
+        found = progress_of(read())
+        progress = {sync: found.get(sync, Progress()) for sync in syncs}
+        settled = all(each.overall.settled for each in progress.values())
+        fetched = all(progress[sync].fetched.ready == "True" for sync in to_fetch)
+        if (settled and fetched) or clock() >= deadline:
+            return progress
         sleep(POLL_SECONDS)

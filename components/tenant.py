@@ -9,8 +9,9 @@ import pulumi
 
 from components.configuration import TenantConfig
 from components.configuration.types import seconds
+from components.git_source import GitAccess, RegisteredSource, register_source
 from components.manifests import Manifest, register
-from components.tenant_objects import tenant_objects
+from components.tenant_objects import source_place, tenant_objects
 
 # Flux deletes what it applied and gets the sync's own timeout for it; Pulumi only waits, and this much longer.
 PRUNE_MARGIN_SECONDS = 300
@@ -22,9 +23,11 @@ class TenantArgs:
 
     Attributes:
         config: the tenant as this environment has it.
+        access: what all Git sources of the stack share.
     """
 
     config: TenantConfig
+    access: GitAccess
 
 
 class Tenant(pulumi.ComponentResource):
@@ -32,10 +35,12 @@ class Tenant(pulumi.ComponentResource):
 
     Attributes:
         namespaces: names of its namespaces; the first is its home.
-        sync: the Flux Kustomization that applies its repository.
+        source: its Git repository.
+        sync: the Flux Kustomization that applies it.
     """
 
     namespaces: pulumi.Output[list[str]]
+    source: RegisteredSource
     sync: pulumi.CustomResource
 
     def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -44,10 +49,11 @@ class Tenant(pulumi.ComponentResource):
         namespaces = [self._register(namespace, after=[]) for namespace in objects.namespaces]
         identity = self._register(objects.identity, after=namespaces)
         access = [self._register(binding, after=[*namespaces, identity]) for binding in objects.access]
-        source = self._register(objects.source, after=namespaces)
+        place = source_place(name, args.config)
+        self.source = register_source(place, args.config.source, args.access, parent=self, after=namespaces)
         # Last to come and first to go: while it prunes, its identity must still be allowed to delete.
         pruned = pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + PRUNE_MARGIN_SECONDS:.0f}s")
-        self.sync = self._register(objects.sync, after=[*access, source], timeouts=pruned)
+        self.sync = self._register(objects.sync, after=[*access, self.source.source], timeouts=pruned)
         self.namespaces = pulumi.Output.from_input(list(args.config.namespace_names))
         self.register_outputs({"namespaces": self.namespaces})
 

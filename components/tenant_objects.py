@@ -1,6 +1,6 @@
 """The objects of one tenant as plain manifests.
 
-Source: `flux create tenant`, `flux create source git` and `flux create kustomization` of Flux's reference.
+Source: `flux create tenant` and `flux create kustomization` of Flux's reference.
 """
 
 from __future__ import annotations
@@ -8,24 +8,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.configuration import TenantConfig
-from components.configuration.models import GitSource, NamespaceConfig
+from components.configuration.models import NamespaceConfig
+from components.git.source_objects import Place
+from components.kustomization import kustomization
 from components.manifests import Manifest
 from components.tenant_role import cluster_role_for
 
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
-SOURCE_API = "source.toolkit.fluxcd.io/v1"
-KUSTOMIZE_API = "kustomize.toolkit.fluxcd.io/v1"
-DEFAULT_BRANCH = "main"
 
 
 @dataclass(frozen=True)
 class TenantObjects:
-    """A tenant's objects in the order in which they are created; they are deleted the other way round."""
+    """A tenant's objects in the order in which they are created; they are deleted the other way round.
+
+    Its source comes before the sync; `source_place` says where.
+    """
 
     namespaces: list[Manifest]
     identity: Manifest
     access: list[Manifest]
-    source: Manifest
     sync: Manifest
 
 
@@ -35,7 +36,6 @@ def tenant_objects(name: str, config: TenantConfig) -> TenantObjects:
         namespaces=[_namespace(name, namespace) for namespace in config.namespaces],
         identity=_service_account(name, config.home),
         access=[_role_binding(name, namespace, config) for namespace in config.namespace_names],
-        source=_source(name, config),
         sync=_sync(name, config),
     )
 
@@ -43,6 +43,11 @@ def tenant_objects(name: str, config: TenantConfig) -> TenantObjects:
 def service_account_name(tenant: str) -> str:
     """The identity that Flux impersonates for everything of the tenant's."""
     return tenant
+
+
+def source_place(tenant: str, config: TenantConfig) -> Place:
+    """Where the tenant's source and all that belongs to it live."""
+    return Place(name=tenant, namespace=config.home, labels={TENANT_LABEL: tenant})
 
 
 def _metadata(tenant: str, name: str, namespace: str) -> Manifest:
@@ -89,46 +94,16 @@ def _role_binding(tenant: str, namespace: str, config: TenantConfig) -> Manifest
     }
 
 
-def _source(tenant: str, config: TenantConfig) -> Manifest:
-    source = config.source
-    return {
-        "apiVersion": SOURCE_API,
-        "kind": source.kind,
-        "metadata": _metadata(tenant, tenant, config.home),
-        "spec": {
-            "url": source.url,
-            "ref": _reference(source),
-            "interval": source.interval,
-            "timeout": source.timeout,
-        },
-    }
-
-
-def _reference(source: GitSource) -> Manifest:
-    given = {key: value for key in ("branch", "tag", "semver", "commit") if (value := getattr(source, key)) is not None}
-    return given or {"branch": DEFAULT_BRANCH}
-
-
 def _sync(tenant: str, config: TenantConfig) -> Manifest:
     sync = config.sync
-    spec: Manifest = {
-        "serviceAccountName": service_account_name(tenant),
-        "sourceRef": {"kind": config.source.kind, "name": tenant},
-        "path": sync.path,
-        "interval": sync.interval,
-        "retryInterval": sync.retry_interval,
-        "timeout": sync.timeout,
-        "prune": sync.prune,
-        "wait": sync.wait,
-        "deletionPolicy": sync.deletion_policy,
-    }
+    manifest = kustomization(
+        _metadata(tenant, tenant, config.home),
+        sync,
+        path=sync.path,
+        source_kind=config.source.kind,
+        service_account=service_account_name(tenant),
+    )
+    manifest["spec"]["deletionPolicy"] = sync.deletion_policy
     if sync.target_namespace is not None:
-        spec["targetNamespace"] = sync.target_namespace
-    if sync.suspend:
-        spec["suspend"] = True
-    return {
-        "apiVersion": KUSTOMIZE_API,
-        "kind": "Kustomization",
-        "metadata": _metadata(tenant, tenant, config.home),
-        "spec": spec,
-    }
+        manifest["spec"]["targetNamespace"] = sync.target_namespace
+    return manifest

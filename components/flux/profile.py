@@ -15,7 +15,6 @@ from components.flux.release import component_of
 from components.flux.support import minor
 from components.manifests import Manifest
 
-FLUX_NAMESPACE = "flux-system"
 FEATURE_GATES = "--feature-gates="
 
 
@@ -37,9 +36,6 @@ def lock_down(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
             _add_arguments(manifest, [flag.argument for flag in flags_for(controller, minor(config.version))])
         if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)
-        if manifest["kind"] == "Kustomization" and manifest["metadata"].get("namespace") == FLUX_NAMESPACE:
-            # Without a name the platform's own sync would be impersonated as the powerless default account.
-            manifest["spec"]["serviceAccountName"] = Controller.KUSTOMIZE.value
     return manifests
 
 

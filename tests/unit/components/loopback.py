@@ -17,15 +17,36 @@ def closed_port() -> int:
 
 
 @contextmanager
-def serving(answers: Mapping[str, bytes], status: int = 200) -> Iterator[str]:
-    """An HTTP server that answers with `status` and what stands for the path (without its query); gives its URL."""
+def serving(
+    answers: Mapping[str, bytes],
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    asked: list[str] | None = None,
+    statuses: Mapping[str, int] | None = None,
+) -> Iterator[str]:
+    """An HTTP server that answers with `status` and what stands for the path (without its query); gives its URL.
+
+    Args:
+        answers: body by path; an empty object where there is none.
+        status: status of every answer that `statuses` has none for.
+        headers: more headers of every answer.
+        asked: the path and query of each request is added to it.
+        statuses: status of the answer by path.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(status)
+            if asked is not None:
+                asked.append(self.path)
+            path = self.path.split("?")[0]
+            self.send_response((statuses or {}).get(path, status))
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
             self.send_header("Content-Type", "application/json")
             self.end_headers()
-            self.wfile.write(answers.get(self.path.split("?")[0], b"{}"))
+            self.wfile.write(answers.get(path, b"{}"))
+
+        do_POST = do_GET
 
         def log_message(self, *_: object) -> None:
             """Nothing: the test tells what matters."""

@@ -6,17 +6,21 @@ An assertion inside an `apply` that nobody awaits passes silently; here nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
-from google.protobuf.json_format import MessageToDict
+from google.protobuf import json_format
+from google.protobuf.struct_pb2 import Value
 from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mocks, set_mocks
+from pulumi.runtime.settings import get_root_resource
 
 PROJECT, STACK = "flux-tenancy", "staging"
 # Marks a secret in what goes over the wire.
 # Source: https://www.pulumi.com/docs/iac/concepts/secrets/, sdk/python/lib/pulumi/runtime/rpc.py
 _SIGNATURE = "4dabf18193072939515e22adb298388d"
+
+Answer = Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Registration:
         provider: the provider that is asked for it; empty where the engine is to choose.
         properties: its inputs; a secret is `{"secret": value}`.
         delete_timeout: how long its deletion may take; empty for the provider's own default.
+        ignored: the properties whose changes are left alone once it is created.
+        imported: id of what is there already and is taken over; empty where it is created.
     """
 
     type: str
@@ -40,51 +46,75 @@ class Registration:
     provider: str
     properties: Mapping[str, Any]
     delete_timeout: str
+    ignored: set[str] = field(default_factory=set)
+    imported: str = ""
 
 
 class _Engine(Mocks):
-    def __init__(self, calls: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, calls: Mapping[str, Answer]) -> None:
         self._calls = calls
 
     def new_resource(self, args: MockResourceArgs) -> tuple[str, dict[str, Any]]:
         return f"{args.name}-id", args.inputs
 
     def call(self, args: MockCallArgs) -> dict[str, Any]:
-        return dict(self._calls[args.token])
+        answer = self._calls[args.token]
+        return dict(answer(args.args) if callable(answer) else answer)
 
 
 class _Recorder(MockMonitor):
-    def __init__(self, mocks: Mocks) -> None:
+    def __init__(self, mocks: Mocks, state: Mapping[str, Mapping[str, Any]]) -> None:
         super().__init__(mocks)
+        self._state = state
         self.registrations: dict[str, Registration] = {}
 
     def RegisterResource(self, request: Any) -> Any:
         response = super().RegisterResource(request)
         if request.type != "pulumi:pulumi:Stack":
-            self.registrations[_called(response.urn)] = Registration(
+            name = _called(response.urn)
+            # As the engine does: what is ignored stays as it is in the state, and what went in as a secret stays one.
+            for key, value in self._state.get(name, {}).items():
+                if key in request.ignoreChanges:
+                    json_format.ParseDict(value, response.object.fields[key])
+            for key, value in request.object.fields.items():
+                if _SIGNATURE in value.struct_value.fields and key in response.object.fields:
+                    secret = Value()
+                    secret.CopyFrom(value)
+                    secret.struct_value.fields["value"].CopyFrom(response.object.fields[key])
+                    response.object.fields[key].CopyFrom(secret)
+            self.registrations[name] = Registration(
                 type=request.type,
                 parent=_called(request.parent),
                 after=set(map(_called, request.dependencies)),
                 provider=_called(request.provider.rpartition("::")[0]),
-                properties=_readable(MessageToDict(request.object)),
+                properties=_readable(json_format.MessageToDict(request.object)),
                 delete_timeout=request.customTimeouts.delete,
+                ignored=set(request.ignoreChanges),
+                imported=request.importId,
             )
         return response
 
 
 def run(
-    program: Callable[[], Any], *, preview: bool = False, calls: Mapping[str, Mapping[str, Any]] | None = None
+    program: Callable[[], Any],
+    *,
+    preview: bool = False,
+    calls: Mapping[str, Answer] | None = None,
+    state: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Registration]:
     """Run a program to its end and give what it registered.
 
     Args:
         program: what `pulumi.run` would get; what it returns is awaited.
         preview: whether it runs as a preview.
-        calls: answers to invokes, by token.
+        calls: answers to invokes, by token, or what makes them of the arguments.
+        state: properties by resource, as earlier updates have left them.
     """
     engine = _Engine(calls or {})
-    recorder = _Recorder(engine)
+    recorder = _Recorder(engine, state or {})
     set_mocks(engine, project=PROJECT, stack=STACK, preview=preview, organization="organization", monitor=recorder)
+    # The stack is the same for all programs of a process; what one of them asked of it is nothing to the next.
+    get_root_resource()._transformations = []
     pulumi.runtime.test(program)()
     return recorder.registrations
 

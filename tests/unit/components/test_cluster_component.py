@@ -6,9 +6,10 @@ from recorded_program import run
 
 from components.cluster import Cluster, ClusterArgs, recorded_uid
 from components.configuration import ClusterConfig
+from components.recorded import Recorded
 
 UID = "11111111-1111-1111-1111-111111111111"
-STATE = "pulumi:pulumi:readStackResourceOutputs"
+TYPE = "flux-tenancy:index:Cluster"
 PROVIDER = "kubernetes cluster"
 
 
@@ -46,32 +47,18 @@ def test_objects_are_created_by_this_provider():
     assert run(program)["ConfigMap object"].provider == PROVIDER
 
 
-def state(resource, **outputs):
-    """What the engine's readStackResourceOutputs answers for a stack with one resource."""
-    kinds, _ = resource.split("::")
-    return {f"urn:pulumi:staging::flux-tenancy::{resource}": {"type": kinds.split("$")[-1], "outputs": outputs}}
-
-
 @pytest.mark.parametrize(
     ("resources", "uid"),
     [
         ({}, None),
-        (state("flux-tenancy:index:FluxInstall::flux", version="2.9.5"), None),
-        (state("flux-tenancy:index:Cluster::cluster"), None),
-        (state("flux-tenancy:index:Cluster::cluster", uid=UID), UID),
-        # The provider below the component is not the component.
-        (state("flux-tenancy:index:Cluster$pulumi:providers:kubernetes::a", uid="x"), None),
+        ({("flux-tenancy:index:FluxInstall", "flux"): {"version": "2.9.5", "uid": "x"}}, None),
+        ({(TYPE, "cluster"): {}}, None),
+        ({(TYPE, "cluster"): {"uid": UID}}, UID),
+        ({("pulumi:providers:kubernetes", "cluster"): {"uid": "x"}, (TYPE, "cluster"): {"uid": UID}}, UID),
     ],
 )
 def test_the_cluster_of_the_last_update_is_read_from_the_state(resources, uid):
-    found = []
-
-    async def program():
-        found.append(await recorded_uid())
-
-    run(program, calls={STATE: {"outputs": resources}})
-
-    assert found == [uid]
+    assert recorded_uid(Recorded(resources)) == uid
 
 
 def test_the_next_update_finds_the_identity_of_this_one():
@@ -81,6 +68,7 @@ def test_the_next_update_finds_the_identity_of_this_one():
         cluster = Cluster("cluster", ClusterArgs(ClusterConfig.model_validate({"kubeconfig": "kubeconfig"}), UID))
         return cluster.uid.apply(found.append)
 
-    run(program)
+    component = run(program)["Cluster cluster"]
 
+    assert component.type == TYPE
     assert found == [UID]

@@ -71,17 +71,6 @@ def test_workload_identity_opens_nothing_else():
     assert arguments(installed(workloadIdentity=True)) == golden("arguments-multi-tenant")
 
 
-def test_only_the_platforms_own_syncs_are_applied_by_the_controller_itself():
-    manifests = installed()
-
-    assert one(manifests, "Kustomization", "platform")["spec"] == {
-        "path": "./clusters/staging",
-        "prune": True,
-        "serviceAccountName": "kustomize-controller",
-    }
-    assert "serviceAccountName" not in one(manifests, "Kustomization", "elsewhere")["spec"]
-
-
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_releases_network_policies_and_everything_else_are_kept(profile):
     manifests = installed(profile=profile)

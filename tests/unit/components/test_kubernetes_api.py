@@ -1,6 +1,7 @@
 """What the program reads from a cluster, and what it says when the cluster cannot be asked."""
 
 import json
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
@@ -29,6 +30,8 @@ NAMESPACES = {
 CLUSTER = {"/version/": json.dumps(VERSION).encode(), "/api/v1/namespaces": json.dumps(NAMESPACES).encode()}
 SOURCES = "/apis/source.toolkit.fluxcd.io/v1/gitrepositories"
 SYNCS = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
+PLATFORM_SOURCES = "/apis/source.toolkit.fluxcd.io/v1/namespaces/flux-system/gitrepositories"
+PLATFORM_SYNCS = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations"
 
 
 def kubeconfig(server: str, **cluster: str) -> str:
@@ -181,12 +184,42 @@ def test_a_server_whose_certificate_is_not_the_kubeconfigs_is_not_trusted(tmp_pa
     assert message.endswith("); renew the kubeconfig")
 
 
-def test_the_sources_and_syncs_of_all_tenants_are_read_as_they_stand(tmp_path):
-    source, sync = ({"kind": kind, "metadata": {"name": "dev-team"}} for kind in ("GitRepository", "Kustomization"))
-    answers = {path: json.dumps({"items": [found]}).encode() for path, found in ((SOURCES, source), (SYNCS, sync))}
+def test_the_sources_and_syncs_of_the_platform_and_all_tenants_are_read_as_they_stand(tmp_path):
+    found = {
+        SOURCES: {"kind": "GitRepository", "metadata": {"name": "dev-team"}},
+        PLATFORM_SOURCES: {"kind": "GitRepository", "metadata": {"name": "flux-system"}},
+        SYNCS: {"kind": "Kustomization", "metadata": {"name": "dev-team"}},
+        PLATFORM_SYNCS: {"kind": "Kustomization", "metadata": {"name": "flux-system"}},
+    }
+    answers = {path: json.dumps({"items": [each]}).encode() for path, each in found.items()}
 
     with serving(answers) as server:
-        assert read_syncs(connect(by_file(tmp_path, kubeconfig(server)), tmp_path)) == [source, sync]
+        assert read_syncs(connect(by_file(tmp_path, kubeconfig(server)), tmp_path)) == list(found.values())
+
+
+def test_only_the_tenants_own_and_the_platforms_own_are_asked_for(tmp_path):
+    """A tenant may have more sources and syncs of its own, and the platform as well."""
+    asked = []
+    answers = dict.fromkeys((SOURCES, PLATFORM_SOURCES, SYNCS, PLATFORM_SYNCS), b'{"items": []}')
+
+    with serving(answers, asked=asked) as server:
+        read_syncs(connect(by_file(tmp_path, kubeconfig(server)), tmp_path))
+
+    of_tenants, of_platform = (
+        {"labelSelector": ["toolkit.fluxcd.io/tenant"]},
+        {"fieldSelector": ["metadata.name=flux-system"]},
+    )
+    assert {url.path: parse_qs(url.query) for url in map(urlsplit, asked)} == {
+        SOURCES: of_tenants,
+        PLATFORM_SOURCES: of_platform,
+        SYNCS: of_tenants,
+        PLATFORM_SYNCS: of_platform,
+    }
+
+
+def test_syncs_that_may_not_be_read_are_told(tmp_path):
+    with serving({}, 403) as server, pytest.raises(ClusterUnavailable, match="refuses this user"):
+        read_syncs(connect(by_file(tmp_path, kubeconfig(server)), tmp_path))
 
 
 def test_a_cluster_without_flux_has_no_syncs(tmp_path):

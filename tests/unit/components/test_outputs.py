@@ -1,82 +1,236 @@
 """Stack outputs: what an operator or a tenant asks next."""
 
+import hashlib
+import json
 import logging
+from base64 import b64decode
 
 import pulumi
 import pytest
+from pulumi.runtime.settings import get_monitor
 from recorded_program import run
-from sample_stack import load
+from sample_release import release
+from sample_sources import private_key, public_key, stack, with_deploy_key
 
+from components.flux.platform_objects import platform_path
+from components.flux_install import FluxInstall, FluxInstallArgs
+from components.git_source import git_access
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable
-from components.outputs import cluster_outputs, tenant_outputs
+from components.outputs import settled, stack_outputs
+from components.platform_sync import PlatformSync, PlatformSyncArgs
+from components.sync_status import Progress, SyncStatus
 from components.tenant import Tenant, TenantArgs
 
-
-def sync(ready, message=""):
-    condition = {"type": "Ready", "status": ready, "message": message}
-    return {
-        "kind": "Kustomization",
-        "metadata": {"namespace": "apps", "name": "dev-team", "generation": 1},
-        "status": {"conditions": [condition]},
-    }
+DEV, PLATFORM = ("dev-team-apps", "dev-team"), ("flux-system", "flux-system")
+FACTS = ClusterFacts("the-cluster", "v1.36.3", {})
+PUBLIC = {"dev-team": {}}
 
 
-def outputs(project, read_syncs, preview=False, **sections):
-    """The outputs of the tenant dev-team once the program has ended."""
-    config = load(project, tenants={"dev-team": {"sync": {"path": "./staging"}}}, **sections)
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch):
+    monkeypatch.setattr("components.sync_status.POLL_SECONDS", 0.001)
+
+
+def found_in_cluster(where, source=("True", "stored artifact"), sync=("True", "Applied revision: main@sha1:ab")):
+    """A source and a sync as they stand in the cluster."""
+    namespace, name = where
+    return [
+        {
+            "kind": kind,
+            "metadata": {"namespace": namespace, "name": name, "generation": 1},
+            "status": {"conditions": [{"type": "Ready", "status": ready, "message": message}]},
+        }
+        for kind, (ready, message) in (("GitRepository", source), ("Kustomization", sync))
+    ]
+
+
+def outputs(config, read_syncs=list, *, to_fetch=(), preview=False):
+    """The outputs of such a stack, and how far its syncs have come, once the program has ended."""
     found = {}
 
     def program():
-        tenants = {name: Tenant(name, TenantArgs(tenant)) for name, tenant in config.tenants.items()}
-        result = tenant_outputs(config, tenants, read_syncs)
-        return pulumi.Output.from_input(result).apply(found.update)
+        access = git_access(config)
+        flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
+        tenants = {name: Tenant(name, TenantArgs(tenant, access)) for name, tenant in config.tenants.items()}
+        platform = None
+        if config.flux.sync is not None:
+            args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, "staging"), access)
+            platform = PlatformSync("platform", args)
+        progress = settled(config, platform, tenants, to_fetch, read_syncs)
+        result = stack_outputs(config, FACTS, flux, platform, tenants, progress)
+        return pulumi.Output.all(outputs=result, progress=progress).apply(found.update)
 
-    run(program, preview=preview)
-    return found.get("dev-team")
+    found["registered"] = run(program, preview=preview)
+    return found
 
 
-def test_a_cluster_is_told_as_kubectl_would_address_it(tmp_path):
-    config = load(tmp_path, cluster={"kubeconfig": "kubeconfig", "context": "staging"})
+def told_of(tenant, config, read_syncs=list):
+    return outputs(config, read_syncs)["outputs"]["tenants"][tenant]
 
-    assert cluster_outputs(config, ClusterFacts("the-cluster", "v1.36.3", {})) == {
+
+def test_the_cluster_is_told_as_kubectl_would_address_it():
+    config = stack(cluster={"kubeconfig": "kubeconfig", "context": "staging"})
+
+    assert outputs(config)["outputs"]["cluster"] == {
         "uid": "the-cluster",
         "version": "v1.36.3",
         "context": "staging",
     }
 
 
-def test_a_tenant_is_told_with_what_it_has_and_how_to_look_at_it(tmp_path):
-    cluster = {"kubeconfig": "kubeconfig", "context": "staging"}
+def test_flux_is_told_with_its_profile_and_without_a_sync_where_there_is_none():
+    assert outputs(stack())["outputs"]["flux"] == {"version": "2.9.5", "profile": "multi-tenant"}
 
-    assert outputs(tmp_path, lambda: [sync("True", "Applied revision: main@sha1:ab")], cluster=cluster) == {
-        "namespaces": ["apps"],
+
+def test_a_tenant_is_told_with_what_it_has_and_how_to_look_at_it():
+    config = stack(PUBLIC, cluster={"kubeconfig": "kubeconfig", "context": "staging"})
+
+    assert told_of("dev-team", config, lambda: found_in_cluster(DEV)) == {
+        "namespaces": ["dev-team-apps"],
         "role": "tenant",
-        "source": "GitRepository/apps/dev-team",
+        "source": "GitRepository/dev-team-apps/dev-team",
         "url": "https://git.example.com/dev-team/apps",
-        "path": "./staging",
+        "path": "./",
         "status": {"ready": "True", "message": ""},
         "look": {
-            "flux": "flux get all -n apps --context staging",
-            "kubectl": "kubectl get gitrepositories,kustomizations,events -n apps --context staging",
-            "reconcile": "flux reconcile kustomization dev-team -n apps --with-source --context staging",
+            "flux": "flux get all -n dev-team-apps --context staging",
+            "kubectl": "kubectl get gitrepositories,kustomizations,events -n dev-team-apps --context staging",
+            "reconcile": "flux reconcile kustomization dev-team -n dev-team-apps --with-source --context staging",
         },
     }
 
 
-def test_the_current_context_needs_no_mention(tmp_path):
-    assert outputs(tmp_path, lambda: [sync("True")])["look"]["flux"] == "flux get all -n apps"
+def test_the_current_context_needs_no_mention():
+    assert told_of("dev-team", stack(PUBLIC))["look"]["flux"] == "flux get all -n dev-team-apps"
 
 
-def test_a_tenant_that_failed_is_told_and_warned_of_and_stops_nothing(tmp_path, caplog):
+def test_a_deploy_key_is_told_by_its_public_half_as_the_git_host_shows_it():
+    config = stack({"dev-team": with_deploy_key()})
+    public = public_key(private_key("first"))
+    digest = hashlib.sha256(b64decode(public.split()[1]))
+
+    told = told_of("dev-team", config)["deployKey"]
+
+    assert told["publicKey"] == public
+    kind, _, shown = told["fingerprint"].partition(":")
+    assert (kind, b64decode(shown + "=")) == ("SHA256", digest.digest())
+
+
+def test_nothing_that_is_secret_is_told():
+    config = stack({"dev-team": with_deploy_key(), "ops-team": {"https": {"password": "pa55word"}}})
+
+    told = json.dumps(outputs(config)["outputs"])
+
+    assert "PRIVATE KEY" not in told
+    assert "pa55word" not in told
+    assert "gh-t0ken" not in told
+    assert private_key("first").splitlines()[2] not in told
+
+
+def test_the_url_of_a_webhook_is_told_and_is_the_one_that_is_registered():
+    told = outputs(stack({"dev-team": with_deploy_key(webhook={})}))
+
+    registered = told["registered"]["RepositoryWebhook dev-team"].properties["configuration"]["url"]["secret"]
+    assert told["outputs"]["tenants"]["dev-team"]["webhook"] == registered
+    assert registered.startswith("https://flux.example.com/hook/")
+
+
+def test_the_url_of_a_webhook_is_a_secret():
+    """Whoever knows the URL of a Receiver and no more can do little; yet it is made of the token."""
+    secret = []
+
+    def program():
+        config = stack({"dev-team": with_deploy_key(webhook={})})
+        tenant = Tenant("dev-team", TenantArgs(config.tenants["dev-team"], git_access(config)))
+
+        async def ask():
+            secret.append(await tenant.source.webhook.is_secret())
+
+        return ask()
+
+    run(program)
+
+    assert secret == [True]
+
+
+def test_the_platforms_own_sync_is_told_beside_flux():
+    config = stack(platform={"url": "https://git.example.com/platform"})
+
+    sync = outputs(config, lambda: found_in_cluster(PLATFORM))["outputs"]["flux"]["sync"]
+
+    assert sync == {
+        "url": "https://git.example.com/platform",
+        "path": "./clusters/staging",
+        "status": {"ready": "True", "message": ""},
+    }
+
+
+def test_the_platforms_deploy_key_is_told_as_a_tenants_is():
+    sync = outputs(stack(platform=with_deploy_key()))["outputs"]["flux"]["sync"]
+
+    assert sync["deployKey"]["publicKey"] == public_key(private_key("first"))
+
+
+def test_a_tenant_that_failed_is_told_and_warned_of_and_stops_nothing(caplog):
     with caplog.at_level(logging.WARNING):
-        found = outputs(tmp_path, lambda: [sync("False", "path not found")])
+        told = told_of("dev-team", stack(PUBLIC), lambda: found_in_cluster(DEV, sync=("False", "path not found")))
 
-    assert found["status"] == {"ready": "False", "message": "path not found"}
+    assert told["status"] == {"ready": "False", "message": "path not found"}
     assert "tenant dev-team is not ready: path not found" in caplog.messages
 
 
-@pytest.mark.parametrize("syncs", [[], [sync("Unknown", "in progress")]])
-def test_a_preview_looks_once_and_does_not_warn(tmp_path, caplog, syncs):
+def test_a_platform_whose_own_sync_failed_is_warned_of_and_the_tenants_are_not(caplog):
+    config = stack(PUBLIC, platform={"url": "https://git.example.com/platform"})
+    found = [*found_in_cluster(PLATFORM, source=("False", "commit is not signed")), *found_in_cluster(DEV)]
+
+    with caplog.at_level(logging.WARNING):
+        told = outputs(config, lambda: found)["outputs"]
+
+    assert told["flux"]["sync"]["status"] == {"ready": "False", "message": "commit is not signed"}
+    assert told["tenants"]["dev-team"]["status"] == {"ready": "True", "message": ""}
+    assert caplog.messages == ["the platform's own sync is not ready: commit is not signed"]
+
+
+def test_the_progress_of_each_sync_is_found_by_its_name():
+    config = stack(PUBLIC, platform={"url": "https://git.example.com/platform"})
+    found = [*found_in_cluster(DEV, sync=("False", "path not found")), *found_in_cluster(PLATFORM)]
+
+    assert outputs(config, lambda: found)["progress"] == {
+        "dev-team": Progress(SyncStatus("True", ""), SyncStatus("False", "path not found")),
+        "flux-system": Progress(SyncStatus("True", ""), SyncStatus("True", "")),
+    }
+
+
+@pytest.mark.parametrize(
+    ("config", "sync"),
+    [
+        (stack(PUBLIC), "Kustomization dev-team-apps/dev-team"),
+        (stack(platform={"url": "https://git.example.com/platform"}), "Kustomization flux-system/flux-system"),
+    ],
+)
+def test_the_cluster_is_asked_only_when_the_last_sync_is_registered(config, sync):
+    registered = []
+
+    def read_syncs():
+        registered.append(list(get_monitor().registrations))
+        return []
+
+    outputs(config, read_syncs)
+
+    assert sync in registered[0]
+
+
+def test_a_source_that_has_to_be_fetched_is_given_time():
+    looks = [found_in_cluster(DEV, source=("False", "no supported key")), found_in_cluster(DEV)]
+    config = stack(PUBLIC, tenancy={"settleTimeout": "10s"})
+
+    progress = outputs(config, lambda: looks.pop(0), to_fetch={"dev-team"})["progress"]
+
+    assert progress["dev-team"].fetched == SyncStatus("True", "")
+
+
+@pytest.mark.parametrize("syncs", [[], found_in_cluster(DEV, sync=("Unknown", "in progress"))])
+def test_a_preview_looks_once_and_does_not_warn(caplog, syncs):
     looks = []
 
     def read_syncs():
@@ -84,18 +238,27 @@ def test_a_preview_looks_once_and_does_not_warn(tmp_path, caplog, syncs):
         return syncs
 
     with caplog.at_level(logging.WARNING):
-        outputs(tmp_path, read_syncs, preview=True, tenancy={"settleTimeout": "2s"})
+        outputs(stack(PUBLIC, tenancy={"settleTimeout": "2s"}), read_syncs, to_fetch={"dev-team"}, preview=True)
 
     assert len(looks) == 1
     assert caplog.messages == []
 
 
-def test_a_cluster_that_does_not_answer_after_the_update_does_not_fail_it(tmp_path, caplog):
+def test_a_cluster_that_does_not_answer_after_the_update_does_not_fail_it(caplog):
     def read_syncs():
         raise ClusterUnavailable("kubeconfig", "https://cluster cannot be reached")
 
     with caplog.at_level(logging.WARNING):
-        found = outputs(tmp_path, read_syncs)
+        told = told_of("dev-team", stack(PUBLIC), read_syncs)
 
-    assert found["status"] == {"ready": "Unknown", "message": "https://cluster cannot be reached"}
+    assert told["status"] == {"ready": "Unknown", "message": "https://cluster cannot be reached"}
     assert "tenant dev-team is not ready: https://cluster cannot be reached" in caplog.messages
+
+
+def test_a_stack_without_tenants_and_platform_has_nothing_to_wait_for(caplog):
+    with caplog.at_level(logging.WARNING):
+        told = outputs(stack(tenancy={"settleTimeout": "1h"}))
+
+    assert told["progress"] == {}
+    assert told["outputs"]["tenants"] == {}
+    assert caplog.messages == []

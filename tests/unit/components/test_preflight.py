@@ -3,21 +3,30 @@
 import pytest
 import yaml
 from loopback import closed_port
+from sample_sources import with_deploy_key
 from sample_stack import CLUSTER, FLUX, load
 
 from components.configuration import ConfigurationError
 from components.kubernetes_api import ClusterFacts
 from components.preflight import cluster_problems, preflight
+from components.recorded import Recorded
 
 THIS = "11111111-1111-1111-1111-111111111111"
 OTHER = "22222222-2222-2222-2222-222222222222"
 TENANT = "toolkit.fluxcd.io/tenant"
 
 
-def found(project, *, uid=THIS, version="v1.36.3", namespaces=None, recorded=None, **sections):
+def state(uid=None, namespaces=()):
+    """What an earlier update has left: the cluster, and namespaces by the names of their resources."""
+    clusters = {("flux-tenancy:index:Cluster", "cluster"): {"uid": uid}} if uid else {}
+    return Recorded(clusters | {("kubernetes:core/v1:Namespace", name): {} for name in namespaces})
+
+
+def found(project, *, uid=THIS, version="v1.36.3", namespaces=None, recorded=None, own=(), **sections):
     config = load(project, tenants={"dev-team": {}}, **sections)
     facts = ClusterFacts(uid, version, namespaces or {})
-    return [str(problem) for problem in cluster_problems(config, facts, recorded, "Pulumi.staging.yaml")]
+    problems = cluster_problems(config, facts, state(recorded, own), "Pulumi.staging.yaml")
+    return [str(problem) for problem in problems]
 
 
 @pytest.mark.parametrize(
@@ -70,11 +79,37 @@ def test_the_tenants_own_namespace_and_those_of_nobody_here_are_no_problem(tmp_p
     assert found(tmp_path, namespaces={"apps": {TENANT: "dev-team"}, "default": {}, "others": {TENANT: "x"}}) == []
 
 
+@pytest.mark.parametrize("own", [(), ("apps", "flux")])
+def test_a_flux_that_somebody_else_has_installed_is_not_fought_with(tmp_path, own):
+    assert found(tmp_path, namespaces={"flux-system": {}}, own=own) == [
+        "Pulumi.staging.yaml: flux: the cluster has a namespace flux-system that is not this stack's; "
+        "set cluster.adopt to take it over (docs/adoption.md), or remove it"
+    ]
+
+
+def test_a_flux_that_is_to_be_taken_over_is_no_problem_but_a_foreign_namespace_stays_one(tmp_path):
+    problems = found(tmp_path, cluster=CLUSTER | {"adopt": True}, namespaces={"flux-system": {}, "apps": {}})
+
+    assert len(problems) == 1
+    assert "the namespace 'apps' exists" in problems[0]
+
+
+def test_the_stacks_own_flux_is_no_problem(tmp_path):
+    assert found(tmp_path, namespaces={"flux-system": {}}, own=("flux-system",)) == []
+
+
+def test_a_cluster_that_has_lost_its_flux_is_no_problem(tmp_path):
+    assert found(tmp_path, own=("flux-system",)) == []
+
+
 def test_everything_that_is_wrong_with_a_cluster_is_told_at_once(tmp_path):
-    assert len(found(tmp_path, uid=OTHER, recorded=THIS, version="v1.20.0", namespaces={"apps": {}})) == 3
+    namespaces = {"apps": {}, "flux-system": {}}
+
+    assert len(found(tmp_path, uid=OTHER, recorded=THIS, version="v1.20.0", namespaces=namespaces)) == 4
 
 
-def test_a_missing_release_and_an_unreachable_cluster_are_told_at_once(tmp_path):
+def test_a_missing_release_an_unreachable_cluster_and_a_missing_token_are_told_at_once(tmp_path, monkeypatch):
+    monkeypatch.delenv("GITHUB_TOKEN", raising=False)
     server = f"http://127.0.0.1:{closed_port()}"
     kubeconfig = {
         "current-context": "lab",
@@ -83,13 +118,21 @@ def test_a_missing_release_and_an_unreachable_cluster_are_told_at_once(tmp_path)
         "users": [{"name": "me", "user": {}}],
     }
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(kubeconfig))
-    config = load(tmp_path, flux=FLUX | {"manifests": {"bundle": "install.yaml"}})
+    config = load(
+        tmp_path,
+        flux=FLUX | {"manifests": {"bundle": "install.yaml"}},
+        github={"owners": {"acme": {}}},
+        tenants={"dev-team": {"source": with_deploy_key()}},
+        secret_keys=("tenants",),
+    )
 
     with pytest.raises(ConfigurationError) as refused:
-        preflight(config, None, "staging", tmp_path)
+        preflight(config, state(), "staging", tmp_path)
 
     assert [str(problem) for problem in refused.value.problems] == [
         f"Pulumi.staging.yaml: cluster.kubeconfig: {server} cannot be reached; is the cluster running, "
         "and may this machine reach it?",
         "Pulumi.staging.yaml: flux.manifests.bundle: install.yaml cannot be read: No such file or directory",
+        "Pulumi.staging.yaml: tenants.dev-team.source.github: github.owners.acme has neither a token nor an App, and "
+        "the environment has no GITHUB_TOKEN; provide one of them",
     ]

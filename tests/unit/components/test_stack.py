@@ -50,9 +50,9 @@ def test_a_key_that_nobody_asks_for_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("secret_keys", "problem"),
     [
-        ([], "Pulumi.staging.yaml: cluster: must be a mapping, not 'pa55word'"),
-        (["flux-tenancy:cluster"], "Pulumi.staging.yaml: cluster: must be a mapping, not this value"),
+        ([], "Pulumi.staging.yaml: flux: must be a mapping, not 'pa55word'"),
+        (["flux-tenancy:flux"], "Pulumi.staging.yaml: flux: must be a mapping, not this value"),
     ],
 )
 def test_what_pulumi_holds_as_a_secret_is_not_shown(tmp_path, secret_keys, problem):
-    assert read(tmp_path, STACK | {"flux-tenancy:cluster": "pa55word"}, secret_keys) == [problem]
+    assert read(tmp_path, STACK | {"flux-tenancy:flux": "pa55word"}, secret_keys) == [problem]

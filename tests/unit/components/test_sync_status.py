@@ -1,8 +1,16 @@
-"""How a tenant's sync is doing, told from what Flux wrote, without waiting longer than was asked for."""
+"""How a sync is doing, told from what Flux wrote, without waiting longer than was asked for."""
 
 import pytest
 
-from components.sync_status import NOT_RECONCILED, SUSPENDED, SyncStatus, status_of, statuses_of, wait_until_settled
+from components.sync_status import (
+    NOT_RECONCILED,
+    SUSPENDED,
+    Progress,
+    SyncStatus,
+    progress_of,
+    status_of,
+    wait_until_settled,
+)
 
 DEV, OPS = ("apps", "dev-team"), ("tools", "ops-team")
 
@@ -21,6 +29,11 @@ def sync(ready=None, message="", generation=2, observed=2, where=DEV, kind="Kust
     }
 
 
+def well(where):
+    """A source that is fetched and a sync that is applied."""
+    return [sync("True", "stored artifact", where=where, kind="GitRepository"), sync("True", "Applied", where=where)]
+
+
 class Clock:
     """Time that passes only by sleeping."""
 
@@ -34,11 +47,16 @@ class Clock:
         self.now += seconds
 
 
-def wait(looks, tenants, timeout, clock):
+def wait(looks, syncs, timeout, clock, to_fetch=()):
     """Waits while each look at the cluster finds the next of `looks`, and at last always the same."""
     remaining = list(looks)
     return wait_until_settled(
-        lambda: remaining.pop(0) if len(remaining) > 1 else remaining[0], tenants, timeout, clock, clock.sleep
+        lambda: remaining.pop(0) if len(remaining) > 1 else remaining[0],
+        syncs,
+        timeout,
+        to_fetch,
+        clock=clock,
+        sleep=clock.sleep,
     )
 
 
@@ -62,42 +80,59 @@ def test_a_sync_is_settled_once_flux_has_a_result_for_what_is_wanted_now(found, 
     assert status_of(found).settled is settled
 
 
+FETCHED = sync("True", "stored artifact", kind="GitRepository")
+WELL = Progress(SyncStatus("True", ""), SyncStatus("True", ""))
+
+
+def test_source_and_sync_of_the_same_place_and_name_are_told_together():
+    source = sync("False", "repository not found", kind="GitRepository")
+    applied = sync("True", "Applied revision")
+
+    expected = {DEV: Progress(fetched=SyncStatus("False", "repository not found"), applied=SyncStatus("True", ""))}
+
+    assert progress_of([source, applied]) == progress_of([applied, source]) == expected
+
+
+def test_a_source_without_a_sync_and_a_sync_without_a_source_are_told_as_far_as_they_go():
+    assert progress_of([FETCHED, sync("False", "path not found", where=OPS)]) == {
+        DEV: Progress(SyncStatus("True", ""), NOT_RECONCILED),
+        OPS: Progress(NOT_RECONCILED, SyncStatus("False", "path not found")),
+    }
+
+
 @pytest.mark.parametrize(
-    ("found", "of_source", "status"),
+    ("of_source", "of_sync", "status"),
     [
+        (("True", ""), ("True", ""), SyncStatus("True", "")),
         # The sync only knows that there is nothing to apply; its source knows why.
-        (sync("False", "no artifact"), ("False", "repository not found"), SyncStatus("False", "repository not found")),
-        (
-            sync("Unknown", "in progress"),
-            ("False", "repository not found"),
-            SyncStatus("False", "repository not found"),
-        ),
-        (sync(), ("False", "repository not found"), SyncStatus("False", "repository not found")),
-        # What was applied stays applied while the source cannot be reached for a moment.
-        (sync("True"), ("False", "timeout"), SyncStatus("True", "")),
-        (sync("False", "path not found"), ("True", "stored artifact"), SyncStatus("False", "path not found")),
-        (sync("False", "path not found"), ("Unknown", "fetching"), SyncStatus("False", "path not found")),
+        (("False", "repository not found"), ("False", "no artifact"), SyncStatus("False", "repository not found")),
+        (("False", "repository not found"), ("Unknown", "waiting"), SyncStatus("False", "repository not found")),
+        # What was applied before stays applied, but a source that fails brings nothing new.
+        (("False", "no supported key"), ("True", ""), SyncStatus("False", "no supported key")),
+        (("Unknown", "fetching"), ("True", ""), SyncStatus("Unknown", "fetching")),
+        (("True", ""), ("False", "path not found"), SyncStatus("False", "path not found")),
+        (("True", ""), ("Unknown", "in progress"), SyncStatus("Unknown", "in progress")),
     ],
 )
-def test_the_reason_is_taken_from_where_it_stands(found, of_source, status):
-    source = sync(*of_source, kind="GitRepository")
-
-    assert statuses_of([source, found]) == statuses_of([found, source]) == {DEV: status}
+def test_the_reason_is_taken_from_where_it_stands(of_source, of_sync, status):
+    assert Progress(SyncStatus(*of_source), SyncStatus(*of_sync)).overall == status
 
 
-def test_a_source_of_another_name_says_nothing_of_the_sync():
-    other = sync("False", "repository not found", where=("apps", "another"), kind="GitRepository")
+def test_a_source_that_is_not_there_yet_is_waited_for_though_the_sync_has_failed_for_want_of_it():
+    progress = progress_of([sync("False", "source not found")])[DEV]
 
-    assert statuses_of([other, sync("False", "path not found")]) == {DEV: SyncStatus("False", "path not found")}
+    assert progress.overall == NOT_RECONCILED
+    assert not progress.overall.settled
 
 
 def test_a_tenant_that_failed_is_reported_beside_one_that_is_well():
     clock = Clock()
-    found = [sync("False", "path not found"), sync("True", "Applied revision", where=OPS)]
+    failed = sync("False", "host key mismatch", kind="GitRepository")
+    found = [failed, sync("False", "no artifact"), *(well(OPS))]
 
     assert wait([found], [DEV, OPS], 60, clock) == {
-        DEV: SyncStatus("False", "path not found"),
-        OPS: SyncStatus("True", ""),
+        DEV: Progress(SyncStatus("False", "host key mismatch"), SyncStatus("False", "no artifact")),
+        OPS: WELL,
     }
     assert clock.now == 100.0
 
@@ -105,35 +140,34 @@ def test_a_tenant_that_failed_is_reported_beside_one_that_is_well():
 def test_waiting_ends_with_the_last_result():
     clock = Clock()
 
-    statuses = wait([[], [sync("Unknown", "in progress")], [sync("True")]], [DEV], 60, clock)
+    statuses = wait([[], [FETCHED], [FETCHED, sync("Unknown", "in progress")], well(DEV)], [DEV], 60, clock)
 
-    assert statuses == {DEV: SyncStatus("True", "")}
-    assert clock.now == 102.0
+    assert statuses == {DEV: WELL}
+    assert clock.now == 103.0
 
 
 def test_the_last_tenant_is_waited_for():
     clock = Clock()
-    first = sync("True")
 
-    statuses = wait([[first], [first, sync("False", "path not found", where=OPS)]], [DEV, OPS], 60, clock)
+    statuses = wait([well(DEV), [*well(DEV), *well(OPS)]], [DEV, OPS], 60, clock)
 
-    assert statuses == {DEV: SyncStatus("True", ""), OPS: SyncStatus("False", "path not found")}
+    assert statuses == {DEV: WELL, OPS: WELL}
     assert clock.now == 101.0
 
 
 def test_waiting_never_takes_longer_than_was_asked_for():
     clock = Clock()
 
-    statuses = wait([[sync("Unknown", "in progress")]], [DEV, OPS], 5, clock)
+    statuses = wait([[FETCHED, sync("Unknown", "in progress")]], [DEV, OPS], 5, clock)
 
-    assert statuses == {DEV: SyncStatus("Unknown", "in progress"), OPS: NOT_RECONCILED}
+    assert statuses == {DEV: Progress(SyncStatus("True", ""), SyncStatus("Unknown", "in progress")), OPS: Progress()}
     assert clock.now == 105.0
 
 
 def test_without_time_to_wait_there_is_one_look():
     clock = Clock()
 
-    assert wait([[], [sync("True")]], [DEV], 0, clock) == {DEV: NOT_RECONCILED}
+    assert wait([[], well(DEV)], [DEV], 0, clock) == {DEV: Progress()}
     assert clock.now == 100.0
 
 
@@ -142,4 +176,46 @@ def test_syncs_of_others_are_not_waited_for():
 
 
 def test_a_sync_of_the_same_name_in_another_namespace_is_not_the_tenants():
-    assert wait([[sync("True", where=("elsewhere", "dev-team"))]], [DEV], 0, Clock()) == {DEV: NOT_RECONCILED}
+    assert wait([well(("elsewhere", "dev-team"))], [DEV], 0, Clock()) == {DEV: Progress()}
+
+
+def test_nothing_is_known_of_a_sync_that_was_not_looked_at():
+    assert Progress() == Progress(NOT_RECONCILED, NOT_RECONCILED)
+
+
+REFUSED = sync("False", "no supported key", kind="GitRepository")
+APPLIED = sync("True", "Applied revision")
+
+
+def test_a_source_that_has_to_be_fetched_gets_another_chance_after_a_failure():
+    clock = Clock()
+
+    statuses = wait([[REFUSED, APPLIED], [REFUSED, APPLIED], [FETCHED, APPLIED]], [DEV], 60, clock, [DEV])
+
+    assert statuses == {DEV: WELL}
+    assert clock.now == 102.0
+
+
+def test_a_source_that_has_to_be_fetched_is_not_waited_for_longer_than_any_other():
+    clock = Clock()
+
+    statuses = wait([[REFUSED, APPLIED]], [DEV], 5, clock, [DEV])
+
+    assert statuses == {DEV: Progress(SyncStatus("False", "no supported key"), SyncStatus("True", ""))}
+    assert clock.now == 105.0
+
+
+def test_a_source_that_has_to_be_fetched_is_enough_without_its_sync_being_well():
+    clock = Clock()
+
+    wait([[FETCHED, sync("False", "path not found")]], [DEV], 60, clock, [DEV])
+
+    assert clock.now == 100.0
+
+
+def test_only_the_sources_that_have_to_be_fetched_get_another_chance():
+    clock = Clock()
+
+    wait([[REFUSED, APPLIED, *well(OPS)]], [DEV, OPS], 60, clock, [OPS])
+
+    assert clock.now == 100.0

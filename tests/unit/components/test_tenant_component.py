@@ -1,22 +1,44 @@
 """Tenant: a team's objects come in an order in which each finds what it needs, and go the other way round."""
 
+from dataclasses import replace
+
 import pulumi
 from recorded_program import run
 from sample_stack import tenant_config
 
+from components.git_source import GitAccess
+from components.manifests import OWNERSHIP
 from components.tenant import Tenant, TenantArgs
 
-CONFIG = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}], sync={"timeout": "10m"})
+CREDENTIALS = {"url": "https://git.example.com/dev-team/apps", "https": {"password": "pa55word"}}
+CONFIG = tenant_config(
+    namespaces=[{"name": "apps"}, {"name": "apps-jobs"}], source=CREDENTIALS, sync={"timeout": "10m"}
+)
+ACCESS_TO_GIT = GitAccess(known_hosts=(), github=None, webhook_url=None)
 NAMESPACES = {"Namespace apps", "Namespace apps-jobs"}
 IDENTITY = "ServiceAccount apps/dev-team"
 ACCESS = {"RoleBinding apps/dev-team-reconciler", "RoleBinding apps-jobs/dev-team-reconciler"}
+SECRET = "Secret apps/dev-team-git"
 SOURCE = "GitRepository apps/dev-team"
 SYNC = "Kustomization apps/dev-team"
 COMPONENT = "Tenant dev-team"
 
 
+def tenant(opts=None):
+    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT), opts)
+
+
 def registered():
-    return run(lambda: Tenant("dev-team", TenantArgs(CONFIG)) and None)
+    """The tenant's resources; the Secret is called as if it were not named after its content."""
+    found = run(lambda: tenant() and None)
+    [credentials] = [name for name in found if name.startswith("Secret ")]
+    assert credentials.startswith(f"{SECRET}-")
+    return {
+        SECRET if name == credentials else name: replace(
+            resource, after={SECRET if each == credentials else each for each in resource.after}
+        )
+        for name, resource in found.items()
+    }
 
 
 def test_every_object_comes_after_what_it_stands_on_and_the_sync_last():
@@ -27,7 +49,8 @@ def test_every_object_comes_after_what_it_stands_on_and_the_sync_last():
         **dict.fromkeys(NAMESPACES, set()),
         IDENTITY: NAMESPACES,
         **dict.fromkeys(ACCESS, NAMESPACES | {IDENTITY}),
-        SOURCE: NAMESPACES,
+        SECRET: NAMESPACES,
+        SOURCE: NAMESPACES | {SECRET},
         SYNC: ACCESS | {SOURCE},
     }
 
@@ -38,6 +61,7 @@ def test_the_objects_are_of_the_kinds_that_the_provider_waits_for():
         **dict.fromkeys(NAMESPACES, "kubernetes:core/v1:Namespace"),
         IDENTITY: "kubernetes:core/v1:ServiceAccount",
         **dict.fromkeys(ACCESS, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"),
+        SECRET: "kubernetes:core/v1:Secret",
         SOURCE: "kubernetes:source.toolkit.fluxcd.io/v1:GitRepository",
         SYNC: "kubernetes:kustomize.toolkit.fluxcd.io/v1:Kustomization",
     }
@@ -57,8 +81,32 @@ def test_the_manifests_are_registered_as_they_are():
         "name": "dev-team",
         "namespace": "apps",
         "labels": {"toolkit.fluxcd.io/tenant": "dev-team"},
+        "annotations": OWNERSHIP,
     }
     assert sync["spec"]["serviceAccountName"] == "dev-team"
+
+
+def test_everything_that_belongs_to_a_tenants_source_bears_its_name_and_stands_in_its_home():
+    resources = registered()
+
+    assert {name: resources[name].properties["metadata"]["labels"] for name in (SECRET, SOURCE)} == dict.fromkeys(
+        (SECRET, SOURCE), {"toolkit.fluxcd.io/tenant": "dev-team"}
+    )
+
+
+def test_its_namespaces_and_its_source_can_be_asked_for():
+    found = {}
+
+    def program():
+        made = tenant()
+        asked = {"namespaces": made.namespaces, "source": made.source.source.urn, "sync": made.sync.urn}
+        return pulumi.Output.all(**asked).apply(found.update)
+
+    run(program)
+
+    assert found["namespaces"] == ["apps", "apps-jobs"]
+    assert found["source"].endswith("source.toolkit.fluxcd.io/v1:GitRepository::apps/dev-team")
+    assert found["sync"].endswith("kustomize.toolkit.fluxcd.io/v1:Kustomization::apps/dev-team")
 
 
 def test_removing_a_tenant_waits_longer_than_flux_may_take_to_prune():
@@ -72,7 +120,7 @@ def test_a_tenant_comes_after_everything_that_it_was_told_to_depend_on():
 
     def program():
         first = pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "first", {})
-        Tenant("dev-team", TenantArgs(CONFIG), pulumi.ResourceOptions(depends_on=[first]))
+        tenant(pulumi.ResourceOptions(depends_on=[first]))
 
     resources = run(program)
 

@@ -5,7 +5,8 @@ import yaml
 from sample_release import HERE
 from sample_stack import tenant_config
 
-from components.tenant_objects import tenant_objects
+from components.git.source_objects import Place
+from components.tenant_objects import source_place, tenant_objects
 
 
 def test_a_tenant_with_two_namespaces_has_exactly_these_objects():
@@ -14,31 +15,13 @@ def test_a_tenant_with_two_namespaces_has_exactly_these_objects():
             {"name": "apps", "labels": {"cost-centre": "4711"}, "annotations": {"contact": "dev-team@example.com"}},
             {"name": "apps-jobs", "podSecurity": "baseline"},
         ],
-        source={"url": "https://git.example.com/dev-team/apps", "branch": "release", "interval": "2m"},
         sync={"path": "./staging", "targetNamespace": "apps"},
     )
 
     objects = tenant_objects("dev-team", config)
 
     golden = yaml.safe_load_all((HERE / "golden" / "tenant-dev-team.yaml").read_text())
-    assert [*objects.namespaces, objects.identity, *objects.access, objects.source, objects.sync] == list(golden)
-
-
-@pytest.mark.parametrize(
-    ("reference", "followed"),
-    [
-        ({}, {"branch": "main"}),
-        ({"branch": "release"}, {"branch": "release"}),
-        ({"tag": "v1.2.3"}, {"tag": "v1.2.3"}),
-        ({"semver": ">=1.2.0 <2.0.0"}, {"semver": ">=1.2.0 <2.0.0"}),
-        ({"branch": "main", "commit": "ab" * 20}, {"branch": "main", "commit": "ab" * 20}),
-        ({"commit": "ab" * 20}, {"commit": "ab" * 20}),
-    ],
-)
-def test_the_source_follows_the_reference_that_is_given_and_main_without_one(reference, followed):
-    config = tenant_config(source={"url": "https://git.example.com/dev-team/apps"} | reference)
-
-    assert tenant_objects("dev-team", config).source["spec"]["ref"] == followed
+    assert [*objects.namespaces, objects.identity, *objects.access, objects.sync] == list(golden)
 
 
 @pytest.mark.parametrize("role", ["admin", "cluster-admin"])
@@ -59,3 +42,11 @@ def test_a_suspended_sync_says_so_and_another_says_nothing():
 
 def test_objects_of_the_repository_keep_their_namespaces_where_none_is_given():
     assert "targetNamespace" not in tenant_objects("dev-team", tenant_config()).sync["spec"]
+
+
+def test_the_source_stands_in_the_tenants_home_under_its_name_and_label():
+    config = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}])
+
+    assert source_place("dev-team", config) == Place(
+        name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"}
+    )

@@ -1,0 +1,34 @@
+"""The platform's own sync as plain manifests, with the names that `flux bootstrap` gives."""
+
+from __future__ import annotations
+
+from components.configuration.models import PlatformSyncConfig
+from components.flux.controllers import Controller
+from components.git.source_objects import Place
+from components.kustomization import kustomization
+from components.manifests import Manifest
+
+FLUX_NAMESPACE = "flux-system"
+PLATFORM = Place(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
+
+
+def platform_path(config: PlatformSyncConfig, stack: str) -> str:
+    """The folder of the platform's repository that belongs to a stack."""
+    return config.path or f"./clusters/{stack}"
+
+
+def platform_kustomization(config: PlatformSyncConfig, path: str) -> Manifest:
+    """The Kustomization of the platform.
+
+    Under the multi-tenant profile one without a service account would be impersonated as the powerless default one.
+    """
+    manifest = kustomization(
+        PLATFORM.metadata(PLATFORM.name),
+        config,
+        path=path,
+        source_kind=config.source.kind,
+        service_account=Controller.KUSTOMIZE.value,
+    )
+    if config.decryption_secret is not None:
+        manifest["spec"]["decryption"] = {"provider": "sops", "secretRef": {"name": config.decryption_secret}}
+    return manifest

@@ -1,0 +1,90 @@
+"""A Git source with all that it needs: the key at GitHub, credentials, GitRepository, Receiver and webhook."""
+
+from __future__ import annotations
+
+import secrets
+from base64 import b64decode
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+
+from components.configuration import GitSource, StackConfig
+from components.git.source_objects import Place, source_objects, webhook_path, webhook_secret
+from components.github import GitHub, GitHubArgs, registered_key
+from components.manifests import register
+from components.sources import sources_by_name
+
+TOKEN_BYTES = 32
+
+
+@dataclass(frozen=True)
+class GitAccess:
+    """What all Git sources of a stack share.
+
+    Attributes:
+        known_hosts: the stack's own host keys.
+        github: GitHub, or None where no source registers anything there.
+        webhook_url: where Git hosts reach this cluster's Receivers, or None.
+    """
+
+    known_hosts: Sequence[str]
+    github: GitHub | None
+    webhook_url: str | None
+
+
+@dataclass(frozen=True)
+class RegisteredSource:
+    """What became of a source.
+
+    Attributes:
+        source: the GitRepository.
+        receiver: its Receiver, or None.
+        webhook: URL at which a push is announced, or None.
+    """
+
+    source: pulumi.CustomResource
+    receiver: pulumi.CustomResource | None
+    webhook: pulumi.Output[str] | None
+
+
+def git_access(config: StackConfig) -> GitAccess:
+    """What the sources of a stack share; GitHub is asked for only where something is registered there."""
+    owners = {source.github.owner for source in sources_by_name(config).values() if source.github is not None}
+    github = GitHub("github", GitHubArgs(config.github, owners)) if owners else None
+    return GitAccess(config.git.known_hosts, github, config.flux.webhook_url)
+
+
+def register_source(
+    place: Place, source: GitSource, access: GitAccess, parent: pulumi.Resource, after: Sequence[pulumi.Resource]
+) -> RegisteredSource:
+    """Register a source in the order in which it works at once, and is removed without leaving a key behind.
+
+    Args:
+        place: name, namespace and labels of its objects.
+        source: the source.
+        access: what it shares with others.
+        parent: the component that it belongs to.
+        after: what must stand before.
+    """
+    objects = source_objects(place, source, access.known_hosts)
+    standing = list(after)
+
+    def opts(*more: pulumi.Resource, **options: object) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=parent, depends_on=[*standing, *more], **options)
+
+    if (key := registered_key(source)) is not None:
+        standing.append(access.github.deploy_key(place.name, key, source.github, opts()))
+    standing += [register(secret, opts()) for secret in objects.secrets]
+    registered = register(objects.source, opts())
+    if objects.receiver is None:
+        return RegisteredSource(registered, None, None)
+
+    # Generated once: from then on the one in the state counts, which both ends take it from.
+    token_secret = register(webhook_secret(place, secrets.token_urlsafe(TOKEN_BYTES)), opts(ignore_changes=["data"]))
+    token = token_secret.data["token"].apply(lambda encoded: b64decode(encoded).decode())
+    receiver = register(objects.receiver, opts(token_secret, registered))
+    url = token.apply(lambda text: f"{(access.webhook_url or '').rstrip('/')}{webhook_path(text, place)}")
+    if source.github is not None:
+        access.github.webhook(place.name, url, token, source.github, opts(receiver))
+    return RegisteredSource(registered, receiver, url)

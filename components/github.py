@@ -1,0 +1,122 @@
+"""GitHub: who the program is there, and the deploy keys and webhooks that it registers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pulumi
+
+from components.configuration import GitHubConfig
+from components.configuration.sources import GitHubRepository, GitSource
+from components.git.ssh_keys import SshKey, read_private_key
+
+DEPLOY_KEY_TYPE = "github:index/repositoryDeployKey:RepositoryDeployKey"
+WEBHOOK_TYPE = "github:index/repositoryWebhook:RepositoryWebhook"
+
+
+@dataclass(frozen=True)
+class GitHubArgs:
+    """What GitHub needs.
+
+    Attributes:
+        config: the `github` section of the stack.
+        owners: those of its owners in whose repositories something is registered.
+    """
+
+    config: GitHubConfig
+    owners: Iterable[str]
+
+
+class GitHub(pulumi.ComponentResource):
+    """The providers for GitHub: one for each organisation or user, since each has credentials of its own."""
+
+    def __init__(self, name: str, args: GitHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:GitHub", name, None, opts)
+        # Loading the SDK takes time, which stacks without GitHub need not spend.
+        import pulumi_github
+
+        by_name = {owner.lower(): identity for owner, identity in args.config.owners.items()}
+        self._providers = {}
+        for owner in sorted({owner.lower() for owner in args.owners}):
+            identity = by_name[owner]
+            app = identity.app
+            self._providers[owner] = pulumi_github.Provider(
+                f"{name}-{owner}",
+                owner=owner,
+                base_url=args.config.base_url,
+                token=pulumi.Output.secret(identity.token.get_secret_value()) if identity.token else None,
+                app_auth=pulumi_github.ProviderAppAuthArgs(
+                    id=str(app.app_id),
+                    installation_id=str(app.installation_id),
+                    pem_file=pulumi.Output.secret(app.private_key.get_secret_value()),
+                )
+                if app
+                else None,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+        self.register_outputs({})
+
+    def deploy_key(
+        self, owner: str, key: SshKey, repository: GitHubRepository, opts: pulumi.ResourceOptions
+    ) -> pulumi.Resource:
+        """Register a deploy key that may read.
+
+        Another key is another resource with another title, so that the one before is removed only at the end of the
+        update, when everything stands that the new one is for.
+        """
+        import pulumi_github
+
+        return pulumi_github.RepositoryDeployKey(
+            deploy_key_name(owner, key),
+            repository=repository.name,
+            # GitHub shows the same fingerprint, so a person can tell which key belongs to which environment.
+            title=f"flux-tenancy {pulumi.get_stack()}/{owner} {key.fingerprint}",
+            key=key.public,
+            read_only=True,
+            opts=self._at(repository, opts),
+        )
+
+    def webhook(
+        self,
+        name: str,
+        url: pulumi.Input[str],
+        token: pulumi.Input[str],
+        repository: GitHubRepository,
+        opts: pulumi.ResourceOptions,
+    ) -> pulumi.Resource:
+        """Register a webhook that announces pushes."""
+        import pulumi_github
+
+        return pulumi_github.RepositoryWebhook(
+            name,
+            repository=repository.name,
+            active=True,
+            events=["push"],
+            configuration=pulumi_github.RepositoryWebhookConfigurationArgs(
+                url=url, content_type="json", secret=token, insecure_ssl=False
+            ),
+            opts=self._at(repository, opts),
+        )
+
+    def _at(self, repository: GitHubRepository, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+        provider = pulumi.ResourceOptions(provider=self._providers[repository.owner.lower()])
+        return pulumi.ResourceOptions.merge(opts, provider)
+
+
+def registered_key(source: GitSource) -> SshKey | None:
+    """The deploy key of a source that is registered at GitHub, or None where nothing is."""
+    if source.github is None or source.deploy_key is None:
+        return None
+    return read_private_key(source.deploy_key.get_secret_value())
+
+
+def deploy_key_name(source: str, key: SshKey) -> str:
+    """What the resource of a source's deploy key is called: after the source, and after the key."""
+    return f"{source}-{hashlib.sha256(key.public.encode()).hexdigest()[:10]}"
+
+
+def source_of_deploy_key(name: str) -> str:
+    """The source that a resource with such a name belongs to."""
+    return name.rpartition("-")[0]

@@ -1,0 +1,27 @@
+"""Flux Kustomizations as plain manifests. Source: https://fluxcd.io/flux/components/kustomize/kustomizations/"""
+
+from __future__ import annotations
+
+from components.configuration.models import Reconciliation
+from components.manifests import Manifest
+
+KUSTOMIZE_API = "kustomize.toolkit.fluxcd.io/v1"
+
+
+def kustomization(
+    metadata: Manifest, config: Reconciliation, *, path: str, source_kind: str, service_account: str
+) -> Manifest:
+    """A Kustomization that applies a folder of the source of its own name, as a service account of its namespace."""
+    spec: Manifest = {
+        "serviceAccountName": service_account,
+        "sourceRef": {"kind": source_kind, "name": metadata["name"]},
+        "path": path,
+        "interval": config.interval,
+        "retryInterval": config.retry_interval,
+        "timeout": config.timeout,
+        "prune": config.prune,
+        "wait": config.wait,
+    }
+    if config.suspend:
+        spec["suspend"] = True
+    return {"apiVersion": KUSTOMIZE_API, "kind": "Kustomization", "metadata": metadata, "spec": spec}

@@ -1,0 +1,51 @@
+"""PlatformSync: what the platform team keeps in Git, reconciled with the rights of the platform."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+
+from components.configuration import PlatformSyncConfig
+from components.flux.platform_objects import PLATFORM, platform_kustomization
+from components.git_source import GitAccess, RegisteredSource, register_source
+from components.manifests import register
+
+
+@dataclass(frozen=True)
+class PlatformSyncArgs:
+    """What PlatformSync needs.
+
+    Attributes:
+        config: the `flux.sync` section of the stack.
+        path: the folder of the repository to apply.
+        access: what all Git sources of the stack share.
+    """
+
+    config: PlatformSyncConfig
+    path: str
+    access: GitAccess
+
+
+class PlatformSync(pulumi.ComponentResource):
+    """The GitRepository and the Kustomization `flux-system`, which `flux bootstrap` would have made.
+
+    Attributes:
+        path: the folder that is applied.
+        source: the repository.
+        sync: the Kustomization.
+    """
+
+    path: str
+    source: RegisteredSource
+    sync: pulumi.CustomResource
+
+    def __init__(self, name: str, args: PlatformSyncArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:PlatformSync", name, None, opts)
+        self.path = args.path
+        self.source = register_source(PLATFORM, args.config.source, args.access, parent=self, after=[])
+        self.sync = register(
+            platform_kustomization(args.config, args.path),
+            pulumi.ResourceOptions(parent=self, depends_on=[self.source.source]),
+        )
+        self.register_outputs({})

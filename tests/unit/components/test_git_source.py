@@ -1,0 +1,317 @@
+"""A Git source is registered in an order in which each part works at once, and shares its secrets with nobody else."""
+
+import hashlib
+import json
+from base64 import b64decode, b64encode
+
+import pulumi
+import pytest
+from recorded_program import run
+from sample_sources import app_key, private_key, public_key, signing_key, stack, with_deploy_key
+
+from components.git.source_objects import Place
+from components.git_source import git_access, register_source
+
+PLACE = Place(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
+VERIFY = {"keys": {"alice": signing_key("first")}}
+APP = {"appId": 17, "installationId": 4711, "privateKey": app_key()}
+EVERYTHING = with_deploy_key(webhook={}, verify=VERIFY)
+
+NAMESPACE = "ConfigMap before"
+KEY, GIT, SIGNERS = "RepositoryDeployKey dev-team", "Secret apps/dev-team-git", "Secret apps/dev-team-signers"
+SOURCE, RECEIVER = "GitRepository apps/dev-team", "Receiver apps/dev-team"
+TOKEN, WEBHOOK = "Secret apps/dev-team-webhook", "RepositoryWebhook dev-team"
+
+
+def _called(name):
+    """A name without what stands for the content."""
+    return next((each for each in (KEY, GIT, SIGNERS) if name.startswith(f"{each}-")), name)
+
+
+def registered(source, state=None, **sections):
+    """What registering a source leads to, by names without what stands for their content; and the names themselves."""
+
+    def program():
+        parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
+        before = pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "before", {})
+        config = stack({"dev-team": source}, **sections)
+        register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [before])
+
+    return {_called(name): resource for name, resource in run(program, state=state).items()}
+
+
+def after(resources):
+    own = {KEY, GIT, SIGNERS, SOURCE, RECEIVER, TOKEN, WEBHOOK}
+    return {name: set(map(_called, resource.after)) for name, resource in resources.items() if name in own}
+
+
+def test_every_part_comes_after_what_it_stands_on():
+    """Flux fetches at once, with a key that the Git host knows; and whatever goes goes the other way round."""
+    first = {NAMESPACE, KEY}
+    credentials = first | {GIT, SIGNERS}
+
+    assert after(registered(EVERYTHING)) == {
+        KEY: {NAMESPACE},
+        GIT: first,
+        SIGNERS: first,
+        SOURCE: credentials,
+        TOKEN: credentials,
+        RECEIVER: credentials | {TOKEN, SOURCE},
+        WEBHOOK: credentials | {TOKEN, RECEIVER},
+    }
+
+
+def test_a_public_repository_has_its_source_alone():
+    assert after(registered({})) == {SOURCE: {NAMESPACE}}
+
+
+def test_a_key_that_was_brought_along_is_registered_nowhere():
+    resources = registered({"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")})
+
+    assert after(resources) == {GIT: {NAMESPACE}, SOURCE: {NAMESPACE, GIT}}
+    assert not any("github" in resource.type.lower() for resource in resources.values())
+
+
+@pytest.mark.parametrize("kind", ["gitlab", "bitbucket", "generic-hmac"])
+def test_a_webhook_elsewhere_has_a_receiver_and_is_left_to_its_owner(kind):
+    resources = registered({"webhook": {"type": kind}})
+
+    assert set(after(resources)) == {SOURCE, TOKEN, RECEIVER}
+
+
+def test_a_webhook_elsewhere_is_none_of_githubs_business_though_another_tenant_is_there():
+    def program():
+        parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
+        config = stack({"dev-team": {"webhook": {"type": "gitlab"}}, "ops-team": with_deploy_key()})
+        register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [])
+
+    assert WEBHOOK not in run(program)
+
+
+def test_a_webhook_at_github_needs_no_deploy_key():
+    resources = registered({"github": {"repository": "acme/apps"}, "webhook": {}})
+
+    assert set(after(resources)) == {SOURCE, TOKEN, RECEIVER, WEBHOOK}
+
+
+def test_all_parts_belong_to_the_component():
+    resources = registered(EVERYTHING)
+
+    assert {resources[name].parent for name in after(resources)} == {"Tenant tenant"}
+
+
+def test_only_what_is_registered_at_github_is_asked_of_github():
+    resources = registered(EVERYTHING)
+
+    assert {name for name, each in resources.items() if each.provider == "github github-acme"} == {KEY, WEBHOOK}
+
+
+def test_the_public_half_goes_to_github_and_the_private_one_to_the_cluster():
+    resources = registered(EVERYTHING)
+
+    data = resources[GIT].properties["data"]["secret"]
+    assert b64decode(data["identity"]).decode() == private_key("first")
+    assert resources[KEY].properties["key"] == public_key(private_key("first"))
+
+
+def test_both_ends_of_a_webhook_share_one_token_and_the_url_is_made_of_it():
+    resources = registered(EVERYTHING)
+
+    token = b64decode(resources[TOKEN].properties["data"]["secret"]["token"]).decode()
+    digest = hashlib.sha256(f"{token}dev-teamapps".encode()).hexdigest()
+    configuration = resources[WEBHOOK].properties["configuration"]
+    assert configuration["secret"] == {"secret": token}
+    assert configuration["url"] == {"secret": f"https://flux.example.com/hook/{digest}"}
+    assert resources[RECEIVER].properties["spec"]["secretRef"] == {"name": "dev-team-webhook"}
+
+
+def test_a_token_is_long_and_another_for_each_source():
+    tokens = {registered(EVERYTHING)[TOKEN].properties["data"]["secret"]["token"] for _ in range(3)}
+
+    assert len(tokens) == 3
+    assert all(len(b64decode(token)) >= 43 for token in tokens)
+
+
+def test_a_token_is_generated_once_and_the_one_of_the_state_counts_for_both_ends():
+    kept = b64encode(b"the t0ken of the first update").decode()
+
+    resources = registered(EVERYTHING, state={TOKEN: {"data": {"token": kept}}})
+
+    assert resources[TOKEN].ignored == {"data"}
+    configuration = resources[WEBHOOK].properties["configuration"]
+    digest = hashlib.sha256(b"the t0ken of the first update" + b"dev-teamapps").hexdigest()
+    assert configuration["secret"] == {"secret": "the t0ken of the first update"}
+    assert configuration["url"]["secret"].endswith(digest)
+
+
+def test_nothing_but_the_token_is_kept_against_the_configuration():
+    assert {name for name, resource in registered(EVERYTHING).items() if resource.ignored} == {TOKEN}
+
+
+@pytest.mark.parametrize(
+    ("source", "private"),
+    [
+        pytest.param(EVERYTHING, private_key("first").splitlines()[2], id="deploy key"),
+        pytest.param({"https": {"password": "pa55word"}}, "pa55word", id="password"),
+        pytest.param({"https": {"bearerToken": "pa55word"}}, "pa55word", id="bearer token"),
+        pytest.param({"githubApp": APP}, app_key().splitlines()[2], id="app"),
+    ],
+)
+def test_everything_that_is_secret_goes_over_the_wire_as_a_secret(source, private):
+    resources = registered(source)
+
+    secret, plain = [], []
+    for resource in resources.values():
+        _sort(resource.properties, secret, plain)
+    encoded = [b64decode(text).decode() for text in secret if _is_base64(text)]
+    assert any(private in text for text in encoded)
+    assert not any(private in text for text in plain)
+    assert not any(private in b64decode(text).decode(errors="replace") for text in plain if _is_base64(text))
+
+
+def test_the_programs_own_credentials_and_tokens_go_over_the_wire_as_secrets():
+    resources = registered(EVERYTHING)
+    token = resources[WEBHOOK].properties["configuration"]["secret"]["secret"]
+    secret, plain = [], []
+    for resource in resources.values():
+        _sort(resource.properties, secret, plain)
+
+    for value in ("gh-t0ken", token):
+        assert value in secret
+        assert not any(value in text or b64encode(value.encode()).decode() in text for text in plain)
+
+
+def _sort(value, secret, plain):
+    """Put all texts within a value into those that are secret and those that are not."""
+    if isinstance(value, dict) and set(value) == {"secret"}:
+        secret += _texts(value["secret"])
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            _sort(part, secret, plain)
+    else:
+        plain += _texts(value)
+
+
+def _texts(value):
+    if isinstance(value, dict | list):
+        return [text for part in (value.values() if isinstance(value, dict) else value) for text in _texts(part)]
+    return [value] if isinstance(value, str) else []
+
+
+def _is_base64(text):
+    try:
+        return b64encode(b64decode(text, validate=True)).decode() == text
+    except ValueError:
+        return False
+
+
+def test_another_key_is_another_resource_and_another_secret_and_the_source_is_changed():
+    def names(which):
+        def program():
+            parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
+            config = stack({"dev-team": with_deploy_key(which)})
+            register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [])
+
+        return set(run(program))
+
+    changed = {name.rsplit("-", 1)[0] for name in names("first") ^ names("second")}
+    assert changed == {KEY, GIT}
+
+
+def test_the_url_of_a_webhook_may_or_may_not_end_with_a_slash():
+    urls = []
+    state = {TOKEN: {"data": {"token": b64encode(b"t0ken").decode()}}}
+    for url in ("https://flux.example.com", "https://flux.example.com/"):
+        flux = {"version": "2.9.5", "sha256": "5f" * 32, "webhookUrl": url}
+        urls.append(registered(EVERYTHING, state, flux=flux)[WEBHOOK].properties["configuration"]["url"]["secret"])
+
+    assert urls[0] == urls[1]
+    assert urls[0].startswith("https://flux.example.com/hook/")
+
+
+def test_what_became_of_a_source_can_be_asked_for():
+    found = {}
+
+    def program():
+        parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
+        config = stack({"dev-team": EVERYTHING})
+        result = register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [])
+        asked = {"source": result.source.urn, "receiver": result.receiver.urn, "webhook": result.webhook}
+        return pulumi.Output.all(**asked).apply(found.update)
+
+    registrations = run(program)
+
+    assert found["source"].endswith(":GitRepository::apps/dev-team")
+    assert found["receiver"].endswith(":Receiver::apps/dev-team")
+    assert registrations[WEBHOOK].properties["configuration"]["url"] == {"secret": found["webhook"]}
+
+
+def test_a_source_without_a_webhook_has_no_receiver_and_no_url():
+    found = []
+
+    def program():
+        parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
+        config = stack({"dev-team": with_deploy_key()})
+        found.append(register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, []))
+
+    run(program)
+
+    assert (found[0].receiver, found[0].webhook) == (None, None)
+
+
+def accessed(config):
+    found = []
+    registrations = run(lambda: found.append(git_access(config)))
+    return found[0], registrations
+
+
+def test_a_stack_without_repositories_at_github_never_logs_in_there():
+    access, registrations = accessed(stack({"dev-team": {}, "ops-team": {"webhook": {"type": "gitlab"}}}))
+
+    assert access.github is None
+    assert registrations == {}
+
+
+def test_the_owners_of_all_sources_are_logged_in_to_and_no_others():
+    config = stack(
+        {"dev-team": with_deploy_key(), "ops-team": with_deploy_key(github={"repository": "acme/tools"})},
+        platform=with_deploy_key(github={"repository": "initech/platform"}),
+        github={"owners": {each: {"token": f"{each}-t0ken"} for each in ("acme", "initech", "umbrella")}},
+    )
+
+    _, registrations = accessed(config)
+
+    assert set(registrations) == {"GitHub github", "github github-acme", "github github-initech"}
+
+
+def test_the_stacks_host_keys_and_its_own_address_are_shared_by_all_sources():
+    line = "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+
+    access, _ = accessed(stack(git={"knownHosts": [line]}))
+
+    assert list(access.known_hosts) == [line]
+    assert access.webhook_url == "https://flux.example.com/"
+
+
+def test_the_host_keys_of_the_stack_reach_the_secret():
+    line = "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+    source = {"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")}
+
+    data = registered(source, git={"knownHosts": [line]})[GIT].properties["data"]["secret"]
+
+    assert b64decode(data["known_hosts"]).decode() == line + "\n"
+
+
+def test_nothing_private_is_in_any_name():
+    resources = run_names(EVERYTHING)
+
+    assert not any(part in json.dumps(sorted(resources)) for part in ("PRIVATE", private_key("first").splitlines()[2]))
+
+
+def run_names(source):
+    def program():
+        parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
+        config = stack({"dev-team": source})
+        register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [])
+
+    return set(run(program))

@@ -1,0 +1,198 @@
+"""GitHub: one provider for each owner, keys that may only read, and webhooks that announce pushes."""
+
+import json
+
+import pulumi
+import pytest
+from recorded_program import run
+from sample_sources import app_key, private_key, public_key, with_deploy_key
+from sample_stack import git_source
+
+from components.configuration import GitHubConfig
+from components.configuration.sources import GitHubRepository
+from components.git.ssh_keys import read_private_key
+from components.github import (
+    DEPLOY_KEY_TYPE,
+    WEBHOOK_TYPE,
+    GitHub,
+    GitHubArgs,
+    deploy_key_name,
+    registered_key,
+    source_of_deploy_key,
+)
+
+TWO_OWNERS = {"acme": {"token": "acme-t0ken"}, "initech": {"token": "initech-t0ken"}}
+KEY = read_private_key(private_key("first"))
+OTHER_KEY = read_private_key(private_key("second"))
+
+
+def repository(name="acme/apps"):
+    return GitHubRepository.model_validate({"repository": name})
+
+
+def registered(use=lambda github: None, owners=("acme",), config=None):
+    """What is registered by using GitHub."""
+    args = GitHubArgs(GitHubConfig.model_validate(config or {"owners": TWO_OWNERS}), owners)
+    return run(lambda: use(GitHub("github", args)) and None)
+
+
+def deploy_key(key=KEY, source="dev-team", at=None):
+    return lambda github: github.deploy_key(source, key, at or repository(), pulumi.ResourceOptions())
+
+
+def webhook(github):
+    secret = pulumi.Output.secret
+    return github.webhook("dev-team", secret("https://hook"), secret("t0ken"), repository(), pulumi.ResourceOptions())
+
+
+def only(resources, kind):
+    [found] = [resource for resource in resources.values() if resource.type == kind]
+    return found
+
+
+def providers(resources):
+    return {name: each for name, each in resources.items() if each.type == "pulumi:providers:github"}
+
+
+def test_each_owner_in_whose_repositories_something_is_registered_has_a_provider_of_its_own():
+    found = providers(registered(owners=["acme", "initech"]))
+
+    assert {name: each.properties["owner"] for name, each in found.items()} == {
+        "github github-acme": "acme",
+        "github github-initech": "initech",
+    }
+    assert {each.parent for each in found.values()} == {"GitHub github"}
+
+
+def test_an_owner_that_is_not_needed_is_not_logged_in_to():
+    assert list(providers(registered(owners=["initech"]))) == ["github github-initech"]
+
+
+def test_github_does_not_tell_capital_letters_apart_and_neither_is_told_twice():
+    config = {"owners": {"Acme": {"token": "acme-t0ken"}}}
+
+    resources = registered(deploy_key(at=repository("aCme/apps")), owners=["ACME", "acme"], config=config)
+
+    assert list(providers(resources)) == ["github github-acme"]
+    assert only(resources, DEPLOY_KEY_TYPE).provider == "github github-acme"
+
+
+def test_a_token_is_a_secret():
+    [provider] = providers(registered()).values()
+
+    assert provider.properties["token"] == {"secret": "acme-t0ken"}
+    assert "appAuth" not in provider.properties
+
+
+def test_the_key_of_an_app_is_a_secret_and_there_is_no_token():
+    app = {"appId": 17, "installationId": 4711, "privateKey": app_key()}
+
+    [provider] = providers(registered(config={"owners": {"acme": {"app": app}}})).values()
+
+    found = provider.properties["appAuth"]
+    assert "token" not in provider.properties
+    assert app_key() not in json.dumps({key: value for key, value in found.items() if key != "secret"})
+    assert json.loads(found["secret"]) == {"id": "17", "installationId": "4711", "pemFile": app_key()}
+
+
+def test_without_a_token_the_provider_looks_into_the_environment():
+    [provider] = providers(registered(config={"owners": {"acme": {}}})).values()
+
+    assert provider.properties == {"owner": "acme", "baseUrl": "https://api.github.com/"}
+
+
+def test_an_enterprise_server_is_asked_instead_of_github():
+    config = {"owners": TWO_OWNERS, "baseUrl": "https://github.example.com/"}
+
+    assert {each.properties["baseUrl"] for each in providers(registered(config=config)).values()} == {
+        "https://github.example.com/"
+    }
+
+
+def test_a_deploy_key_may_only_read_and_its_title_tells_whose_it_is_and_which():
+    found = only(registered(deploy_key()), DEPLOY_KEY_TYPE)
+
+    assert found.properties == {
+        "repository": "apps",
+        "key": public_key(private_key("first")),
+        "title": f"flux-tenancy staging/dev-team {KEY.fingerprint}",
+        "readOnly": True,
+    }
+
+
+def test_nothing_of_the_private_half_goes_to_github():
+    text = json.dumps(only(registered(deploy_key()), DEPLOY_KEY_TYPE).properties)
+
+    assert "PRIVATE KEY" not in text
+    assert private_key("first").splitlines()[2] not in text
+
+
+def test_another_key_is_another_resource_with_another_title_so_both_can_stand_for_a_while():
+    first, second = (registered(deploy_key(key)) for key in (KEY, OTHER_KEY))
+
+    assert not set(first) & set(second) & {name for name in first if "RepositoryDeployKey" in name}
+    assert only(first, DEPLOY_KEY_TYPE).properties["title"] != only(second, DEPLOY_KEY_TYPE).properties["title"]
+
+
+def test_keys_and_webhooks_are_registered_by_the_provider_of_their_owner():
+    resources = registered(deploy_key(at=repository("initech/apps")), owners=["acme", "initech"])
+
+    assert only(resources, DEPLOY_KEY_TYPE).provider == "github github-initech"
+    assert only(registered(webhook), WEBHOOK_TYPE).provider == "github github-acme"
+
+
+def test_a_webhook_announces_pushes_over_checked_tls_and_its_token_is_a_secret():
+    resources = registered(webhook)
+
+    assert only(resources, WEBHOOK_TYPE).properties == {
+        "repository": "apps",
+        "active": True,
+        "events": ["push"],
+        "configuration": {
+            "url": {"secret": "https://hook"},
+            "contentType": "json",
+            "secret": {"secret": "t0ken"},
+            "insecureSsl": False,
+        },
+    }
+    assert "RepositoryWebhook dev-team" in resources
+
+
+@pytest.mark.parametrize("use", [deploy_key(), webhook])
+def test_the_options_of_the_caller_count(use):
+    def program(github):
+        first = pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "first", {})
+        opts = pulumi.ResourceOptions(depends_on=[first])
+        if use is webhook:
+            return github.webhook("dev-team", "https://hook", "t0ken", repository(), opts)
+        return github.deploy_key("dev-team", KEY, repository(), opts)
+
+    kinds = (DEPLOY_KEY_TYPE, WEBHOOK_TYPE)
+    [found] = [each for each in registered(program).values() if each.type in kinds]
+    assert found.after == {"ConfigMap first"}
+
+
+def test_the_source_of_a_deploy_key_is_found_by_the_name_of_its_resource():
+    assert source_of_deploy_key(deploy_key_name("dev-team", KEY)) == "dev-team"
+
+
+def test_a_name_is_the_same_for_the_same_key_and_another_for_another():
+    assert deploy_key_name("dev-team", KEY) == deploy_key_name("dev-team", read_private_key(private_key("first")))
+    assert deploy_key_name("dev-team", KEY) != deploy_key_name("dev-team", OTHER_KEY)
+
+
+@pytest.mark.parametrize(
+    ("source", "registers"),
+    [
+        (with_deploy_key(), True),
+        # Brought along: a key for a host that the program registers nothing at.
+        ({"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")}, False),
+        # Only a webhook is registered.
+        ({"github": {"repository": "acme/apps"}, "webhook": {}}, False),
+        ({}, False),
+    ],
+)
+def test_only_a_deploy_key_of_a_repository_at_github_is_registered(source, registers):
+    key = registered_key(git_source(**source))
+
+    assert (key.public if key else None) == (public_key(private_key("first")) if registers else None)

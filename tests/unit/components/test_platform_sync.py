@@ -1,0 +1,121 @@
+"""PlatformSync: the names that `flux bootstrap` gives, with the rights of the platform."""
+
+import pulumi
+import pytest
+from recorded_program import run
+from sample_sources import with_deploy_key
+
+from components.configuration import PlatformSyncConfig
+from components.flux.platform_objects import platform_kustomization, platform_path
+from components.git_source import GitAccess
+from components.manifests import OWNERSHIP
+from components.platform_sync import PlatformSync, PlatformSyncArgs
+
+URL = "https://git.example.com/platform"
+SOURCE, SYNC = "GitRepository flux-system/flux-system", "Kustomization flux-system/flux-system"
+COMPONENT = "PlatformSync platform"
+
+
+def config(source=None, **keys):
+    return PlatformSyncConfig.model_validate({"source": source or {"url": URL}} | keys)
+
+
+def platform(opts=None, **keys):
+    access = GitAccess(known_hosts=(), github=None, webhook_url=None)
+    return PlatformSync("platform", PlatformSyncArgs(config(**keys), "./clusters/staging", access), opts)
+
+
+def test_a_stack_has_a_folder_of_its_own_unless_another_is_given():
+    assert platform_path(config(), "staging") == "./clusters/staging"
+    assert platform_path(config(path="./everything"), "staging") == "./everything"
+
+
+def test_the_platforms_folder_is_applied_as_kustomize_controller_itself():
+    """Under the multi-tenant profile one without a service account would be impersonated as a powerless one."""
+    assert platform_kustomization(config(interval="3m"), "./clusters/staging") == {
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
+        "kind": "Kustomization",
+        "metadata": {"name": "flux-system", "namespace": "flux-system"},
+        "spec": {
+            "serviceAccountName": "kustomize-controller",
+            "sourceRef": {"kind": "GitRepository", "name": "flux-system"},
+            "path": "./clusters/staging",
+            "interval": "3m",
+            "retryInterval": "1m",
+            "timeout": "5m",
+            "prune": True,
+            "wait": True,
+        },
+    }
+
+
+def test_what_lies_encrypted_in_the_repository_is_decrypted_with_the_secret_that_is_named():
+    spec = platform_kustomization(config(decryptionSecret="sops-keys"), "./")["spec"]
+
+    assert spec["decryption"] == {"provider": "sops", "secretRef": {"name": "sops-keys"}}
+
+
+def test_the_source_comes_before_the_sync_and_both_belong_to_the_component():
+    resources = run(lambda: platform() and None)
+
+    assert {name: (resource.parent, resource.after) for name, resource in resources.items()} == {
+        COMPONENT: (resources[COMPONENT].parent, set()),
+        SOURCE: (COMPONENT, set()),
+        SYNC: (COMPONENT, {SOURCE}),
+    }
+    assert resources[COMPONENT].type == "flux-tenancy:index:PlatformSync"
+
+
+def test_both_bear_the_names_of_flux_bootstrap_and_belong_to_no_tenant():
+    resources = run(lambda: platform() and None)
+
+    for name in (SOURCE, SYNC):
+        assert resources[name].properties["metadata"] == {
+            "name": "flux-system",
+            "namespace": "flux-system",
+            "annotations": OWNERSHIP,
+        }
+
+
+def test_the_given_folder_is_the_one_that_is_applied():
+    resources = run(lambda: platform() and None)
+
+    assert resources[SYNC].properties["spec"]["path"] == "./clusters/staging"
+
+
+@pytest.mark.parametrize("key", ["github", "deployKey"])
+def test_the_platforms_credentials_stand_beside_its_source(key):
+    """A deploy key that somebody has registered by hand, as `flux bootstrap git` asks for it, or a token."""
+    sources = {
+        "deployKey": with_deploy_key() | {"github": None},
+        "github": {"url": URL, "https": {"password": "pa55word"}},
+    }
+
+    resources = run(lambda: platform(source=sources[key]) and None)
+
+    [secret] = [name for name in resources if name.startswith("Secret flux-system/flux-system-git-")]
+    assert resources[SOURCE].after == {secret}
+    assert resources[SOURCE].properties["spec"]["secretRef"] == {"name": secret.partition("/")[2]}
+
+
+def test_whatever_the_platform_was_told_to_depend_on_comes_first():
+    def program():
+        first = pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "first", {})
+        platform(pulumi.ResourceOptions(depends_on=[first]))
+
+    assert run(program)[COMPONENT].after == {"ConfigMap first"}
+
+
+def test_the_source_the_sync_and_the_folder_can_be_asked_for():
+    found = {}
+
+    def program():
+        made = platform()
+        asked = {"path": made.path, "source": made.source.source.urn, "sync": made.sync.urn}
+        return pulumi.Output.all(**asked).apply(found.update)
+
+    run(program)
+
+    assert found["path"] == "./clusters/staging"
+    assert found["source"].endswith(":GitRepository::flux-system/flux-system")
+    assert found["sync"].endswith(":Kustomization::flux-system/flux-system")

@@ -1,0 +1,68 @@
+"""What earlier updates have left is read from the resources of the stack's own state."""
+
+import pytest
+from recorded_program import run
+
+from components.recorded import Recorded, read_recorded
+
+STATE = "pulumi:pulumi:readStackResourceOutputs"
+DEPLOY_KEY = "github:index/repositoryDeployKey:RepositoryDeployKey"
+
+
+def resource(kinds, name, **outputs):
+    """A resource as readStackResourceOutputs answers it; `kinds` are its parents' types and its own."""
+    return {f"urn:pulumi:staging::flux-tenancy::{kinds}::{name}": {"type": kinds.split("$")[-1], "outputs": outputs}}
+
+
+def read(resources):
+    found = []
+
+    async def program():
+        found.append(await read_recorded())
+
+    run(program, calls={STATE: {"outputs": resources}})
+    return found[0]
+
+
+def test_before_the_first_update_there_is_nothing():
+    recorded = read({})
+
+    assert recorded.outputs(DEPLOY_KEY) == []
+    assert recorded.names(DEPLOY_KEY) == set()
+
+
+def test_the_stack_itself_is_asked_for():
+    asked = []
+
+    async def program():
+        await read_recorded()
+
+    run(program, calls={STATE: lambda arguments: asked.append(arguments) or {"outputs": {}}})
+
+    assert asked == [{"stackName": "organization/flux-tenancy/staging"}]
+
+
+def test_a_resource_is_found_by_its_own_type_wherever_it_stands():
+    recorded = read(
+        resource(f"flux-tenancy:index:Tenant${DEPLOY_KEY}", "dev-team-0123456789", key="ssh-ed25519 A")
+        | resource(DEPLOY_KEY, "ops-team-0123456789", key="ssh-ed25519 B")
+        | resource("flux-tenancy:index:Tenant", "dev-team", namespaces=["apps"])
+    )
+
+    assert recorded.names(DEPLOY_KEY) == {"dev-team-0123456789", "ops-team-0123456789"}
+    assert recorded.names("flux-tenancy:index:Tenant") == {"dev-team"}
+    assert sorted(outputs["key"] for outputs in recorded.outputs(DEPLOY_KEY)) == ["ssh-ed25519 A", "ssh-ed25519 B"]
+
+
+def test_a_namespaced_object_keeps_its_whole_name():
+    recorded = read(resource("kubernetes:core/v1:ServiceAccount", "apps/dev-team"))
+
+    assert recorded.names("kubernetes:core/v1:ServiceAccount") == {"apps/dev-team"}
+
+
+@pytest.mark.parametrize("kind", ["kubernetes:core/v1", "kubernetes:core/v1:Secre", "Secret", "secret"])
+def test_a_part_of_a_type_is_not_the_type(kind):
+    recorded = Recorded({("kubernetes:core/v1:Secret", "apps/git"): {}})
+
+    assert recorded.names(kind) == set()
+    assert recorded.outputs(kind) == []

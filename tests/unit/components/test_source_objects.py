@@ -1,0 +1,286 @@
+"""The objects of a Git source: what source-controller finds in its Secret, and whom a push may wake."""
+
+import hashlib
+import json
+from base64 import b64decode
+
+import pytest
+from sample_sources import SSH_URL, app_key, authority, private_key, public_key, signing_key
+from sample_stack import git_source
+
+from components.git.source_objects import (
+    Place,
+    credentials_of,
+    source_objects,
+    webhook_path,
+    webhook_secret,
+)
+
+LABELS = {"toolkit.fluxcd.io/tenant": "dev-team"}
+PLACE = Place(name="dev-team", namespace="apps", labels=LABELS)
+OWN_HOST = "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+OTHER_HOST = OWN_HOST.replace("git.example.com", "other.example.com")
+DEPLOY_KEY = {"url": SSH_URL, "deployKey": private_key("first")}
+APP = {"appId": 17, "installationId": 4711, "privateKey": app_key()}
+VERIFY = {"keys": {"alice": signing_key("first"), "bob": signing_key("second")}}
+
+
+def objects(known_hosts=(), place=PLACE, **keys):
+    return source_objects(place, git_source(**keys), known_hosts)
+
+
+def decoded(secret):
+    return {key: b64decode(value).decode() for key, value in secret["data"].items()}
+
+
+def credentials(known_hosts=(), **keys):
+    """What the Secret holds that the source refers to."""
+    found = objects(known_hosts, **keys)
+    [secret] = [each for each in found.secrets if each["metadata"]["name"] == found.source["spec"]["secretRef"]["name"]]
+    return decoded(secret)
+
+
+def test_a_public_repository_has_a_source_and_nothing_else():
+    found = objects(branch="release", interval="2m", timeout="30s")
+
+    assert found.secrets == []
+    assert found.receiver is None
+    assert found.source == {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "GitRepository",
+        "metadata": {"name": "dev-team", "namespace": "apps", "labels": LABELS},
+        "spec": {
+            "url": "https://git.example.com/dev-team/apps",
+            "ref": {"branch": "release"},
+            "interval": "2m",
+            "timeout": "30s",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("reference", "followed"),
+    [
+        ({}, {"branch": "main"}),
+        ({"branch": "release"}, {"branch": "release"}),
+        ({"tag": "v1.2.3"}, {"tag": "v1.2.3"}),
+        ({"semver": ">=1.2.0 <2.0.0"}, {"semver": ">=1.2.0 <2.0.0"}),
+        ({"branch": "main", "commit": "ab" * 20}, {"branch": "main", "commit": "ab" * 20}),
+        ({"commit": "ab" * 20}, {"commit": "ab" * 20}),
+    ],
+)
+def test_the_source_follows_the_reference_that_is_given_and_main_without_one(reference, followed):
+    assert objects(**reference).source["spec"]["ref"] == followed
+
+
+def test_a_deploy_key_comes_with_its_public_half_and_the_keys_of_its_host():
+    found = credentials(**DEPLOY_KEY)
+
+    assert set(found) == {"identity", "identity.pub", "known_hosts"}
+    assert found["identity"] == private_key("first")
+    assert found["identity.pub"] == public_key(private_key("first")) + "\n"
+    assert {line.split()[0] for line in found["known_hosts"].splitlines()} == {"github.com"}
+    assert len(found["known_hosts"].splitlines()) == 3
+
+
+def test_a_host_of_ones_own_is_known_by_the_stacks_keys_and_no_other_host_is():
+    found = credentials([OTHER_HOST, OWN_HOST], **DEPLOY_KEY | {"url": "ssh://git@git.example.com/dev-team/apps"})
+
+    assert found["known_hosts"] == OWN_HOST + "\n"
+
+
+@pytest.mark.parametrize(
+    ("https", "expected"),
+    [
+        ({"password": "pa55word"}, {"username": "git", "password": "pa55word"}),
+        ({"username": "robot", "password": "pa55word"}, {"username": "robot", "password": "pa55word"}),
+        ({"bearerToken": "t0ken"}, {"bearerToken": "t0ken"}),
+        # As `pulumi config set` takes it from a file.
+        ({"password": "pa55word\n"}, {"username": "git", "password": "pa55word"}),
+        ({"bearerToken": "t0ken\n"}, {"bearerToken": "t0ken"}),
+    ],
+)
+def test_over_https_it_is_a_password_or_a_token(https, expected):
+    assert credentials(https=https) == expected
+
+
+@pytest.mark.parametrize(
+    ("installation", "expected"),
+    [
+        ({"installationId": 4711}, {"githubAppInstallationID": "4711"}),
+        ({"installationId": None, "installationOwner": "acme"}, {"githubAppInstallationOwner": "acme"}),
+        (
+            {"installationId": 4711, "baseUrl": "https://github.example.com/api/v3"},
+            {"githubAppInstallationID": "4711", "githubAppBaseURL": "https://github.example.com/api/v3"},
+        ),
+    ],
+)
+def test_a_github_app_is_named_with_its_installation_and_key(installation, expected):
+    app = APP | installation
+
+    assert (
+        credentials(githubApp=app)
+        == {
+            "githubAppID": "17",
+            "githubAppPrivateKey": app_key(),
+        }
+        | expected
+    )
+
+
+def test_only_a_github_app_has_the_source_ask_github_for_a_token():
+    assert objects(githubApp=APP).source["spec"]["provider"] == "github"
+    assert "provider" not in objects(https={"password": "pa55word"}).source["spec"]
+
+
+@pytest.mark.parametrize(
+    "keys", [{}, {"https": {"password": "pa55word"}}, {"https": {"bearerToken": "t0ken"}}, {"githubApp": APP}]
+)
+def test_an_authority_goes_with_every_kind_of_https(keys):
+    without = credentials(**keys) if keys else {}
+
+    assert credentials(certificateAuthority=authority(), **keys) == without | {"ca.crt": authority()}
+
+
+def test_credentials_of_a_public_repository_are_none():
+    assert credentials_of(git_source(), []) == {}
+
+
+SOURCES_WITH_SECRETS = [
+    DEPLOY_KEY,
+    {"https": {"password": "pa55word"}},
+    {"githubApp": APP},
+    {"certificateAuthority": authority()},
+    {"verify": VERIFY},
+]
+
+
+@pytest.mark.parametrize("keys", SOURCES_WITH_SECRETS)
+def test_the_same_content_has_the_same_name(keys):
+    assert objects(**keys).secrets == objects(**keys).secrets
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (DEPLOY_KEY, DEPLOY_KEY | {"deployKey": private_key("second")}),
+        ({"https": {"password": "pa55word"}}, {"https": {"password": "pa55w0rd"}}),
+        ({"https": {"password": "pa55word"}}, {"https": {"username": "robot", "password": "pa55word"}}),
+        ({"https": {"password": "a"}}, {"https": {"bearerToken": "a"}}),
+        ({"githubApp": APP}, {"githubApp": APP | {"installationId": 4712}}),
+        ({"https": {"password": "a"}}, {"https": {"password": "a"}, "certificateAuthority": authority()}),
+        ({"verify": VERIFY}, {"verify": {"keys": {"alice": signing_key("first")}}}),
+    ],
+)
+def test_other_content_has_another_name_so_that_the_source_is_fetched_with_it_at_once(before, after):
+    assert objects(**before).secrets[0]["metadata"]["name"] != objects(**after).secrets[0]["metadata"]["name"]
+    assert objects(**before).source["spec"] != objects(**after).source["spec"]
+
+
+def test_other_keys_of_the_host_are_other_content():
+    url = {"url": "ssh://git@git.example.com/dev-team/apps"}
+    before, after = (objects([line], **DEPLOY_KEY | url) for line in (OWN_HOST, OWN_HOST.replace("GKJl", "GKJm")))
+
+    assert before.secrets[0]["metadata"]["name"] != after.secrets[0]["metadata"]["name"]
+
+
+@pytest.mark.parametrize("keys", SOURCES_WITH_SECRETS)
+def test_every_secret_is_immutable_and_stands_beside_its_source(keys):
+    [secret] = objects(**keys).secrets
+
+    assert (secret["apiVersion"], secret["kind"], secret["type"]) == ("v1", "Secret", "Opaque")
+    assert secret["immutable"] is True
+    assert secret["metadata"] == {"name": secret["metadata"]["name"], "namespace": "apps", "labels": LABELS}
+
+
+def test_a_secrets_name_is_one_that_kubernetes_takes_and_says_whose_and_what_for():
+    found = objects(verify=VERIFY, https={"password": "pa55word"})
+
+    [git, signers] = [secret["metadata"]["name"] for secret in found.secrets]
+    assert git.startswith("dev-team-git-")
+    assert signers.startswith("dev-team-signers-")
+    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for name in (git, signers))
+
+
+def test_a_name_tells_nothing_that_a_quick_guess_would_find():
+    """Names are not secret. A plain digest of a weak password could be found by trying words."""
+    name = objects(https={"password": "pa55word"}).secrets[0]["metadata"]["name"]
+    data = credentials(https={"password": "pa55word"})
+    texts = ["pa55word", json.dumps(data), json.dumps(data, sort_keys=True)]
+
+    quick = [getattr(hashlib, kind)(text.encode()).hexdigest() for kind in ("md5", "sha1", "sha256") for text in texts]
+
+    assert not any(name.removeprefix("dev-team-git-") in digest for digest in quick)
+
+
+def test_two_sources_with_the_same_password_have_secrets_of_their_own():
+    other = Place(name="ops-team", namespace="tools", labels={})
+
+    [mine], [theirs] = (objects(place=place, https={"password": "pa55word"}).secrets for place in (PLACE, other))
+
+    assert mine["metadata"]["name"].startswith("dev-team-")
+    assert theirs["metadata"]["name"].startswith("ops-team-")
+
+
+def test_a_place_without_labels_gives_none():
+    assert Place("flux-system", "flux-system", {}).metadata("any") == {"name": "any", "namespace": "flux-system"}
+
+
+@pytest.mark.parametrize("mode", ["HEAD", "Tag", "TagAndHEAD"])
+def test_signatures_are_compared_with_these_keys_and_no_others(mode):
+    found = objects(tag="v1.2.3", verify=VERIFY | {"mode": mode})
+
+    [secret] = found.secrets
+    assert found.source["spec"]["verify"] == {"mode": mode, "secretRef": {"name": secret["metadata"]["name"]}}
+    assert decoded(secret) == {"alice.asc": signing_key("first"), "bob.asc": signing_key("second")}
+    assert "secretRef" not in found.source["spec"]
+
+
+def test_without_keys_nothing_is_verified():
+    assert "verify" not in objects().source["spec"]
+
+
+def test_credentials_and_signers_are_secrets_of_their_own():
+    found = objects(**DEPLOY_KEY, verify=VERIFY)
+
+    git, signers = found.secrets
+    assert found.source["spec"]["secretRef"]["name"] == git["metadata"]["name"]
+    assert found.source["spec"]["verify"]["secretRef"]["name"] == signers["metadata"]["name"]
+    assert set(git["data"]) == {"identity", "identity.pub", "known_hosts"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "events"),
+    [
+        ("github", ["ping", "push"]),
+        ("gitlab", ["Push Hook", "Tag Push Hook"]),
+        ("bitbucket", ["repo:refs_changed"]),
+        ("generic-hmac", []),
+    ],
+)
+def test_a_receiver_wakes_only_its_own_source_and_only_for_what_its_host_calls_a_push(kind, events):
+    assert objects(webhook={"type": kind}).receiver == {
+        "apiVersion": "notification.toolkit.fluxcd.io/v1",
+        "kind": "Receiver",
+        "metadata": {"name": "dev-team", "namespace": "apps", "labels": LABELS},
+        "spec": {
+            "type": kind,
+            "events": events,
+            "secretRef": {"name": "dev-team-webhook"},
+            "resources": [{"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "name": "dev-team"}],
+        },
+    }
+
+
+def test_the_token_of_a_webhook_is_in_the_secret_that_its_receiver_names():
+    secret = webhook_secret(PLACE, "t0ken")
+
+    assert secret["metadata"] == {"name": "dev-team-webhook", "namespace": "apps", "labels": LABELS}
+    assert decoded(secret) == {"token": "t0ken"}
+    # Its token may be replaced where it stands; the name is what both ends know.
+    assert "immutable" not in secret
+
+
+def test_a_webhook_is_awaited_where_notification_controller_awaits_it():
+    """The SHA-256 of token, name and namespace of the Receiver, by `printf t0kendev-teamapps | sha256sum`."""
+    assert webhook_path("t0ken", PLACE) == ("/hook/bb5403c99306b2812a752013a111b32904daabc9cb7a6c7c918dc1979c0bd9b5")
