@@ -16,10 +16,9 @@ from bench.machine import facts
 from bench.measure import Sample
 from bench.results import Measured, ratios
 from bench.rig import running_rig
-from lab.errors import LabError
+from lab.errors import reported
 
 RESULTS = Path(__file__).parent / "results"
-_INTERRUPTED = 130
 
 
 def main(
@@ -30,14 +29,8 @@ def main(
     """Measure preview, first up, no-change up and destroy of the real program against kubectl."""
     # As on Ctrl-C, the cluster is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
+    with reported("the benchmark's cluster is stopped and deleted"):
         _bench(_counts(tenants), runs, results)
-    except LabError as error:
-        typer.echo(f"error: {error.message}\nremedy: {error.remedy}", err=True)
-        raise typer.Exit(1) from error
-    except KeyboardInterrupt as interrupt:
-        typer.echo("interrupted; the benchmark's cluster is stopped and deleted", err=True)
-        raise typer.Exit(_INTERRUPTED) from interrupt
 
 
 def _counts(tenants: str) -> list[int]:

@@ -15,14 +15,13 @@ from bench.measure import failure
 from bench.workload import STACK, Workload, flux_section
 from lab.build import ensure, tools_for
 from lab.cluster import Cluster
-from lab.control_plane import HIGHEST_INDEX, PORTS_EACH, STAGES
-from lab.errors import LabError
-from lab.processes import check_ports
+from lab.control_plane import STAGES
 from lab.pulumi import LabPulumi, provide_bundles
-from lab.settings import DEFAULT_PORT_BASE, Settings
+from lab.settings import Settings, free_port_base
 
-_PORTS_OF_A_LAB = PORTS_EACH * (HIGHEST_INDEX + 1)
-_TRIED_PORT_BASES = range(DEFAULT_PORT_BASE + _PORTS_OF_A_LAB, 32768 - _PORTS_OF_A_LAB, _PORTS_OF_A_LAB)
+_CLUSTERS = 3
+"""The benchmark's cluster has the first index beside those of staging and production."""
+
 _FLUX_NAMESPACE = "flux-system"
 
 
@@ -92,7 +91,7 @@ def running_rig() -> Iterator[Rig]:
     """
     with tempfile.TemporaryDirectory(prefix="flux-tenancy-bench-") as folder:
         own = Settings.load()
-        settings = _with_free_ports(replace(own, state=Path(folder, "lab")))
+        settings = replace(own, state=Path(folder, "lab"), port_base=free_port_base(_CLUSTERS))
         cluster = Cluster(settings, STACK)
         pulumi = LabPulumi(settings)
         tools = ensure(settings, _cluster_tools(settings))
@@ -105,20 +104,6 @@ def running_rig() -> Iterator[Rig]:
             yield rig
         finally:
             cluster.stop()
-
-
-def _with_free_ports(settings: Settings) -> Settings:
-    for base in _TRIED_PORT_BASES:
-        candidate = replace(settings, port_base=base)
-        try:
-            check_ports(Cluster(candidate, STACK).daemons().values())
-        except LabError:
-            continue
-        return candidate
-    raise LabError(
-        f"no free ports for the benchmark's cluster from {_TRIED_PORT_BASES.start} on",
-        "stop what listens there; `make status` shows the clusters of this checkout",
-    )
 
 
 def _cluster_tools(settings: Settings) -> list[str]:

@@ -14,33 +14,24 @@ from lab import logs as lab_logs
 from lab import status as lab_status
 from lab.build import ensure, tools_for
 from lab.cluster import Cluster, clusters
-from lab.errors import LabError
+from lab.errors import LabError, reported
 from lab.files import delete_folder
 from lab.git_host import GitHost
 from lab.processes import check_ports
-from lab.pulumi import CLI, PLUGIN, LabPulumi, provide_bundles
+from lab.pulumi import CLI, PLUGINS, LabPulumi, provide_bundles
 from lab.pulumi import up as apply_stack
 from lab.settings import STATE_PARTS, Settings
-from lab.shell import exports
+from lab.shell import execute, exports
 
 _DEFAULT_STACK = "staging"
-
-_INTERRUPTED = 130
-"""What a shell reports for a command that Ctrl-C has ended."""
 
 
 class _Commands(TyperGroup):
     """Errors of the lab are two lines for people, not tracebacks."""
 
     def invoke(self, ctx: Any) -> Any:
-        try:
+        with reported():
             return super().invoke(ctx)
-        except LabError as error:
-            typer.echo(f"error: {error.message}\nremedy: {error.remedy}", err=True)
-            raise typer.Exit(1) from error
-        except KeyboardInterrupt as interrupt:
-            typer.echo("interrupted; run the same command again to go on", err=True)
-            raise typer.Exit(_INTERRUPTED) from interrupt
 
 
 app = typer.Typer(
@@ -104,6 +95,15 @@ def env() -> None:
     typer.echo(exports(Settings.load()))
 
 
+@app.command(name="exec")
+def execute_command(
+    stack: Annotated[str, typer.Argument(help="name of the stack")],
+    command: Annotated[list[str], typer.Argument(help="the command and its arguments, after --", metavar="COMMAND…")],
+) -> None:
+    """Run a command for a stack: with the lab's settings, as of `env`, if the stack's cluster is one of the lab's."""
+    execute(Settings.load(), stack, command)
+
+
 @app.command()
 def logs(
     name: Annotated[
@@ -134,10 +134,10 @@ def tools(
 def _start(settings: Settings, names: Sequence[str]) -> None:
     host, wanted = GitHost(settings), [Cluster(settings, name) for name in names]
     # Before the tools are built, which can take half an hour.
-    daemons = [host.daemon(), *(daemon for cluster in wanted for daemon in cluster.daemons().values())]
+    daemons = [*host.daemons(), *(daemon for cluster in wanted for daemon in cluster.daemons().values())]
     check_ports([daemon for daemon in daemons if daemon.process() is None])
     built = ensure(settings, _needed_tools(settings))
-    _report("Git host", partial(host.up, built["gitea"]))
+    _report("Git host", partial(host.up, built))
     for cluster in wanted:
         _report(f"Cluster {cluster.name}", partial(cluster.up, built))
     provide_bundles(settings)
@@ -146,7 +146,7 @@ def _start(settings: Settings, names: Sequence[str]) -> None:
 
 def _needed_tools(settings: Settings) -> list[str]:
     """The tools of `up`, without a Pulumi where an official one takes its place."""
-    not_needed = {CLI, PLUGIN}.difference(LabPulumi(settings).tools())
+    not_needed = {CLI, *PLUGINS}.difference(LabPulumi(settings).tools())
     return [name for name in tools_for(settings, "up") if name not in not_needed]
 
 

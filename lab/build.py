@@ -6,7 +6,6 @@ other words are names of tools.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from lab.build_key import input_digest
 from lab.build_lock import build_lock
 from lab.build_source import source_folders
 from lab.build_tool import ToolBuild
-from lab.errors import LabError
+from lab.errors import LabError, reported
 from lab.go_command import Go
 from lab.progress import BuildProgress, progress_for_standard_error
 from lab.settings import Settings
@@ -129,17 +128,11 @@ def _main(
     names: Annotated[list[str], typer.Argument(help="`up`, `test`, or names of tools")],
 ) -> None:
     """Build the lab's tools where they are missing, and print where they are."""
-    try:
+    with reported("the same command goes on where it stopped"):
         settings = Settings.load()
         wanted = [tool for name in names for tool in _expand(settings, name)]
         for name, file in ensure(settings, wanted).items():
             print(name, file)
-    except LabError as error:
-        print(error.message, error.remedy, sep="\n", file=sys.stderr)
-        raise typer.Exit(1) from error
-    except KeyboardInterrupt as interrupt:
-        print("interrupted; the same command goes on where it stopped", file=sys.stderr)
-        raise typer.Exit(130) from interrupt
 
 
 def _expand(settings: Settings, name: str) -> list[str]:

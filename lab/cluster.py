@@ -15,10 +15,8 @@ from lab.control_plane import (
     APISERVER,
     CONTROLLER_MANAGER,
     ETCD,
-    HIGHEST_INDEX,
     NODE_AGENT,
     NODE_NAME,
-    PORTS_EACH,
     SCHEDULER,
     STAGES,
     ControlPlane,
@@ -30,7 +28,7 @@ from lab.images import write_images
 from lab.kubeconfig import write_kubeconfig
 from lab.pki import API_AUTHORITY, INTERNAL_AUTHORITY
 from lab.processes import LOOPBACK, Daemon, bring_up, stop_all
-from lab.settings import Settings
+from lab.settings import HIGHEST_INDEX, PORTS_EACH, Settings
 
 _KNOWN_INDEXES = {"staging": 1, "production": 2}
 
@@ -73,6 +71,11 @@ class Cluster:
     def pod_logs(self) -> Path:
         """Where the node agent keeps the logs of its pods, as ``<namespace>_<pod>_<container>.log``."""
         return self.folder / "logs" / "pods"
+
+    @property
+    def webhook_url(self) -> str:
+        """URL of Flux's webhook receiver for the Git host, without a slash at its end; known before it exists."""
+        return f"http://{LOOPBACK}:{self._plane.network.webhook_receiver}"
 
     def exists(self) -> bool:
         """Whether the cluster was ever brought up, running or not."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lab.pki import API_AUTHORITY, FRONT_PROXY, INTERNAL_AUTHORITY, Pki
 from lab.processes import LOOPBACK, Command
+from lab.settings import PORTS_EACH
 
 NODE_NAME = "lab"
 """The cluster's only node: this machine."""
@@ -28,11 +29,8 @@ STAGES = ((ETCD, APISERVER), (CONTROLLER_MANAGER, SCHEDULER, NODE_AGENT))
 _LOOPBACK_RANGE = ipaddress.IPv4Network("127.0.0.0/8")
 _BLOCK_ADDRESSES = 2048
 
-PORTS_EACH = 10
-"""TCP ports that a cluster takes."""
-
-HIGHEST_INDEX = 63
-"""The last cluster of a lab; settings leave room for the ports of this many."""
+_WEBHOOK_RECEIVER = "flux-system/webhook-receiver:80"
+"""Service of Flux's notification-controller, as <namespace>/<name>:<port>."""
 
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
 
@@ -72,6 +70,10 @@ class Network:
         return self.first_port + 5
 
     @property
+    def webhook_receiver(self) -> int:
+        return self.first_port + 6
+
+    @property
     def server(self) -> str:
         """URL of the API server."""
         return f"https://{LOOPBACK}:{self.apiserver}"
@@ -104,7 +106,7 @@ class Network:
             APISERVER: (self.apiserver,),
             CONTROLLER_MANAGER: (self.controller_manager,),
             SCHEDULER: (self.scheduler,),
-            NODE_AGENT: (self.node_agent,),
+            NODE_AGENT: (self.node_agent, self.webhook_receiver),
         }[part]
 
 
@@ -260,4 +262,6 @@ class ControlPlane:
             "client-ca": self.pki.pair(INTERNAL_AUTHORITY).certificate,
             "state": self.pods,
             "images": self.images,
+            # As a load balancer of a cloud would: deliveries of webhooks come from outside of the cluster.
+            "expose": f"{LOOPBACK}:{self.network.webhook_receiver}={_WEBHOOK_RECEIVER}",
         }

@@ -1,4 +1,4 @@
-"""The lab's Git host: organisations and repositories of the sample tenants, and pushes to them."""
+"""The lab's Git host: Gitea with the sample repositories, seen by its own API and by GitHub's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -13,7 +14,8 @@ from lab.errors import LabError
 from lab.files import check_room, locked
 from lab.git import Git
 from lab.gitea import Gitea
-from lab.processes import Daemon
+from lab.github_proxy import GithubProxy
+from lab.processes import LOOPBACK, Daemon, stop_all
 from lab.settings import Settings
 
 BRANCH = "main"
@@ -27,45 +29,100 @@ class GitHost:
 
     Attributes:
         gitea: the server behind it.
+        proxy: what makes it look like GitHub.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.gitea = Gitea(settings.state / "git-host", settings.port_base, settings.port_base + 1)
+        self.proxy = GithubProxy(self.gitea.folder, self.gitea.address, settings.port_base + 2, settings.port_base + 3)
         self._settings = settings
 
-    def daemon(self) -> Daemon:
-        """The server's process, running or not."""
-        return self.gitea.daemon()
+    def daemons(self) -> list[Daemon]:
+        """The host's processes, running or not, in the order of their start."""
+        return [self.gitea.daemon(), self.proxy.daemon()]
 
-    def up(self, program: Path) -> None:
+    def up(self, tools: Mapping[str, Path]) -> None:
         """Make the host run and create the sample repositories that are missing; others are left as they are.
 
         Args:
-            program: Gitea's binary, with its assets beside it.
+            tools: path of each tool by its name, of Gitea (with its assets beside it) and the proxy at least.
 
         Raises:
-            LabError: the server does not get ready, or a repository cannot be created.
+            LabError: a server does not get ready, or a repository cannot be created.
         """
         check_room(self._settings.state)
         with locked(self._settings.state / "lock"):
             try:
-                self.gitea.up(program)
+                self.gitea.up(tools["gitea"])
+                self.proxy.up(tools["github-proxy"])
                 for source in self._samples():
                     self.ensure_repository(source.parent.name, source.name, source)
             except httpx.HTTPError as error:
                 raise LabError(
                     f"the Git host at {self.gitea.address} did not do as told: {error}",
-                    f"look into {self.daemon().log}; `make down` begins anew",
+                    f"look into {self.gitea.daemon().log}; `make down` begins anew",
                 ) from error
 
     def stop(self) -> None:
-        """Stop the server; its repositories stay."""
+        """Stop the servers; the repositories stay."""
         with locked(self._settings.state / "lock"):
-            self.daemon().stop()
+            stop_all(self.daemons())
+
+    @property
+    def github_url(self) -> str:
+        """Base URL for programs that know GitHub Enterprise, such as Pulumi's GitHub provider."""
+        return f"{self.proxy.address}/"
+
+    @property
+    def certificate_authority(self) -> Path:
+        """PEM file of the authority behind ``https_url``."""
+        return self.proxy.certificate_authority
+
+    @property
+    def known_hosts(self) -> Path:
+        """OpenSSH's file with the key of the server behind ``ssh_url``."""
+        return self.gitea.host_key.known_hosts
+
+    @property
+    def token_file(self) -> Path:
+        """Where ``token`` is kept; missing until the host was brought up."""
+        return self.gitea.token_file
+
+    def token(self) -> str:
+        """An API token of the administrator, for all repositories, their deploy keys and their webhooks.
+
+        Raises:
+            LabError: the host was never brought up.
+        """
+        return self.gitea.token()
 
     def url(self, organisation: str, repository: str) -> str:
-        """URL of a repository for Git over HTTP, without credentials."""
+        """URL of a repository for Git over plain HTTP, without credentials."""
         return f"{self.gitea.address}/{organisation}/{repository}.git"
+
+    def https_url(self, organisation: str, repository: str) -> str:
+        """URL of a repository for Git over HTTPS, without credentials."""
+        return f"{self.proxy.secure_address}/{organisation}/{repository}.git"
+
+    def ssh_url(self, organisation: str, repository: str) -> str:
+        """URL of a repository for Git over SSH."""
+        return f"ssh://git@{LOOPBACK}:{self.gitea.ssh_port}/{organisation}/{repository}.git"
+
+    def deploy_keys(self, organisation: str, repository: str) -> list[dict[str, Any]]:
+        """The deploy keys of a repository, https://docs.github.com/rest/deploy-keys/deploy-keys.
+
+        Raises:
+            httpx.HTTPError: the host does not run, or there is no such repository.
+        """
+        return self._github(f"/repos/{organisation}/{repository}/keys")
+
+    def webhooks(self, organisation: str, repository: str) -> list[dict[str, Any]]:
+        """The webhooks of a repository, https://docs.github.com/rest/repos/webhooks; secrets are not shown.
+
+        Raises:
+            httpx.HTTPError: the host does not run, or there is no such repository.
+        """
+        return self._github(f"/repos/{organisation}/{repository}/hooks")
 
     def clone(self, organisation: str, repository: str, destination: Path) -> Path:
         """Clone a repository into a folder that does not exist yet, ready for ``push``.
@@ -119,18 +176,36 @@ class GitHost:
         """The folders ``lab/sample/<organisation>/<repository>``."""
         return (path for path in sorted((self._settings.project / "lab" / "sample").glob("*/*")) if path.is_dir())
 
-    def ensure_repository(self, organisation: str, repository: str, source: Path) -> None:
-        """Create a public repository and fill it; one that has a commit belongs to the user."""
+    def ensure_repository(self, organisation: str, repository: str, source: Path, private: bool = True) -> None:
+        """Create a repository and fill it; one that has a commit belongs to the user.
+
+        Args:
+            source: folder with the content of the first commit.
+            private: whether it takes credentials to read it. An organisation that this creates is as visible as
+                its first repository: strangers see no public repository in a private organisation.
+
+        Raises:
+            httpx.HTTPError: the host does not run, or refuses it.
+            LabError: git fails.
+        """
         with self.gitea.client() as api:
             if not _exists(api, f"/orgs/{organisation}"):
-                api.post("/orgs", json={"username": organisation, "visibility": "public"}).raise_for_status()
+                new = {"username": organisation, "visibility": "private" if private else "public"}
+                api.post("/orgs", json=new).raise_for_status()
             path = f"/repos/{organisation}/{repository}"
             if not _exists(api, path):
-                new = {"name": repository, "default_branch": BRANCH, "private": False}
+                new = {"name": repository, "default_branch": BRANCH, "private": private}
                 api.post(f"/orgs/{organisation}/repos", json=new).raise_for_status()
             # A command that was killed here has left the repository empty.
             if api.get(path).raise_for_status().json()["empty"]:
                 self._fill(organisation, repository, source)
+
+    def _github(self, path: str) -> Any:
+        """What GitHub's API says of ``path`` to the administrator."""
+        headers = {"Authorization": f"Bearer {self.token()}"}
+        # The user's proxy settings are not for loopback.
+        with httpx.Client(base_url=f"{self.github_url}api/v3", headers=headers, trust_env=False) as api:
+            return api.get(path).raise_for_status().json()
 
     def _fill(self, organisation: str, repository: str, source: Path) -> None:
         with tempfile.TemporaryDirectory() as temporary:
@@ -142,7 +217,7 @@ class GitHost:
             # Always the same commit, so that what was pushed by a command that was killed meanwhile fits.
             self._commit_all(
                 folder,
-                "Add the sample application",
+                "Add the first files",
                 GIT_AUTHOR_DATE=_SAMPLE_DATE,
                 GIT_COMMITTER_DATE=_SAMPLE_DATE,
             )

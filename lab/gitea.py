@@ -14,12 +14,20 @@ import httpx
 
 from lab.errors import LabError
 from lab.files import SECRET, write_file
+from lab.host_key import HostKey
 from lab.processes import LOOPBACK, Command, Daemon, base_environment, bring_up
 
 ADMINISTRATOR = "lab-admin"
 
+_TOKEN_NAME = "lab"
+_TOKEN_SCOPES = ("write:repository", "read:organization", "read:user")
+"""Git over HTTPS, deploy keys and webhooks of repositories, and what GitHub's clients look up beside them."""
+
 _START_TIMEOUT = 60.0
 _REQUEST_TIMEOUT = 30.0
+_DELIVERY_TIMEOUT = 3
+"""Seconds that the receiver of a webhook has to answer."""
+
 _SECRETS = ("SECRET_KEY", "INTERNAL_TOKEN", "JWT_SECRET")
 """What Gitea would otherwise make up and write into its configuration itself."""
 
@@ -56,6 +64,16 @@ class Gitea:
         """User name and password of the administrator, as JSON."""
         return self.folder / "credentials.json"
 
+    @property
+    def token_file(self) -> Path:
+        """An API token of the administrator, written by ``up``."""
+        return self.folder / "token"
+
+    @property
+    def host_key(self) -> HostKey:
+        """The key of the SSH server."""
+        return HostKey(self.folder / "ssh" / "host_ed25519", self.folder / "known_hosts", self.ssh_port)
+
     def daemon(self) -> Daemon:
         """The server's process, running or not."""
         return Daemon(
@@ -67,7 +85,7 @@ class Gitea:
         )
 
     def up(self, program: Path) -> None:
-        """Make the server run, with its administrator; what runs already is left alone.
+        """Make the server run, with its administrator and the latter's token; what runs already is left alone.
 
         Args:
             program: Gitea's binary, which has Gitea's ``options``, ``public`` and ``templates`` beside it.
@@ -75,6 +93,8 @@ class Gitea:
         Raises:
             LabError: a port is taken, the state cannot be written, or the server does not get ready.
         """
+        if self.host_key.ensure():
+            self.daemon().stop()
         self._configure(static=program.resolve().parent)
         command: Command = (
             str(program),
@@ -86,6 +106,7 @@ class Gitea:
         )
         bring_up([{self.daemon(): command}], _START_TIMEOUT)
         self._ensure_administrator(program)
+        self._ensure_token()
 
     def credentials(self) -> Credentials:
         """The administrator's credentials, made up at the first call.
@@ -98,6 +119,17 @@ class Gitea:
             found = {"username": ADMINISTRATOR, "password": secrets.token_urlsafe(24)}
             write_file(self.credentials_file, json.dumps(found, indent=2) + "\n", SECRET)
         return Credentials(found["username"], found["password"])
+
+    def token(self) -> str:
+        """The API token of the administrator.
+
+        Raises:
+            LabError: the server was never brought up.
+        """
+        try:
+            return self.token_file.read_text().strip()
+        except OSError as error:
+            raise LabError(f"there is no token in {self.token_file}", "`make up` or `make start` makes it") from error
 
     def client(self) -> httpx.Client:
         """A client of the REST API, https://docs.gitea.com/api/, that acts as the administrator."""
@@ -144,6 +176,19 @@ class Gitea:
         with self.client() as client:
             client.delete(f"/users/{ADMINISTRATOR}/tokens/{name}").raise_for_status()
 
+    def _ensure_token(self) -> None:
+        """Make the token, unless there is one that works; Gitea shows a token once and keeps its hash only."""
+        if self.token_file.exists():
+            with self._client(headers={"Authorization": f"token {self.token()}"}) as client:
+                if client.get("/user").is_success:
+                    return
+        tokens = f"/users/{ADMINISTRATOR}/tokens"
+        with self.client() as client:
+            client.delete(f"{tokens}/{_TOKEN_NAME}")  # one of an earlier state of the file
+            new = {"name": _TOKEN_NAME, "scopes": _TOKEN_SCOPES}
+            made = client.post(tokens, json=new).raise_for_status().json()
+        write_file(self.token_file, made["sha1"] + "\n", SECRET)
+
     def _configure(self, static: Path) -> None:
         """Write the configuration; a server that has read another one is stopped, to be started anew."""
         text = _ini(self._settings(static))
@@ -188,6 +233,7 @@ class Gitea:
                 "SSH_PORT": self.ssh_port,
                 "BUILTIN_SSH_SERVER_USER": "git",
                 "SSH_ROOT_PATH": self.folder / "ssh",
+                "SSH_SERVER_HOST_KEYS": self.host_key.file,
                 "OFFLINE_MODE": True,
                 "LFS_START_SERVER": False,
             },
@@ -209,6 +255,8 @@ class Gitea:
             "actions": {"ENABLED": False},
             "packages": {"ENABLED": False},
             "indexer": {"ISSUE_INDEXER_TYPE": "db"},
+            # To clusters on this machine, and to nowhere else. A receiver that does not answer at once is not there.
+            "webhook": {"ALLOWED_HOST_LIST": "loopback", "DELIVER_TIMEOUT": _DELIVERY_TIMEOUT},
             "log": {"MODE": "console", "LEVEL": "Warn"},
         }
 

@@ -18,8 +18,8 @@ class Log:
     """A log file.
 
     Attributes:
-        name: ``gitea``, ``<cluster>/<part>``, or ``<cluster>/<namespace>/<pod>/<container>``; the log of a
-            container's run before the present one ends with ``.previous``.
+        name: ``gitea``, ``github-proxy``, ``<cluster>/<part>``, or ``<cluster>/<namespace>/<pod>/<container>``;
+            the log of a container's run before the present one ends with ``.previous``.
         path: the file.
     """
 
@@ -36,7 +36,7 @@ class Log:
 
 def logs(settings: Settings) -> list[Log]:
     """All logs of the lab: the Git host's, the clusters' parts' and their pods'."""
-    found = [Log(daemon.name, daemon.log) for daemon in (GitHost(settings).daemon(),)]
+    found = [Log(daemon.name, daemon.log) for daemon in GitHost(settings).daemons()]
     for cluster in clusters(settings):
         found += [Log(daemon.name, daemon.log) for daemon in cluster.daemons().values()]
         found += [Log(_pod_log_name(cluster, path), path) for path in sorted(cluster.pod_logs.glob("*.log"))]

@@ -205,7 +205,7 @@ def check_ports(daemons: Iterable[Daemon]) -> None:
     """
     wanted = [(port, daemon) for daemon in daemons for port in daemon.ports]
     deadline = time.monotonic() + _PORT_GRACE
-    while taken := [(port, daemon) for port, daemon in wanted if not _is_free(port)]:
+    while taken := [(port, daemon) for port, daemon in wanted if not is_free(port)]:
         if time.monotonic() > deadline:
             break
         time.sleep(_POLL_INTERVAL)
@@ -222,7 +222,8 @@ def check_ports(daemons: Iterable[Daemon]) -> None:
     )
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether a server could listen on a port of 127.0.0.1 now."""
     with socket.socket() as probe:
         # As servers do: connections of a server that has just stopped do not keep its port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -14,10 +14,11 @@ from typing import Any
 from lab.build import ensure, pinned_version, tools_for
 from lab.errors import LabError
 from lab.files import make_folder, write_file
+from lab.git_host import GitHost
 from lab.settings import Settings
 
 CLI = "pulumi"
-PLUGIN = "pulumi-resource-kubernetes"
+PLUGINS = ("pulumi-resource-kubernetes", "pulumi-resource-github")
 LANGUAGE_HOST = "pulumi-language-python"
 BUNDLE = "flux-bundle-"
 
@@ -40,38 +41,42 @@ class LabPulumi:
 
     def tools(self) -> list[str]:
         """Names of the tools that have to be built: none where an official Pulumi of the right version is installed."""
-        return [] if self._official() else [CLI, PLUGIN]
+        return [] if self._official() else [CLI, *PLUGINS]
 
     def install(self) -> None:
-        """Put the CLI, its plugin and the language host where `environment()` leads to.
+        """Put the CLI, its plugins and the language host where `environment()` leads to.
 
         Raises:
             LabError: the CLI that the user named does not fit, or the state cannot be written.
         """
-        home = make_folder(self.folder / "home")
+        plugins = make_folder(self.folder / "home") / "plugins"
         make_folder(self.folder / "backend")
         write_file(self._passphrase, LAB_PASSPHRASE)
         official = self._official()
         if official:
             _link(official, self.bin / CLI)
             _link(official.with_name(LANGUAGE_HOST), self.bin / LANGUAGE_HOST)
-            _link(_official_plugins() / self._plugin_folder, home / "plugins" / self._plugin_folder)
+            for folder in self._plugin_folders().values():
+                _link(_official_plugins() / folder, plugins / folder)
             return
-        tools = ensure(self._settings, [CLI, PLUGIN])
+        tools = ensure(self._settings, [CLI, *PLUGINS])
         # Not a symbolic link: the CLI follows it to itself, misses the language host there and warns at every call.
         _place(tools[CLI], self.bin / CLI)
-        _link(tools[PLUGIN], home / "plugins" / self._plugin_folder / PLUGIN)
+        for plugin, folder in self._plugin_folders().items():
+            _link(tools[plugin], plugins / folder / plugin)
         write_file(self.bin / LANGUAGE_HOST, self._language_host_script())
         (self.bin / LANGUAGE_HOST).chmod(0o755)
 
     def environment(self) -> dict[str, str]:
-        """What makes `pulumi` use the lab's backend, plugins and secrets, without PATH."""
+        """What makes `pulumi` use the lab's backend, plugins, secrets and Git host, without PATH."""
+        token = GitHost(self._settings).token_file
         return {
             "PULUMI_HOME": str(self.folder / "home"),
             "PULUMI_BACKEND_URL": f"file://{self.folder / 'backend'}",
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            **({"GITHUB_TOKEN": token.read_text().strip()} if token.exists() else {}),
         }
 
     def run(
@@ -110,9 +115,11 @@ class LabPulumi:
     def _passphrase(self) -> Path:
         return self.folder / "passphrase"
 
-    @property
-    def _plugin_folder(self) -> str:
-        return f"resource-kubernetes-{pinned_version(self._settings, PLUGIN)}"
+    def _plugin_folders(self) -> dict[str, str]:
+        """The folder below `plugins` in which Pulumi looks for each plugin, e.g. resource-kubernetes-v4.25.0."""
+        return {
+            plugin: f"{plugin.removeprefix('pulumi-')}-{pinned_version(self._settings, plugin)}" for plugin in PLUGINS
+        }
 
     def _official(self) -> Path | None:
         """The CLI that the user named in $PULUMI, or one on PATH that fits and has what it needs beside it."""
@@ -137,8 +144,9 @@ class LabPulumi:
             return f"is {found}; the SDK needs {wanted} or a later one of the same major version"
         if not cli.resolve().with_name(LANGUAGE_HOST).exists():
             return f"has no {LANGUAGE_HOST} beside it"
-        if not (_official_plugins() / self._plugin_folder).is_dir():
-            return f"has no {self._plugin_folder}; `pulumi plugin install` gets it"
+        for folder in self._plugin_folders().values():
+            if not (_official_plugins() / folder).is_dir():
+                return f"has no {folder}; `pulumi plugin install` gets it"
         return None
 
     def _language_host_script(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.processes import is_free
 
 DEFAULT_PORT_BASE = 20800
 """Below the range that Linux hands out to outgoing connections (32768 and up)."""
@@ -15,9 +16,18 @@ DEFAULT_PORT_BASE = 20800
 STATE_PARTS = ("clusters", "git-host", "pulumi", "flux")
 """Folders of the state; whatever else lies beside them is not the lab's."""
 
+PORTS_EACH = 10
+"""TCP ports that the Git host takes, and each cluster."""
+
+HIGHEST_INDEX = 63
+"""The last cluster of a lab."""
+
+_PORTS_OF_A_LAB = PORTS_EACH * (HIGHEST_INDEX + 1)
 _LOWEST_PORT_BASE = 1024
-_HIGHEST_PORT_BASE = 65535 - 640
-"""The last cluster index, 63, takes the ports from the base plus 630."""
+_HIGHEST_PORT_BASE = 65535 - _PORTS_OF_A_LAB
+
+_FREE_PORT_BASES = range(DEFAULT_PORT_BASE + _PORTS_OF_A_LAB, 32768 - _PORTS_OF_A_LAB, 100)
+"""Where labs beside the user's own look for ports: above those, below the ones of outgoing connections."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,7 @@ class Settings:
         project: the checkout, which holds ``lab/`` and the Pulumi program.
         cache: finished tools, shared by all checkouts of the user.
         state: clusters, Git host and their logs; ``down`` deletes it.
-        port_base: first TCP port of the lab, on 127.0.0.1. The Git host takes this one and the next,
+        port_base: first TCP port of the lab, on 127.0.0.1. The Git host has the ten from this one on,
             the cluster with index ``i`` those from ``port_base + 10 * i``.
     """
 
@@ -51,6 +61,25 @@ class Settings:
             state=_folder(environ.get("LAB_STATE")) or project / ".lab",
             port_base=_port_base(environ.get("LAB_PORT_BASE")),
         )
+
+
+def free_port_base(clusters: int) -> int:
+    """The first port of a lab beside the user's own: all ports of its Git host and first clusters are free.
+
+    Args:
+        clusters: highest index of a cluster that the lab will have.
+
+    Raises:
+        LabError: there is no such range of ports.
+    """
+    ports = PORTS_EACH * (clusters + 1)
+    for base in _FREE_PORT_BASES:
+        if all(is_free(base + port) for port in range(ports)):
+            return base
+    raise LabError(
+        f"no {ports} free ports in a row from {_FREE_PORT_BASES.start} to {_FREE_PORT_BASES.stop}",
+        "stop what listens there; `make status` shows the clusters of this checkout",
+    )
 
 
 def _folder(value: str | None) -> Path | None:

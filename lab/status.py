@@ -30,7 +30,7 @@ def show(settings: Settings) -> None:
 
 def _processes(host: GitHost, known: list[Cluster]) -> Table:
     table = Table("Process", "State", "PID", "Address", "Log", box=None, pad_edge=False, header_style="bold")
-    daemons = [host.daemon(), *(daemon for cluster in known for daemon in cluster.daemons().values())]
+    daemons = [*host.daemons(), *(daemon for cluster in known for daemon in cluster.daemons().values())]
     for daemon in daemons:
         table.add_row(*_row(daemon))
     return table
@@ -59,6 +59,7 @@ def _ways(host: GitHost, known: list[Cluster]) -> list[str]:
     lines += [f"Cluster {each.name}: context {each.name} of {each.kubeconfig}" for each in known if each.exists()]
     lines += [
         f"Git host: {host.gitea.address}, user name and password in {host.gitea.credentials_file}",
+        f"The same as GitHub: {host.github_url} and {host.proxy.secure_address}/, token in {host.token_file}",
         'All at hand in your shell: eval "$(make -s env)"',
     ]
     return lines

@@ -52,7 +52,7 @@ class Tool(_Entry):
     """One program of the lab, or one file that a program composes.
 
     ``name`` and ``ldflags`` may hold ``{version}`` (e.g. v1.36.3), ``{number}`` (1.36.3), ``{major}`` and
-    ``{minor}`` of the module ``version_of``. In tools read with :func:`load_table` they are filled in.
+    ``{minor}`` of the tool's version. In tools read with :func:`load_table` they are filled in.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Tool(_Entry):
     version_of: str | None = None
     """Path of the module whose version is the tool's."""
     version: str = ""
-    """The tool's version; from go.mod, not from the table."""
+    """The tool's version; from go.mod, but for a release that is no Go module's."""
     purpose: Purpose = "up"
     """``test`` for tools that only the tests need."""
     tags: list[str] = []
@@ -103,9 +103,9 @@ class Tool(_Entry):
 
     def with_version(self, pins: Mapping[str, Pin]) -> Tool:
         """This tool with name, version and linker flags for what a go.mod pins."""
-        if self.version_of is None:
+        version = pins[self.version_of].version if self.version_of else self.version
+        if not version:
             return self
-        version = pins[self.version_of].version
         major, minor = re.findall(r"\d+", version)[:2]
         fields = {"version": version, "number": version.removeprefix("v"), "major": major, "minor": minor}
         return self.model_copy(

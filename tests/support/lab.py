@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import socket
 import subprocess
 import sysconfig
 import time
@@ -18,29 +16,13 @@ from lab.build import ensure, tools_for
 from lab.cluster import Cluster
 from lab.git_host import GitHost
 from lab.pulumi import LabPulumi
-from lab.settings import Settings
+from lab.settings import Settings, free_port_base
 
 T = TypeVar("T")
 
 KUBECTL = Path(sysconfig.get_path("scripts"), "kubectl")
-# Below the ports that Linux hands out to outgoing connections, above those of a user's own lab.
-PORT_BASES = range(21500, 32000, 100)
 CLUSTERS = 4
 POLL_SECONDS = 0.5
-
-
-def free_port_base() -> int:
-    """The first base whose ports for the Git host and some clusters are all free."""
-    return next(base for base in PORT_BASES if all(_is_free(base + port) for port in range(10 * (CLUSTERS + 1))))
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return True
-    return False
 
 
 def eventually(look: Callable[[], T], timeout: float = 60.0, what: str = "") -> T:
@@ -58,6 +40,7 @@ class RunningCluster:
 
     name: str
     kubeconfig: Path
+    webhook_url: str
 
     def kubectl(
         self, *arguments: str, user: str | None = None, stdin: str | None = None
@@ -113,18 +96,22 @@ class Lab:
     """The lab of one test session."""
 
     def __init__(self, state: Path) -> None:
-        self.settings = replace(Settings.load(), state=state, port_base=free_port_base())
+        self.settings = replace(Settings.load(), state=state, port_base=free_port_base(CLUSTERS))
         self.tools = ensure(self.settings, tools_for(self.settings, "test"))
         self.git = GitHost(self.settings)
-        self.git.up(self.tools["gitea"])
+        self.start_git_host()
         self.pulumi = LabPulumi(self.settings)
         self.pulumi.install()
+
+    def start_git_host(self) -> None:
+        """Start it, or start it again after a test has stopped it."""
+        self.git.up(self.tools)
 
     def cluster(self, name: str) -> RunningCluster:
         """A cluster by name, started where it does not run yet."""
         cluster = Cluster(self.settings, name)
         cluster.up(self.tools)
-        return RunningCluster(name, cluster.kubeconfig)
+        return RunningCluster(name, cluster.kubeconfig, cluster.webhook_url)
 
     def bundle(self, version: str) -> dict[str, Any]:
         """The keys of the `flux` section that name a release."""
@@ -132,13 +119,15 @@ class Lab:
         digest = sha256(path.read_bytes()).hexdigest()
         return {"version": version, "sha256": digest, "manifests": {"bundle": str(path)}}
 
-    def repository(self, organisation: str, name: str, files: dict[str, str], folder: Path) -> str:
-        """Create a public repository with these files; returns its URL."""
+    def repository(
+        self, organisation: str, name: str, files: dict[str, str], folder: Path, private: bool = False
+    ) -> str:
+        """Create a repository with these files; returns its URL for plain HTTP."""
         source = folder / organisation / name
         for path, text in files.items():
             (source / path).parent.mkdir(parents=True, exist_ok=True)
             (source / path).write_text(text)
-        self.git.ensure_repository(organisation, name, source)
+        self.git.ensure_repository(organisation, name, source, private)
         return self.git.url(organisation, name)
 
     def stop(self) -> None:

@@ -134,6 +134,13 @@ def test_older_builds_are_deleted(builder_project: BuilderProject) -> None:
     assert [path.exists() for path in paths] == [False, True, True]
 
 
+def test_a_release_that_is_no_modules_has_its_version_in_the_table(builder_project: BuilderProject) -> None:
+    builder_project.change_tool("beta", version="v6.15.0", ldflags="-X main.version={number}")
+    tools = build.ensure(builder_project.settings, ["beta"])
+    assert "-s -w -X main.version=6.15.0" in tools["beta"].read_text()
+    assert build.pinned_version(builder_project.settings, "beta") == "v6.15.0"
+
+
 def test_names_and_linker_flags_have_the_pinned_version(builder_project: BuilderProject) -> None:
     builder_project.change_tool(
         "alpha",

@@ -2,6 +2,7 @@
 
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from lab.pulumi import LabPulumi
 from lab.settings import Settings
 
 PORT_BASE = 23456
+PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -30,9 +32,9 @@ def state(tmp_path, monkeypatch) -> Path:
 def calls(state, monkeypatch) -> list[str]:
     """What the commands would do, in order."""
     made: list[str] = []
-    monkeypatch.setattr(cli, "_needed_tools", lambda settings: ["gitea"])
-    monkeypatch.setattr(cli, "ensure", lambda settings, names: made.append("build") or {"gitea": Path("gitea")})
-    monkeypatch.setattr(GitHost, "up", lambda self, program: made.append("Git host"))
+    monkeypatch.setattr(cli, "_needed_tools", lambda settings: ["gitea", "github-proxy"])
+    monkeypatch.setattr(cli, "ensure", lambda settings, names: made.append("build") or {})
+    monkeypatch.setattr(GitHost, "up", lambda self, tools: made.append("Git host"))
     monkeypatch.setattr(Cluster, "up", lambda self, tools: made.append(f"cluster {self.name}"))
     monkeypatch.setattr(cli, "provide_bundles", lambda settings: made.append("bundles"))
     monkeypatch.setattr(LabPulumi, "install", lambda self: made.append("Pulumi"))
@@ -151,6 +153,10 @@ def test_status_names_processes_addresses_logs_and_ways_in(state):
     assert f"context staging of {folder / 'kubeconfig'}" in result.stdout
     assert f"http://127.0.0.1:{PORT_BASE}" in result.stdout
     assert str(state / "git-host" / "credentials.json") in result.stdout
+    assert f"http://127.0.0.1:{PORT_BASE + 2}/ and https://127.0.0.1:{PORT_BASE + 3}/" in result.stdout
+    assert str(state / "git-host" / "token") in result.stdout
+    (proxy,) = [line for line in result.stdout.splitlines() if line.startswith("github-proxy")]
+    assert f"127.0.0.1:{PORT_BASE + 2}, {PORT_BASE + 3}" in proxy
 
 
 def test_env_is_for_the_shell_whatever_is_in_the_values(state, monkeypatch, tmp_path):
@@ -187,6 +193,50 @@ def test_env_before_the_first_start_is_an_error_and_builds_nothing(state):
     assert result.exit_code == 1
     assert result.stdout == ""
     assert "make start" in result.stderr
+
+
+def lab_exec(state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "lab", "exec", *arguments]
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+
+
+def fake_pulumi(state: Path) -> None:
+    program = state / "pulumi" / "bin" / "pulumi"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$PULUMI_HOME" "$KUBECONFIG" "$GITHUB_TOKEN" "$@"\nexit 3\n')
+    program.chmod(0o755)
+
+
+def test_exec_runs_a_command_of_a_stack_of_the_lab_with_the_labs_settings(state):
+    folder = cluster(state, "staging")
+    fake_pulumi(state)
+    (state / "git-host").mkdir()
+    (state / "git-host" / "token").write_text("t0ken\n")
+
+    done = lab_exec(state, "staging", "--", "pulumi", "up", "--yes", "a b")
+
+    assert done.returncode == 3
+    assert done.stdout.splitlines() == [
+        str(state / "pulumi" / "home"), str(folder / "kubeconfig"), "t0ken", "up", "--yes", "a b"
+    ]  # fmt: skip
+
+
+def test_exec_runs_a_command_of_another_stack_as_the_environment_is(state, monkeypatch):
+    cluster(state, "staging")
+    fake_pulumi(state)
+    monkeypatch.setenv("PULUMI_HOME", "/mine")
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+
+    done = lab_exec(state, "org/eu_1", "--", "sh", "-c", 'echo "$PULUMI_HOME:$KUBECONFIG"')
+
+    assert (done.returncode, done.stdout) == (0, "/mine:\n")
+
+
+def test_exec_of_a_program_that_is_not_there_is_an_error(state):
+    done = lab_exec(state, "eu-1", "--", "no-such-program")
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: cannot run no-such-program")
 
 
 @pytest.fixture

@@ -19,27 +19,13 @@ import yaml
 from lab import cluster as cluster_module
 from lab import files
 from lab.cluster import Cluster, clusters
-from lab.control_plane import PORTS_EACH, STAGES, ControlPlane, Network
+from lab.control_plane import STAGES, ControlPlane, Network
 from lab.errors import LabError
-from lab.settings import Settings
+from lab.settings import PORTS_EACH, Settings, free_port_base
 
 PARTS = [part for stage in STAGES for part in stage]
 FAKE = Path(__file__).with_name("fake_part.py")
 TOOLS = dict.fromkeys(PARTS, FAKE)
-
-
-def free_port_base() -> int:
-    """The first of a hundred ports of which none that a test takes is in use."""
-    for base in range(22000, 32000, 100):
-        taken = {port for port in range(base, base + 40) if not is_free(port)}
-        if not taken:
-            return base
-    raise AssertionError("no free ports")
-
-
-def is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 @pytest.fixture
@@ -50,7 +36,7 @@ def settings(tmp_path, monkeypatch) -> Iterator[Settings]:
         return (sys.executable, str(program), part, *real(plane, part, program)[1:])
 
     monkeypatch.setattr(ControlPlane, "command", with_python)
-    settings = Settings(tmp_path / "project", tmp_path / "cache", tmp_path / "state", free_port_base())
+    settings = Settings(tmp_path / "project", tmp_path / "cache", tmp_path / "state", free_port_base(clusters=3))
     yield settings
     for cluster in clusters(settings):
         cluster.stop()
@@ -124,6 +110,16 @@ def test_two_clusters_run_side_by_side(settings, staging):
     assert all(running) and len(set(running)) == 2 * len(PARTS)
     # Of several kubeconfigs kubectl takes the context of the first: let it not be production.
     assert [cluster.name for cluster in clusters(settings)] == ["staging", "production"]
+
+
+def test_webhooks_reach_the_cluster_where_it_says_before_flux_is_there(settings, staging):
+    staging.up(TOOLS)
+
+    agent = processes(staging)["node-agent"]
+    port = settings.port_base + 16
+    assert staging.webhook_url == f"http://127.0.0.1:{port}"
+    assert f"--expose=127.0.0.1:{port}=flux-system/webhook-receiver:80" in agent.cmdline()
+    assert port in staging.daemons()["node-agent"].ports
 
 
 def test_a_part_that_fails_is_an_error_and_all_that_was_started_stops(staging):

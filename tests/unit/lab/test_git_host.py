@@ -2,6 +2,7 @@
 
 import configparser
 import json
+import re
 import stat
 import subprocess
 from pathlib import Path
@@ -9,15 +10,18 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
+from cryptography.hazmat.primitives import serialization
 
 from lab.errors import LabError
 from lab.git import Git
 from lab.git_host import GitHost
 from lab.gitea import Gitea
+from lab.github_proxy import GithubProxy
 from lab.settings import Settings
 
 PROJECT = Path(__file__).parents[3]
 PASSWORD = "correct horse battery staple"
+TOOLS = {"gitea": Path("gitea"), "github-proxy": Path("github-proxy")}
 
 
 class Api:
@@ -25,7 +29,8 @@ class Api:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.organisations: set[str] = set()
+        self.organisations: dict[str, str] = {}
+        self.private: dict[str, bool] = {}
         self.changes: list[str] = []
 
     def repository(self, path: str) -> Path:
@@ -48,11 +53,11 @@ class Api:
 
     def create(self, path: str, body: dict) -> httpx.Response:
         if path == "/orgs":
-            self.organisations.add(body["username"])
+            self.organisations[body["username"]] = body["visibility"]
         else:
             organisation = path.split("/")[2]
             assert organisation in self.organisations
-            assert body["private"] is False
+            self.private[f"{organisation}/{body['name']}"] = body["private"]
             subprocess.run(
                 [
                     "git",
@@ -91,6 +96,7 @@ def host(tmp_path, monkeypatch, api) -> GitHost:
     (sample / "staging").mkdir(parents=True)
     (sample / "staging" / "welcome.yaml").write_text("hello: staging\n")
     monkeypatch.setattr(Gitea, "up", lambda self, program: None)
+    monkeypatch.setattr(GithubProxy, "up", lambda self, program: None)
     monkeypatch.setattr(
         Gitea,
         "client",
@@ -101,38 +107,58 @@ def host(tmp_path, monkeypatch, api) -> GitHost:
 
 
 def test_missing_repositories_are_created_and_filled_from_the_project(host, api):
-    host.up(Path("gitea"))
+    host.up(TOOLS)
 
-    assert api.organisations == {"dev"}
+    assert api.organisations == {"dev": "private"}
+    assert api.private == {"dev/apps": True}
     assert content(api.repository("dev/apps"), "staging/welcome.yaml") == "hello: staging\n"
 
 
+def test_a_public_repository_is_one_that_strangers_see(host, api, tmp_path):
+    (tmp_path / "source").mkdir()
+
+    host.ensure_repository("open", "note", tmp_path / "source", private=False)
+
+    assert api.organisations["open"] == "public"
+    assert api.private["open/note"] is False
+
+
+def test_the_ways_in_follow_from_the_port_base(tmp_path):
+    host = GitHost(Settings(tmp_path, tmp_path / "cache", tmp_path / "state", 20800))
+
+    assert host.url("dev", "apps") == "http://127.0.0.1:20800/dev/apps.git"
+    assert host.ssh_url("dev", "apps") == "ssh://git@127.0.0.1:20801/dev/apps.git"
+    assert host.github_url == "http://127.0.0.1:20802/"
+    assert host.https_url("dev", "apps") == "https://127.0.0.1:20803/dev/apps.git"
+    assert [daemon.ports for daemon in host.daemons()] == [(20800, 20801), (20802, 20803)]
+
+
 def test_a_second_up_changes_nothing_even_where_the_user_has_pushed_since(host, api):
-    host.up(Path("gitea"))
+    host.up(TOOLS)
     pushed = host.commit_files("dev", "apps", {"staging/welcome.yaml": "mine: true\n"}, "Mine")
     api.changes.clear()
 
-    host.up(Path("gitea"))
+    host.up(TOOLS)
 
     assert api.changes == []
     assert commits(api.repository("dev/apps"))[0] == pushed
 
 
 def test_a_repository_that_was_created_but_not_filled_is_filled_now(host, api):
-    api.create("/orgs", {"username": "dev"})
+    api.create("/orgs", {"username": "dev", "visibility": "private"})
     api.create("/orgs/dev/repos", {"name": "apps", "private": False})
 
-    host.up(Path("gitea"))
+    host.up(TOOLS)
 
     assert len(commits(api.repository("dev/apps"))) == 1
 
 
 def test_a_repository_that_is_still_called_empty_after_a_killed_push_is_no_error(host, api, monkeypatch):
-    host.up(Path("gitea"))
+    host.up(TOOLS)
     filled = commits(api.repository("dev/apps"))
     monkeypatch.setattr(api, "is_empty", lambda repository: True)
 
-    host.up(Path("gitea"))
+    host.up(TOOLS)
 
     assert commits(api.repository("dev/apps")) == filled
 
@@ -141,14 +167,14 @@ def test_a_refusal_of_the_api_is_an_error_with_the_log(host, api, monkeypatch):
     monkeypatch.setattr(api, "create", lambda path, body: httpx.Response(403))
 
     with pytest.raises(LabError) as error:
-        host.up(Path("gitea"))
+        host.up(TOOLS)
 
     assert "403" in error.value.message
-    assert str(host.daemon().log) in error.value.remedy
+    assert str(host.gitea.daemon().log) in error.value.remedy
 
 
 def test_files_are_written_and_removed_in_one_commit(host, api):
-    host.up(Path("gitea"))
+    host.up(TOOLS)
 
     commit = host.commit_files("dev", "apps", {"staging/welcome.yaml": None, "new/file": "new\n"}, "Move")
 
@@ -160,7 +186,7 @@ def test_files_are_written_and_removed_in_one_commit(host, api):
 
 
 def test_a_clone_is_ready_for_a_push(host, api, tmp_path):
-    host.up(Path("gitea"))
+    host.up(TOOLS)
     clone = host.clone("dev", "apps", tmp_path / "work" / "apps")
     (clone / "more").write_text("more\n")
     git(clone, "add", "more")
@@ -170,7 +196,7 @@ def test_a_clone_is_ready_for_a_push(host, api, tmp_path):
 
 
 def test_a_push_that_is_refused_is_an_error_with_gits_reason(host, tmp_path):
-    host.up(Path("gitea"))
+    host.up(TOOLS)
     clone = host.clone("dev", "apps", tmp_path / "apps")
     host.commit_files("dev", "apps", {"a": "a"}, "Before")
     git(clone, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "Late", "--allow-empty")
@@ -264,6 +290,97 @@ def test_the_administrators_password_is_made_up_once_and_is_for_the_user_only(gi
     assert stat.S_IMODE(gitea.credentials_file.stat().st_mode) == 0o600
 
 
+def test_webhooks_go_to_this_machine_and_nowhere_else(gitea):
+    gitea._configure(static=Path("/assets"))
+
+    assert configuration(gitea)["webhook"]["allowed_host_list"] == "loopback"
+
+
+def test_the_host_key_is_made_once_and_pinned_for_clients(gitea):
+    assert gitea.host_key.ensure()
+    pinned, private = gitea.host_key.known_hosts.read_text(), gitea.host_key.file.read_text()
+
+    assert not gitea.host_key.ensure()
+
+    assert gitea.host_key.known_hosts.read_text() == pinned
+    assert gitea.host_key.file.read_text() == private
+    assert re.fullmatch(r"\[127\.0\.0\.1\]:20801 ssh-ed25519 \S+\n", pinned)
+    key = serialization.load_ssh_private_key(private.encode(), password=None).public_key()
+    assert key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode() in pinned
+    assert stat.S_IMODE(gitea.host_key.file.stat().st_mode) == 0o600
+    gitea._configure(static=Path("/assets"))
+    assert configuration(gitea)["server"]["ssh_server_host_keys"] == str(gitea.host_key.file)
+
+
+@pytest.mark.parametrize("damage", ["", "no key", None])
+def test_a_damaged_host_key_is_made_anew_and_pinned_anew(gitea, damage):
+    gitea.host_key.ensure()
+    before = gitea.host_key.known_hosts.read_text()
+    if damage is None:
+        gitea.host_key.file.unlink()
+    else:
+        gitea.host_key.file.write_text(damage)
+
+    assert gitea.host_key.ensure()
+
+    assert gitea.host_key.known_hosts.read_text() != before
+
+
+class Tokens:
+    """Stands in for the part of Gitea's API that has to do with the administrator's token."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, list[str]] = {}
+        self.valid: set[str] = set()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path.removeprefix("/api/v1")
+        if path == "/user":
+            token = request.headers["Authorization"].removeprefix("token ")
+            return httpx.Response(200 if token in self.valid else 401)
+        assert request.headers["Authorization"].startswith("Basic ")
+        if request.method == "DELETE":
+            name = path.removeprefix("/users/lab-admin/tokens/")
+            return httpx.Response(204 if self.made.pop(name, None) else 404)
+        new = json.loads(request.content)
+        assert new["name"] not in self.made
+        self.made[new["name"]] = new["scopes"]
+        token = f"token-{len(self.valid)}"
+        self.valid.add(token)
+        return httpx.Response(201, json={"sha1": token})
+
+
+@pytest.fixture
+def tokens(monkeypatch) -> Tokens:
+    tokens = Tokens()
+    client = httpx.Client
+    monkeypatch.setattr(httpx, "Client", lambda **options: client(transport=httpx.MockTransport(tokens), **options))
+    return tokens
+
+
+def test_the_token_is_made_once_for_repositories_and_is_for_the_user_only(gitea, tokens):
+    gitea._ensure_token()
+    gitea._ensure_token()
+
+    assert gitea.token() == "token-0"
+    assert list(tokens.made.values()) == [["write:repository", "read:organization", "read:user"]]
+    assert stat.S_IMODE(gitea.token_file.stat().st_mode) == 0o600
+
+
+def test_a_token_that_does_not_work_any_more_is_made_anew(gitea, tokens):
+    gitea._ensure_token()
+    gitea.token_file.write_text("revoked\n")
+
+    gitea._ensure_token()
+
+    assert gitea.token() == "token-1"
+
+
+def test_without_a_token_the_error_says_how_to_get_one(gitea):
+    with pytest.raises(LabError, match="there is no token"):
+        gitea.token()
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"username": "lab-admin"}'])
 def test_damaged_credentials_are_made_anew(gitea, text):
     gitea.folder.mkdir()
@@ -273,10 +390,11 @@ def test_damaged_credentials_are_made_anew(gitea, text):
 
 
 SAMPLES = sorted((PROJECT / "lab" / "sample").rglob("*.yaml"))
+TENANTS = [path for path in SAMPLES if "platform" not in path.parts]
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: str(path.relative_to(PROJECT / "lab" / "sample")))
-def test_a_sample_manifest_names_no_namespace(path):
+@pytest.mark.parametrize("path", TENANTS, ids=lambda path: str(path.relative_to(PROJECT / "lab" / "sample")))
+def test_a_tenants_manifest_names_no_namespace(path):
     for manifest in yaml.safe_load_all(path.read_text()):
         assert "namespace" not in manifest.get("metadata", {})
         assert "namespace" not in manifest
@@ -306,3 +424,15 @@ def test_the_sample_applications_texts_differ_by_environment():
     texts = {(apps / name / "welcome.yaml").read_text() for name in ("staging", "production")}
 
     assert len(texts) == 2
+
+
+@pytest.mark.parametrize("environment", ["staging", "production"])
+def test_the_platforms_sample_names_each_environment_and_has_what_no_tenant_may(environment):
+    fleet = PROJECT / "lab" / "sample" / "platform" / "fleet"
+    folder = fleet / "clusters" / environment
+    files = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
+    (named,) = [yaml.safe_load((folder / name).read_text()) for name in files if name.endswith(".yaml")]
+
+    assert (named["metadata"]["namespace"], named["data"]) == ("flux-system", {"name": environment})
+    assert "../../base" in files
+    assert yaml.safe_load((fleet / "base" / "priority-class.yaml").read_text())["kind"] == "PriorityClass"

@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from lab import pki as pki_module
+from lab import certificates
 from lab.errors import LabError
 from lab.pki import API_AUTHORITY, INTERNAL_AUTHORITY, Pki
 
@@ -142,7 +142,7 @@ def test_another_service_range_needs_another_certificate_of_the_api_server(pki):
 
 def test_certificates_are_renewed_a_month_before_they_end(tmp_path, monkeypatch):
     pki = Pki(tmp_path, "lab", "127.65.0.1")
-    monkeypatch.setattr(pki_module, "_CERTIFICATE_LIFE", datetime.timedelta(days=29))
+    monkeypatch.setattr(certificates, "_CERTIFICATE_LIFE", datetime.timedelta(days=29))
     pki.renew()
     assert not pki.is_usable()
 

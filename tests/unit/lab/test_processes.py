@@ -215,7 +215,7 @@ def test_all_taken_ports_are_reported_at_once_with_who_has_them_and_nothing_star
 
 def test_a_port_that_gets_free_in_a_moment_is_free(daemon, monkeypatch):
     answers = iter([False, False, True])
-    monkeypatch.setattr(processes, "_is_free", lambda port: next(answers))
+    monkeypatch.setattr(processes, "is_free", lambda port: next(answers))
 
     check_ports([daemon(ports=(1,))])
 

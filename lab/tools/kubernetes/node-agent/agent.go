@@ -194,7 +194,9 @@ func (a *agent) serve(ctx context.Context, provider *pods.Provider) error {
 	if err != nil {
 		return fmt.Errorf("pods: %w", err)
 	}
-	proxy, err := services.NewProxy(a.serviceInformers.Core().V1().Services(), provider, a.ports, a.log)
+	proxy, err := services.NewProxy(
+		a.serviceInformers.Core().V1().Services(), provider, a.ports, a.options.exposures, a.log,
+	)
 	if err != nil {
 		return fmt.Errorf("service proxy: %w", err)
 	}

@@ -14,6 +14,8 @@ import (
 	vklog "github.com/virtual-kubelet/virtual-kubelet/log"
 	"github.com/virtual-kubelet/virtual-kubelet/log/klogv2"
 	"k8s.io/klog/v2"
+
+	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/services"
 )
 
 func main() {
@@ -44,6 +46,20 @@ type options struct {
 	clientCA       string
 	state          string
 	images         string
+	exposures      exposures
+}
+
+// exposures are a flag that may be given more than once, or not at all.
+type exposures []services.Exposure
+
+// String has nothing to say of a default.
+func (e *exposures) String() string { return "" }
+
+// Set adds the exposure that one use of the flag names.
+func (e *exposures) Set(text string) error {
+	exposure, err := services.ParseExposure(text)
+	*e = append(*e, exposure)
+	return err
 }
 
 // parseOptions reads the command line, and explains it where it is wrong.
@@ -68,12 +84,17 @@ func parseOptions(args []string) (options, error) {
 		&o.state, "state", "", "`directory` for the files of pods; their logs go to ../logs/pods beside it",
 	)
 	flags.StringVar(&o.images, "images", "", "image table, a JSON `file`")
+	flags.Var(
+		&o.exposures,
+		"expose",
+		"`address=service` to serve a port of a service on, host:port=namespace/service:port; may be repeated",
+	)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	var err error
 	flags.VisitAll(func(f *flag.Flag) {
-		if f.Value.String() == "" && err == nil {
+		if _, optional := f.Value.(*exposures); !optional && f.Value.String() == "" && err == nil {
 			err = fmt.Errorf("flag --%s is needed", f.Name)
 			fmt.Fprintln(os.Stderr, err)
 		}

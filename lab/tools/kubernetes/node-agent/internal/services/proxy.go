@@ -28,12 +28,13 @@ type Endpoints interface {
 	Endpoints(namespace string, selector labels.Selector, notReady bool) []*corev1.Pod
 }
 
-// Proxy listens on the cluster addresses of services and forwards connections to the pods behind them. A
-// service without a ready pod refuses connections, as with kube-proxy.
+// Proxy listens on the cluster addresses of services, and on those that they are exposed on, and forwards
+// connections to the pods behind them. A service without a ready pod refuses connections, as with kube-proxy.
 type Proxy struct {
 	services  corev1listers.ServiceLister
 	endpoints Endpoints
 	ports     Ports
+	exposures []Exposure
 	log       *slog.Logger
 
 	changes   chan struct{}
@@ -43,10 +44,10 @@ type Proxy struct {
 
 // NewProxy makes a proxy for the services of informer.
 func NewProxy(
-	services v1.ServiceInformer, endpoints Endpoints, ports Ports, log *slog.Logger,
+	services v1.ServiceInformer, endpoints Endpoints, ports Ports, exposures []Exposure, log *slog.Logger,
 ) (*Proxy, error) {
 	proxy := &Proxy{
-		services: services.Lister(), endpoints: endpoints, ports: ports, log: log,
+		services: services.Lister(), endpoints: endpoints, ports: ports, exposures: exposures, log: log,
 		changes: make(chan struct{}, 1), forwarder: map[string]*forwarder{},
 	}
 	_, err := services.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -122,17 +123,32 @@ func (p *Proxy) addTargets(service *corev1.Service, wanted map[string][]string) 
 		if port.Protocol != corev1.ProtocolTCP {
 			continue
 		}
-		address := net.JoinHostPort(ip, strconv.Itoa(int(p.ports.Served(port.Port))))
+		var targets []string
 		for _, pod := range pods {
 			// A pod that has no port of this name is no endpoint of this port.
 			if target, err := endpointslice.FindPort(pod, &port); err == nil {
-				wanted[address] = append(
-					wanted[address], net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(target)),
-				)
+				targets = append(targets, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(target)))
 			}
 		}
-		slices.Sort(wanted[address])
+		if len(targets) == 0 {
+			continue
+		}
+		slices.Sort(targets)
+		for _, address := range p.addresses(service, port.Port) {
+			wanted[address] = targets
+		}
 	}
+}
+
+// addresses returns where a port of service is served.
+func (p *Proxy) addresses(service *corev1.Service, port int32) []string {
+	addresses := []string{net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(int(p.ports.Served(port))))}
+	for _, exposure := range p.exposures {
+		if exposure.isOf(service, port) {
+			addresses = append(addresses, exposure.Address)
+		}
+	}
+	return addresses
 }
 
 // listen begins to serve address, if it can be had: otherwise it is tried again later.

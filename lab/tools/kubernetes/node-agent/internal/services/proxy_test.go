@@ -82,23 +82,42 @@ func get(url string) (string, error) {
 	return string(body), err
 }
 
-func TestProxyForwardsInTurnAndRefusesWithoutPods(t *testing.T) {
-	const ip = "127.65.99.1"
+// webService is a service on a free port of ip with the pods of webPod behind it.
+func webService(t *testing.T, ip string) *corev1.Service {
+	t.Helper()
 	web := service("dev", "web", ip, freePort(t, ip))
 	web.Spec.Ports[0].TargetPort = intstr.FromString("http")
-	factory := informers.NewSharedInformerFactory(fake.NewClientset(web), 0)
-	behind := pods{webPod(t, "one", "127.129.99.1"), webPod(t, "two", "127.129.99.2")}
-	proxy, err := NewProxy(factory.Core().V1().Services(), &behind, Ports{}, slog.New(slog.DiscardHandler))
+	return web
+}
+
+// reconciled is a proxy that has seen service, and what makes it look again.
+func reconciled(t *testing.T, service *corev1.Service, behind Endpoints, exposures ...Exposure) func() {
+	t.Helper()
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(service), 0)
+	proxy, err := NewProxy(
+		factory.Core().V1().Services(), behind, Ports{}, exposures, slog.New(slog.DiscardHandler),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	if err := proxy.reconcile(ctx); err != nil {
-		t.Fatal(err)
+	reconcile := func() {
+		if err := proxy.reconcile(ctx); err != nil {
+			t.Fatal(err)
+		}
 	}
+	reconcile()
+	return reconcile
+}
+
+func TestProxyForwardsInTurnAndRefusesWithoutPods(t *testing.T) {
+	const ip = "127.65.99.1"
+	web := webService(t, ip)
+	behind := pods{webPod(t, "one", "127.129.99.1"), webPod(t, "two", "127.129.99.2")}
+	reconcile := reconciled(t, web, &behind)
 
 	url := "http://" + net.JoinHostPort(ip, strconv.Itoa(int(web.Spec.Ports[0].Port)))
 	answers := map[string]int{}
@@ -114,10 +133,60 @@ func TestProxyForwardsInTurnAndRefusesWithoutPods(t *testing.T) {
 	}
 
 	behind = nil
-	if err := proxy.reconcile(ctx); err != nil {
-		t.Fatal(err)
-	}
+	reconcile()
 	if answer, err := get(url); err == nil {
 		t.Errorf("a service without pods answered %q", answer)
+	}
+}
+
+// expectRefusal fails the test if anybody listens on address.
+func expectRefusal(t *testing.T, address string) {
+	t.Helper()
+	if connection, err := net.Dial("tcp", address); err == nil {
+		connection.Close()
+		t.Errorf("%s accepts connections", address)
+	}
+}
+
+func TestAnExposedPortIsServedOnBothAddressesWhileThereArePods(t *testing.T) {
+	const ip, outside = "127.65.99.3", "127.0.0.1"
+	web := webService(t, ip)
+	exposed := Exposure{
+		Address:   net.JoinHostPort(outside, strconv.Itoa(int(freePort(t, outside)))),
+		Namespace: "dev", Name: "web", Port: web.Spec.Ports[0].Port,
+	}
+	other := exposed
+	other.Address, other.Name = net.JoinHostPort(outside, strconv.Itoa(int(freePort(t, outside)))), "other"
+	behind := pods{}
+	reconcile := reconciled(t, web, &behind, exposed, other)
+
+	expectRefusal(t, exposed.Address)
+	behind = pods{webPod(t, "one", "127.129.99.3")}
+	reconcile()
+	inside := net.JoinHostPort(ip, strconv.Itoa(int(web.Spec.Ports[0].Port)))
+	for _, address := range []string{inside, exposed.Address} {
+		if answer, err := get("http://" + address); err != nil || answer != "one" {
+			t.Errorf("%s answered %q, %v", address, answer, err)
+		}
+	}
+	expectRefusal(t, other.Address)
+	behind = nil
+	reconcile()
+	expectRefusal(t, exposed.Address)
+}
+
+func TestParseExposure(t *testing.T) {
+	got, err := ParseExposure("127.0.0.1:20816=flux-system/webhook-receiver:80")
+	want := Exposure{Address: "127.0.0.1:20816", Namespace: "flux-system", Name: "webhook-receiver", Port: 80}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, wrong := range []string{
+		"", "127.0.0.1:1", "127.0.0.1:1=a/b", "127.0.0.1:1=a:80", "127.0.0.1:1=/b:80", "127.0.0.1:1=a/:80",
+		"127.0.0.1:1=a/b:http", "127.0.0.1:1=a/b:70000", "127.0.0.1=a/b:80", "=a/b:80",
+	} {
+		if got, err := ParseExposure(wrong); err == nil {
+			t.Errorf("%q became %+v", wrong, got)
+		}
 	}
 }

@@ -1,0 +1,95 @@
+"""The lab's Git host as a GitHub Enterprise server: a proxy before Gitea, over plain HTTP and over HTTPS."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from lab.certificates import LOCAL_HOSTS, SERVER, Certificates, Request
+from lab.processes import LOOPBACK, Command, Daemon, bring_up
+
+_AUTHORITY = "git-host-ca"
+_CERTIFICATE = "git-host"
+_START_TIMEOUT = 15.0
+
+
+@dataclass(frozen=True)
+class GithubProxy:
+    """One proxy on loopback; ``lab/tools/github-proxy`` says what it translates.
+
+    Attributes:
+        folder: the Git host's part of the state.
+        upstream: URL of Gitea.
+        http_port: GitHub's API and Git over plain HTTP.
+        https_port: the same over HTTPS, with a certificate for 127.0.0.1 and localhost.
+    """
+
+    folder: Path
+    upstream: str
+    http_port: int
+    https_port: int
+
+    @property
+    def address(self) -> str:
+        """Plain URL of the server, without a slash at its end."""
+        return f"http://{LOOPBACK}:{self.http_port}"
+
+    @property
+    def secure_address(self) -> str:
+        """HTTPS URL of the server, without a slash at its end."""
+        return f"https://{LOOPBACK}:{self.https_port}"
+
+    @property
+    def certificate_authority(self) -> Path:
+        """PEM file of the authority that has signed the server's certificate."""
+        return self._certificates.pair(_AUTHORITY).certificate
+
+    def daemon(self) -> Daemon:
+        """The server's process, running or not."""
+        return Daemon(
+            name="github-proxy",
+            log=self.folder / "logs" / "github-proxy.log",
+            pid_file=self.folder / "run" / "github-proxy.pid",
+            ports=(self.http_port, self.https_port),
+            ready=self._is_healthy,
+        )
+
+    def up(self, program: Path) -> None:
+        """Make the proxy run; one that runs already is left alone, but for new certificates.
+
+        Raises:
+            LabError: a port is taken, the state cannot be written, or the proxy does not get ready.
+        """
+        if not self._certificates.are_usable():
+            self.daemon().stop()
+            self._certificates.renew()
+        bring_up([{self.daemon(): self._command(program)}], _START_TIMEOUT)
+
+    @property
+    def _certificates(self) -> Certificates:
+        request = Request("git-host", _AUTHORITY, usages=(SERVER,), hosts=LOCAL_HOSTS)
+        return Certificates(self.folder / "pki", {_CERTIFICATE: request})
+
+    def _command(self, program: Path) -> Command:
+        serving = self._certificates.pair(_CERTIFICATE)
+        return (
+            str(program),
+            f"--upstream={self.upstream}",
+            f"--http={LOOPBACK}:{self.http_port}",
+            f"--https={LOOPBACK}:{self.https_port}",
+            f"--tls-cert={serving.certificate}",
+            f"--tls-key={serving.key}",
+        )
+
+    def _is_healthy(self) -> bool:
+        """Whether Gitea answers through it; that it does by HTTPS says that it does by plain HTTP too."""
+        try:
+            context = ssl.create_default_context(cafile=self.certificate_authority)
+            # The user's proxy settings are not for loopback.
+            with httpx.Client(verify=context, trust_env=False, timeout=2) as client:
+                return client.get(f"{self.secure_address}/api/healthz").is_success
+        except (httpx.HTTPError, OSError):
+            return False
