@@ -18,9 +18,10 @@ from components.configuration.types import (
     GitReference,
     GitUrl,
     KnownHost,
-    PgpPublicKey,
     RsaPrivateKey,
     SecretText,
+    SignerName,
+    SigningKey,
     SshPrivateKey,
     WebUrl,
 )
@@ -111,8 +112,9 @@ class CommitVerification(Section):
     mode: Literal["HEAD", "Tag", "TagAndHEAD"] = Field(
         "HEAD", description="What must be signed: the commit, the tag that is followed, or both."
     )
-    keys: dict[str, PgpPublicKey] = Field(
-        min_length=1, description="OpenPGP public keys, armored, by the name of who signs; each of them is enough."
+    keys: dict[SignerName, SigningKey] = Field(
+        min_length=1,
+        description="OpenPGP public keys, armored, or SSH public keys, by the name of who signs; each of them is enough.",
     )
 
 

@@ -13,7 +13,7 @@ from components.configuration.errors import SecretValueError
 from components.git import known_hosts
 from components.git.app_keys import read_app_key
 from components.git.certificates import read_authority
-from components.git.openpgp import read_public_key
+from components.git.signing_keys import read_signing_key
 from components.git.ssh_keys import read_private_key
 
 # Namespaces of the cluster's own parts. A tenant in one of them would own the platform (threat 27).
@@ -192,7 +192,8 @@ SshPrivateKey = Annotated[
 ]
 RsaPrivateKey = Annotated[SecretStr, *_secret(read_app_key, "secret private RSA key, PEM")]
 CertificateAuthority = Annotated[str, *_unshown(read_authority, "one or more certificates, PEM")]
-PgpPublicKey = Annotated[str, *_unshown(read_public_key, "OpenPGP public key, armored")]
+SignerName = Annotated[str, *_matching(r"^[-._A-Za-z0-9]{1,200}$", "a name of letters, digits, '-', '_' and '.'")]
+SigningKey = Annotated[str, *_unshown(read_signing_key, "OpenPGP public key, armored, or SSH public key")]
 KnownHost = Annotated[str, *_unshown(known_hosts.check_line, "a line of an SSH `known_hosts` file")]
 GitHubName = Annotated[
     str,

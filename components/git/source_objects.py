@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from components.configuration.sources import CommitVerification, GitHubAppCredentials, GitSource, Webhook
 from components.git.known_hosts import lines_for
+from components.git.signing_keys import suffix_of
 from components.git.ssh_keys import read_private_key
 from components.manifests import Manifest
 
@@ -152,7 +153,7 @@ def _app_credentials(app: GitHubAppCredentials) -> dict[str, str]:
 
 
 def _public_keys(verification: CommitVerification) -> dict[str, str]:
-    return {f"{name}.asc": key for name, key in verification.keys.items()}
+    return {f"{name}{suffix_of(key)}": key for name, key in verification.keys.items()}
 
 
 def _receiver(place: Place, kind: str, webhook: Webhook) -> Manifest:

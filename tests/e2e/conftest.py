@@ -1,4 +1,7 @@
-"""Both environments of the platform, up: staging on today's Flux, production on the release before."""
+"""Both environments of the platform, up: staging on today's Flux, production on the release before.
+
+Their repositories are private: each environment has a deploy key of its own in each of them.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,49 @@ from typing import Any
 
 import pytest
 
+from components.git.ssh_keys import generate
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
 
-DEV_TEAM = {"namespaces": [{"name": "apps"}], "sync": {"targetNamespace": "apps"}}
-OPS_TEAM = {"namespaces": [{"name": "tools"}], "sync": {"targetNamespace": "tools"}}
+
+def base(lab: Lab, repository: str, namespace: str, **source: Any) -> dict[str, Any]:
+    """The base of a tenant whose private repository `owner/name` is read over SSH."""
+    owner, name = repository.split("/")
+    return {
+        "namespaces": [{"name": namespace}],
+        "source": {
+            "url": lab.git.ssh_url(owner, name),
+            "interval": "1m",
+            "github": {"repository": repository},
+            **source,
+        },
+        "sync": {"targetNamespace": namespace},
+    }
 
 
 class Environment:
     """One stack on its cluster; `config` is what the stack file says and may be changed before the next `up`."""
 
-    def __init__(self, project: Project, cluster: RunningCluster, **config: Any) -> None:
+    def __init__(self, lab: Lab, project: Project, cluster: RunningCluster, **config: Any) -> None:
         self.project = project
         self.cluster = cluster
-        self.config = {"cluster": {"kubeconfig": str(cluster.kubeconfig), "context": cluster.name}, **config}
+        self.config: dict[str, Any] = {
+            "cluster": {"kubeconfig": str(cluster.kubeconfig), "context": cluster.name},
+            "git": {"knownHostsFile": str(lab.git.known_hosts)},
+            "github": {"baseUrl": lab.git.github_url, "owners": {"dev-team": {}, "ops-team": {}}},
+            "tenants": {},
+            **config,
+        }
         self.write()
+
+    def secret(self, text: str) -> dict[str, str]:
+        """A text as the stack file may hold it."""
+        return self.project.secret(self.cluster.name, text)
+
+    def onboard(self, tenant: str, path: str) -> None:
+        """List a tenant that reads its repository with a new deploy key."""
+        key = self.secret(generate().private)
+        self.config["tenants"][tenant] = {"source": {"deployKey": key}, "sync": {"path": path}}
 
     def write(self) -> None:
         self.project.stack(self.cluster.name, **self.config)
@@ -43,23 +74,23 @@ class Environment:
 @pytest.fixture(scope="session")
 def platform(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = Project(tmp_path_factory.mktemp("platform") / "project", lab.pulumi)
-    project.tenant("dev-team", DEV_TEAM | {"source": {"url": lab.git.url("dev-team", "apps"), "interval": "1m"}})
-    project.tenant("ops-team", OPS_TEAM | {"source": {"url": lab.git.url("ops-team", "tools"), "interval": "1m"}})
+    project.tenant("dev-team", base(lab, "dev-team/apps", "apps"))
+    project.tenant("ops-team", base(lab, "ops-team/tools", "tools"))
     return project
 
 
 @pytest.fixture(scope="session")
 def staging_stack(lab: Lab, platform: Project, staging: RunningCluster) -> Environment:
-    environment = Environment(
-        platform, staging, flux=lab.bundle("2.9.5"), tenants={"dev-team": {"sync": {"path": "./staging"}}}
-    )
+    environment = Environment(lab, platform, staging, flux=lab.bundle("2.9.5"))
+    environment.onboard("dev-team", "./staging")
     environment.up()
     return environment
 
 
 @pytest.fixture(scope="session")
 def production_stack(lab: Lab, platform: Project, production: RunningCluster) -> Environment:
-    tenants = {"dev-team": {"sync": {"path": "./production"}}, "ops-team": {"sync": {"path": "./production"}}}
-    environment = Environment(platform, production, flux=lab.bundle("2.9.4"), tenants=tenants)
+    environment = Environment(lab, platform, production, flux=lab.bundle("2.9.4"))
+    for tenant in ("dev-team", "ops-team"):
+        environment.onboard(tenant, "./production")
     environment.up()
     return environment

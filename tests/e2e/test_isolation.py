@@ -73,7 +73,8 @@ def test_a_source_in_another_namespace_is_refused(staging_stack: Environment, at
 
 
 def test_a_remote_base_is_refused(lab: Lab, staging_stack: Environment, attempts: Attempts, tmp_path: Path) -> None:
-    remote = lab.git.url("dev-team", "apps") + "//base?ref=main"
+    note = {"base/kustomization.yaml": "resources: []\n"}
+    remote = lab.repository("mallory", "elsewhere", note, tmp_path) + "//base?ref=main"
     url = lab.repository(
         "mallory", "remote-base", {"staging/kustomization.yaml": f"resources: ['{remote}']\n"}, tmp_path
     )

@@ -56,7 +56,7 @@ def test_outputs_say_what_an_operator_asks_next(lab: Lab, staging_stack: Environ
     assert outputs["flux"] == {"version": "2.9.5", "profile": "multi-tenant"}
     tenant = outputs["tenants"]["dev-team"]
     assert tenant["namespaces"] == ["apps"]
-    assert tenant["url"] == lab.git.url("dev-team", "apps")
+    assert tenant["url"] == lab.git.ssh_url("dev-team", "apps")
     assert tenant["path"] == "./staging"
     assert tenant["status"] == {"ready": "True", "message": ""}
     kubectl = tenant["look"]["kubectl"].split()[1:]

@@ -14,6 +14,8 @@ from lab.pulumi import LabPulumi
 
 CHECKOUT = Path(__file__).parents[2]
 PROGRAM = ("__main__.py", "Pulumi.yaml", "components", ".venv")
+# Where a text is put to be encrypted; it never stays.
+SCRATCH_KEY = "scratch"
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,22 @@ class Project:
         file.write_text(yaml.safe_dump(content))
         self._pulumi.select(name, self.folder)
 
-    def run(self, *arguments: str) -> Outcome:
-        done = self._pulumi.run(arguments, self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    def secret(self, stack: str, text: str) -> dict[str, str]:
+        """A text as it stands in the stack file once the stack's own secrets provider has encrypted it."""
+        file = self.folder / f"Pulumi.{stack}.yaml"
+        if not file.exists():
+            self.stack(stack)
+        before = file.read_text()
+        outcome = self.run("config", "set", "--secret", SCRATCH_KEY, "--stack", stack, stdin=text)
+        assert outcome.succeeded, outcome.text
+        encrypted = yaml.safe_load(file.read_text())
+        # The salt comes with the first secret and has to stay.
+        value = encrypted["config"].pop(f"flux-tenancy:{SCRATCH_KEY}")
+        file.write_text(yaml.safe_dump(yaml.safe_load(before) | {"encryptionsalt": encrypted["encryptionsalt"]}))
+        return value
+
+    def run(self, *arguments: str, stdin: str | None = None) -> Outcome:
+        done = self._pulumi.run(arguments, self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, input=stdin)
         return Outcome(done.returncode == 0, done.stdout)
 
     def up(self, stack: str) -> Outcome:
@@ -62,10 +78,18 @@ class Project:
 
     def changes(self, stack: str) -> dict[str, list[str]]:
         """What a preview would change: the keys of each changed resource that differ, by `Kind name`."""
+        return {
+            _short(step["urn"]): [step["op"], *sorted(step.get("detailedDiff") or ())] for step in self._steps(stack)
+        }
+
+    def imports(self, stack: str) -> list[str]:
+        """What a preview would take over, by `Kind name`."""
+        return [_short(step["urn"]) for step in self._steps(stack) if step["op"] == "import"]
+
+    def _steps(self, stack: str) -> list[dict[str, Any]]:
         done = self._pulumi.run(["preview", "--json", "--stack", stack], self.folder, capture_output=True)
         assert done.returncode == 0, done.stdout + done.stderr
-        steps = [step for step in json.loads(done.stdout)["steps"] if step["op"] != "same"]
-        return {_short(step["urn"]): [step["op"], *sorted(step.get("detailedDiff") or ())] for step in steps}
+        return [step for step in json.loads(done.stdout)["steps"] if step["op"] != "same"]
 
     def outputs(self, stack: str) -> dict[str, Any]:
         done = self._pulumi.run(["stack", "output", "--json", "--stack", stack], self.folder, capture_output=True)

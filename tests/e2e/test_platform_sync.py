@@ -1,0 +1,191 @@
+"""The platform's own repository, and a cluster that `flux bootstrap` had set up before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.git.ssh_keys import generate
+from tests.e2e.conftest import Environment
+from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.project import Project
+
+FLEET = ("platform", "fleet")
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fleet, namespace: flux-system}\ndata: {is: here}\n"
+
+
+def platform_source(lab: Lab, environment: Environment, repository: tuple[str, str]) -> dict[str, Any]:
+    """The platform's repository with a new deploy key."""
+    environment.config["github"]["owners"][repository[0]] = {}
+    return {
+        "url": lab.git.ssh_url(*repository),
+        "interval": "1m",
+        "deployKey": environment.secret(generate().private),
+        "github": {"repository": "/".join(repository)},
+    }
+
+
+def test_what_the_platform_keeps_in_git_is_applied_with_its_own_rights(lab: Lab, staging_stack: Environment) -> None:
+    staging_stack.config["flux"]["sync"] = {"source": platform_source(lab, staging_stack, FLEET)}
+    try:
+        staging_stack.up()
+
+        found = staging_stack.outputs()["flux"]["sync"]
+        assert found["status"] == {"ready": "True", "message": ""}
+        assert found["path"] == "./clusters/staging"
+        applied = staging_stack.cluster.get("kustomization", "flux-system", "flux-system")
+        assert applied["spec"]["serviceAccountName"] == "kustomize-controller"
+        # Cluster-wide, so no tenant could have done it.
+        classes = staging_stack.cluster.get("priorityclasses")["items"]
+        owner = "kustomize.toolkit.fluxcd.io/name"
+        assert [each for each in classes if each["metadata"].get("labels", {}).get(owner) == "flux-system"]
+        assert len(lab.git.deploy_keys(*FLEET)) == 1
+    finally:
+        del staging_stack.config["flux"]["sync"]
+        staging_stack.up()
+    assert lab.git.deploy_keys(*FLEET) == []
+
+
+class Bootstrapped:
+    """A cluster in which Flux applies itself, and a tenant, from the platform's repository."""
+
+    def __init__(self, lab: Lab, cluster: RunningCluster, folder: Path) -> None:
+        self.lab = lab
+        self.cluster = cluster
+        self.release = Path(lab.bundle("2.9.4")["manifests"]["bundle"]).read_text()
+        self.repository = ("acme", "fleet")
+        files = {
+            "clusters/adopted/flux-system/gotk-components.yaml": self.release,
+            "clusters/adopted/flux-system/gotk-sync.yaml": yaml.safe_dump_all(self._sync()),
+            "clusters/adopted/flux-system/kustomization.yaml": yaml.safe_dump(
+                {"resources": ["gotk-components.yaml", "gotk-sync.yaml"]}
+            ),
+            "clusters/adopted/fleet.yaml": CONFIG_MAP,
+            "clusters/adopted/dev-team.yaml": yaml.safe_dump(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Namespace",
+                    "metadata": {"name": "apps", "labels": {"toolkit.fluxcd.io/tenant": "dev-team"}},
+                }
+            ),
+        }
+        lab.repository(*self.repository, files, folder)
+
+    def _sync(self) -> list[dict[str, Any]]:
+        metadata = {"name": "flux-system", "namespace": "flux-system"}
+        source = {"interval": "1m0s", "ref": {"branch": "main"}, "url": self.lab.git.url(*self.repository)}
+        return [
+            {
+                "apiVersion": "source.toolkit.fluxcd.io/v1",
+                "kind": "GitRepository",
+                "metadata": metadata,
+                "spec": source,
+            },
+            {
+                "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
+                "kind": "Kustomization",
+                "metadata": metadata,
+                "spec": {
+                    "interval": "10m0s",
+                    "path": "./clusters/adopted",
+                    "prune": True,
+                    "sourceRef": {"kind": "GitRepository", "name": "flux-system"},
+                },
+            },
+        ]
+
+    def bootstrap(self) -> None:
+        """What `flux bootstrap` does: apply the release, then the sync that goes on applying it."""
+        for text in (self.release, yaml.safe_dump_all(self._sync())):
+            done = self.cluster.kubectl("apply", "--server-side", "--field-manager=flux", "-f", "-", stdin=text)
+            assert done.returncode == 0, done.stderr
+            self.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+        eventually(lambda: self.cluster.get("namespace", "apps"), timeout=120, what="the tenant from Git")
+        eventually(lambda: self.cluster.ready("kustomization", "flux-system", "flux-system")[0] == "True", timeout=120)
+
+    def objects(self) -> dict[str, str]:
+        """uid of everything that Flux has applied, and of the two objects of its sync."""
+        inventory = self.cluster.get("kustomization", "flux-system", "flux-system")["status"]["inventory"]["entries"]
+        kinds = {"Deployment", "CustomResourceDefinition", "Service", "ServiceAccount", "NetworkPolicy", "ClusterRole"}
+        kinds |= {"ClusterRoleBinding", "Namespace", "GitRepository", "Kustomization", "ConfigMap", "ResourceQuota"}
+        found = {}
+        for entry in inventory:
+            namespace, name, group, kind = entry["id"].split("_")
+            assert kind in kinds, kind
+            object_ = self.cluster.get(f"{kind}.{group}" if group else kind, name, namespace or None)
+            found[entry["id"]] = object_["metadata"]["uid"] if object_ else "gone"
+        return found
+
+
+@pytest.fixture
+def bootstrapped(lab: Lab, tmp_path: Path) -> Iterator[Bootstrapped]:
+    cluster = Bootstrapped(lab, lab.cluster("adopted"), tmp_path)
+    cluster.bootstrap()
+    yield cluster
+
+
+def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
+    lab: Lab, platform: Project, bootstrapped: Bootstrapped
+) -> None:
+    cluster, before = bootstrapped.cluster, bootstrapped.objects()
+    assert len(before) > 30
+    stack = Environment(lab, platform, cluster, flux=lab.bundle("2.9.5"))
+    stack.config["flux"]["sync"] = {"source": platform_source(lab, stack, bootstrapped.repository)}
+    stack.onboard("dev-team", "./staging")
+    stack.write()
+
+    refused = platform.up("adopted")
+    assert not refused.succeeded
+    assert "set cluster.adopt to take it over" in refused.text
+    assert bootstrapped.objects() == before
+
+    stack.config["cluster"]["adopt"] = True
+    stack.write()
+    preview = platform.run("preview", "--diff", "--stack", "adopted")
+    assert preview.succeeded, preview.text
+    assert "--no-cross-namespace-refs=true" in preview.text
+    imported = platform.imports("adopted")
+    assert "Deployment flux-system/kustomize-controller" in imported
+    assert "GitRepository flux-system/flux-system" in imported
+    assert "Namespace apps" in imported
+    assert bootstrapped.objects() == before
+
+    stack.up()
+    assert {key: uid for key, uid in bootstrapped.objects().items() if before.get(key) not in (None, uid)} == {}
+    assert stack.outputs()["tenants"]["dev-team"]["status"]["ready"] == "True"
+    del stack.config["cluster"]["adopt"]
+    assert stack.changes() == {}
+
+    # The platform's repository still has the release before, and the tenant. It neither takes back what Pulumi has
+    # changed nor deletes it when it leaves the repository.
+    reconcile_platform(cluster)
+    files = dict.fromkeys(["gotk-components.yaml", "gotk-sync.yaml", "kustomization.yaml"])
+    removed: dict[str, str | None] = {f"clusters/adopted/flux-system/{name}": None for name in files}
+    lab.git.commit_files(
+        *bootstrapped.repository, removed | {"clusters/adopted/dev-team.yaml": None}, "Leave it to Pulumi"
+    )
+    reconcile_platform(cluster)
+    eventually(lambda: len(bootstrapped.objects()) == 1, what="the inventory without what left the repository")
+    assert {kind: cluster.get(*kind) is not None for kind in kept()} == dict.fromkeys(kept(), True)
+    assert stack.changes() == {}
+    assert platform.destroy("adopted").succeeded
+
+
+def kept() -> list[tuple[str, str, str]]:
+    return [
+        ("deployment", "kustomize-controller", "flux-system"),
+        ("gitrepository", "flux-system", "flux-system"),
+        ("namespace", "apps", ""),
+        ("crd", "gitrepositories.source.toolkit.fluxcd.io", ""),
+    ]
+
+
+def reconcile_platform(cluster: RunningCluster) -> None:
+    """Fetch and apply the platform's repository now."""
+    cluster.reconcile("gitrepository", "flux-system", "flux-system")
+    cluster.reconcile("kustomization", "flux-system", "flux-system")
+    eventually(lambda: cluster.ready("kustomization", "flux-system", "flux-system")[0] == "True", timeout=120)

@@ -1,0 +1,65 @@
+"""What somebody with a deploy key can do at the Git host, and commits with signatures."""
+
+from __future__ import annotations
+
+import subprocess
+from io import StringIO
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import paramiko
+import pysequoia
+
+
+def ask(url: str, private_key: str, service: str) -> str:
+    """Ask the Git host for a service over SSH, as `git` would; returns what it says against it, or nothing.
+
+    Args:
+        url: ssh URL of the repository.
+        private_key: the deploy key.
+        service: `git-upload-pack` to fetch, `git-receive-pack` to push.
+    """
+    host = urlsplit(url)
+    with paramiko.SSHClient() as client:
+        client.set_missing_host_key_policy(paramiko.AutoAddPolicy())
+        client.connect(
+            host.hostname,
+            host.port,
+            host.username,
+            pkey=paramiko.Ed25519Key.from_private_key(StringIO(private_key)),
+            allow_agent=False,
+            look_for_keys=False,
+        )
+        _, answer, errors = client.exec_command(f"{service} '{host.path.lstrip('/')}'")
+        # A host that agrees begins to list its references, and waits; another one says why not, here or there.
+        size = answer.read(4)
+        line = answer.read(int(size, 16) - len(size)) if size else errors.read()
+        return line.decode() if line.startswith(b"ERR") or not size else ""
+
+
+class Signer:
+    """Somebody who signs commits with OpenPGP."""
+
+    def __init__(self, name: str) -> None:
+        self._certificate = pysequoia.Cert.generate(f"{name} <{name}@example.com>")
+
+    @property
+    def public_key(self) -> str:
+        return str(self._certificate)
+
+    def commit(self, folder: Path, message: str) -> None:
+        """Commit everything in a clone, signed."""
+        _git(folder, "add", "--all")
+        _git(folder, "-c", "user.name=Signer", "-c", "user.email=signer@example.com", "commit", "-m", message)
+        commit = _git(folder, "cat-file", "commit", "HEAD")
+        head, _, message = commit.partition(b"\n\n")
+        signer = self._certificate.secrets.signer()
+        signature = pysequoia.sign(signer, commit, mode=pysequoia.SignatureMode.DETACHED).decode().strip()
+        header = "gpgsig " + "\n ".join(signature.splitlines())
+        signed = head + b"\n" + header.encode() + b"\n\n" + message
+        name = _git(folder, "hash-object", "-t", "commit", "-w", "--stdin", stdin=signed).decode().strip()
+        _git(folder, "reset", "--quiet", "--hard", name)
+
+
+def _git(folder: Path, *arguments: str, stdin: bytes | None = None) -> bytes:
+    return subprocess.run(("git", *arguments), cwd=folder, input=stdin, capture_output=True, check=True).stdout
