@@ -164,7 +164,7 @@ class GitSource(Section):
             )
         if given and scheme != ("ssh" if given == ["deployKey"] else "https"):
             wanted = "ssh://git@" if given == ["deployKey"] else "https://"
-            raise MisplacedValueError(("url",), f"begins with {scheme}://, but {given[0]} needs one with {wanted}")
+            raise MisplacedValueError(("url",), f"begins with {scheme}://, but {given[0]} goes with {wanted}")
         if self.certificate_authority is not None and scheme != "https":
             raise MisplacedValueError(("certificateAuthority",), "is of use only with an https:// URL")
         return self

@@ -241,15 +241,23 @@ def test_a_revoked_key_is_told_and_a_new_one_mends_it(shop: Shop) -> None:
         shop.restore()
 
 
-def test_an_outage_of_the_git_host_holds_up_no_change_of_the_platform(shop: Shop) -> None:
-    sync = {"sync": {"interval": "7m"}}
-    shop.stack.config["tenants"]["shop"] |= sync
+def test_an_outage_of_github_is_told_and_can_be_left_out_of_an_update(shop: Shop) -> None:
+    """GitHub's provider asks GitHub who the owner is before it finds that nothing has changed."""
+    shop.stack.config["tenants"]["shop"]["sync"] = {"interval": "7m"}
     shop.stack.config["tenancy"] = {"settleTimeout": "5s"}
+    shop.stack.write()
     shop.lab.git.stop()
     try:
-        shop.stack.up()
-        interval = shop.stack.cluster.get("kustomization", "shop", "shop")["spec"]["interval"]
-        assert interval == "7m"
+        refused = shop.stack.project.up("staging")
+        assert not refused.succeeded
+        assert "failed to lookup organization" in refused.text
+        assert "Traceback" not in refused.text
+        applied = shop.stack.project.run(
+            "up", "--yes", "--skip-preview", "--stack", "staging", "--exclude", "**github:index/**"
+        )
+        assert applied.succeeded, applied.text
+        assert shop.stack.cluster.get("kustomization", "shop", "shop")["spec"]["interval"] == "7m"
+        assert shop.stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True"
     finally:
         shop.lab.start_git_host()
         del shop.stack.config["tenancy"], shop.stack.config["tenants"]["shop"]["sync"]
@@ -312,7 +320,7 @@ def test_an_unsigned_commit_is_not_reconciled(
     guest.onboard(tenant["source"].pop("url"), {"deployKey": staging_stack.secret(key.private)}, **tenant["source"])
     status = guest.status()
     assert status["ready"] == "False"
-    assert "verify" in status["message"]
+    assert "signature verification of commit" in status["message"]
     assert noted(staging_stack, "guest") is None
 
     clone = lab.git.clone("guest-team", "site", tmp_path / "clone")
@@ -322,7 +330,8 @@ def test_an_unsigned_commit_is_not_reconciled(
         lab.git.push(clone)
         staging_stack.cluster.reconcile("gitrepository", "guest", "guest")
         if signer is mallory:
-            assert "verify" in staging_stack.cluster.refusal("gitrepository", "guest", "guest")
+            refusal = staging_stack.cluster.refusal("gitrepository", "guest", "guest")
+            assert "signature verification of commit" in refusal
 
     eventually(lambda: noted(staging_stack, "guest") == "by alice")
 

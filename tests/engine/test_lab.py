@@ -133,10 +133,11 @@ def test_an_unknown_image_is_marked_as_simulated(lab: Lab, spare: Cluster) -> No
     running.kubectl("delete", "pod", "stand-in", "-n", "default")
 
 
-def test_the_node_agents_own_tests_pass(lab: Lab) -> None:
-    folder: Path = lab.settings.project / "lab" / "tools" / "kubernetes"
-    go = ["go", "test", "-trimpath", "-vet=off", "-mod=readonly", "./node-agent/..."]
-    # The packages that the agent itself was compiled from are there already.
+@pytest.mark.parametrize(("module", "packages"), [("kubernetes", "./node-agent/..."), ("github-proxy", "./...")])
+def test_the_labs_own_programs_pass_their_tests(lab: Lab, module: str, packages: str) -> None:
+    folder: Path = lab.settings.project / "lab" / "tools" / module
+    go = ["go", "test", "-trimpath", "-vet=off", "-mod=readonly", packages]
+    # The packages that the programs themselves were compiled from are there already.
     environ = os.environ | {"GOCACHE": str(ToolCache(lab.settings.cache).go_cache)}
     done = subprocess.run(go, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

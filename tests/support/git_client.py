@@ -31,21 +31,19 @@ def ask(url: str, private_key: str, service: str) -> str:
             look_for_keys=False,
         )
         _, answer, errors = client.exec_command(f"{service} '{host.path.lstrip('/')}'")
-        # A host that agrees begins to list its references, and waits; another one says why not, here or there.
-        size = answer.read(4)
-        line = answer.read(int(size, 16) - len(size)) if size else errors.read()
-        return line.decode() if line.startswith(b"ERR") or not size else ""
+        # A host that agrees begins to list its references, and waits for what is asked of it.
+        return "" if answer.read(4).strip() else errors.read().decode()
 
 
 class Signer:
     """Somebody who signs commits with OpenPGP."""
 
     def __init__(self, name: str) -> None:
-        self._certificate = pysequoia.Cert.generate(f"{name} <{name}@example.com>")
+        self._key = pysequoia.Tsk.generate(f"{name} <{name}@example.com>")
 
     @property
     def public_key(self) -> str:
-        return str(self._certificate)
+        return str(self._key.extract_certificate())
 
     def commit(self, folder: Path, message: str) -> None:
         """Commit everything in a clone, signed."""
@@ -53,8 +51,7 @@ class Signer:
         _git(folder, "-c", "user.name=Signer", "-c", "user.email=signer@example.com", "commit", "-m", message)
         commit = _git(folder, "cat-file", "commit", "HEAD")
         head, _, message = commit.partition(b"\n\n")
-        signer = self._certificate.secrets.signer()
-        signature = pysequoia.sign(signer, commit, mode=pysequoia.SignatureMode.DETACHED).decode().strip()
+        signature = pysequoia.sign(self._key.signer(), commit, mode=pysequoia.SignatureMode.DETACHED).decode().strip()
         header = "gpgsig " + "\n ".join(signature.splitlines())
         signed = head + b"\n" + header.encode() + b"\n\n" + message
         name = _git(folder, "hash-object", "-t", "commit", "-w", "--stdin", stdin=signed).decode().strip()

@@ -79,15 +79,15 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": HTTPS, "deployKey": Secret(KEY)},
-            ".url: begins with https://, but deployKey needs one with ssh://git@",
+            ".url: begins with https://, but deployKey goes with ssh://git@",
         ),
         (
             {"url": "http://github.com/acme/apps", "https": {"password": Secret("token")}},
-            ".url: begins with http://, but https needs one with https://",
+            ".url: begins with http://, but https goes with https://",
         ),
         (
             {"url": "http://github.com/acme/apps", "githubApp": APP},
-            ".url: begins with http://, but githubApp needs one with https://",
+            ".url: begins with http://, but githubApp goes with https://",
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "githubApp": APP},

@@ -1,4 +1,4 @@
-"""Certificates of authorities, OpenPGP public keys and private keys of GitHub Apps: what is taken, and what is not."""
+"""Certificates of authorities, public keys of signers, private keys of GitHub Apps: what is taken, and what is not."""
 
 import pytest
 import sample_keys as keys
@@ -6,6 +6,7 @@ import sample_keys as keys
 from components.git.app_keys import AppKeyError, read_app_key
 from components.git.certificates import CertificateError, read_authority
 from components.git.openpgp import OpenPgpError, read_public_key
+from components.git.signing_keys import SigningKeyError, read_signing_key, suffix_of
 
 CERTIFICATE = keys.certificate()
 OPENPGP = keys.openpgp_public_key()
@@ -133,3 +134,38 @@ def test_what_is_no_key_of_an_app_is_refused(text, reason):
         read_app_key(text)
 
     assert str(refused.value) == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [
+        (OPENPGP, ".asc"),
+        (keys.public_line(keys.ed25519_key()), ".sshpub"),
+        (keys.public_line(keys.ed25519_key()) + " ana@example.com", ".sshpub"),
+        (keys.public_line(keys.rsa_key(3072)), ".sshpub"),
+    ],
+)
+def test_signers_have_openpgp_or_ssh_keys_which_flux_tells_apart_by_their_ending(text, suffix):
+    assert read_signing_key(f"{text}\n") == text
+    assert suffix_of(read_signing_key(text)) == suffix
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "ana", "ssh-ed25519", keys.public_line(keys.ed25519_key())[:40], keys.public_line(keys.ed25519_key()) * 2],
+)
+def test_what_is_no_public_key_of_a_signer_is_refused(text):
+    with pytest.raises(SigningKeyError) as refused:
+        read_signing_key(text)
+
+    assert str(refused.value).startswith("is neither an OpenPGP public key block nor an SSH public key")
+
+
+def test_a_private_key_of_a_signer_is_refused_and_not_repeated():
+    text = keys.private_text(keys.ed25519_key(), keys.OPENSSH)
+
+    with pytest.raises(OpenPgpError) as refused:
+        read_signing_key(text)
+
+    assert "holds a private key" in str(refused.value)
+    assert text.splitlines()[1] not in str(refused.value)

@@ -5,6 +5,7 @@ import json
 from base64 import b64decode
 
 import pytest
+from sample_keys import ed25519_key, public_line
 from sample_sources import SSH_URL, app_key, authority, private_key, public_key, signing_key
 from sample_stack import git_source
 
@@ -234,6 +235,14 @@ def test_signatures_are_compared_with_these_keys_and_no_others(mode):
     assert found.source["spec"]["verify"] == {"mode": mode, "secretRef": {"name": secret["metadata"]["name"]}}
     assert decoded(secret) == {"alice.asc": signing_key("first"), "bob.asc": signing_key("second")}
     assert "secretRef" not in found.source["spec"]
+
+
+def test_keys_of_those_who_sign_with_ssh_are_told_apart_by_their_ending():
+    line = public_line(ed25519_key())
+
+    [secret] = objects(verify={"keys": {"alice": line}}).secrets
+
+    assert decoded(secret) == {"alice.sshpub": line}
 
 
 def test_without_keys_nothing_is_verified():
