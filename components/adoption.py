@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pulumi
 from kubernetes import client
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 
+from components.kubernetes_api import ClusterUnavailable, explaining
 from components.manifests import Manifest, name_of
 from components.recorded import Recorded
+
+# Kinds whose immutable fields the cluster fills in. Imported, these would pass for the user's own wishes, and an object
+# would be replaced for not naming them. Creating one by server-side apply takes over what is there just as well.
+_NOT_IMPORTED = frozenset({"Service"})
 
 
 def adopt(api: client.ApiClient, recorded: Recorded) -> None:
@@ -20,21 +28,38 @@ def adopt(api: client.ApiClient, recorded: Recorded) -> None:
     Args:
         api: a client for the cluster.
         recorded: what earlier updates of this stack have left; those objects are its own.
+
+    Raises:
+        pulumi.RunError: the cluster does not answer, now or when a resource is registered.
     """
-    cluster = DynamicClient(api)
+    with _told(api):
+        cluster = DynamicClient(api)
 
     def import_existing(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
         own = (args.type_, args.name) in recorded.resources
-        if own or not _is_object(args.props) or not _exists(cluster, args.props):
+        if own or not _is_importable(args.props):
             return None
+        with _told(api):
+            if not _exists(cluster, args.props):
+                return None
         options = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(import_=name_of(args.props)))
         return pulumi.ResourceTransformationResult(args.props, options)
 
     pulumi.runtime.register_stack_transformation(import_existing)
 
 
-def _is_object(properties: object) -> bool:
-    return isinstance(properties, dict) and {"apiVersion", "kind", "metadata"} <= properties.keys()
+@contextmanager
+def _told(api: client.ApiClient) -> Iterator[None]:
+    try:
+        with explaining(api):
+            yield
+    except ClusterUnavailable as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def _is_importable(properties: object) -> bool:
+    is_object = isinstance(properties, dict) and {"apiVersion", "kind", "metadata"} <= properties.keys()
+    return is_object and properties["kind"] not in _NOT_IMPORTED
 
 
 def _exists(cluster: DynamicClient, manifest: Manifest) -> bool:

@@ -96,7 +96,7 @@ def read_facts(api: client.ApiClient) -> ClusterFacts:
     Raises:
         ClusterUnavailable: it does not answer, or not to this user.
     """
-    with _explaining(api):
+    with explaining(api):
         version = _get(api, "/version/")["gitVersion"]
         namespaces = [namespace["metadata"] for namespace in _get(api, "/api/v1/namespaces")["items"]]
         labels = {namespace["name"]: namespace.get("labels", {}) for namespace in namespaces}
@@ -113,7 +113,7 @@ def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
         ClusterUnavailable: the cluster does not answer.
     """
     of_platform = f"namespaces/{PLATFORM.namespace}"
-    with _explaining(api):
+    with explaining(api):
         return [
             found
             for api_version, plural in ((SOURCE_API, "gitrepositories"), (KUSTOMIZE_API, "kustomizations"))
@@ -153,8 +153,12 @@ def _get(api: client.ApiClient, path: str, **query: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _explaining(api: client.ApiClient) -> Iterator[None]:
-    """Turn what goes wrong on the way to the API server into something that the user can put right."""
+def explaining(api: client.ApiClient) -> Iterator[None]:
+    """Turn what goes wrong on the way to the API server into something that the user can put right.
+
+    Raises:
+        ClusterUnavailable: for every failure of the client inside.
+    """
     server = api.configuration.host
     try:
         yield

@@ -114,7 +114,7 @@ class CommitVerification(Section):
     )
     keys: dict[SignerName, SigningKey] = Field(
         min_length=1,
-        description="OpenPGP public keys, armored, or SSH public keys, by the name of who signs; each of them is enough.",
+        description="OpenPGP public keys, armored, or SSH public keys, by the name of who signs; each is enough.",
     )
 
 

@@ -20,6 +20,11 @@ SOURCE = {
     "kind": "GitRepository",
     "metadata": {"name": "flux-system", "namespace": "flux-system"},
 }
+SERVICE = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "webhook-receiver", "namespace": "flux-system"},
+}
 RECEIVER = SOURCE | {"apiVersion": "notification.toolkit.fluxcd.io/v1", "kind": "Receiver"}
 
 
@@ -40,13 +45,14 @@ def group(name):
 SERVER = {
     "/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.3"},
     "/api": {"kind": "APIVersions", "versions": ["v1"]},
-    "/api/v1": kinds(("Namespace", "namespaces", False)),
+    "/api/v1": kinds(("Namespace", "namespaces", False), ("Service", "services", True)),
     "/apis": {"kind": "APIGroupList", "groups": [group("source.toolkit.fluxcd.io")]},
     "/apis/source.toolkit.fluxcd.io/v1": kinds(("GitRepository", "gitrepositories", True)),
 }
 EXISTING = b'{"kind": "Any", "metadata": {"name": "flux-system"}}'
 AT = {
     "Namespace flux-system": "/api/v1/namespaces/flux-system",
+    "Service flux-system/webhook-receiver": "/api/v1/namespaces/flux-system/services/webhook-receiver",
     "GitRepository flux-system/flux-system": (
         "/apis/source.toolkit.fluxcd.io/v1/namespaces/flux-system/gitrepositories/flux-system"
     ),
@@ -59,12 +65,13 @@ def _no_cache(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
-def adopted(program, existing=(), recorded=NOTHING):
+def adopted(program, existing=(), recorded=NOTHING, statuses=None):
     """What a program registers in a cluster that has these objects."""
     answers = {path: json.dumps(answer).encode() for path, answer in SERVER.items()}
     answers |= {AT[name]: EXISTING for name in existing}
     asked = []
-    with serving(answers, 404, asked=asked, statuses=dict.fromkeys(answers, 200)) as server:
+    statuses = dict.fromkeys(answers, 200) | (statuses or {})
+    with serving(answers, 404, asked=asked, statuses=statuses) as server:
         configuration = client.Configuration()
         configuration.host = server
 
@@ -96,6 +103,16 @@ def test_what_is_not_there_is_created():
         "Namespace flux-system": "flux-system",
         "GitRepository flux-system/flux-system": "",
     }
+
+
+def test_a_service_is_created_over_the_one_that_is_there_since_an_import_would_hold_on_to_its_cluster_ip():
+    assert adopted(manifests(SERVICE), existing=AT)[0] == {"Service flux-system/webhook-receiver": ""}
+
+
+@pytest.mark.parametrize("broken", ["/version", AT["Namespace flux-system"]])
+def test_a_cluster_that_does_not_answer_is_told(broken):
+    with pytest.raises(pulumi.RunError, match="answers 503"):
+        adopted(manifests(NAMESPACE), existing=AT, statuses={broken: 503})
 
 
 def test_an_object_of_a_kind_that_the_cluster_does_not_have_yet_is_created():
