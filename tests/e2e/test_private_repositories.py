@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from components.git.ssh_keys import SshKey, generate
 from tests.e2e.conftest import Environment, base
@@ -308,6 +310,26 @@ def test_a_wrong_token_is_told(lab: Lab, staging_stack: Environment, guest: Gues
     assert "authentication" in status["message"]
     assert "tenant guest is not ready" in text
     assert "not-the-token" not in text + status["message"]
+
+
+def test_a_github_app_is_handed_to_flux_which_asks_for_its_token(
+    lab: Lab, staging_stack: Environment, guest: Guest
+) -> None:
+    """The lab's Git host has no Apps, so this shows the way as far as the question for a token of the installation."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
+    app = {"appId": 1, "installationId": 2, "baseUrl": f"{lab.git.github_url}api/v3"}
+
+    guest.onboard(
+        lab.git.https_url("guest-team", "site"),
+        {"githubApp": {**app, "privateKey": staging_stack.secret(pem)}},
+        certificateAuthority=lab.git.certificate_authority.read_text(),
+    )
+
+    assert staging_stack.cluster.get("gitrepository", "guest", "guest")["spec"]["provider"] == "github"
+    status = guest.status()
+    assert status["ready"] == "False"
+    assert "app/installations/2/access_tokens" in status["message"]
 
 
 def test_an_unsigned_commit_is_not_reconciled(
