@@ -158,7 +158,7 @@ def test_the_token_is_the_one_of_the_configuration_or_else_of_the_environment(mo
     seen = []
 
     def auth(identity):
-        monkeypatch.setattr("components.github_preflight._client", lambda _, found: seen.append(found.token) or 1 / 0)
+        monkeypatch.setattr("components.github_access._client", lambda _, found: seen.append(found.token) or 1 / 0)
         with pytest.raises(ZeroDivisionError):
             problems(stack({"dev-team": with_deploy_key()}, github=github("http://127.0.0.1:1", acme=identity)))
         return seen[-1]
@@ -287,7 +287,7 @@ def test_an_outage_holds_up_nothing_that_is_registered_already():
 
 def test_the_public_api_has_no_path_of_its_own(monkeypatch):
     bases = []
-    monkeypatch.setattr("components.github_preflight.Github", lambda **arguments: bases.append(arguments) or 1 / 0)
+    monkeypatch.setattr("components.github_access.Github", lambda **arguments: bases.append(arguments) or 1 / 0)
 
     for base in ("https://api.github.com", "https://api.github.com/", "https://github.example.com/"):
         with pytest.raises(ZeroDivisionError):
