@@ -7,6 +7,7 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -284,6 +285,41 @@ def test_new_keys_are_refused_before_anything_is_applied_when_github_is_not_ther
         assert not outcome.succeeded
         assert f"Pulumi.staging.yaml: tenants.guest.source.github: {reason}" in outcome.text
         assert "Traceback" not in outcome.text
+    assert shop.stack.project.resources("staging") == before
+
+
+class UsedUp(BaseHTTPRequestHandler):
+    """GitHub, after its rate limit. Source: https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api"""
+
+    def do_GET(self) -> None:
+        self.send_response(403)
+        self.send_header("x-ratelimit-remaining", "0")
+        self.send_header("x-ratelimit-reset", "1800000000")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_used_up_rate_limit_is_told_before_anything_is_applied(shop: Shop, guest: Guest) -> None:
+    before = shop.stack.project.resources("staging")
+    key = shop.stack.secret(generate().private)
+    shop.stack.config["tenants"]["guest"] = {"source": {"deployKey": key}}
+    shop.stack.project.tenant("guest", base(shop.lab, "guest-team/site", "guest"))
+    shop.stack.config["github"]["owners"]["guest-team"] = {}
+    server = HTTPServer(("127.0.0.1", 0), UsedUp)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    shop.stack.config["github"]["baseUrl"] = f"http://127.0.0.1:{server.server_port}/"
+    shop.stack.write()
+    try:
+        outcome = shop.stack.project.up("staging")
+    finally:
+        server.shutdown()
+        server.server_close()
+        shop.stack.config["github"]["baseUrl"] = shop.lab.git.github_url
+
+    assert not outcome.succeeded
+    assert "tenants.guest.source.github: GitHub's rate limit is used up until 08:00 UTC" in outcome.text
     assert shop.stack.project.resources("staging") == before
 
 
