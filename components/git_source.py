@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import pulumi
 
 from components.configuration import GitSource, StackConfig
-from components.git.source_objects import Place, source_objects, webhook_path, webhook_secret
+from components.git.source_objects import source_objects, webhook_path, webhook_secret
 from components.github import GitHub, GitHubArgs, registered_key
 from components.manifests import register
+from components.place import Place
 from components.sources import sources_by_name
 
 TOKEN_BYTES = 32

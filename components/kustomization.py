@@ -9,9 +9,24 @@ KUSTOMIZE_API = "kustomize.toolkit.fluxcd.io/v1"
 
 
 def kustomization(
-    metadata: Manifest, config: Reconciliation, *, path: str, source_kind: str, service_account: str
+    metadata: Manifest,
+    config: Reconciliation,
+    *,
+    path: str,
+    source_kind: str,
+    service_account: str,
+    decryption: Manifest | None = None,
 ) -> Manifest:
-    """A Kustomization that applies a folder of the source of its own name, as a service account of its namespace."""
+    """A Kustomization that applies a folder of the source of its own name, as a service account of its namespace.
+
+    Args:
+        metadata: its metadata.
+        config: how it is reconciled.
+        path: the folder.
+        source_kind: kind of the source.
+        service_account: name of the service account.
+        decryption: its `decryption` (`components.sops.decryption_objects`), or None.
+    """
     spec: Manifest = {
         "serviceAccountName": service_account,
         "sourceRef": {"kind": source_kind, "name": metadata["name"]},
@@ -22,6 +37,8 @@ def kustomization(
         "prune": config.prune,
         "wait": config.wait,
     }
+    if decryption is not None:
+        spec["decryption"] = decryption
     if config.suspend:
         spec["suspend"] = True
     return {"apiVersion": KUSTOMIZE_API, "kind": "Kustomization", "metadata": metadata, "spec": spec}

@@ -9,6 +9,7 @@ from typing import Any
 import pulumi
 
 from components.configuration import GitSource, StackConfig, TenantConfig
+from components.configuration.decryption import Decryption
 from components.configuration.types import seconds
 from components.flux.platform_objects import PLATFORM
 from components.flux_install import FluxInstall
@@ -16,6 +17,7 @@ from components.git.ssh_keys import read_private_key
 from components.git_source import RegisteredSource
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable
 from components.platform_sync import PlatformSync
+from components.sops.sops_config import Environment, sops_config
 from components.sync_status import Progress, SyncStatus, wait_until_settled
 from components.tenant import Tenant
 
@@ -96,6 +98,7 @@ def _tenant(
         "source": f"{own.source.kind}/{own.home}/{name}",
         **_source(own.source, tenant.source),
         "path": own.sync.path,
+        **_sops(own.sync.path, own.sync.decryption),
         "status": _status(name, progress),
         "look": _commands(name, own, config.cluster.context),
     }
@@ -107,6 +110,7 @@ def _platform(
     return {
         **_source(config.flux.sync.source, platform.source),
         "path": platform.path,
+        **_sops(platform.path, config.flux.sync.decryption),
         "status": _status(PLATFORM.name, progress),
     }
 
@@ -120,6 +124,18 @@ def _source(source: GitSource, registered: RegisteredSource) -> dict[str, Any]:
     if registered.webhook is not None:
         found["webhook"] = registered.webhook
     return found
+
+
+def _sops(path: str, decryption: Decryption | None) -> dict[str, Any]:
+    """What somebody needs to encrypt for this environment; all of it is public."""
+    if decryption is None:
+        return {}
+    found: dict[str, Any] = {"config": sops_config([Environment(path, decryption.rule_keys)])}
+    if decryption.age is not None:
+        found["age"] = [identity.recipient for identity in decryption.age.parsed]
+    if decryption.openpgp is not None:
+        found["openpgp"] = {key.fingerprint: key.public for key in decryption.openpgp.parsed}
+    return {"sops": found}
 
 
 def _commands(name: str, tenant: TenantConfig, context: str | None) -> dict[str, str]:

@@ -10,6 +10,7 @@ from components.configuration import PlatformSyncConfig
 from components.flux.platform_objects import PLATFORM, platform_kustomization
 from components.git_source import GitAccess, RegisteredSource, register_source
 from components.manifests import register
+from components.sops.decryption_objects import decryption_objects
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,10 @@ class PlatformSync(pulumi.ComponentResource):
         super().__init__("flux-tenancy:index:PlatformSync", name, None, opts)
         self.path = args.path
         self.source = register_source(PLATFORM, args.config.source, args.access, parent=self, after=[])
+        decryption = decryption_objects(PLATFORM, args.config.decryption)
+        decrypting = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in decryption.standing]
         self.sync = register(
-            platform_kustomization(args.config, args.path),
-            pulumi.ResourceOptions(parent=self, depends_on=[self.source.source]),
+            platform_kustomization(args.config, args.path, decryption.spec),
+            pulumi.ResourceOptions(parent=self, depends_on=[self.source.source, *decrypting]),
         )
         self.register_outputs({})

@@ -51,9 +51,10 @@ class Tenant(pulumi.ComponentResource):
         access = [self._register(binding, after=[*namespaces, identity]) for binding in objects.access]
         place = source_place(name, args.config)
         self.source = register_source(place, args.config.source, args.access, parent=self, after=namespaces)
+        decrypting = [self._register(each, after=namespaces) for each in objects.decryption]
         # Last to come and first to go: while it prunes, its identity must still be allowed to delete.
         pruned = pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + PRUNE_MARGIN_SECONDS:.0f}s")
-        self.sync = self._register(objects.sync, after=[*access, self.source.source], timeouts=pruned)
+        self.sync = self._register(objects.sync, after=[*access, *decrypting, self.source.source], timeouts=pruned)
         self.namespaces = pulumi.Output.from_input(list(args.config.namespace_names))
         self.register_outputs({"namespaces": self.namespaces})
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from components.configuration import TenantConfig
 from components.configuration.models import NamespaceConfig
-from components.git.source_objects import Place
 from components.kustomization import kustomization
 from components.manifests import Manifest
+from components.place import Place
+from components.sops.decryption_objects import decryption_objects
 from components.tenant_role import cluster_role_for
 
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
@@ -27,16 +28,19 @@ class TenantObjects:
     namespaces: list[Manifest]
     identity: Manifest
     access: list[Manifest]
+    decryption: list[Manifest]
     sync: Manifest
 
 
 def tenant_objects(name: str, config: TenantConfig) -> TenantObjects:
     """All objects of the tenant `name`."""
+    decryption = decryption_objects(source_place(name, config), config.sync.decryption)
     return TenantObjects(
         namespaces=[_namespace(name, namespace) for namespace in config.namespaces],
         identity=_service_account(name, config.home),
         access=[_role_binding(name, namespace, config) for namespace in config.namespace_names],
-        sync=_sync(name, config),
+        decryption=decryption.standing,
+        sync=_sync(name, config, decryption.spec),
     )
 
 
@@ -46,7 +50,7 @@ def service_account_name(tenant: str) -> str:
 
 
 def source_place(tenant: str, config: TenantConfig) -> Place:
-    """Where the tenant's source and all that belongs to it live."""
+    """Where the tenant's source, and all that belongs to it and to its sync, live."""
     return Place(name=tenant, namespace=config.home, labels={TENANT_LABEL: tenant})
 
 
@@ -94,7 +98,7 @@ def _role_binding(tenant: str, namespace: str, config: TenantConfig) -> Manifest
     }
 
 
-def _sync(tenant: str, config: TenantConfig) -> Manifest:
+def _sync(tenant: str, config: TenantConfig, decryption: Manifest | None) -> Manifest:
     sync = config.sync
     manifest = kustomization(
         _metadata(tenant, tenant, config.home),
@@ -102,6 +106,7 @@ def _sync(tenant: str, config: TenantConfig) -> Manifest:
         path=sync.path,
         source_kind=config.source.kind,
         service_account=service_account_name(tenant),
+        decryption=decryption,
     )
     manifest["spec"]["deletionPolicy"] = sync.deletion_policy
     if sync.target_namespace is not None:

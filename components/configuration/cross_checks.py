@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from components.configuration.decryption import Decryption
 from components.configuration.errors import Problem
 from components.configuration.messages import dotted
-from components.configuration.models import StackConfig
+from components.configuration.models import Profile, StackConfig
 from components.configuration.origins import Origins
 from components.configuration.overlay import Path
 from components.configuration.sources import GitSource
 from components.flux.controllers import Controller
+from components.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
 from components.git.known_hosts import address_of, keys_for, rivals
 from components.git.ssh_keys import read_private_key
 
@@ -21,8 +23,14 @@ def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
     found = [
         *_shared_namespaces(config),
         *_shared_deploy_keys(config),
+        *_shared_decryption_keys(config),
         *_rival_host_keys(config),
         *(problem for path, source in config.sources.items() for problem in _source_problems(path, source, config)),
+        *(
+            problem
+            for path, decryption in config.decryptions.items()
+            for problem in _useless_identity(path, decryption, config)
+        ),
     ]
     return [origins.problem(path, message) for path, message in found]
 
@@ -61,6 +69,44 @@ def _shared_deploy_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:
                 f"is the key of {dotted(owner)} too ({fingerprint}); each tenant has one of its own in each "
                 "environment: `make deploy-key` makes it",
             )
+
+
+def _shared_decryption_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:
+    """A key that two syncs decrypt with: each could read what is meant for the other (threat 16)."""
+    owners: dict[str, Path] = {}
+    for path, decryption in config.decryptions.items():
+        keys: dict[Path, list[str]] = {}
+        if decryption.age is not None:
+            keys[(*path, "age", "identities")] = [each.recipient for each in decryption.age.parsed]
+        if decryption.openpgp is not None:
+            keys[(*path, "openpgp", "privateKeys")] = [each.fingerprint for each in decryption.openpgp.parsed]
+        for key, several in keys.items():
+            for public in several:
+                owner = owners.setdefault(public, key)
+                if owner != key:
+                    yield (
+                        key,
+                        f"holds the key {public} of {dotted(owner)} too; each tenant has keys of its own in each "
+                        "environment: `make sops-key` makes one",
+                    )
+
+
+def _useless_identity(path: Path, decryption: Decryption, config: StackConfig) -> Iterator[tuple[Path, str]]:
+    """A key management service that kustomize-controller would refuse to use, or could not."""
+    if decryption.workload_identity is None:
+        return
+    key = (*path, "workloadIdentity")
+    arguments = config.flux.extra_args.get(Controller.KUSTOMIZE, ())
+    if not config.flux.workload_identity and config.flux.profile is Profile.MULTI_TENANT:
+        yield key, "needs tokens of its service account, which flux.workloadIdentity lets Flux have; set it to true"
+    if config.flux.profile is Profile.SINGLE_TENANT and not any(map(enables_object_identity, arguments)):
+        yield (
+            key,
+            f"needs the feature gate {OBJECT_IDENTITY}, which the single-tenant profile leaves off; add "
+            f"`--feature-gates={OBJECT_IDENTITY}=true` to flux.extraArgs.{Controller.KUSTOMIZE}",
+        )
+    if decryption.workload_identity.provider == "vault" and not config.flux.vaults:
+        yield (*key, "provider"), "is vault, but flux.vaults lists no server; add its address and login path there"
 
 
 def _rival_host_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from components.configuration.models import StackConfig
 from components.configuration.origins import Origins, stack_file_name
 from components.configuration.overlay import Overlaid
 from components.configuration.secrets import SecretValues, exposed, holds_a_secret
+from components.configuration.sops_values import sops_values
 from components.configuration.stack_file import read_stack_file
 from components.configuration.tenant_files import read_tenant
 
@@ -42,15 +43,14 @@ def load_stack(stack: str, values: Mapping[str, str], secret_keys: Collection[st
     origins = Origins(stack_file, overlaid)
     secrets = SecretValues(secret_keys, read_stack_file(stack, project))
 
-    exposures = exposed(sections, secrets, origins)
+    misplaced = _once(sops_values(sections, origins) + exposed(sections, secrets, origins))
     known_hosts, unreadable = read_known_hosts(sections.get("git"), stack_file, project)
-    problems += exposures + unreadable
+    problems += misplaced + unreadable
     try:
         config = StackConfig.model_validate(sections)
     except ValidationError as error:
-        # A value that has to be renewed is not worth a second remark.
-        told = {(problem.file, problem.path) for problem in exposures}
         found = [_problem(details, origins, secrets) for details in error.errors(include_url=False)]
+        told = {(problem.file, problem.path) for problem in misplaced}
         problems += [problem for problem in found if problem and (problem.file, problem.path) not in told]
         raise ConfigurationError(problems) from None
     config = _with_known_hosts(config, known_hosts)
@@ -59,6 +59,11 @@ def load_stack(stack: str, values: Mapping[str, str], secret_keys: Collection[st
     if problems:
         raise ConfigurationError(problems)
     return config
+
+
+def _once(problems: Sequence[Problem]) -> list[Problem]:
+    """The first problem of each value; one that has to be replaced is not worth a second remark."""
+    return list({(problem.file, problem.path): problem for problem in reversed(problems)}.values())
 
 
 def _structured(value: str) -> Any:

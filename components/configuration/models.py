@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from components.configuration.decryption import Decryption
 from components.configuration.errors import MisplacedValueError
 from components.configuration.section import Section
 from components.configuration.sources import GitConfig, GitHubConfig, GitSource
 from components.configuration.types import (
     ClusterUid,
     ControllerArgument,
-    DnsLabel,
     Duration,
     FluxVersion,
     NamespaceName,
@@ -114,6 +114,9 @@ class Reconciliation(Section):
     prune: bool = Field(True, description="Delete what left the repository.")
     wait: bool = Field(True, description="Call the sync ready only when everything that it applied is ready.")
     suspend: bool = Field(False, description="Stop reconciling, and pruning, for now.")
+    decryption: Decryption | None = Field(
+        None, description="What decrypts the Secrets that lie there encrypted by SOPS (docs/secrets.md)."
+    )
 
 
 class PlatformSyncConfig(Reconciliation):
@@ -126,9 +129,16 @@ class PlatformSyncConfig(Reconciliation):
     path: RepositoryPath | None = Field(
         None, description="Folder of the repository to apply; `./clusters/<stack>` where left out."
     )
-    decryption_secret: DnsLabel | None = Field(
-        None, description="Secret in flux-system with the SOPS keys that decrypt what lies there."
-    )
+
+
+class VaultServer(Section):
+    """An OpenBao or Vault server and where service accounts of the cluster log in to it.
+
+    Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#openbaovault-kubernetes-auth
+    """
+
+    address: WebUrl = Field(description="Its address, exactly as the encrypted files name it.")
+    login_path: str = Field(min_length=1, description="Login path of the auth method, e.g. `auth/kubernetes/login`.")
 
 
 class FluxConfig(Section):
@@ -157,6 +167,10 @@ class FluxConfig(Section):
         None,
         description="Where Git hosts reach the Service `webhook-receiver` of this cluster, e.g. through an Ingress; "
         "needed for sources with a `webhook`.",
+    )
+    vaults: tuple[VaultServer, ...] = Field(
+        (),
+        description="The only OpenBao or Vault servers that service accounts of tenants may decrypt with.",
     )
     sync: PlatformSyncConfig | None = Field(
         None, description="The platform's own repository, applied after the controllers; none where left out."
@@ -332,6 +346,13 @@ class StackConfig(Section):
         """Every Git source of the stack by the path of its keys."""
         own = {("flux", "sync", "source"): self.flux.sync.source} if self.flux.sync is not None else {}
         return own | {("tenants", name, "source"): tenant.source for name, tenant in self.tenants.items()}
+
+    @property
+    def decryptions(self) -> dict[tuple[str, ...], Decryption]:
+        """What decrypts each sync of the stack, by the path of its keys."""
+        syncs: dict[tuple[str, ...], Reconciliation | None] = {("flux", "sync"): self.flux.sync}
+        syncs |= {("tenants", name, "sync"): tenant.sync for name, tenant in self.tenants.items()}
+        return {(*path, "decryption"): sync.decryption for path, sync in syncs.items() if sync and sync.decryption}
 
     @field_validator("tenants", "tenancy", "git", "github", mode="before")
     @classmethod

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
+from components.configuration.decryption import Decryption
 from components.configuration.models import PROTECTED_LABEL_PREFIXES, StackConfig, TenantConfig
 from components.configuration.sources import GitSource
 from components.configuration.types import RESERVED_NAMES, RESERVED_PREFIXES
@@ -71,6 +72,7 @@ def configuration_page() -> str:
             elsewhere={
                 TenantConfig: "[the tenant file](#the-tenant-file)",
                 GitSource: "[a tenant's `source`](#source)",
+                Decryption: "[a tenant's `sync.decryption`](#syncdecryption)",
             },
         ),
         "## The tenant file",

@@ -15,6 +15,8 @@ from components.git.app_keys import read_app_key
 from components.git.certificates import read_authority
 from components.git.signing_keys import read_signing_key
 from components.git.ssh_keys import read_private_key
+from components.sops.age_keys import identity_file, read_identities, read_recipient
+from components.sops.openpgp_keys import key_ring, read_fingerprint, read_private_keys
 
 # Namespaces of the cluster's own parts. A tenant in one of them would own the platform (threat 27).
 RESERVED_NAMES = frozenset({"default", "flux-system", "capsule-system", "cert-manager"})
@@ -190,6 +192,14 @@ SshPrivateKey = Annotated[
     SecretStr,
     *_secret(lambda text: read_private_key(text).private, "secret private SSH key"),
 ]
+AgeIdentities = Annotated[
+    SecretStr, *_secret(lambda text: identity_file(read_identities(text)), "secret identities of age")
+]
+AgeRecipient = Annotated[str, *_unshown(read_recipient, "a recipient of age, which begins with age1")]
+OpenPgpPrivateKeys = Annotated[
+    SecretStr, *_secret(lambda text: key_ring(read_private_keys(text)), "secret OpenPGP private keys, armored")
+]
+OpenPgpFingerprint = Annotated[str, *_unshown(read_fingerprint, "fingerprint of an OpenPGP key")]
 RsaPrivateKey = Annotated[SecretStr, *_secret(read_app_key, "secret private RSA key, PEM")]
 CertificateAuthority = Annotated[str, *_unshown(read_authority, "one or more certificates, PEM")]
 SignerName = Annotated[str, *_matching(r"^[-._A-Za-z0-9]{1,200}$", "a name of letters, digits, '-', '_' and '.'")]

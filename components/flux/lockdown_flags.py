@@ -11,6 +11,8 @@ from components.flux.controllers import Controller
 
 _ALL = frozenset(Controller)
 _RECONCILERS = frozenset({Controller.KUSTOMIZE, Controller.HELM})
+# The feature gate with which a controller uses the cloud identity of an object instead of its own.
+OBJECT_IDENTITY = "ObjectLevelWorkloadIdentity"
 _IMAGE = frozenset({Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION})
 
 
@@ -91,7 +93,7 @@ LOCKDOWN_FLAGS = (
     ),
     LockdownFlag(
         "feature-gates",
-        "ObjectLevelWorkloadIdentity=true",
+        f"{OBJECT_IDENTITY}=true",
         _ALL - {Controller.SOURCE_WATCHER},
         (2, 7),
         "use the controller's identity where the object names none",
@@ -120,3 +122,9 @@ def refusal(argument: str) -> str | None:
     if name != "feature-gates" and any(name == flag.name for flag in LOCKDOWN_FLAGS):
         return f"--{name} is set by the multi-tenant profile; use profile: single-tenant to go without"
     return None
+
+
+def enables_object_identity(argument: str) -> bool:
+    """Whether an argument of the user's turns the feature gate for object-level identity on."""
+    name, _, value = argument.removeprefix("--").partition("=")
+    return name == "feature-gates" and f"{OBJECT_IDENTITY}=true" in value.split(",")

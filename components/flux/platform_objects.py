@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from components.configuration.models import PlatformSyncConfig
 from components.flux.controllers import Controller
-from components.git.source_objects import Place
 from components.kustomization import kustomization
 from components.manifests import Manifest
+from components.place import Place
 
 FLUX_NAMESPACE = "flux-system"
 PLATFORM = Place(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
@@ -17,18 +17,16 @@ def platform_path(config: PlatformSyncConfig, stack: str) -> str:
     return config.path or f"./clusters/{stack}"
 
 
-def platform_kustomization(config: PlatformSyncConfig, path: str) -> Manifest:
+def platform_kustomization(config: PlatformSyncConfig, path: str, decryption: Manifest | None = None) -> Manifest:
     """The Kustomization of the platform.
 
     Under the multi-tenant profile one without a service account would be impersonated as the powerless default one.
     """
-    manifest = kustomization(
+    return kustomization(
         PLATFORM.metadata(PLATFORM.name),
         config,
         path=path,
         source_kind=config.source.kind,
         service_account=Controller.KUSTOMIZE.value,
+        decryption=decryption,
     )
-    if config.decryption_secret is not None:
-        manifest["spec"]["decryption"] = {"provider": "sops", "secretRef": {"name": config.decryption_secret}}
-    return manifest

@@ -13,6 +13,7 @@ from components.flux.controllers import Controller
 from components.flux.lockdown_flags import flags_for
 from components.flux.release import component_of
 from components.flux.support import minor
+from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
 from components.manifests import Manifest
 
 FEATURE_GATES = "--feature-gates="
@@ -25,6 +26,8 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manife
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
             _tune(manifest, controller, config)
+    if config.vaults:
+        result.append(vault_config_map(config.vaults))
     return lock_down(result, config) if config.profile is Profile.MULTI_TENANT else result
 
 
@@ -42,6 +45,8 @@ def lock_down(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
 def _tune(deployment: Manifest, controller: Controller, config: FluxConfig) -> None:
     """The user's own arguments and resources."""
     _add_arguments(deployment, config.extra_args.get(controller, ()))
+    if controller is Controller.KUSTOMIZE and config.vaults:
+        _add_arguments(deployment, [VAULT_ARGUMENT])
     resources = config.resources.get(controller)
     if resources is not None:
         container = _container(deployment)

@@ -6,8 +6,6 @@ Source: `flux create secret git`, `flux create source git` and `flux create rece
 from __future__ import annotations
 
 import hashlib
-import json
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +14,7 @@ from components.git.known_hosts import lines_for
 from components.git.signing_keys import suffix_of
 from components.git.ssh_keys import read_private_key
 from components.manifests import Manifest
+from components.place import Place
 
 SOURCE_API = "source.toolkit.fluxcd.io/v1"
 NOTIFICATION_API = "notification.toolkit.fluxcd.io/v1"
@@ -33,31 +32,11 @@ PUSH_EVENTS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a source's objects live and what they are called after.
-
-    Attributes:
-        name: name of the source.
-        namespace: namespace of all its objects.
-        labels: labels of all its objects.
-    """
-
-    name: str
-    namespace: str
-    labels: Mapping[str, str]
-
-    def metadata(self, name: str) -> Manifest:
-        metadata: Manifest = {"name": name, "namespace": self.namespace}
-        return metadata | {"labels": dict(self.labels)} if self.labels else metadata
-
-
-@dataclass(frozen=True)
 class SourceObjects:
     """A source's objects in the order in which they are created.
 
     Attributes:
-        secrets: credentials and public keys, each called after its content: another content is another Secret, so that
-            the source is fetched with it at once, and the one before stays until that has been seen.
+        secrets: credentials and public keys, each called after its content.
         source: the GitRepository.
         receiver: what a push is announced to, or None; it needs `webhook_secret`.
     """
@@ -83,12 +62,12 @@ def source_objects(place: Place, source: GitSource, known_hosts: Sequence[str]) 
     }
     secrets = []
     if credentials := credentials_of(source, known_hosts):
-        secrets.append(_secret(place, "git", credentials))
+        secrets.append(place.content_secret("git", credentials))
         spec["secretRef"] = {"name": secrets[-1]["metadata"]["name"]}
     if source.github_app is not None:
         spec["provider"] = "github"
     if source.verify is not None:
-        secrets.append(_secret(place, "signers", _public_keys(source.verify)))
+        secrets.append(place.content_secret("signers", _public_keys(source.verify)))
         spec["verify"] = {"mode": source.verify.mode, "secretRef": {"name": secrets[-1]["metadata"]["name"]}}
     manifest = {"apiVersion": SOURCE_API, "kind": source.kind, "metadata": place.metadata(place.name), "spec": spec}
     receiver = _receiver(place, source.kind, source.webhook) if source.webhook is not None else None
@@ -124,7 +103,7 @@ def credentials_of(source: GitSource, known_hosts: Sequence[str]) -> dict[str, s
 
 def webhook_secret(place: Place, token: str) -> Manifest:
     """The Secret that both ends of a webhook share."""
-    return _opaque(place, f"{place.name}-webhook", {"token": token})
+    return place.secret(f"{place.name}-webhook", {"token": token})
 
 
 def webhook_path(token: str, place: Place) -> str:
@@ -169,25 +148,3 @@ def _receiver(place: Place, kind: str, webhook: Webhook) -> Manifest:
             "resources": [{"apiVersion": SOURCE_API, "kind": kind, "name": place.name}],
         },
     }
-
-
-def _secret(place: Place, purpose: str, data: Mapping[str, str]) -> Manifest:
-    name = f"{place.name}-{purpose}-{_content_id(data)}"
-    return _opaque(place, name, data) | {"immutable": True}
-
-
-def _opaque(place: Place, name: str, data: Mapping[str, str]) -> Manifest:
-    encoded = {key: b64encode(value.encode()).decode() for key, value in data.items()}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": place.metadata(name),
-        "type": "Opaque",
-        "data": encoded,
-    }
-
-
-def _content_id(data: Mapping[str, str]) -> str:
-    """A name for some content, which tells nothing of it: a password must not be found by trying names."""
-    content = json.dumps(data, sort_keys=True).encode()
-    return hashlib.scrypt(content, salt=b"flux-tenancy", n=2**10, r=8, p=1, dklen=5).hex()

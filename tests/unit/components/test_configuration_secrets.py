@@ -24,6 +24,7 @@ def renew(path: str, to: str = "") -> str:
 
 def test_every_key_that_takes_a_secret_is_found_from_its_type():
     source = {("deployKey",), ("https", "password"), ("https", "bearerToken"), ("githubApp", "privateKey")}
+    decryption = {("age", "identities"), ("openpgp", "privateKeys")}
 
     assert set(secret_keys(StackConfig)) == {
         ("cluster", "kubeconfigContent"),
@@ -31,6 +32,8 @@ def test_every_key_that_takes_a_secret_is_found_from_its_type():
         ("github", "owners", ANY, "app", "privateKey"),
         *(("flux", "sync", "source", *key) for key in source),
         *(("tenants", ANY, "source", *key) for key in source),
+        *(("flux", "sync", "decryption", *key) for key in decryption),
+        *(("tenants", ANY, "sync", "decryption", *key) for key in decryption),
     }
 
 

@@ -9,8 +9,8 @@ import pytest
 from recorded_program import run
 from sample_sources import app_key, private_key, public_key, signing_key, stack, with_deploy_key
 
-from components.git.source_objects import Place
 from components.git_source import git_access, register_source
+from components.place import Place
 
 PLACE = Place(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 VERIFY = {"keys": {"alice": signing_key("first")}}

@@ -49,12 +49,6 @@ def test_the_platforms_folder_is_applied_as_kustomize_controller_itself():
     }
 
 
-def test_what_lies_encrypted_in_the_repository_is_decrypted_with_the_secret_that_is_named():
-    spec = platform_kustomization(config(decryptionSecret="sops-keys"), "./")["spec"]
-
-    assert spec["decryption"] == {"provider": "sops", "secretRef": {"name": "sops-keys"}}
-
-
 def test_the_source_comes_before_the_sync_and_both_belong_to_the_component():
     resources = run(lambda: platform() and None)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from components.configuration import GitSource
+from components.configuration.decryption import Decryption
 from components.configuration.models import TenantConfig
 from components.configuration.reference import configuration_page, lockdown_page, rendered
 from components.configuration.schemas import PROJECT, stack_schema, tenant_schema
@@ -48,8 +49,9 @@ def test_every_key_of_the_tenant_file_has_a_row():
 
 def test_every_key_of_the_stack_file_has_a_row():
     schema = stack_schema()
-    # Its own part of the reference describes a tenant, with its source.
-    definitions = schema["definitions"] | {TenantConfig.__name__: {}, GitSource.__name__: {}}
+    # Its own part of the reference describes a tenant, with its source and what decrypts its sync.
+    elsewhere = (TenantConfig, GitSource, Decryption)
+    definitions = schema["definitions"] | {model.__name__: {} for model in elsewhere}
     sections = schema["properties"]["config"]["properties"].items()
     keys = {f"{name.removeprefix(f'{PROJECT}:')}" for name, _ in sections}
     for name, section in sections:

@@ -5,7 +5,7 @@ import yaml
 from sample_release import HERE
 from sample_stack import tenant_config
 
-from components.git.source_objects import Place
+from components.place import Place
 from components.tenant_objects import source_place, tenant_objects
 
 

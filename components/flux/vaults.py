@@ -1,0 +1,29 @@
+"""OpenBao and Vault servers that kustomize-controller may decrypt with, as a manifest.
+
+Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#openbaovault-kubernetes-auth
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import yaml
+
+from components.configuration.models import VaultServer
+from components.flux.platform_objects import FLUX_NAMESPACE
+from components.manifests import Manifest
+
+CONFIG_MAP = "sops-vault"
+# kustomize-controller knows it since 1.9, which is Flux 2.9.
+VAULT_ARGUMENT = f"--sops-vault-configmap={CONFIG_MAP}"
+
+
+def vault_config_map(servers: Sequence[VaultServer]) -> Manifest:
+    """The allow-list, which the controller reads at each decryption."""
+    instances = [{"address": server.address, "loginPath": server.login_path} for server in servers]
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": FLUX_NAMESPACE},
+        "data": {"config.yaml": yaml.safe_dump({"instances": instances})},
+    }

@@ -1,0 +1,1 @@
+"""What SOPS, age and OpenPGP take to keep secrets in Git, as plain data without Pulumi."""

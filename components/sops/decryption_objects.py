@@ -1,0 +1,68 @@
+"""The objects that let a Kustomization decrypt, as plain manifests.
+
+Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#decryption
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.configuration.decryption import Decryption
+from components.manifests import Manifest
+from components.place import Place
+
+# The controller tells kinds of keys by how their names end.
+AGE_ENTRY = "identity.agekey"
+OPENPGP_ENTRY = "{fingerprint}.asc"
+
+
+@dataclass(frozen=True)
+class DecryptionObjects:
+    """What decrypts for one sync.
+
+    Attributes:
+        standing: what has to stand before the Kustomization and to go after it.
+        spec: the Kustomization's `decryption`; None where nothing is to be decrypted.
+    """
+
+    standing: list[Manifest]
+    spec: Manifest | None
+
+
+def decryption_objects(place: Place, config: Decryption | None) -> DecryptionObjects:
+    """The Secret with the keys, and the service account for a key management service, as far as there are such."""
+    if config is None:
+        return DecryptionObjects([], None)
+    standing: list[Manifest] = []
+    spec: Manifest = {"provider": "sops"}
+    if keys := _keys(config):
+        secret = place.content_secret("sops", keys)
+        standing.append(secret)
+        spec["secretRef"] = {"name": secret["metadata"]["name"]}
+    if config.workload_identity is not None:
+        account = decryption_account(place.name)
+        standing.append(
+            {
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                # Bound to no role: it is somebody to the cloud, and nobody in the cluster.
+                "metadata": place.metadata(account) | {"annotations": config.workload_identity.annotations},
+                "automountServiceAccountToken": False,
+            }
+        )
+        spec["serviceAccountName"] = account
+    return DecryptionObjects(standing, spec)
+
+
+def decryption_account(sync: str) -> str:
+    """The service account as which a sync uses a key management service."""
+    return f"{sync}-decryption"
+
+
+def _keys(config: Decryption) -> dict[str, str]:
+    keys = {}
+    if config.age is not None:
+        keys[AGE_ENTRY] = config.age.identities.get_secret_value()
+    if config.openpgp is not None:
+        keys |= {OPENPGP_ENTRY.format(fingerprint=key.fingerprint): key.private for key in config.openpgp.parsed}
+    return keys

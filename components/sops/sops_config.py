@@ -1,0 +1,60 @@
+"""A tenant's `.sops.yaml`, with which `sops` encrypts each file for the environments that read it.
+
+Source: https://getsops.io/docs/#using-sops-yaml-conf-to-select-kms-pgp-and-age-for-new-files
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+# Flux applies what it finds by kind and name, so of a manifest only this may be encrypted.
+ENCRYPTED_REGEX = "^(data|stringData)$"
+MANIFEST = r".*\.ya?ml$"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A folder that a cluster reads, and whom its files are encrypted for.
+
+    Attributes:
+        path: folder of the repository, such as `./staging`.
+        keys: key of a creation rule -> those that can decrypt, e.g. `age` -> recipients, newest first.
+    """
+
+    path: str
+    keys: Mapping[str, tuple[str, ...]]
+
+
+def sops_config(environments: Iterable[Environment]) -> str:
+    """The file's text. Environments that read the same folder share its rules, since both have to decrypt it."""
+    folders: dict[str, dict[str, dict[str, None]]] = {}
+    for environment in environments:
+        folder = folders.setdefault(_folder(environment.path), {})
+        for kind, keys in environment.keys.items():
+            folder.setdefault(kind, {}).update(dict.fromkeys(keys))
+    # The first rule that fits counts, so a folder stands before the one that it lies in.
+    deepest_first = sorted(folders, key=lambda path: (-path.count("/"), path))
+    rules = [rule for path in deepest_first for rule in _rules(path, folders[path])]
+    return yaml.safe_dump({"creation_rules": rules}, sort_keys=False, width=2**20)
+
+
+def _folder(path: str) -> str:
+    """`staging/` for `./staging`, and nothing for the whole repository."""
+    normal = PurePosixPath(path).as_posix()
+    return "" if normal == "." else f"{normal}/"
+
+
+def _rules(folder: str, keys: Mapping[str, Iterable[str]]) -> list[dict[str, Any]]:
+    """Manifests keep what Flux needs to read; whatever else is encrypted as a whole, or it would hardly be at all."""
+    beginning = "^" + re.sub(r"([.+*?()\[\]{}^$|\\])", r"\\\1", folder)
+    recipients = {kind: ",".join(several) for kind, several in keys.items()}
+    return [
+        {"path_regex": beginning + MANIFEST, "encrypted_regex": ENCRYPTED_REGEX} | recipients,
+        {"path_regex": beginning} | recipients,
+    ]
