@@ -7,9 +7,13 @@ STACK ?= staging
 NAME ?=
 TENANT ?=
 PLATFORM ?=
+OPENPGP ?=
+POST_QUANTUM ?=
+WITHDRAW ?=
+REPO ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key bench lock
+.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key sops-key sops-config bench lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +71,14 @@ schemas: $(VENV)/installed ## Write the JSON Schemas and the reference from the 
 
 deploy-key: $(VENV)/installed ## Make a key for the repository of TENANT (or PLATFORM=1), stored encrypted in STACK
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.deploy_key --stack $(STACK) $(if $(PLATFORM),--platform) $(TENANT)
+
+sops-key: $(VENV)/installed ## Make a key that decrypts for TENANT (or PLATFORM=1) in STACK; WITHDRAW takes one out
+	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.sops_key --stack $(STACK) $(if $(PLATFORM),--platform) \
+		$(if $(OPENPGP),--openpgp) $(if $(POST_QUANTUM),--post-quantum) $(if $(WITHDRAW),--withdraw $(WITHDRAW)) \
+		$(if $(REPO),--repo $(REPO)) $(TENANT)
+
+sops-config: $(VENV)/installed ## Print the .sops.yaml for the repository of TENANT (or PLATFORM=1), for all stacks
+	@$(RUN) -m operations.sops_config $(if $(PLATFORM),--platform) $(TENANT)
 
 bench: $(VENV)/installed ## Measure against kubectl; results in bench/results
 	@$(RUN) -m bench

@@ -7,13 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from components.configuration import Problem
 from components.configuration.origins import stack_file_name
-from components.configuration.stack_file import StackFile, is_encrypted, read_stack_file
-from components.configuration.tenant_files import read_tenant
-from operations.errors import OperationError
-
-PLATFORM = ("flux", "sync")
+from operations.described_stack import described_platform, described_tenant
 
 
 @dataclass(frozen=True)
@@ -43,18 +38,8 @@ def tenant_source(stack: str, tenant: str, project: Path) -> DescribedSource:
     Raises:
         OperationError: there is no such stack, or it does not have the tenant.
     """
-    name, file = stack_file_name(stack), _stack_file(stack, project)
-    tenants = file.at(("tenants",))
-    listed = list(tenants) if isinstance(tenants, Mapping) and not is_encrypted(tenants) else []
-    if tenant not in listed:
-        has = f"it has {', '.join(listed)}" if listed else "it has none"
-        raise OperationError(
-            f"{name} lists no tenant {tenant}; {has}", f"add `{tenant}: {{}}` below flux-tenancy:tenants first"
-        )
-    overlaid = read_tenant(tenant, tenants[tenant], name, project)
-    if isinstance(overlaid, Problem):
-        raise OperationError(str(overlaid), "mend that first")
-    return _described(f"the tenant {tenant}", f"tenants.{tenant}.source", name, overlaid.value.get("source"))
+    source = described_tenant(stack, tenant, project).value.get("source")
+    return _described(f"the tenant {tenant}", f"tenants.{tenant}.source", stack_file_name(stack), source)
 
 
 def platform_source(stack: str, project: Path) -> DescribedSource:
@@ -63,22 +48,8 @@ def platform_source(stack: str, project: Path) -> DescribedSource:
     Raises:
         OperationError: there is no such stack, or it has no such sync.
     """
-    name, file = stack_file_name(stack), _stack_file(stack, project)
-    sync = file.at(PLATFORM)
-    if not isinstance(sync, Mapping):
-        raise OperationError(f"{name} has no flux.sync", "write flux.sync.source.url there first")
-    return _described("the platform", "flux.sync.source", name, sync.get("source"))
-
-
-def _stack_file(stack: str, project: Path) -> StackFile:
-    name = stack_file_name(stack)
-    if not (project / name).is_file():
-        found = sorted(file.name.split(".")[1] for file in project.glob("Pulumi.*.yaml"))
-        raise OperationError(
-            f"there is no {name} for a stack {stack}",
-            f"name one that is described: STACK={' or '.join(found)}" if found else f"describe the stack in {name}",
-        )
-    return read_stack_file(stack, project)
+    source = described_platform(stack, project).get("source")
+    return _described("the platform", "flux.sync.source", stack_file_name(stack), source)
 
 
 def _described(owner: str, path: str, file: str, source: Any) -> DescribedSource:

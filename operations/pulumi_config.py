@@ -6,6 +6,7 @@ Values go in on standard input, since other users of the machine can read the ar
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from components.configuration.stack_file import PROJECT
@@ -31,6 +32,16 @@ class PulumiConfig:
             OperationError: Pulumi cannot be run, or refuses.
         """
         self._run(["set", "--secret"], path, value)
+
+    def set_list(self, path: str, values: Sequence[str]) -> None:
+        """Write public values as the list at a path, in place of what stands there.
+
+        Raises:
+            OperationError: Pulumi cannot be run, or refuses.
+        """
+        self._run(["rm"], path)
+        for index, value in enumerate(values):
+            self._run(["set", "--plaintext"], f"{path}[{index}]", value)
 
     def get(self, path: str) -> str:
         """The decrypted value at a path.

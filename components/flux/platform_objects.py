@@ -14,7 +14,12 @@ PLATFORM = Place(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
 
 def platform_path(config: PlatformSyncConfig, stack: str) -> str:
     """The folder of the platform's repository that belongs to a stack."""
-    return config.path or f"./clusters/{stack}"
+    return config.path or default_path(stack)
+
+
+def default_path(stack: str) -> str:
+    """That folder where the stack names none; `flux bootstrap` is told the same."""
+    return f"./clusters/{stack}"
 
 
 def platform_kustomization(config: PlatformSyncConfig, path: str, decryption: Manifest | None = None) -> Manifest:

@@ -1,0 +1,72 @@
+"""What the files say of a stack, before it is in order: one that waits for a key is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from components.configuration import Problem
+from components.configuration.origins import stack_file_name
+from components.configuration.overlay import Overlaid
+from components.configuration.stack_file import StackFile, is_encrypted, read_stack_file
+from components.configuration.tenant_files import read_tenant
+from operations.errors import OperationError
+
+PLATFORM = ("flux", "sync")
+
+
+def described_stacks(project: Path) -> list[str]:
+    """The names of all stacks that have a file."""
+    return sorted(file.name.split(".")[1] for file in project.glob("Pulumi.*.yaml"))
+
+
+def listed_tenants(stack: str, project: Path) -> Mapping[str, Any]:
+    """The tenants of a stack with their entries.
+
+    Raises:
+        OperationError: there is no such stack.
+    """
+    tenants = _stack_file(stack, project).at(("tenants",))
+    return tenants if isinstance(tenants, Mapping) and not is_encrypted(tenants) else {}
+
+
+def described_tenant(stack: str, tenant: str, project: Path) -> Overlaid:
+    """A tenant that the stack lists, laid over its base.
+
+    Raises:
+        OperationError: there is no such stack, or it does not have the tenant.
+    """
+    name, listed = stack_file_name(stack), listed_tenants(stack, project)
+    if tenant not in listed:
+        has = f"it has {', '.join(listed)}" if listed else "it has none"
+        raise OperationError(
+            f"{name} lists no tenant {tenant}; {has}", f"add `{tenant}: {{}}` below flux-tenancy:tenants first"
+        )
+    overlaid = read_tenant(tenant, listed[tenant], name, project)
+    if isinstance(overlaid, Problem):
+        raise OperationError(str(overlaid), "mend that first")
+    return overlaid
+
+
+def described_platform(stack: str, project: Path) -> Mapping[str, Any]:
+    """The platform's own sync.
+
+    Raises:
+        OperationError: there is no such stack, or it has no such sync.
+    """
+    sync = _stack_file(stack, project).at(PLATFORM)
+    if not isinstance(sync, Mapping):
+        raise OperationError(f"{stack_file_name(stack)} has no flux.sync", "write flux.sync.source.url there first")
+    return sync
+
+
+def _stack_file(stack: str, project: Path) -> StackFile:
+    name = stack_file_name(stack)
+    if not (project / name).is_file():
+        found = described_stacks(project)
+        raise OperationError(
+            f"there is no {name} for a stack {stack}",
+            f"name one that is described: STACK={' or '.join(found)}" if found else f"describe the stack in {name}",
+        )
+    return read_stack_file(stack, project)

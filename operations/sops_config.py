@@ -1,0 +1,100 @@
+"""`make sops-config`: the `.sops.yaml` of a tenant's repository, or of the platform's, for all environments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+
+from components.configuration.messages import message
+from components.configuration.stack_file import read_stack_file
+from components.configuration.types import AgeRecipient, OpenPgpFingerprint
+from components.sops.sops_config import Environment
+from components.sops.sops_config import sops_config as rendered
+from components.sops.workload_identity import PROVIDERS
+from operations.described_stack import PLATFORM, described_stacks, listed_tenants
+from operations.described_sync import DescribedSync, described_sync
+from operations.errors import Operation, OperationError
+from operations.sops_keys import AGE, OPENPGP
+
+PROJECT = Path(__file__).parents[1]
+_TYPES: dict[str, TypeAdapter[str]] = {
+    AGE.option: TypeAdapter(AgeRecipient),
+    OPENPGP.option: TypeAdapter(OpenPgpFingerprint),
+}
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(cls=Operation)
+def sops_config(
+    tenant: Annotated[str, typer.Argument(help="name of the tenant", show_default=False)] = "",
+    platform: Annotated[bool, typer.Option("--platform", help="the platform's own repository")] = False,
+) -> None:
+    """Print the creation rules of all stacks; needs no passphrase and no cluster, since all of it is public."""
+    if bool(tenant) == platform:
+        raise OperationError(
+            "name one of a tenant and the platform" if tenant else "whose repository is it?",
+            "`make sops-config TENANT=…`, or PLATFORM=1 for the platform's own repository",
+        )
+    syncs = [described_sync(stack, tenant, PROJECT) for stack in described_stacks(PROJECT) if _has(stack, tenant)]
+    environments = {sync.file: Environment(sync.folder, _keys(sync)) for sync in syncs}
+    encrypted = {file: environment for file, environment in environments.items() if environment.keys}
+    if not encrypted:
+        option = f"TENANT={tenant}" if tenant else "PLATFORM=1"
+        raise OperationError(
+            f"no stack has keys that decrypt for {f'the tenant {tenant}' if tenant else 'the platform'}",
+            f"`make sops-key {option} STACK=…` makes one",
+        )
+    _check_apart(encrypted)
+    typer.echo(rendered(encrypted.values()), nl=False)
+
+
+def _has(stack: str, tenant: str) -> bool:
+    return (
+        tenant in listed_tenants(stack, PROJECT) if tenant else read_stack_file(stack, PROJECT).at(PLATFORM) is not None
+    )
+
+
+def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
+    """Key of a creation rule -> whom it encrypts for, as far as the files say it in plain text."""
+    found = {}
+    for kind in (AGE, OPENPGP):
+        public = sync.at(kind.public)
+        if sync.at(kind.secret) is not None and not public:
+            raise OperationError(
+                f"{sync.file} has {sync.path}.{kind.secret}, but not {sync.path}.{kind.public}",
+                "add the public halves, which `pulumi stack output` shows",
+            )
+        if public:
+            found[kind.option] = tuple(_checked(kind.option, public, f"{sync.file}: {sync.path}.{kind.public}"))
+    identity = sync.at("workloadIdentity")
+    if identity and identity.get("keys"):
+        found[PROVIDERS[identity["provider"]].rule] = tuple(identity["keys"])
+    return found
+
+
+def _checked(kind: str, values: Any, where: str) -> Iterator[str]:
+    try:
+        yield from (_TYPES[kind].validate_python(value) for value in values)
+    except ValidationError as error:
+        raise OperationError(f"{where}: {message(error.errors()[0], show_input=False)}", "mend that first") from None
+
+
+def _check_apart(environments: dict[str, Environment]) -> None:
+    """No key may decrypt in two environments: one cluster could then read what is meant for another."""
+    owners: dict[str, str] = {}
+    for file, environment in environments.items():
+        for key in (key for option in _TYPES for key in environment.keys.get(option, ())):
+            if owners.setdefault(key, file) != file:
+                raise OperationError(
+                    f"{owners[key]} and {file} share the key {key}",
+                    "`make sops-key` makes one of its own for each stack; then withdraw it from one of them",
+                )
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m operations.sops_config")
