@@ -15,7 +15,7 @@ def kustomization(
     path: str,
     source_kind: str,
     service_account: str,
-    decryption: Manifest | None = None,
+    decryption: Manifest,
 ) -> Manifest:
     """A Kustomization that applies a folder of the source of its own name, as a service account of its namespace.
 
@@ -25,7 +25,7 @@ def kustomization(
         path: the folder.
         source_kind: kind of the source.
         service_account: name of the service account.
-        decryption: its `decryption` (`components.sops.decryption_objects`), or None.
+        decryption: its `decryption` (`components.sops.decryption_objects`).
     """
     spec: Manifest = {
         "serviceAccountName": service_account,
@@ -36,9 +36,8 @@ def kustomization(
         "timeout": config.timeout,
         "prune": config.prune,
         "wait": config.wait,
+        "decryption": decryption,
     }
-    if decryption is not None:
-        spec["decryption"] = decryption
     if config.suspend:
         spec["suspend"] = True
     return {"apiVersion": KUSTOMIZE_API, "kind": "Kustomization", "metadata": metadata, "spec": spec}

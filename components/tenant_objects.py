@@ -98,7 +98,7 @@ def _role_binding(tenant: str, namespace: str, config: TenantConfig) -> Manifest
     }
 
 
-def _sync(tenant: str, config: TenantConfig, decryption: Manifest | None) -> Manifest:
+def _sync(tenant: str, config: TenantConfig, decryption: Manifest) -> Manifest:
     sync = config.sync
     manifest = kustomization(
         _metadata(tenant, tenant, config.home),

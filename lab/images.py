@@ -24,6 +24,12 @@ _LISTENERS: Mapping[str, Mapping[str, int]] = {
 }
 """Flags of each controller that set where it listens, with the port that its Deployment declares."""
 
+_ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
+    # Source: SopsGpgExecEnv in pgp/keysource.go of sops.
+    "kustomize-controller": {"SOPS_GPG_EXEC": str(Path(__file__).with_name("gpg"))},
+}
+"""Variables that stand for what else is in a controller's image."""
+
 # Leader election looks for its namespace in the file system of a container.
 _OVERRIDES = ["--enable-leader-election=false"]
 
@@ -56,6 +62,7 @@ def _entries(tools: Mapping[str, Path]) -> list[dict[str, Any]]:
                     "binary": str(program),
                     "args": [f"{flag}={{{{.PodIP}}}}:{port}" for flag, port in listeners],
                     "overrides": _OVERRIDES,
+                    "env": _ENVIRONMENT.get(controller, {}),
                 }
             )
     return entries

@@ -22,7 +22,7 @@ def default_path(stack: str) -> str:
     return f"./clusters/{stack}"
 
 
-def platform_kustomization(config: PlatformSyncConfig, path: str, decryption: Manifest | None = None) -> Manifest:
+def platform_kustomization(config: PlatformSyncConfig, path: str, decryption: Manifest) -> Manifest:
     """The Kustomization of the platform.
 
     Under the multi-tenant profile one without a service account would be impersonated as the powerless default one.

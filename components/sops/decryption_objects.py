@@ -22,19 +22,21 @@ class DecryptionObjects:
 
     Attributes:
         standing: what has to stand before the Kustomization and to go after it.
-        spec: the Kustomization's `decryption`; None where nothing is to be decrypted.
+        spec: the Kustomization's `decryption`.
     """
 
     standing: list[Manifest]
-    spec: Manifest | None
+    spec: Manifest
 
 
 def decryption_objects(place: Place, config: Decryption | None) -> DecryptionObjects:
     """The Secret with the keys, and the service account for a key management service, as far as there are such."""
-    if config is None:
-        return DecryptionObjects([], None)
     standing: list[Manifest] = []
+    # Without any key too. A Kustomization without a provider does not refuse an encrypted Secret, but applies its
+    # `stringData` as it is, encrypted (seen with kustomize-controller 1.9.5).
     spec: Manifest = {"provider": "sops"}
+    if config is None:
+        return DecryptionObjects(standing, spec)
     if keys := _keys(config):
         secret = place.content_secret("sops", keys)
         standing.append(secret)

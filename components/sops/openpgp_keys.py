@@ -95,9 +95,7 @@ def _read(block: str) -> OpenPgpKey:
     # Sequoia adds a stack trace to its reasons, which would say nothing to the user.
     try:
         key = Tsk.from_bytes(block.encode())
-    except RuntimeError as error:
-        if "is this a keyring" in str(error):
-            raise OpenPgpKeyError("has several keys in one block; export each by itself") from None
+    except RuntimeError:
         raise _incomplete() from None
     try:
         key.decryptor()
@@ -115,5 +113,6 @@ def _key(key: Tsk) -> OpenPgpKey:
 
 def _incomplete() -> OpenPgpKeyError:
     return OpenPgpKeyError(
-        "is no whole OpenPGP private key: something of it is missing, changed, or stands around it; copy all of it"
+        "is no whole OpenPGP private key: something of it is missing, changed, or stands around it, or there are "
+        "several in one block; export each key by itself, and copy all of it"
     )

@@ -10,7 +10,14 @@ METADATA = {"name": "dev-team", "namespace": "apps"}
 
 def built(**reconciliation):
     config = Reconciliation.model_validate(reconciliation)
-    return kustomization(METADATA, config, path="./staging", source_kind="GitRepository", service_account="the-account")
+    return kustomization(
+        METADATA,
+        config,
+        path="./staging",
+        source_kind="GitRepository",
+        service_account="the-account",
+        decryption={"provider": "sops"},
+    )
 
 
 def test_everything_that_is_not_said_has_the_documented_default():
@@ -27,6 +34,7 @@ def test_everything_that_is_not_said_has_the_documented_default():
             "timeout": "5m",
             "prune": True,
             "wait": True,
+            "decryption": {"provider": "sops"},
         },
     }
 

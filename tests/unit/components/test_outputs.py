@@ -7,11 +7,15 @@ from base64 import b64decode
 
 import pulumi
 import pytest
+import yaml
 from pulumi.runtime.settings import get_monitor
 from recorded_program import run
 from sample_release import release
+from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_sources import private_key, public_key, stack, with_deploy_key
+from sample_stack import CLUSTER, FLUX
 
+from components.configuration import StackConfig
 from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
 from components.git_source import git_access
@@ -262,3 +266,40 @@ def test_a_stack_without_tenants_and_platform_has_nothing_to_wait_for(caplog):
     assert told["progress"] == {}
     assert told["outputs"]["tenants"] == {}
     assert caplog.messages == []
+
+
+def test_whom_to_encrypt_for_is_told_and_nothing_of_the_private_halves():
+    key = openpgp_key("first")
+    decryption = with_age("first", "second") | {"openpgp": {"privateKeys": key.private}}
+    base = stack(PUBLIC).tenants["dev-team"].model_dump(by_alias=True)
+    sync = {"path": "./staging", "decryption": decryption}
+    config = StackConfig.model_validate(
+        {
+            "cluster": CLUSTER,
+            "flux": FLUX
+            | {"sync": {"source": {"url": "https://git.example.com/fleet"}, "decryption": with_age("own")}},
+            "tenants": {"dev-team": base | {"sync": sync}},
+            "tenancy": {"settleTimeout": "1ms"},
+        }
+    )
+
+    found = outputs(config)["outputs"]
+
+    told, of_platform = found["tenants"]["dev-team"]["sops"], found["flux"]["sync"]["sops"]
+    recipients = [age_identity(which).recipient for which in ("first", "second")]
+    assert told["age"] == recipients
+    assert told["openpgp"] == {key.fingerprint: key.public}
+    assert yaml.safe_load(told["config"])["creation_rules"][0] == {
+        "path_regex": "^staging/.*\\.ya?ml$",
+        "encrypted_regex": "^(data|stringData)$",
+        "age": ",".join(recipients),
+        "pgp": key.fingerprint,
+    }
+    assert of_platform["age"] == [age_identity("own").recipient]
+    assert "^clusters/staging/" in of_platform["config"]
+    assert "SECRET-KEY" not in str(found)
+    assert "PRIVATE KEY" not in str(found)
+
+
+def test_where_nothing_is_decrypted_nothing_is_said_of_it():
+    assert "sops" not in told_of("dev-team", stack(PUBLIC))

@@ -32,7 +32,7 @@ def test_a_stack_has_a_folder_of_its_own_unless_another_is_given():
 
 def test_the_platforms_folder_is_applied_as_kustomize_controller_itself():
     """Under the multi-tenant profile one without a service account would be impersonated as a powerless one."""
-    assert platform_kustomization(config(interval="3m"), "./clusters/staging") == {
+    assert platform_kustomization(config(interval="3m"), "./clusters/staging", {"provider": "sops"}) == {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
         "metadata": {"name": "flux-system", "namespace": "flux-system"},
@@ -45,6 +45,7 @@ def test_the_platforms_folder_is_applied_as_kustomize_controller_itself():
             "timeout": "5m",
             "prune": True,
             "wait": True,
+            "decryption": {"provider": "sops"},
         },
     }
 

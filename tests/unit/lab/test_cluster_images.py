@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,16 @@ def test_only_notification_controller_is_told_where_to_listen_for_events(table, 
 
     told = [image for image, entry in images(table).items() if any("--events-addr" in each for each in entry["args"])]
     assert told == ["ghcr.io/fluxcd/notification-controller:v1"]
+
+
+def test_kustomize_controller_alone_is_given_what_its_image_has_of_gnupg(table, tmp_path):
+    names = ("source", "kustomize", "helm", "notification")
+    write_images(table, {f"{name}-controller@v1": program(tmp_path, name) for name in names})
+
+    environments = {image: entry["env"] for image, entry in images(table).items() if entry["env"]}
+    [(image, environment)] = environments.items()
+    assert image == "ghcr.io/fluxcd/kustomize-controller:v1"
+    assert os.access(environment["SOPS_GPG_EXEC"], os.X_OK)
 
 
 def test_what_is_no_controller_or_was_not_built_is_not_listed(table, tmp_path):

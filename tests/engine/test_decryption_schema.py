@@ -1,0 +1,97 @@
+"""What decrypts, held against the schema of the very release that is installed.
+
+The API server itself would drop a field that it does not know without a word.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from components.configuration.decryption import Decryption
+from components.configuration.models import Reconciliation
+from components.configuration.yaml_files import FastLoader
+from components.kustomization import kustomization
+from components.place import Place
+from components.sops import age_keys, openpgp_keys
+from components.sops.decryption_objects import decryption_objects
+from lab.build import ensure
+from lab.settings import Settings
+
+PLACE = Place(name="dev-team", namespace="apps", labels={})
+RELEASE = "flux-bundle-2.9.5"
+UUID = "0b1c2d3e-0000-4000-8000-00000000abcd"
+POOL = "projects/1/locations/global/workloadIdentityPools/pool/providers/cluster"
+SERVICES: list[dict[str, Any]] = [
+    {"provider": "aws", "roleArn": "arn:aws:iam::123456789012:role/sops"},
+    {"provider": "azure", "clientId": UUID, "tenantId": UUID},
+    {"provider": "gcp", "serviceAccountEmail": "sops@my-project.iam.gserviceaccount.com"},
+    {"provider": "gcp", "workloadIdentityProvider": POOL},
+    {"provider": "vault"},
+]
+
+
+def strict(schema: Any) -> Any:
+    """The same schema, which refuses fields that it does not know."""
+    if isinstance(schema, list):
+        return [strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: strict(value) for key, value in schema.items()}
+    return {"additionalProperties": False} | closed if isinstance(schema.get("properties"), dict) else closed
+
+
+@pytest.fixture(scope="module")
+def decryption() -> Draft202012Validator:
+    """The part of the release's schema of Kustomizations that is about decryption."""
+    bundle = ensure(Settings.load(), [RELEASE])[RELEASE]
+    manifests = yaml.load_all(bundle.read_text(), FastLoader)
+    [definition] = [
+        each
+        for each in manifests
+        if each["kind"] == "CustomResourceDefinition" and each["spec"]["names"]["kind"] == "Kustomization"
+    ]
+    [version] = [each for each in definition["spec"]["versions"] if each["name"] == "v1"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    return Draft202012Validator(strict(spec["properties"]["decryption"]))
+
+
+def built(config: Decryption | None) -> dict[str, Any]:
+    manifest = kustomization(
+        PLACE.metadata(PLACE.name),
+        Reconciliation(),
+        path="./",
+        source_kind="GitRepository",
+        service_account="dev-team",
+        decryption=decryption_objects(PLACE, config).spec,
+    )
+    return manifest["spec"]["decryption"]
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=lambda service: "-".join(list(service.values())[:1]))
+def test_a_key_management_service_is_named_as_the_release_knows_it(
+    decryption: Draft202012Validator, service: dict[str, Any]
+) -> None:
+    found = built(Decryption.model_validate({"workloadIdentity": service}))
+
+    decryption.validate(found)
+    assert found == {"provider": "sops", "serviceAccountName": "dev-team-decryption"}
+
+
+def test_keys_are_named_as_the_release_knows_it(decryption: Draft202012Validator) -> None:
+    keys = {
+        "age": {"identities": age_keys.generate().private},
+        "openpgp": {"privateKeys": openpgp_keys.generate("of a test").private},
+        "workloadIdentity": {"provider": "vault"},
+    }
+
+    decryption.validate(built(Decryption.model_validate(keys)))
+    decryption.validate(built(None))
+
+
+def test_a_field_that_the_release_does_not_know_would_be_found(decryption: Draft202012Validator) -> None:
+    assert not decryption.is_valid(built(None) | {"serviceAccount": "dev-team"})
+    assert not decryption.is_valid({"provider": "pulumi"})

@@ -1,0 +1,137 @@
+"""What lets a Kustomization decrypt: a Secret with the names that kustomize-controller looks for, a service account."""
+
+from base64 import b64decode
+
+import pytest
+from recorded_program import run
+from sample_release import arguments, release
+from sample_sops_keys import age_identity, openpgp_key, with_age
+from sample_stack import flux_config, tenant_config
+
+from components.configuration import PlatformSyncConfig
+from components.configuration.decryption import Decryption
+from components.flux.profile import configured
+from components.git_source import GitAccess
+from components.place import Place
+from components.platform_sync import PlatformSync, PlatformSyncArgs
+from components.sops.decryption_objects import decryption_objects
+from components.tenant import Tenant, TenantArgs
+
+PLACE = Place(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
+ACCESS = GitAccess(known_hosts=(), github=None, webhook_url=None)
+VAULT_ARGUMENT = "--sops-vault-configmap=sops-vault"
+VAULTS = [{"address": "https://vault.example.com:8200", "loginPath": "auth/kubernetes/login"}]
+
+
+def objects(decryption):
+    return decryption_objects(PLACE, Decryption.model_validate(decryption))
+
+
+def content(secret) -> dict[str, str]:
+    return {key: b64decode(value).decode() for key, value in secret["data"].items()}
+
+
+def test_identities_of_age_stand_in_one_file():
+    [secret] = objects(with_age("first", "second")).standing
+
+    private = [age_identity(which).private for which in ("first", "second")]
+    assert content(secret) == {"identity.agekey": f"{private[0]}\n{private[1]}\n"}
+
+
+def test_each_openpgp_key_is_a_file_of_its_own():
+    keys = [openpgp_key("first"), openpgp_key("second")]
+
+    [secret] = objects({"openpgp": {"privateKeys": "".join(key.private for key in keys)}}).standing
+
+    assert content(secret) == {f"{key.fingerprint}.asc": key.private for key in keys}
+
+
+def test_the_secret_is_the_tenants_immutable_and_what_the_kustomization_names():
+    found = objects(with_age("first"))
+
+    [secret] = found.standing
+    assert secret["metadata"]["namespace"] == "apps"
+    assert secret["metadata"]["labels"] == {"toolkit.fluxcd.io/tenant": "dev-team"}
+    assert secret["immutable"] is True
+    assert secret["metadata"]["name"].startswith("dev-team-sops-")
+    assert found.spec == {"provider": "sops", "secretRef": {"name": secret["metadata"]["name"]}}
+
+
+def test_other_keys_are_another_secret_so_that_flux_reads_them_at_once():
+    names = {objects(with_age(*which)).spec["secretRef"]["name"] for which in (("first",), ("second", "first"))}
+
+    assert len(names) == 2
+    assert objects(with_age("first")) == objects(with_age("first"))
+
+
+def test_a_cloud_identity_is_a_service_account_that_is_nobody_in_the_cluster():
+    role = "arn:aws:iam::123456789012:role/sops"
+
+    found = objects({"workloadIdentity": {"provider": "aws", "roleArn": role}})
+
+    assert found.standing == [
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {
+                "name": "dev-team-decryption",
+                "namespace": "apps",
+                "labels": {"toolkit.fluxcd.io/tenant": "dev-team"},
+                "annotations": {"eks.amazonaws.com/role-arn": role},
+            },
+            "automountServiceAccountToken": False,
+        }
+    ]
+    assert found.spec == {"provider": "sops", "serviceAccountName": "dev-team-decryption"}
+
+
+def test_without_a_key_an_encrypted_secret_is_refused_and_not_applied_as_it_is():
+    found = decryption_objects(PLACE, None)
+
+    assert (found.standing, found.spec) == ([], {"provider": "sops"})
+
+
+def test_a_tenants_keys_come_after_its_namespaces_and_before_its_sync():
+    decryption = with_age("first") | {"workloadIdentity": {"provider": "gcp"}}
+    config = tenant_config(sync={"decryption": decryption})
+
+    resources = run(lambda: Tenant("dev-team", TenantArgs(config, ACCESS)) and None)
+
+    account = "ServiceAccount apps/dev-team-decryption"
+    [secret] = [name for name in resources if name.startswith("Secret apps/dev-team-sops-")]
+    sync = resources["Kustomization apps/dev-team"]
+    for name in (secret, account):
+        assert resources[name].after == {"Namespace apps"}
+        assert name in sync.after
+    assert sync.properties["spec"]["decryption"] == {
+        "provider": "sops",
+        "secretRef": {"name": secret.partition("/")[2]},
+        "serviceAccountName": "dev-team-decryption",
+    }
+    assert not [each for each in resources if each.startswith("RoleBinding") and "decryption" in each]
+
+
+def test_the_platforms_keys_stand_in_its_own_namespace_and_before_its_sync():
+    config = PlatformSyncConfig.model_validate(
+        {"source": {"url": "https://git.example.com/fleet"}, "decryption": with_age("first")}
+    )
+
+    resources = run(lambda: PlatformSync("platform", PlatformSyncArgs(config, "./", ACCESS)) and None)
+
+    [secret] = [name for name in resources if name.startswith("Secret flux-system/flux-system-sops-")]
+    sync = resources["Kustomization flux-system/flux-system"]
+    assert secret in sync.after
+    assert sync.properties["spec"]["decryption"]["secretRef"] == {"name": secret.partition("/")[2]}
+
+
+@pytest.mark.parametrize("profile", ["multi-tenant", "single-tenant"])
+def test_vaults_are_an_allow_list_that_the_controller_is_told_of(profile):
+    manifests = configured(release(), flux_config(profile=profile, vaults=VAULTS))
+
+    [allowed] = [manifest for manifest in manifests if manifest["kind"] == "ConfigMap"]
+    assert allowed["metadata"] == {"name": "sops-vault", "namespace": "flux-system"}
+    assert allowed["data"] == {
+        "config.yaml": "instances:\n- address: https://vault.example.com:8200\n  loginPath: auth/kubernetes/login\n"
+    }
+    told = [name for name, given in arguments(manifests).items() if VAULT_ARGUMENT in (given or ())]
+    assert told == ["kustomize-controller"]

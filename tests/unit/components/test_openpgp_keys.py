@@ -1,0 +1,86 @@
+"""OpenPGP private keys: what is taken, what is refused and why."""
+
+import pytest
+from pysequoia import Cert, Tsk
+from sample_sops_keys import PRIVATE, openpgp_key, two_in_one_block, with_passphrase, without_subkeys
+
+from components.sops.openpgp_keys import OpenPgpKeyError, generate, key_ring, read_fingerprint, read_private_keys
+
+
+def refused(read, text) -> str:
+    with pytest.raises(OpenPgpKeyError) as error:
+        read(text)
+    return str(error.value)
+
+
+def cut(text: str) -> str:
+    lines = text.splitlines()
+    return "\n".join([*lines[:6], *lines[8:]])
+
+
+def test_a_new_key_can_be_read_encrypts_and_does_not_expire():
+    key = generate("flux-tenancy staging/dev-team")
+    certificate = Cert.from_bytes(key.public.encode())
+
+    assert read_private_keys(key.private) == (key,)
+    assert certificate.expiration is None
+    assert [str(each) for each in certificate.user_ids] == ["flux-tenancy staging/dev-team"]
+    assert Tsk.from_bytes(key.private.encode()).decryptor() is not None
+    assert key.private not in repr(key)
+
+
+def test_the_public_half_holds_nothing_private_and_the_fingerprint_is_that_of_sops():
+    key = openpgp_key("first")
+
+    assert PRIVATE not in key.public
+    assert key.fingerprint == Cert.from_bytes(key.public.encode()).fingerprint.upper()
+
+
+def test_several_keys_stand_in_their_order_whatever_ends_their_lines():
+    first, second = openpgp_key("first"), openpgp_key("second")
+
+    read = read_private_keys(f"\n{first.private}\n\n{second.private}".replace("\n", "\r\n"))
+
+    assert read == (first, second)
+    assert key_ring(read) == first.private + second.private
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (lambda: openpgp_key("first").public, "is a public key, which decrypts nothing"),
+        (with_passphrase, "is protected by a passphrase, which Flux cannot ask for"),
+        (without_subkeys, "has no usable subkey to encrypt for"),
+        (two_in_one_block, "or there are several in one block; export each key by itself"),
+        (lambda: openpgp_key("first").private + openpgp_key("first").private, " twice; keep one of them"),
+        (lambda: cut(openpgp_key("first").private), "is no whole OpenPGP private key"),
+        (lambda: openpgp_key("first").private.rpartition("-----END")[0], "is no whole OpenPGP private key"),
+        (lambda: "sops.asc: " + openpgp_key("first").private, "is no armored OpenPGP private key"),
+        (lambda: openpgp_key("first").private + "more", "is no whole OpenPGP private key"),
+        (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----\n", "is no armored OpenPGP private key"),
+        (lambda: "pa55word", "is no armored OpenPGP private key"),
+        (lambda: "", "is no armored OpenPGP private key"),
+    ],
+)
+def test_what_is_no_such_key_is_refused_without_repeating_it(text, reason):
+    said = refused(read_private_keys, text())
+
+    assert reason in said
+    assert "Stack backtrace" not in said
+    assert not [line for line in text().splitlines()[2:-1] if len(line) > 20 and line in said]
+
+
+def test_a_fingerprint_is_taken_as_people_write_it():
+    fingerprint = openpgp_key("first").fingerprint
+    grouped = " ".join(fingerprint[start : start + 4] for start in range(0, 40, 4)).lower()
+
+    assert read_fingerprint(grouped) == fingerprint
+
+
+@pytest.mark.parametrize("text", ["", "0x1F3D1CED", "7E7C5FA4", "1F3D1CED2F865F5E59CA564553241F147E7C5FAG"])
+def test_a_short_id_is_no_fingerprint(text):
+    assert refused(read_fingerprint, text).startswith("is no fingerprint of an OpenPGP key")
+
+
+def test_a_private_key_where_the_fingerprint_belongs_is_burnt():
+    assert "revoke it" in refused(read_fingerprint, openpgp_key("first").private)

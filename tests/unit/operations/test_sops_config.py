@@ -1,0 +1,129 @@
+"""`make sops-config`: one `.sops.yaml` for a repository, out of what all stacks say in plain text."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from sops_project import Project
+
+from operations import sops_config, sops_key
+
+HOW = "remedy: `make sops-config TENANT=…`, or PLATFORM=1 for the platform's own repository\n"
+DECRYPTION = ("tenants", "dev-team", "sync", "decryption")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> Project:
+    project = Project(tmp_path, monkeypatch)
+    for module in (sops_config, sops_key):
+        monkeypatch.setattr(module, "PROJECT", tmp_path)
+    return project
+
+
+def key(project: Project, *arguments: str, stack: str = "staging") -> None:
+    project.told(sops_key.app, *arguments, "--stack", stack)
+
+
+def rules(project: Project, *arguments: str) -> dict[str, dict[str, str]]:
+    """Creation rules by their path."""
+    text = project.told(sops_config.app, *arguments)
+    return {rule.pop("path_regex"): rule for rule in yaml.safe_load(text)["creation_rules"]}
+
+
+def change(project: Project, change, stack: str = "staging") -> None:
+    """Let somebody edit what the stack says of the tenant's decryption."""
+    file = project.folder / f"Pulumi.{stack}.yaml"
+    content = yaml.safe_load(file.read_text())
+    change(content["config"]["flux-tenancy:tenants"]["dev-team"]["sync"].setdefault("decryption", {}))
+    file.write_text(yaml.safe_dump(content))
+
+
+def test_each_environment_has_rules_with_its_own_recipients_without_any_decrypting(project):
+    key(project, "dev-team")
+    key(project, "dev-team", "--openpgp")
+    key(project, "dev-team", stack="production")
+    project.secrets.clear()
+
+    found = rules(project, "dev-team")
+
+    staging = project.said(*DECRYPTION)
+    production = project.said(*DECRYPTION, stack="production")
+    assert found["^staging/"] == {
+        "age": staging["age"]["recipients"][0],
+        "pgp": staging["openpgp"]["fingerprints"][0],
+    }
+    assert found["^production/.*\\.ya?ml$"] == {
+        "encrypted_regex": "^(data|stringData)$",
+        "age": production["age"]["recipients"][0],
+    }
+
+
+def test_all_keys_that_decrypt_are_encrypted_for_until_they_are_withdrawn(project):
+    key(project, "dev-team")
+    key(project, "dev-team")
+
+    assert rules(project, "dev-team")["^staging/"]["age"] == ",".join(project.said(*DECRYPTION)["age"]["recipients"])
+
+
+def test_a_stack_without_keys_has_no_rule(project):
+    key(project, "dev-team", stack="production")
+
+    assert set(rules(project, "dev-team")) == {"^production/.*\\.ya?ml$", "^production/"}
+
+
+def test_the_platforms_repository_has_a_folder_for_each_stack(project):
+    key(project, "--platform")
+
+    assert "^clusters/staging/" in rules(project, "--platform")
+
+
+def test_keys_of_a_key_management_service_are_named_by_its_own_rule(project):
+    identity = {"provider": "gcp", "keys": ["projects/p/locations/global/keyRings/r/cryptoKeys/k"]}
+    change(project, lambda decryption: decryption.update(workloadIdentity=identity))
+
+    assert rules(project, "dev-team")["^staging/"] == {"gcp_kms": identity["keys"][0]}
+
+
+def test_a_key_of_two_environments_is_refused(project):
+    key(project, "dev-team")
+    [recipient] = project.said(*DECRYPTION)["age"]["recipients"]
+    change(project, lambda decryption: decryption.update(age={"recipients": [recipient]}), stack="production")
+
+    assert project.refused(sops_config.app, "dev-team") == (
+        f"error: Pulumi.production.yaml and Pulumi.staging.yaml share the key {recipient}\n"
+        "remedy: `make sops-key` makes one of its own for each stack; then withdraw it from one of them\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("public", "said"),
+    [
+        ([], "error: Pulumi.staging.yaml has tenants.dev-team.sync.decryption.age.identities, but not "),
+        (
+            ["age1qq"],
+            "error: Pulumi.staging.yaml: tenants.dev-team.sync.decryption.age.recipients: is no whole recipient",
+        ),
+    ],
+)
+def test_public_halves_that_are_missing_or_none_are_told(project, public, said):
+    key(project, "dev-team")
+    change(project, lambda decryption: decryption["age"].update(recipients=public))
+
+    assert project.refused(sops_config.app, "dev-team").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), f"error: whose repository is it?\n{HOW}"),
+        (("dev-team", "--platform"), f"error: name one of a tenant and the platform\n{HOW}"),
+        (
+            ("dev-team",),
+            "error: no stack has keys that decrypt for the tenant dev-team\n"
+            "remedy: `make sops-key TENANT=dev-team STACK=…` makes one\n",
+        ),
+        (("--platform",), "error: no stack has keys that decrypt for the platform\n"),
+    ],
+)
+def test_what_is_not_in_order_is_told_in_two_lines(project, arguments, said):
+    assert project.refused(sops_config.app, *arguments).startswith(said)
