@@ -41,7 +41,7 @@ def sops_config(environments: Iterable[Environment]) -> str:
     # The first rule that fits counts, so a folder stands before the one that it lies in.
     deepest_first = sorted(folders, key=lambda path: (-path.count("/"), path))
     rules = [rule for path in deepest_first for rule in _rules(path, folders[path])]
-    return yaml.safe_dump({"creation_rules": rules}, sort_keys=False, width=2**20)
+    return yaml.safe_dump({"creation_rules": rules}, sort_keys=False)
 
 
 def _folder(path: str) -> str:

@@ -40,7 +40,7 @@ def in_flux_system(manifest: str) -> str:
 
 @dataclass
 class Tenant:
-    """A tenant with a public repository, and a clone of it in which its people work."""
+    """A tenant with a repository that everybody may read, and a clone of it in which its people work."""
 
     lab: Lab
     repository: tuple[str, str]
@@ -76,8 +76,7 @@ class Tenant:
 
     def _attempted(self, stack: Environment) -> str:
         """The revision that was applied or refused last."""
-        sync = stack.cluster.get("kustomization", self.name, self.name)
-        return sync["status"].get("lastAttemptedRevision", "")
+        return self.sync(stack)["status"].get("lastAttemptedRevision", "")
 
     def encrypt(self, password: str, recipient: str) -> str:
         """The tenant's password of staging, encrypted for one recipient of age."""
@@ -115,20 +114,15 @@ def age(stack: Environment, *identities: age_keys.AgeIdentity) -> dict[str, Any]
     return {"age": {"identities": stack.secret(text)}}
 
 
-@dataclass
 class Commands:
     """`make sops-key` and `make sops-config` on the test's own project."""
 
-    stacks: tuple[Environment, ...]
-
     def key(self, stack: Environment, *arguments: str) -> str:
-        """Run the first; the environment's `config` is then what the command has left."""
+        """Run the first; the environment's `config` then has what the command has written."""
         stack.write()
         printed = self._run(sops_key.app, "--stack", stack.cluster.name, *arguments)
         written = yaml.safe_load((stack.project.folder / f"Pulumi.{stack.cluster.name}.yaml").read_text())["config"]
-        stack.config.update(
-            {key: written[f"flux-tenancy:{key}"] for key in stack.config if f"flux-tenancy:{key}" in written}
-        )
+        stack.config.update({section: written[f"flux-tenancy:{section}"] for section in ("flux", "tenants")})
         return printed
 
     def rules(self, *arguments: str) -> str:
@@ -142,14 +136,14 @@ class Commands:
 
 
 @pytest.fixture(scope="module")
-def commands(lab: Lab, staging_stack: Environment, production_stack: Environment) -> Iterator[Commands]:
+def commands(lab: Lab, staging_stack: Environment) -> Iterator[Commands]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in lab.pulumi.environment().items():
             patch.setenv(name, value)
         patch.setenv("PATH", f"{lab.pulumi.bin}{os.pathsep}{os.environ['PATH']}")
         for module in (sops_key, sops_config):
             patch.setattr(module, "PROJECT", staging_stack.project.folder)
-        yield Commands((staging_stack, production_stack))
+        yield Commands()
 
 
 @pytest.fixture(scope="module")

@@ -96,7 +96,7 @@ def test_a_file_without_an_identity_is_refused(text):
 def test_an_identity_that_stands_there_twice_is_refused():
     identity = age_identity("twice")
 
-    said = refused(read_identities, identity.private * 1 + "\n" + identity.private)
+    said = refused(read_identities, f"{identity.private}\n{identity.private}")
 
     assert said == f"has the identity of {identity.recipient} twice; keep one of them"
 
