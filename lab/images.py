@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,9 @@ _LISTENERS: Mapping[str, Mapping[str, int]] = {
 }
 """Flags of each controller that set where it listens, with the port that its Deployment declares."""
 
-_ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
+ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
     # Source: SopsGpgExecEnv in pgp/keysource.go of sops.
-    "kustomize-controller": {"SOPS_GPG_EXEC": str(Path(__file__).with_name("gpg"))},
+    "kustomize-controller": {"SOPS_GPG_EXEC": str(Path(__file__).with_name("gpg")), "LAB_PYTHON": sys.executable},
 }
 """Variables that stand for what else is in a controller's image."""
 
@@ -62,7 +63,7 @@ def _entries(tools: Mapping[str, Path]) -> list[dict[str, Any]]:
                     "binary": str(program),
                     "args": [f"{flag}={{{{.PodIP}}}}:{port}" for flag, port in listeners],
                     "overrides": _OVERRIDES,
-                    "env": _ENVIRONMENT.get(controller, {}),
+                    "env": ENVIRONMENT.get(controller, {}),
                 }
             )
     return entries
