@@ -229,6 +229,8 @@ def test_a_tenant_is_told_that_it_cannot_decrypt_what_is_another_tenants(
     message = mail.refusal(staging_stack)
     assert "decryption failed for" in message
     assert "cannot get sops data key" in message
+    events = staging_stack.cluster.get("events", namespace="mail")["items"]
+    assert [each for each in events if each["type"] == "Warning" and "cannot get sops data key" in each["message"]]
     assert "tenant mail is not ready" in text
     assert mail.password(staging_stack) is None
     assert unharmed(pay, staging_stack)
