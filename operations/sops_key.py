@@ -64,7 +64,9 @@ def _add(kind: KeyKind, sync: DescribedSync, files: Sequence[EncryptedFile] | No
     )
     if kind is OPENPGP:
         typer.echo("  its public half, for those who encrypt, is in the stack's outputs: docs/secrets.md;")
-    _tell_of_files(files, [file for file in files or () if _is_behind(file, new, old, sync)], "updatekeys --yes")
+    if old or files:
+        behind = [file for file in files or () if _is_behind(file, new, old, sync)]
+        _tell_of_files(files, behind, "updatekeys --yes")
     for key in old:
         typer.echo(
             f"  {key.public} decrypts until `make sops-key {sync.option} STACK={config.stack} WITHDRAW={key.public}`"

@@ -64,7 +64,6 @@ def test_a_first_key_is_stored_and_only_its_recipient_is_shown(project):
         "Next:",
         "  `pulumi preview` and `pulumi up`, so that the cluster can decrypt with it;",
         "  `make -s sops-config TENANT=dev-team > .sops.yaml` for the repository, so that `sops` encrypts for it;",
-        "  in a checkout, `sops updatekeys --yes <file>` for each encrypted file; REPO=<checkout> lists them;",
     ]
     assert identity.private not in out
     assert "SECRET-KEY" not in (project.folder / "Pulumi.staging.yaml").read_text()
