@@ -72,8 +72,7 @@ def test_the_profile_is_switched_there_and_back(lab: Lab, production_stack: Envi
     production_stack.config["flux"] = lab.bundle("2.9.5")
     production_stack.up()
     production_stack.cluster.reconcile("kustomization", "nameless", "apps")
-    message = production_stack.cluster.refusal("kustomization", "nameless", "apps")
-    assert "system:serviceaccount:apps:default" in message
+    production_stack.cluster.refusal("kustomization", "nameless", "apps", saying="system:serviceaccount:apps:default")
     assert applications(production_stack) == before
     assert production_stack.outputs()["flux"]["profile"] == "multi-tenant"
 

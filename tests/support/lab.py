@@ -84,12 +84,21 @@ class RunningCluster:
                 return condition["status"], condition["message"]
         return "Unknown", ""
 
-    def refusal(self, kind: str, name: str, namespace: str) -> str:
-        """The message of an object that is refused, as its owner sees it."""
-        return eventually(
-            lambda: (found := self.ready(kind, name, namespace))[0] == "False" and found[1],
-            what=f"refusal of {kind} {namespace}/{name}",
-        )
+    def refusal(self, kind: str, name: str, namespace: str, saying: str = "") -> str:
+        """The message of an object that is refused, as its owner sees it.
+
+        Args:
+            kind: of the object.
+            name: of the object.
+            namespace: of the object.
+            saying: what the message holds; before it, Flux may say that the source has not been fetched yet.
+        """
+
+        def refused() -> str:
+            status, message = self.ready(kind, name, namespace)
+            return message if status == "False" and saying in message else ""
+
+        return eventually(refused, what=f"refusal of {kind} {namespace}/{name}")
 
 
 class Lab:
