@@ -49,7 +49,7 @@ def test_a_second_up_reuses_what_runs(lab: Lab, spare: Cluster) -> None:
 
 
 def test_a_killed_cluster_recovers_with_its_state(lab: Lab, spare: Cluster) -> None:
-    running = RunningCluster(NAME, spare.kubeconfig)
+    running = RunningCluster.of(spare)
     running.kubectl("create", "configmap", "kept", "-n", "default")
     for daemon in spare.daemons().values():
         os.kill(daemon.process().pid, signal.SIGKILL)
@@ -99,7 +99,7 @@ def test_env_puts_pulumi_kubectl_and_sops_into_a_shell(lab: Lab, spare: Cluster)
 
 
 def test_a_crashing_controller_fails_as_on_any_cluster_with_its_log_at_hand(lab: Lab, spare: Cluster) -> None:
-    running = RunningCluster(NAME, spare.kubeconfig)
+    running = RunningCluster.of(spare)
     controller = next(name for name in lab.tools if name.startswith("kustomize-controller@"))
     image = f"ghcr.io/fluxcd/{controller.replace('@', ':')}"
     pod = (
@@ -120,7 +120,7 @@ def test_a_crashing_controller_fails_as_on_any_cluster_with_its_log_at_hand(lab:
 
 
 def test_an_unknown_image_is_marked_as_simulated(lab: Lab, spare: Cluster) -> None:
-    running = RunningCluster(NAME, spare.kubeconfig)
+    running = RunningCluster.of(spare)
     running.kubectl("run", "stand-in", "--image=registry.example/any:1", "-n", "default")
 
     def marked() -> bool:

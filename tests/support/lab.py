@@ -42,6 +42,10 @@ class RunningCluster:
     kubeconfig: Path
     webhook_url: str
 
+    @classmethod
+    def of(cls, cluster: Cluster) -> RunningCluster:
+        return cls(cluster.name, cluster.kubeconfig, cluster.webhook_url)
+
     def kubectl(
         self, *arguments: str, user: str | None = None, stdin: str | None = None
     ) -> subprocess.CompletedProcess[str]:
@@ -120,7 +124,7 @@ class Lab:
         """A cluster by name, started where it does not run yet."""
         cluster = Cluster(self.settings, name)
         cluster.up(self.tools)
-        return RunningCluster(name, cluster.kubeconfig, cluster.webhook_url)
+        return RunningCluster.of(cluster)
 
     def bundle(self, version: str) -> dict[str, Any]:
         """The keys of the `flux` section that name a release."""
