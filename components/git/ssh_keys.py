@@ -12,6 +12,7 @@ import base64
 import binascii
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha256
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -49,6 +50,8 @@ class SshKey:
     fingerprint: str
 
 
+# Each run asks for the same key several times, and checking a long RSA key takes a third of a second.
+@cache
 def read_private_key(text: str) -> SshKey:
     """The key pair that a private key in OpenSSH's format, PKCS#8, PKCS#1 or SEC1 stands for.
 
