@@ -12,7 +12,7 @@ from components.configuration.messages import message
 from components.configuration.types import GitUrl
 from components.git.ssh_keys import SshKeyError, generate, read_private_key
 from operations.described_source import DescribedSource, platform_source, tenant_source
-from operations.errors import Operation, OperationError
+from operations.errors import Operation, OperationError, check_one_owner
 from operations.pulumi_config import PulumiConfig
 
 PROJECT = Path(__file__).parents[1]
@@ -49,11 +49,12 @@ def deploy_key(
 
 
 def _source(stack: str, tenant: str, platform: bool) -> DescribedSource:
-    if bool(tenant) == platform:
-        raise OperationError(
-            "name one of a tenant and the platform" if tenant else "whose key is it?",
-            "`make deploy-key TENANT=… STACK=…`, or PLATFORM=1 for the platform's own repository",
-        )
+    check_one_owner(
+        tenant,
+        platform,
+        "whose key is it?",
+        "`make deploy-key TENANT=… STACK=…`, or PLATFORM=1 for the platform's own repository",
+    )
     return platform_source(stack, PROJECT) if platform else tenant_source(stack, tenant, PROJECT)
 
 

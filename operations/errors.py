@@ -31,3 +31,19 @@ class Operation(TyperCommand):
         except OperationError as error:
             typer.echo(f"error: {error.message}\nremedy: {error.remedy}", err=True)
             raise typer.Exit(1) from error
+
+
+def check_one_owner(tenant: str, platform: bool, question: str, remedy: str) -> None:
+    """Make sure that a command is for a tenant or for the platform, not both and not neither.
+
+    Args:
+        tenant: name of the tenant; empty where none is named.
+        platform: whether the platform is named.
+        question: what is asked where neither is named.
+        remedy: how to call the command.
+
+    Raises:
+        OperationError: both are named, or neither.
+    """
+    if bool(tenant) == platform:
+        raise OperationError("name one of a tenant and the platform" if tenant else question, remedy)

@@ -17,7 +17,7 @@ from components.sops.sops_config import sops_config as rendered
 from components.sops.workload_identity import PROVIDERS
 from operations.described_stack import PLATFORM, described_stacks, listed_tenants
 from operations.described_sync import DescribedSync, described_sync
-from operations.errors import Operation, OperationError
+from operations.errors import Operation, OperationError, check_one_owner
 from operations.sops_keys import AGE, OPENPGP
 
 PROJECT = Path(__file__).parents[1]
@@ -35,11 +35,12 @@ def sops_config(
     platform: Annotated[bool, typer.Option("--platform", help="the platform's own repository")] = False,
 ) -> None:
     """Print the creation rules of all stacks; needs no passphrase and no cluster, since all of it is public."""
-    if bool(tenant) == platform:
-        raise OperationError(
-            "name one of a tenant and the platform" if tenant else "whose repository is it?",
-            "`make sops-config TENANT=…`, or PLATFORM=1 for the platform's own repository",
-        )
+    check_one_owner(
+        tenant,
+        platform,
+        "whose repository is it?",
+        "`make sops-config TENANT=…`, or PLATFORM=1 for the platform's own repository",
+    )
     syncs = [described_sync(stack, tenant, PROJECT) for stack in described_stacks(PROJECT) if _has(stack, tenant)]
     environments = {sync.file: Environment(sync.folder, _keys(sync)) for sync in syncs}
     encrypted = {file: environment for file, environment in environments.items() if environment.keys}

@@ -14,7 +14,7 @@ import typer
 
 from operations.described_sync import DescribedSync, described_sync
 from operations.encrypted_files import EncryptedFile, encrypted_files
-from operations.errors import Operation, OperationError
+from operations.errors import Operation, OperationError, check_one_owner
 from operations.pulumi_config import PulumiConfig
 from operations.sops_keys import AGE, OPENPGP, POST_QUANTUM, KeyKind, SopsKey, kind_of
 
@@ -34,11 +34,12 @@ def sops_key(
     repo: Annotated[Path | None, typer.Option(help="checkout of the repository, to see what is to be done")] = None,
 ) -> None:
     """Make a key that decrypts for a sync, beside those that it has, or take one of those out."""
-    if bool(tenant) == platform:
-        raise OperationError(
-            "name one of a tenant and the platform" if tenant else "whose key is it?",
-            "`make sops-key TENANT=… STACK=…`, or PLATFORM=1 for the platform's own sync",
-        )
+    check_one_owner(
+        tenant,
+        platform,
+        "whose key is it?",
+        "`make sops-key TENANT=… STACK=…`, or PLATFORM=1 for the platform's own sync",
+    )
     if openpgp and post_quantum:
         raise OperationError("OpenPGP keys are not post-quantum", "take one of OPENPGP and POST_QUANTUM out")
     sync = described_sync(stack, tenant, PROJECT)
