@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,7 @@ from components.sops.sops_config import Environment as Folder
 from components.sops.sops_config import sops_config as sops_rules
 from operations import sops_config, sops_key
 from tests.e2e.conftest import Environment
-from tests.support.lab import Lab, eventually
+from tests.support.lab import Lab, Reconciling, eventually
 from tests.support.sops import changed, encrypt, for_post_quantum, public_ring, sops
 
 PAY, MAIL = ("pay-team", "pay"), ("mail-team", "mail")
@@ -91,9 +90,6 @@ class Tenant:
 
     def sync(self, stack: Environment) -> dict[str, Any]:
         return stack.cluster.get("kustomization", self.name, self.name)
-
-    def reconcile(self, stack: Environment) -> None:
-        stack.cluster.reconcile("kustomization", self.name, self.name)
 
     def identities(self, stack: Environment) -> list[age_keys.AgeIdentity]:
         """The identities that the stack has for it, newest first."""
@@ -338,38 +334,11 @@ def test_a_broken_mac_is_refused_by_sops_and_not_looked_at_by_flux(mail: Tenant,
     assert mail.password(staging_stack) == "whole"
 
 
-class Reconciling:
-    """A loop that makes a sync decrypt and apply again and again, and keeps what it says."""
-
-    def __init__(self, tenant: Tenant, stack: Environment) -> None:
-        self._tenant, self._stack = tenant, stack
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self.looks = 0
-        self.failures: set[str] = set()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            self._tenant.reconcile(self._stack)
-            status, message = self._stack.cluster.ready("kustomization", self._tenant.name, self._tenant.name)
-            self.looks += 1
-            if status == "False":
-                self.failures.add(message)
-
-    def __enter__(self) -> Reconciling:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-
 def test_keys_are_rotated_and_withdrawn_without_one_failed_reconciliation(
     pay: Tenant, staging_stack: Environment, commands: Commands
 ) -> None:
     [before] = pay.identities(staging_stack)
-    with Reconciling(pay, staging_stack) as loop:
+    with Reconciling(staging_stack.cluster, "kustomization", pay.name, pay.name) as loop:
         printed = commands.key(staging_stack, "pay", "--repo", str(pay.clone))
         assert f"    sops updatekeys --yes {STAGING}\n" in printed
         assert PRODUCTION not in printed
@@ -392,7 +361,7 @@ def test_keys_are_rotated_and_withdrawn_without_one_failed_reconciliation(
         eventually(lambda: pay.password(staging_stack) == "of-staging-anew")
 
     assert loop.failures == set()
-    assert loop.looks > 10
+    assert loop.rounds > 10
     assert pay.identities(staging_stack) == [new]
     assert before.recipient not in sealed
     secrets = staging_stack.cluster.get("secrets", namespace="pay")["items"]

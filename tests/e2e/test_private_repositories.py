@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from components.git.ssh_keys import SshKey, generate
 from tests.e2e.conftest import Environment, base
 from tests.support.git_client import Signer, ask
-from tests.support.lab import Lab, eventually
+from tests.support.lab import Lab, Reconciling, eventually
 
 REPOSITORY = ("shop-team", "shop")
 
@@ -160,42 +160,15 @@ def test_a_push_is_applied_at_once_and_not_at_the_next_interval(
     assert seconds < 60
 
 
-class Reconciling:
-    """A loop that makes a source fetch again and again, and keeps what it says."""
-
-    def __init__(self, environment: Environment) -> None:
-        self._environment = environment
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self.fetches = 0
-        self.failures: set[str] = set()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            self._environment.cluster.reconcile("gitrepository", "shop", "shop")
-            status, message = self._environment.cluster.ready("gitrepository", "shop", "shop")
-            self.fetches += 1
-            if status == "False":
-                self.failures.add(message)
-
-    def __enter__(self) -> Reconciling:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-
 def test_a_key_is_rotated_without_one_failed_fetch(shop: Shop) -> None:
     before, new = shop.key, generate()
     shop.use(new)
 
-    with Reconciling(shop.stack) as loop:
+    with Reconciling(shop.stack.cluster, "gitrepository", "shop", "shop") as loop:
         shop.stack.up()
 
     assert loop.failures == set()
-    assert loop.fetches > 10
+    assert loop.rounds > 10
     assert shop.registered() == [new.public] != [before.public]
     secrets = shop.stack.cluster.get("secrets", namespace="shop")["items"]
     assert len([each for each in secrets if each["metadata"]["name"].startswith("shop-git-")]) == 1

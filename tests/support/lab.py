@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sysconfig
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -103,6 +104,38 @@ class RunningCluster:
             return message if status == "False" and saying in message else ""
 
         return eventually(refused, what=f"refusal of {kind} {namespace}/{name}")
+
+
+class Reconciling:
+    """A loop that makes Flux look at an object again and again, and keeps what it says.
+
+    Attributes:
+        rounds: how often it was looked at.
+        failures: the messages of all rounds in which it was not ready.
+    """
+
+    def __init__(self, cluster: RunningCluster, kind: str, name: str, namespace: str) -> None:
+        self._cluster, self._object = cluster, (kind, name, namespace)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.rounds = 0
+        self.failures: set[str] = set()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._cluster.reconcile(*self._object)
+            status, message = self._cluster.ready(*self._object)
+            self.rounds += 1
+            if status == "False":
+                self.failures.add(message)
+
+    def __enter__(self) -> Reconciling:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
 
 
 class Lab:
