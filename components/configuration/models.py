@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from components.configuration.decryption import Decryption
 from components.configuration.errors import MisplacedValueError
+from components.configuration.policies import PoliciesConfig, TenantPolicies
 from components.configuration.section import Section
 from components.configuration.sources import GitConfig, GitHubConfig, GitSource
 from components.configuration.types import (
@@ -33,6 +34,7 @@ RELEASE_URL = "https://github.com/fluxcd/flux2/releases/download/v{version}/inst
 PROTECTED_LABEL_PREFIXES = (
     "pod-security.kubernetes.io/",
     "toolkit.fluxcd.io/",
+    "flux-tenancy/",
     "kubernetes.io/",
     "kustomize.toolkit.fluxcd.io/",
 )
@@ -301,6 +303,9 @@ class TenantConfig(Section):
         Role.TENANT,
         description="Cluster role that is bound to the tenant's service account in each of its namespaces.",
     )
+    policies: TenantPolicies = Field(
+        default_factory=TenantPolicies, description="What it may have beyond what all tenants may."
+    )
 
     @property
     def home(self) -> str:
@@ -332,6 +337,9 @@ class StackConfig(Section):
     tenancy: TenancyConfig = Field(
         default_factory=TenancyConfig, description="What holds for all tenants of the stack."
     )
+    policies: PoliciesConfig = Field(
+        default_factory=PoliciesConfig, description="What admission refuses in tenants' namespaces (docs/policies.md)."
+    )
     git: GitConfig = Field(default_factory=GitConfig, description="What is known of Git hosts.")
     github: GitHubConfig = Field(
         default_factory=GitHubConfig, description="GitHub, where deploy keys and webhooks are registered."
@@ -354,7 +362,7 @@ class StackConfig(Section):
         syncs |= {("tenants", name, "sync"): tenant.sync for name, tenant in self.tenants.items()}
         return {(*path, "decryption"): sync.decryption for path, sync in syncs.items() if sync and sync.decryption}
 
-    @field_validator("tenants", "tenancy", "git", "github", mode="before")
+    @field_validator("tenants", "tenancy", "policies", "git", "github", mode="before")
     @classmethod
     def _empty(cls, value: Any) -> Any:
         return {} if value is None else value

@@ -1,0 +1,134 @@
+"""What tenants may do, as far as admission can see it: engine, mode and the platform's allow-lists."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from components.configuration.errors import MisplacedValueError
+from components.configuration.section import Section
+from components.configuration.types import Duration
+from components.policies.image_patterns import read_image_pattern
+from components.policies.names import PolicyName
+from components.policies.source_patterns import read_pattern
+
+
+class PolicyEngine(StrEnum):
+    """What admits: Kubernetes' own ValidatingAdmissionPolicies, Kyverno, both at once, or nothing."""
+
+    NATIVE = "native"
+    KYVERNO = "kyverno"
+    BOTH = "both"
+    NONE = "none"
+
+    @property
+    def native(self) -> bool:
+        return self in (PolicyEngine.NATIVE, PolicyEngine.BOTH)
+
+    @property
+    def kyverno(self) -> bool:
+        return self in (PolicyEngine.KYVERNO, PolicyEngine.BOTH)
+
+
+class PolicyMode(StrEnum):
+    """What becomes of a request that a policy is against."""
+
+    ENFORCE = "enforce"
+    AUDIT = "audit"
+    OFF = "off"
+
+
+def _pattern(text: str) -> str:
+    read_pattern(text)
+    return text
+
+
+def _image_pattern(text: str) -> str:
+    read_image_pattern(text)
+    return text
+
+
+SourcePatternText = Annotated[str, AfterValidator(_pattern)]
+ImagePatternText = Annotated[str, AfterValidator(_image_pattern)]
+VerifiedKind = Literal["GitRepository", "OCIRepository", "HelmChart"]
+CloudProvider = Literal["aws", "azure", "gcp"]
+ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
+
+
+class AllowedSources(Section):
+    """Where manifests, charts and images of tenants may come from.
+
+    Source: the reference's tenancy policies, "Flux sources".
+    """
+
+    allowed: tuple[SourcePatternText, ...] | None = Field(
+        None,
+        description="URL patterns that every tenant's sources may have, e.g. `https://git.example.com/org/*`, "
+        "`oci://registry.example.com/org/*`, `bucket://storage.example.com/name`; a tenant's own come on top. Where "
+        "neither the stack nor a tenant has any, its sources may be anywhere.",
+    )
+    providers: tuple[CloudProvider, ...] = Field(
+        (),
+        description="Clouds that a source may log in to as its own service account; none where left out.",
+    )
+    bucket_regions: tuple[str, ...] = Field((), description="Regions that a Bucket may name; any where left out.")
+    plain_http: bool = Field(False, description="Let sources be fetched without TLS; for a lab.")
+    client_certificates: bool = Field(False, description="Let sources name a `certSecretRef`.")
+    verified: tuple[VerifiedKind, ...] = Field(
+        (), description="Kinds whose content must be verified by signature; a tenant's own come on top."
+    )
+
+
+class AllowedImages(Section):
+    """Which container images tenants may run."""
+
+    allowed: tuple[ImagePatternText, ...] | None = Field(
+        None,
+        description="Repositories, e.g. `registry.example.com/org/*`; a tenant's own come on top. Where neither the "
+        "stack nor a tenant has any, images may be anywhere.",
+    )
+    digests: bool = Field(False, description="Ask for images by digest.")
+
+
+class PoliciesConfig(Section):
+    """Admission in tenants' namespaces."""
+
+    engine: PolicyEngine = Field(PolicyEngine.NATIVE, description="What admits; `kyverno` and `both` need `kyverno`.")
+    mode: PolicyMode = Field(
+        PolicyMode.ENFORCE,
+        description="Refuse (`enforce`), or let pass and warn (`audit`), which `make policy-report` shows.",
+    )
+    modes: dict[PolicyName, PolicyMode] = Field(
+        default_factory=dict, description="Another mode for a policy, by its name (docs/policies.md)."
+    )
+    sources: AllowedSources = Field(default_factory=AllowedSources, description="Sources of tenants.")
+    images: AllowedImages = Field(default_factory=AllowedImages, description="Container images of tenants.")
+    minimum_interval: Duration = Field("30s", description="Shortest interval of reconciliation.")
+    service_types: tuple[ServiceType, ...] = Field(("ClusterIP",), description="Types that a Service may have.")
+    priority_classes: tuple[str, ...] = Field((), description="Priority classes that pods may name; none if left out.")
+
+    def mode_of(self, policy: PolicyName) -> PolicyMode:
+        """The mode of one policy."""
+        return self.modes.get(policy, self.mode)
+
+    @model_validator(mode="after")
+    def _off_is_the_engine(self) -> PoliciesConfig:
+        if self.mode is PolicyMode.OFF:
+            raise MisplacedValueError(("mode",), "is off; leave mode out and set engine to none")
+        return self
+
+
+class TenantPolicies(Section):
+    """What a tenant may have beyond what all tenants may."""
+
+    sources: tuple[SourcePatternText, ...] = Field(
+        (), description="URL patterns that its sources may have, besides `policies.sources.allowed`."
+    )
+    images: tuple[ImagePatternText, ...] = Field(
+        (), description="Image repositories that it may run, besides `policies.images.allowed`."
+    )
+    verified: tuple[VerifiedKind, ...] = Field(
+        (), description="Kinds whose content must be verified, besides `policies.sources.verified`."
+    )

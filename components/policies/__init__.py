@@ -1,0 +1,1 @@
+"""Tenancy policies: one table of data, rendered for each admission engine."""

@@ -1,0 +1,36 @@
+"""The policies by name, which is what a stack's `policies.modes` and every message call them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class PolicyName(StrEnum):
+    """A policy. `components.policies.table` says what each of them is; docs/policies.md what it is for."""
+
+    # What an object of a tenant's namespace may say, whoever writes it.
+    ALLOWED_SOURCES = "allowed-sources"
+    SOURCE_OPTIONS = "source-options"
+    VERIFIED_SOURCES = "verified-sources"
+    TENANT_SERVICE_ACCOUNT = "tenant-service-account"
+    NO_KUBECONFIG = "no-kubeconfig"
+    OWN_NAMESPACES = "own-namespaces"
+    NO_CROSS_NAMESPACE_REFERENCES = "no-cross-namespace-references"
+    RECONCILIATION_INTERVAL = "reconciliation-interval"
+    SERVICE_EXPOSURE = "service-exposure"
+    HOST_ACCESS = "host-access"
+    PRIORITY_CLASSES = "priority-classes"
+    VOLUME_CLAIMS = "volume-claims"
+    ALLOWED_IMAGES = "allowed-images"
+    # What nobody but the platform may do in a tenant's namespace.
+    PLATFORM_OBJECTS = "platform-objects"
+    TENANT_NAMESPACE = "tenant-namespace"
+    TENANT_LIMITS = "tenant-limits"
+    TENANT_ACCESS = "tenant-access"
+    STATUS_WRITES = "status-writes"
+    POLICY_OBJECTS = "policy-objects"
+    EPHEMERAL_CONTAINERS = "ephemeral-containers"
+    # Of Kyverno alone: what is looked up in a registry, and what is made for a namespace.
+    FLUX_IMAGES = "flux-images"
+    TENANT_IMAGES = "tenant-images"
+    ONBOARDING = "onboarding"

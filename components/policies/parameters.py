@@ -1,0 +1,38 @@
+"""What a policy has to know of a tenant, as annotations of the tenant's namespaces.
+
+Admission sees the namespace of a request, so a policy is the same for all tenants and onboarding one changes none. The
+annotations come from the tenant's configuration, and nobody but the platform may write to the namespace (policy
+`tenant-namespace`).
+"""
+
+from __future__ import annotations
+
+from components.configuration.models import TenantConfig
+from components.policies.cel import text
+
+PREFIX = "flux-tenancy/"
+NAMESPACES = f"{PREFIX}namespaces"
+SOURCES = f"{PREFIX}sources"
+IMAGES = f"{PREFIX}images"
+VERIFIED = f"{PREFIX}verified"
+
+
+def namespace_annotations(config: TenantConfig) -> dict[str, str]:
+    """What the policies read of a tenant's namespace; a list is separated by spaces, an empty one is left out."""
+    lists = {
+        NAMESPACES: config.namespace_names,
+        SOURCES: config.policies.sources,
+        IMAGES: config.policies.images,
+        VERIFIED: config.policies.verified,
+    }
+    return {key: " ".join(entries) for key, entries in lists.items() if entries}
+
+
+def listed(annotation: str) -> str:
+    """CEL for the entries of one of these annotations; an empty list where the namespace has none."""
+    return f"{is_listed(annotation)} ? namespaceObject.metadata.annotations[{text(annotation)}].split(' ') : []"
+
+
+def is_listed(annotation: str) -> str:
+    """CEL for whether the namespace has one of these annotations."""
+    return f"has(namespaceObject.metadata.annotations) && {text(annotation)} in namespaceObject.metadata.annotations"

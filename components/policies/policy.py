@@ -1,0 +1,84 @@
+"""What a policy is: data that says which requests it looks at and what must hold for them.
+
+The expressions are CEL, in the common part of what the API server and Kyverno 1.19 offer: `object`, `oldObject`,
+`request`, `namespaceObject`, `variables`, and Kubernetes' own libraries.
+
+Source: https://kubernetes.io/docs/reference/using-api/cel/ and https://kyverno.io/docs/policy-types/validating-policy/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from components.manifests import Manifest
+from components.policies.names import PolicyName
+
+CREATE_UPDATE = ("CREATE", "UPDATE")
+ANY_CHANGE = ("CREATE", "UPDATE", "DELETE")
+
+
+class Subject(StrEnum):
+    """Whose requests a policy looks at."""
+
+    CONTENT = "content"
+    """Everybody's that create an object or change its `spec`; what a controller does to metadata never is refused."""
+    TENANTS = "tenants"
+    """Those of users who hold the right to the same change in some namespaces only; whoever holds it in the whole
+    cluster is the platform: its admins and Pulumi, Flux, Kubernetes' and Kyverno's own controllers."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Resources of an API group, as in a `resourceRules` entry of an admission policy."""
+
+    group: str
+    names: tuple[str, ...]
+    operations: tuple[str, ...] = CREATE_UPDATE
+
+    def rule(self) -> Manifest:
+        return {
+            "apiGroups": [self.group],
+            "apiVersions": ["*"],
+            "resources": list(self.names),
+            "operations": list(self.operations),
+        }
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What must hold, and what to tell whoever asked for something else.
+
+    Attributes:
+        expression: CEL, true where the request is in order.
+        message: CEL, a text that names the field, what is allowed and what to do.
+    """
+
+    expression: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One policy.
+
+    Attributes:
+        name: its name.
+        threats: the attempts of the threat model that it stops, by number.
+        subject: whose requests it looks at.
+        resources: which objects.
+        validations: what must hold for them; the first that does not is the one that is told.
+        conditions: CEL by name; a request for which one is false is none of this policy's.
+        variables: CEL by name, in order; each may use those before it.
+        tenant_namespaces_only: whether it looks into tenants' namespaces alone; false only for what has no namespace.
+    """
+
+    name: PolicyName
+    threats: tuple[int, ...]
+    subject: Subject
+    resources: tuple[Resources, ...]
+    validations: tuple[Validation, ...]
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    tenant_namespaces_only: bool = True
