@@ -16,6 +16,7 @@ from components.flux.support import OLDEST_KUBERNETES, minor
 from components.github_preflight import repository_problems
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable, connect, read_facts
 from components.manifests import Manifest
+from components.policies.native import NATIVE_SINCE
 from components.recorded import Recorded
 from components.tenant_objects import TENANT_LABEL
 
@@ -100,9 +101,25 @@ def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recor
                 f"{cluster.version}; upgrade the cluster or choose an older Flux",
             )
         )
+    problems += _unknown_policies(config, cluster, stack_file)
     if not config.cluster.adopt:
         problems += _foreign_flux(cluster.namespaces, recorded, stack_file)
     return problems + _foreign_namespaces(config.tenants, cluster.namespaces, stack_file)
+
+
+def _unknown_policies(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
+    """A cluster that would not know the policies that it is to evaluate itself."""
+    if not config.policies.engine.native or minor(cluster.version) >= NATIVE_SINCE:
+        return []
+    since = ".".join(map(str, NATIVE_SINCE))
+    return [
+        Problem(
+            stack_file,
+            "policies.engine",
+            f"{config.policies.engine.value} needs ValidatingAdmissionPolicies, which Kubernetes has since {since}; "
+            f"the cluster runs {cluster.version}; upgrade it, or set policies.engine to kyverno",
+        )
+    ]
 
 
 def _foreign_flux(existing: Mapping[str, Mapping[str, str]], recorded: Recorded, stack_file: str) -> list[Problem]:

@@ -12,6 +12,7 @@ from components.configuration.models import NamespaceConfig
 from components.kustomization import kustomization
 from components.manifests import Manifest
 from components.place import Place
+from components.policies.parameters import namespace_annotations
 from components.sops.decryption_objects import decryption_objects
 from components.tenant_role import cluster_role_for
 
@@ -36,7 +37,7 @@ def tenant_objects(name: str, config: TenantConfig) -> TenantObjects:
     """All objects of the tenant `name`."""
     decryption = decryption_objects(source_place(name, config), config.sync.decryption)
     return TenantObjects(
-        namespaces=[_namespace(name, namespace) for namespace in config.namespaces],
+        namespaces=[_namespace(name, namespace, config) for namespace in config.namespaces],
         identity=_service_account(name, config.home),
         access=[_role_binding(name, namespace, config) for namespace in config.namespace_names],
         decryption=decryption.standing,
@@ -58,19 +59,18 @@ def _metadata(tenant: str, name: str, namespace: str) -> Manifest:
     return {"name": name, "namespace": namespace, "labels": {TENANT_LABEL: tenant}}
 
 
-def _namespace(tenant: str, config: NamespaceConfig) -> Manifest:
-    level = config.pod_security.value
+def _namespace(tenant: str, namespace: NamespaceConfig, config: TenantConfig) -> Manifest:
+    level = namespace.pod_security.value
     metadata: Manifest = {
-        "name": config.name,
+        "name": namespace.name,
         "labels": {
-            **config.labels,
+            **namespace.labels,
             TENANT_LABEL: tenant,
             "pod-security.kubernetes.io/enforce": level,
             "pod-security.kubernetes.io/warn": level,
         },
+        "annotations": namespace.annotations | namespace_annotations(config),
     }
-    if config.annotations:
-        metadata["annotations"] = dict(config.annotations)
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 

@@ -11,6 +11,7 @@ from components.configuration.messages import dotted
 from components.configuration.models import Profile, StackConfig
 from components.configuration.origins import Origins
 from components.configuration.overlay import Path
+from components.configuration.policy_checks import policy_problems
 from components.configuration.sources import GitSource
 from components.flux.controllers import Controller
 from components.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
@@ -25,6 +26,7 @@ def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
         *_shared_deploy_keys(config),
         *_shared_decryption_keys(config),
         *_rival_host_keys(config),
+        *policy_problems(config),
         *(problem for path, source in config.sources.items() for problem in _source_problems(path, source, config)),
         *(
             problem

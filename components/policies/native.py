@@ -10,6 +10,8 @@ from components.manifests import Manifest
 from components.policies.policy import Policy
 from components.policies.rendering import ACTIONS, object_name, spec
 
+# (major, minor) of the first Kubernetes in which they are generally available.
+NATIVE_SINCE = (1, 30)
 _API = "admissionregistration.k8s.io/v1"
 # Whether the user may do the same in every namespace. A patch arrives as an UPDATE, and may be all a controller holds.
 _PLATFORM = (

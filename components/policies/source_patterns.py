@@ -20,7 +20,7 @@ ANYTHING_BELOW = "*"
 # Letter by letter what a URL may hold to be compared at all. No user but SSH's, no percent sign, no empty, `.` or `..`
 # segment, no query or fragment, no capital letters in the host. RE2 syntax, so that admission can use it as well.
 _USER = r"[a-z0-9][a-z0-9._-]*@"
-_HOST = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
+_HOST = r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])"
 _PORT = r"(:[1-9][0-9]{0,4})?"
 _SEGMENT = r"/[A-Za-z0-9_~][A-Za-z0-9._~-]*"
 COMPARABLE_URL = rf"^((https|http|oci|bucket)://|ssh://({_USER})?){_HOST}{_PORT}({_SEGMENT})+/?$"
@@ -45,7 +45,7 @@ class SourcePattern:
 
     def allows(self, url: str) -> bool:
         """Whether a source's URL is one that the entry names."""
-        if not re.fullmatch(COMPARABLE_URL, url):
+        if not is_comparable(url):
             return False
         authority, path = _split(url)
         if authority != self.authority:
@@ -53,6 +53,11 @@ class SourcePattern:
         if self.below:
             return len(path) > len(self.path) and path[: len(self.path)] == self.path
         return path == self.path
+
+
+def is_comparable(url: str) -> bool:
+    """Whether a URL is written in the one way in which it can be compared."""
+    return re.fullmatch(COMPARABLE_URL, url) is not None
 
 
 def read_pattern(text: str) -> SourcePattern:

@@ -291,7 +291,8 @@ def test_a_git_url_that_flux_cannot_fetch_or_that_holds_a_password_is_refused(tm
     "url", ["http://127.0.0.1:3000/a/b.git", "https://git.example.com/a", "https://[2001:db8::1]:8443/a"]
 )
 def test_git_urls_without_credentials_are_taken(tmp_path, url):
-    assert load(tmp_path, tenants={"dev-team": {"source": {"url": url}}}).tenants["dev-team"].source.url == url
+    config = load(tmp_path, tenants={"dev-team": {"source": {"url": url}}}, policies={"sources": {"plainHttp": True}})
+    assert config.tenants["dev-team"].source.url == url
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from loopback import closed_port
 from sample_sources import with_deploy_key
-from sample_stack import CLUSTER, FLUX, load
+from sample_stack import CLUSTER, DIGEST, FLUX, load
 
 from components.configuration import ConfigurationError
 from components.kubernetes_api import ClusterFacts
@@ -56,10 +56,29 @@ def test_another_cluster_than_the_one_of_the_last_update_is_refused(tmp_path):
 
 @pytest.mark.parametrize("version", ["v1.32.9", "v1.32.0-eks-1234", "v1.9.0", "v0.99.0"])
 def test_a_cluster_too_old_for_flux_is_refused(tmp_path, version):
-    assert found(tmp_path, version=version) == [
+    assert found(tmp_path, version=version, policies={"engine": "none"}) == [
         f"Pulumi.staging.yaml: flux.version: Flux 2.9.5 needs Kubernetes 1.33 or later, the cluster runs {version}; "
         "upgrade the cluster or choose an older Flux"
     ]
+
+
+@pytest.mark.parametrize("engine", ["native", "both"])
+def test_a_cluster_that_cannot_evaluate_policies_itself_is_refused(tmp_path, engine):
+    kyverno = {"version": "1.19.1", "sha256": DIGEST}
+    problems = found(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=kyverno)
+
+    assert (
+        f"Pulumi.staging.yaml: policies.engine: {engine} needs ValidatingAdmissionPolicies, which Kubernetes has since "
+        "1.30; the cluster runs v1.29.4; upgrade it, or set policies.engine to kyverno"
+    ) in problems
+
+
+@pytest.mark.parametrize("engine", ["none", "kyverno"])
+def test_a_cluster_that_evaluates_no_policy_itself_may_be_older(tmp_path, engine):
+    kyverno = {"version": "1.19.1", "sha256": DIGEST}
+    problems = found(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=kyverno)
+
+    assert not [problem for problem in problems if "policies.engine" in problem]
 
 
 @pytest.mark.parametrize("version", ["v1.33.0", "v1.33.4-gke.100", "v1.36.3", "v2.0.0"])
@@ -105,7 +124,7 @@ def test_a_cluster_that_has_lost_its_flux_is_no_problem(tmp_path):
 def test_everything_that_is_wrong_with_a_cluster_is_told_at_once(tmp_path):
     namespaces = {"apps": {}, "flux-system": {}}
 
-    assert len(found(tmp_path, uid=OTHER, recorded=THIS, version="v1.20.0", namespaces=namespaces)) == 4
+    assert len(found(tmp_path, uid=OTHER, recorded=THIS, version="v1.20.0", namespaces=namespaces)) == 5
 
 
 def test_a_missing_release_an_unreachable_cluster_and_a_missing_token_are_told_at_once(tmp_path, monkeypatch):

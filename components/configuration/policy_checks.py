@@ -1,0 +1,70 @@
+"""Checks of policies against the rest of the stack: what admission would refuse of the platform's own objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.configuration.models import StackConfig, TenantConfig
+from components.configuration.overlay import Path
+from components.configuration.policies import PolicyMode
+from components.configuration.types import seconds
+from components.policies.names import PolicyName
+from components.policies.source_patterns import is_comparable, read_pattern
+
+
+def policy_problems(config: StackConfig) -> Iterator[tuple[Path, str]]:
+    """What the policies of a stack do not go with, by the path of its keys."""
+    if config.policies.engine.kyverno and config.kyverno is None:
+        yield (
+            ("policies", "engine"),
+            f"is {config.policies.engine.value}, but the stack has no section kyverno, which says what to install; add "
+            "it, or set engine to native",
+        )
+    for name, tenant in config.tenants.items():
+        yield from _refused_source(("tenants", name, "source"), tenant, config)
+        yield from _refused_intervals(("tenants", name), tenant, config)
+
+
+def _in_use(policy: PolicyName, config: StackConfig) -> bool:
+    policies = config.policies
+    return (policies.engine.native or policies.engine.kyverno) and policies.mode_of(policy) is not PolicyMode.OFF
+
+
+def _refused_source(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[tuple[Path, str]]:
+    """A tenant whose own source would be refused once the policies are in force, with the tenant half removed."""
+    source, rules = tenant.source, config.policies.sources
+    name = path[1]
+    if _in_use(PolicyName.ALLOWED_SOURCES, config):
+        lists = [rules.allowed, tenant.policies.sources or None]
+        allowed = [entry for entries in lists if entries is not None for entry in entries]
+        remedy = f"add it to policies.sources.allowed, or to policies.sources of tenants.{name}"
+        if not is_comparable(source.url):
+            yield (
+                (*path, "url"),
+                "cannot be compared with the sources that are allowed; write it without escapes and `..`",
+            )
+        elif source.url.startswith("http://") and not rules.plain_http:
+            yield (*path, "url"), "is fetched without TLS; use https:// or ssh://, or set policies.sources.plainHttp"
+        elif lists != [None, None] and not any(read_pattern(entry).allows(source.url) for entry in allowed):
+            shown = ", ".join(allowed) or "none at all"
+            yield (*path, "url"), f"is not among the sources that the stack allows this tenant ({shown}); {remedy}"
+    verified = {*rules.verified, *tenant.policies.verified}
+    if _in_use(PolicyName.VERIFIED_SOURCES, config) and source.kind in verified and source.verify is None:
+        yield (
+            path,
+            f"has no verify, but a {source.kind} of this tenant must be verified (policies.sources.verified, or "
+            f"policies.verified of tenants.{name}); name the keys of who signs in verify.keys",
+        )
+
+
+def _refused_intervals(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[tuple[Path, str]]:
+    if not _in_use(PolicyName.RECONCILIATION_INTERVAL, config):
+        return
+    shortest = config.policies.minimum_interval
+    intervals = {("source", "interval"): tenant.source.interval, ("sync", "interval"): tenant.sync.interval}
+    for key, interval in intervals.items():
+        if seconds(interval) < seconds(shortest):
+            yield (
+                (*path, *key),
+                f"{interval} is shorter than policies.minimumInterval, which is {shortest}; lengthen it",
+            )

@@ -1,0 +1,169 @@
+"""The policies of a stack: what is refused by itself, and what does not go with the rest of the stack."""
+
+import pytest
+from sample_sources import SSH_URL, private_key
+from sample_stack import Secret, load
+from sample_stack import problems as problems_of
+
+URL = "https://git.example.com/dev-team/apps"
+TENANT = {"dev-team": {}}
+ELSEWHERE = ["https://git.example.com/ops-team/*"]
+
+
+def problems(project, policies, tenant=None):
+    return problems_of(project, tenants={"dev-team": tenant or {}}, policies=policies)
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        None,
+        {},
+        {"sources": {"allowed": ["https://git.example.com/dev-team/*"]}},
+        {"sources": {"allowed": [URL]}},
+        {"sources": {"allowed": [URL + ".git"]}},
+        {"sources": {"allowed": ELSEWHERE}, "engine": "none"},
+        {"sources": {"allowed": ELSEWHERE}, "modes": {"allowed-sources": "off"}},
+        {"sources": {"verified": ["OCIRepository"]}},
+        {"minimumInterval": "1m"},
+        {"minimumInterval": "1h", "modes": {"reconciliation-interval": "off"}},
+    ],
+)
+def test_a_stack_that_goes_with_its_policies_is_taken(tmp_path, policies):
+    load(tmp_path, tenants=TENANT, policies=policies)
+
+
+def test_what_a_tenant_may_have_is_added_to_what_all_may(tmp_path):
+    own = {"policies": {"sources": ["https://git.example.com/dev-team/*"]}}
+    load(tmp_path, tenants={"dev-team": own}, policies={"sources": {"allowed": ELSEWHERE}})
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "git.example.com/dev-team/*",
+        "https://git.example.com",
+        "https://*.example.com/*",
+        "https://git.example.com/dev-*",
+        "https://git.example.com/*/apps",
+        "https://user@git.example.com/dev-team/*",
+        "https://GIT.example.com/dev-team/*",
+        "https://git.example.com/../*",
+        "https://git.example.com/a%2fb/*",
+        "https://git.example.com/dev-team/*?x=1",
+        "ftp://git.example.com/dev-team/*",
+        "git@git.example.com:dev-team/*",
+        "*",
+        "",
+    ],
+)
+def test_an_allow_list_entry_that_is_no_url_pattern_is_refused(tmp_path, entry):
+    [problem] = problems(tmp_path, {"sources": {"allowed": [entry]}})
+
+    assert problem.startswith("Pulumi.staging.yaml: policies.sources.allowed[0]: ")
+    assert "write it like https://git.example.com/team/*" in problem
+
+
+@pytest.mark.parametrize(
+    "entry", ["nginx", "library/nginx", "ghcr.io", "GHCR.io/org/*", "ghcr.io/org:1", "*", "ghcr.io/*/x"]
+)
+def test_an_image_entry_that_leaves_its_registry_open_is_refused(tmp_path, entry):
+    [problem] = problems(tmp_path, {"images": {"allowed": [entry]}})
+
+    assert problem.startswith("Pulumi.staging.yaml: policies.images.allowed[0]: ")
+    assert "write it like registry.example.com/org/*" in problem
+
+
+def test_an_unknown_policy_is_refused_and_the_known_ones_are_named(tmp_path):
+    [problem] = problems(tmp_path, {"modes": {"allowed-source": "audit"}})
+
+    assert problem.startswith("Pulumi.staging.yaml: policies.modes")
+    assert "allowed-source" in problem and "'allowed-sources'" in problem
+
+
+def test_policies_are_not_turned_off_by_their_mode(tmp_path):
+    [problem] = problems(tmp_path, {"mode": "off"})
+
+    assert problem == "Pulumi.staging.yaml: policies.mode: is off; leave mode out and set engine to none"
+
+
+@pytest.mark.parametrize("mode", ["enforce", "audit"])
+def test_an_allow_list_that_forbids_a_listed_tenants_own_source_is_refused(tmp_path, mode):
+    [problem] = problems(tmp_path, {"mode": mode, "sources": {"allowed": ELSEWHERE}})
+
+    assert problem == (
+        "tenants/dev-team.yaml: source.url: is not among the sources that the stack allows this tenant "
+        "(https://git.example.com/ops-team/*); add it to policies.sources.allowed, or to policies.sources of "
+        "tenants.dev-team"
+    )
+
+
+def test_an_empty_allow_list_allows_nothing(tmp_path):
+    [problem] = problems(tmp_path, {"sources": {"allowed": []}})
+
+    assert "(none at all)" in problem
+
+
+def test_the_list_of_a_tenant_alone_holds_for_its_own_source(tmp_path):
+    [problem] = problems(tmp_path, {}, {"policies": {"sources": ELSEWHERE}})
+
+    assert "tenants/dev-team.yaml: source.url: is not among the sources" in problem
+
+
+def test_a_source_without_tls_needs_leave(tmp_path):
+    source = {"source": {"url": "http://git.example.com/dev-team/apps"}}
+
+    [problem] = problems(tmp_path, {}, source)
+
+    assert problem == (
+        "Pulumi.staging.yaml: tenants.dev-team.source.url: is fetched without TLS; use https:// or ssh://, or set "
+        "policies.sources.plainHttp"
+    )
+
+
+def test_a_source_that_cannot_be_compared_is_refused(tmp_path):
+    [problem] = problems(tmp_path, {}, {"source": {"url": "https://git.example.com/a/../apps"}})
+
+    assert "source.url: cannot be compared with the sources that are allowed" in problem
+
+
+def test_an_address_is_a_host_as_good_as_a_name(tmp_path):
+    source = {"source": {"url": "https://[2001:db8::1]:8443/apps"}}
+    load(tmp_path, tenants={"dev-team": source}, policies={"sources": {"allowed": ["https://[2001:db8::1]:8443/*"]}})
+
+
+@pytest.mark.parametrize("where", ["stack", "tenant"])
+def test_a_source_that_must_be_verified_says_by_whom(tmp_path, where):
+    verified = ["GitRepository"]
+    policies = {"sources": {"verified": verified}} if where == "stack" else {}
+
+    [problem] = problems(tmp_path, policies, {"policies": {"verified": verified}} if where == "tenant" else None)
+
+    assert "source: has no verify, but a GitRepository of this tenant must be verified" in problem
+
+
+@pytest.mark.parametrize(("key", "interval"), [("source", "1m"), ("sync", "10m")])
+def test_an_interval_that_admission_would_refuse_is_refused_before(tmp_path, key, interval):
+    longer = {"source": {"interval": "2h"}, "sync": {"interval": "2h"}}
+    del longer[key]
+
+    [problem] = problems(tmp_path, {"minimumInterval": "1h"}, longer)
+
+    assert f"{key}.interval: {interval} is shorter than policies.minimumInterval, which is 1h" in problem
+
+
+@pytest.mark.parametrize("engine", ["kyverno", "both"])
+def test_an_engine_that_is_not_installed_is_refused(tmp_path, engine):
+    [problem] = problems(tmp_path, {"engine": engine})
+
+    assert problem == (
+        f"Pulumi.staging.yaml: policies.engine: is {engine}, but the stack has no section kyverno, which says what to "
+        "install; add it, or set engine to native"
+    )
+
+
+def test_a_deploy_keys_url_is_compared_with_its_user(tmp_path):
+    source = {"url": SSH_URL, "deployKey": Secret(private_key("one"))}
+    [problem] = problems(tmp_path, {"sources": {"allowed": ["ssh://github.com/acme/*"]}}, {"source": source})
+
+    assert "source.url: is not among the sources" in problem
