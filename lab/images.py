@@ -5,34 +5,68 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lab.files import write_file
 
-_REGISTRY = "ghcr.io/fluxcd"
-
-_HEALTH_AND_METRICS = {"--health-addr": 9440, "--metrics-addr": 8080}
-
-# In a container a controller may listen on all addresses. Here all pods share those of the host, so each one
-# listens on its own pod's. The flags are those of the controllers' own --help. To notification-controller
-# alone --events-addr is where it listens; the others send their events there.
-_LISTENERS: Mapping[str, Mapping[str, int]] = {
-    "source-controller": {"--storage-addr": 9090, **_HEALTH_AND_METRICS},
-    "kustomize-controller": _HEALTH_AND_METRICS,
-    "helm-controller": _HEALTH_AND_METRICS,
-    "notification-controller": {"--events-addr": 9090, "--receiverAddr": 9292, **_HEALTH_AND_METRICS},
-}
-"""Flags of each controller that set where it listens, with the port that its Deployment declares."""
-
-ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
-    # Source: SopsGpgExecEnv in pgp/keysource.go of sops.
-    "kustomize-controller": {"SOPS_GPG_EXEC": str(Path(__file__).with_name("gpg")), "LAB_PYTHON": sys.executable},
-}
-"""Variables that stand for what else is in a controller's image."""
+_HEALTH_AND_METRICS = ["--health-addr={{.PodIP}}:9440", "--metrics-addr={{.PodIP}}:8080"]
 
 # Leader election looks for its namespace in the file system of a container.
-_OVERRIDES = ["--enable-leader-election=false"]
+_FLUX_OVERRIDES = ["--enable-leader-election=false"]
+
+# Flags of Kyverno's own --help. Its Deployment says where the metrics of controller-runtime are served, on all
+# addresses, so that flag has to come after the Deployment's.
+_KYVERNO = ["--kubeconfig={{.Kubeconfig}}", "--metricsHost={{.PodIP}}"]
+_KYVERNO_OVERRIDES = ["--controllerRuntimeMetricsAddress={{.PodIP}}:8080"]
+
+
+@dataclass(frozen=True)
+class _Image:
+    """What a controller needs to run as a host process.
+
+    In a container it may listen on all addresses. Here all pods share those of the host, so each one listens on its own
+    pod's. The flags are those of the controllers' own --help.
+
+    Attributes:
+        repository: the image's name without its tag.
+        args: arguments before those of the Deployment.
+        overrides: arguments after them.
+        env: variables that stand for what else is in the image.
+    """
+
+    repository: str
+    args: list[str]
+    overrides: list[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def _flux(controller: str, *listeners: str, env: Mapping[str, str] | None = None) -> _Image:
+    return _Image(f"ghcr.io/fluxcd/{controller}", [*listeners, *_HEALTH_AND_METRICS], _FLUX_OVERRIDES, env=env or {})
+
+
+def _kyverno(controller: str, *listeners: str) -> _Image:
+    return _Image(f"reg.kyverno.io/kyverno/{controller}", [*_KYVERNO, *listeners], _KYVERNO_OVERRIDES)
+
+
+# Source: SopsGpgExecEnv in pgp/keysource.go of sops.
+GNUPG = {"SOPS_GPG_EXEC": str(Path(__file__).with_name("gpg")), "LAB_PYTHON": sys.executable}
+"""Variables that stand for the GnuPG in the image of kustomize-controller."""
+
+# To notification-controller alone --events-addr is where it listens; the others send their events there.
+_IMAGES: Mapping[str, _Image] = {
+    "source-controller": _flux("source-controller", "--storage-addr={{.PodIP}}:9090"),
+    "kustomize-controller": _flux("kustomize-controller", env=GNUPG),
+    "helm-controller": _flux("helm-controller"),
+    "notification-controller": _flux(
+        "notification-controller", "--events-addr={{.PodIP}}:9090", "--receiverAddr={{.PodIP}}:9292"
+    ),
+    "kyverno": _kyverno("kyverno", "--webhookServerHost={{.PodIP}}"),
+    "background-controller": _kyverno("background-controller"),
+    "reports-controller": _kyverno("reports-controller"),
+}
+"""The controllers by the name of their tool."""
 
 
 def write_images(path: Path, tools: Mapping[str, Path]) -> None:
@@ -55,15 +89,15 @@ def _entries(tools: Mapping[str, Path]) -> list[dict[str, Any]]:
     entries = []
     for tool, program in tools.items():
         controller, _, tag = tool.partition("@")
-        if controller in _LISTENERS and program.exists():
-            listeners = _LISTENERS[controller].items()
+        image = _IMAGES.get(controller)
+        if image is not None and program.exists():
             entries.append(
                 {
-                    "image": f"{_REGISTRY}/{controller}:{tag}",
+                    "image": f"{image.repository}:{tag}",
                     "binary": str(program),
-                    "args": [f"{flag}={{{{.PodIP}}}}:{port}" for flag, port in listeners],
-                    "overrides": _OVERRIDES,
-                    "env": ENVIRONMENT.get(controller, {}),
+                    "args": image.args,
+                    "overrides": image.overrides,
+                    "env": image.env,
                 }
             )
     return entries

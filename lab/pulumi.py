@@ -20,7 +20,9 @@ from lab.settings import Settings
 CLI = "pulumi"
 PLUGINS = ("pulumi-resource-kubernetes", "pulumi-resource-github")
 LANGUAGE_HOST = "pulumi-language-python"
-BUNDLE = "flux-bundle-"
+
+# Composed releases by the beginning of their tool's name, with the folder of the state that they are laid in.
+BUNDLES = {"flux-bundle-": "flux", "kyverno-chart-": "kyverno"}
 
 # Protects nothing but what the lab makes up itself; stacks of real clusters have a secrets provider of their own.
 LAB_PASSPHRASE = "flux-tenancy-lab"
@@ -166,13 +168,14 @@ def up(settings: Settings, stack: str) -> None:
 
 
 def provide_bundles(settings: Settings) -> None:
-    """Lay the composed Flux releases where the project's stacks look for them.
+    """Lay the composed releases of Flux and Kyverno where the project's stacks look for them.
 
     The path in a stack file must be the same on every machine; the cache's is not.
     """
-    wanted = [name for name in tools_for(settings, "up") if name.startswith(BUNDLE)]
+    wanted = [name for name in tools_for(settings, "up") if name.startswith(tuple(BUNDLES))]
     for name, bundle in ensure(settings, wanted).items():
-        _link(bundle, settings.state / "flux" / f"v{name.removeprefix(BUNDLE)}" / "install.yaml")
+        prefix = next(prefix for prefix in BUNDLES if name.startswith(prefix))
+        _link(bundle, settings.state / BUNDLES[prefix] / f"v{name.removeprefix(prefix)}" / bundle.name)
 
 
 def _official_plugins() -> Path:

@@ -13,7 +13,7 @@ from lab.processes import is_free
 DEFAULT_PORT_BASE = 20800
 """Below the range that Linux hands out to outgoing connections (32768 and up)."""
 
-STATE_PARTS = ("clusters", "git-host", "pulumi", "flux")
+STATE_PARTS = ("clusters", "git-host", "pulumi", "flux", "kyverno")
 """Folders of the state; whatever else lies beside them is not the lab's."""
 
 PORTS_EACH = 10

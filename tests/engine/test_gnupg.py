@@ -14,11 +14,11 @@ import pytest
 import yaml
 
 from components.sops.openpgp_keys import generate
-from lab.images import ENVIRONMENT
+from lab.images import GNUPG
 from tests.support.sops import encrypt, public_ring
 
 REAL = shutil.which("gpg")
-STAND_IN = ENVIRONMENT["kustomize-controller"]["SOPS_GPG_EXEC"]
+STAND_IN = GNUPG["SOPS_GPG_EXEC"]
 PROGRAMS = [
     pytest.param(STAND_IN, id="stand-in"),
     pytest.param(REAL, id="GnuPG", marks=pytest.mark.skipif(REAL is None, reason="no GnuPG on this machine")),

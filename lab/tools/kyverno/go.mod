@@ -11,7 +11,10 @@ tool (
 	github.com/sigstore/cosign/v3/cmd/cosign
 )
 
-require github.com/kyverno/kyverno v1.19.1
+require (
+	github.com/kyverno/kyverno v1.19.1
+	sigs.k8s.io/yaml v1.6.0
+)
 
 require (
 	buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go v1.36.11-20260415201107-50325440f8f2.1 // indirect
@@ -400,7 +403,6 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/release-utils v0.12.4 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
-	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
 // What Kyverno's own go.mod replaces.

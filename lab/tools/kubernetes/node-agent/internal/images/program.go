@@ -25,6 +25,8 @@ type Target struct {
 	Namespace      string
 	PodName        string
 	ServiceAccount string
+	// Kubeconfig is a file with the credentials of the service account, for programs that take it as an argument.
+	Kubeconfig string
 }
 
 // For returns the program with its templates filled in for target.

@@ -85,11 +85,13 @@ func TestProgramForTarget(t *testing.T) {
 	program := Program{
 		Binary:    "/bin/source-controller",
 		Args:      []string{"--storage-addr={{.PodIP}}:9090", "--plain"},
-		Overrides: []string{"--in={{.Namespace}}"},
+		Overrides: []string{"--in={{.Namespace}}", "--kubeconfig={{.Kubeconfig}}"},
 		Env:       map[string]string{"WHO": "{{.Namespace}}/{{.PodName}} as {{.ServiceAccount}}"},
 	}
 	got, err := program.For(
-		Target{PodIP: "127.129.0.7", Namespace: "flux-system", PodName: "p", ServiceAccount: "sa"},
+		Target{
+			PodIP: "127.129.0.7", Namespace: "flux-system", PodName: "p", ServiceAccount: "sa", Kubeconfig: "/k",
+		},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +99,7 @@ func TestProgramForTarget(t *testing.T) {
 	want := Program{
 		Binary:    "/bin/source-controller",
 		Args:      []string{"--storage-addr=127.129.0.7:9090", "--plain"},
-		Overrides: []string{"--in=flux-system"},
+		Overrides: []string{"--in=flux-system", "--kubeconfig=/k"},
 		Env:       map[string]string{"WHO": "flux-system/p as sa"},
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -161,7 +161,23 @@ func (c *container) stop(running *process.Process) {
 	grace := time.Duration(*c.pod.origin.Spec.TerminationGracePeriodSeconds) * time.Second
 	patience, cancel := context.WithTimeout(c.pod.killed, grace)
 	defer cancel()
+	c.beforeStop(patience, running)
 	running.Stop(patience)
+}
+
+// beforeStop does what the preStop hook asks for. Of the kinds of hooks only a sleep can be done for a host process:
+// the pod is no endpoint any more, and serves on while clients learn of it.
+func (c *container) beforeStop(patience context.Context, running *process.Process) {
+	lifecycle := c.spec.Lifecycle
+	if lifecycle == nil || lifecycle.PreStop == nil || lifecycle.PreStop.Sleep == nil {
+		return
+	}
+	select {
+	case <-time.After(time.Duration(lifecycle.PreStop.Sleep.Seconds) * time.Second):
+	case <-running.Done():
+	case <-patience.Done():
+	case <-c.pod.ending:
+	}
 }
 
 // wait makes the container wait. Like all that changes the status, it is to be called inside pod.change.

@@ -55,6 +55,8 @@ type Provider struct {
 	Dependencies
 	// lifetime outlasts the agent's controllers, so that pods can still be stopped in order after those.
 	lifetime context.Context
+	// ending is closed when the agent ends.
+	ending chan struct{}
 
 	mu       sync.Mutex
 	pods     map[types.NamespacedName]*pod
@@ -66,6 +68,7 @@ func NewProvider(ctx context.Context, dependencies Dependencies) *Provider {
 	return &Provider{
 		Dependencies: dependencies,
 		lifetime:     context.WithoutCancel(ctx),
+		ending:       make(chan struct{}),
 		pods:         map[types.NamespacedName]*pod{},
 	}
 }
@@ -175,11 +178,12 @@ func (p *Provider) OpenLog(namespace, name, container string, previous bool) (*o
 }
 
 // Shutdown stops all processes, side by side. What becomes of the pods is reported to nobody: it is the agent
-// that ends, and they will run again with the next one.
+// that ends, and they will run again with the next one. No client is left to wait for, so preStop hooks are passed over.
 func (p *Provider) Shutdown(grace time.Duration) {
 	p.mu.Lock()
 	p.watchers = nil
 	p.mu.Unlock()
+	close(p.ending)
 	pods := p.all()
 	for _, pod := range pods {
 		pod.stop(grace)

@@ -162,6 +162,33 @@ func TestProcessSeesItsManifest(t *testing.T) {
 	}
 }
 
+func TestPreStopHookDelaysTheEnd(t *testing.T) {
+	pod := object(corev1.RestartPolicyAlways, shell, "-c", "while :; do read -r; done </dev/zero")
+	pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{
+		PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 3600}},
+	}
+	provider := node(t, pod)
+	if err := provider.CreatePod(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	await(t, provider, "running", inPhase(corev1.PodRunning))
+	running, err := provider.find("dev", "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	running.stop(time.Hour)
+	select {
+	case <-running.done:
+		t.Fatal("the process did not serve on")
+	case <-time.After(200 * time.Millisecond):
+	}
+	if endpoints := provider.Endpoints("dev", labels.Everything(), true); len(endpoints) != 0 {
+		t.Fatalf("a pod that ends is still an endpoint: %v", endpoints)
+	}
+	running.stop(0)
+	<-running.done
+}
+
 func TestUnknownImages(t *testing.T) {
 	cases := map[corev1.RestartPolicy]corev1.PodPhase{
 		corev1.RestartPolicyAlways:    corev1.PodRunning,

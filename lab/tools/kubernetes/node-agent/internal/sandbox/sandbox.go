@@ -102,7 +102,7 @@ func (s *Sandbox) Command(
 ) (process.Command, error) {
 	program, err := program.For(images.Target{
 		PodIP: s.pod.Status.PodIP, Namespace: s.pod.Namespace, PodName: s.pod.Name,
-		ServiceAccount: s.pod.Spec.ServiceAccountName,
+		ServiceAccount: s.pod.Spec.ServiceAccountName, Kubeconfig: s.kubeconfig(),
 	})
 	if err != nil {
 		return process.Command{}, fmt.Errorf("image table, image %q: %w", container.Image, err)
