@@ -12,6 +12,7 @@ from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
 from components.git_source import git_access
 from components.kubernetes_api import read_syncs
+from components.kyverno_install import KyvernoInstall, KyvernoInstallArgs
 from components.manifests import register
 from components.outputs import settled, stack_outputs
 from components.platform_sync import PlatformSync, PlatformSyncArgs
@@ -39,19 +40,24 @@ async def main() -> dict[str, object]:
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     flux = FluxInstall("flux", FluxInstallArgs(config.flux, found.release), on_cluster())
+    kyverno = None
+    if config.kyverno is not None:
+        args = KyvernoInstallArgs(config.kyverno, found.chart, found.api)
+        kyverno = KyvernoInstall("kyverno", args, on_cluster())
+    installed = [flux, *([kyverno.serving] if kyverno is not None else [])]
     role = register(tenant_role(config.tenancy), on_cluster())
     access = git_access(config)
     platform = None
     if config.flux.sync is not None:
         args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, stack), access)
-        platform = PlatformSync("platform", args, on_cluster(depends_on=[flux]))
+        platform = PlatformSync("platform", args, on_cluster(depends_on=installed))
     tenants = {
-        name: Tenant(name, TenantArgs(tenant, access), on_cluster(depends_on=[flux, role]))
+        name: Tenant(name, TenantArgs(tenant, access), on_cluster(depends_on=[*installed, role]))
         for name, tenant in config.tenants.items()
     }
     rotated = rotating(config, recorded)
     progress = settled(config, platform, tenants, rotated, partial(read_syncs, found.api))
-    return stack_outputs(config, found.cluster, flux, platform, tenants, proven(rotated, progress))
+    return stack_outputs(config, found.cluster, flux, kyverno, platform, tenants, proven(rotated, progress))
 
 
 pulumi.run(main)

@@ -5,6 +5,7 @@ Everything that is changed goes through the Pulumi provider; this module only lo
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -126,6 +127,41 @@ def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
         ]
 
 
+def read_webhook_configurations(api: client.ApiClient, selector: str) -> list[str]:
+    """Names of the webhook configurations, validating and mutating, that a label selector finds.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer.
+    """
+    with explaining(api):
+        return [
+            found["metadata"]["name"]
+            for plural in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+            for found in _items(api, f"/apis/admissionregistration.k8s.io/v1/{plural}", labelSelector=selector)
+        ]
+
+
+def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> str | None:
+    """Why the cluster would not create an object, or None where it would. Nothing is created.
+
+    Args:
+        api: a client for the cluster.
+        path: of the collection, e.g. `/api/v1/namespaces/apps/configmaps`.
+        manifest: the object.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        try:
+            _request(api, "POST", path, {"dryRun": "All"}, manifest)
+        except ApiException as error:
+            if not error.body:
+                raise
+            return json.loads(error.body).get("message", str(error.reason))
+    return None
+
+
 def _items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]]:
     try:
         return _get(api, path, **query)["items"]
@@ -136,20 +172,27 @@ def _items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any
 
 
 def _get(api: client.ApiClient, path: str, **query: str) -> dict[str, Any]:
+    return _request(api, "GET", path, query)
+
+
+def _request(
+    api: client.ApiClient, method: str, path: str, query: Mapping[str, str], body: Any = None
+) -> dict[str, Any]:
     """What the API server answers, as it stands.
 
     The client's own classes for it (`CoreV1Api` and the like) take half a second to load, in each run of the program.
     """
     request = api.param_serialize(
-        "GET",
+        method,
         path,
         query_params=list(query.items()),
-        header_params={"Accept": "application/json"},
+        header_params={"Accept": "application/json"} | ({"Content-Type": "application/json"} if body else {}),
+        body=body,
         auth_settings=["BearerToken"],
     )
     response = api.call_api(*request, _request_timeout=TIMEOUT_SECONDS)
     response.read()
-    return api.response_deserialize(response, {"200": "object"}).data
+    return api.response_deserialize(response, {"2XX": "object"}).data
 
 
 @contextmanager

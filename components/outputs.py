@@ -16,6 +16,7 @@ from components.flux_install import FluxInstall
 from components.git.ssh_keys import read_private_key
 from components.git_source import RegisteredSource
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable
+from components.kyverno_install import KyvernoInstall
 from components.platform_sync import PlatformSync
 from components.sops.sops_config import Environment, sops_config
 from components.sync_status import Progress, SyncStatus, wait_until_settled
@@ -26,6 +27,7 @@ def stack_outputs(
     config: StackConfig,
     cluster: ClusterFacts,
     flux: FluxInstall,
+    kyverno: KyvernoInstall | None,
     platform: PlatformSync | None,
     tenants: Mapping[str, Tenant],
     progress: pulumi.Output[dict[str, Progress]],
@@ -36,6 +38,7 @@ def stack_outputs(
         config: the stack.
         cluster: who the cluster is.
         flux: the installed release.
+        kyverno: the installed release, or None.
         platform: the platform's own sync, or None.
         tenants: the tenants by name.
         progress: how far each sync has come (`settled`).
@@ -44,6 +47,7 @@ def stack_outputs(
         "cluster": {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context},
         "flux": {"version": flux.version, "profile": flux.profile}
         | ({"sync": _platform(config, platform, progress)} if platform is not None else {}),
+        **({"kyverno": {"version": kyverno.version}} if kyverno is not None else {}),
         "tenants": {name: _tenant(name, config, tenants[name], progress) for name in config.tenants},
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +11,20 @@ from kubernetes import client
 from components.cluster import recorded_uid
 from components.configuration import ConfigurationError, Problem, StackConfig, TenantConfig
 from components.flux.platform_objects import FLUX_NAMESPACE
-from components.flux.release import ReleaseError, read_release
+from components.flux.release import read_release
 from components.flux.support import OLDEST_KUBERNETES, minor
 from components.github_preflight import repository_problems
-from components.kubernetes_api import ClusterFacts, ClusterUnavailable, connect, read_facts
+from components.kubernetes_api import (
+    ClusterFacts,
+    ClusterUnavailable,
+    connect,
+    read_facts,
+    read_webhook_configurations,
+)
+from components.kyverno.chart import Chart, read_chart
+from components.kyverno.objects import MANAGED_BY_LABEL, NAMESPACE
 from components.manifests import Manifest
+from components.pinned_input import PinnedInputError
 from components.policies.native import NATIVE_SINCE
 from components.recorded import Recorded
 from components.tenant_objects import TENANT_LABEL
@@ -29,17 +38,19 @@ class Preflight:
 
     Attributes:
         release: the release's objects, digest checked.
+        chart: Kyverno's chart, digest checked; None where Kyverno is not installed.
         cluster: who the cluster is.
         api: a client for it.
     """
 
     release: list[Manifest]
+    chart: Chart | None
     cluster: ClusterFacts
     api: client.ApiClient
 
 
 def preflight(config: StackConfig, recorded: Recorded, stack: str, project: Path) -> Preflight:
-    """Check the release, the cluster, and the repositories in which something is to be registered.
+    """Check the releases, the cluster, and the repositories in which something is to be registered.
 
     Args:
         config: the stack.
@@ -54,18 +65,25 @@ def preflight(config: StackConfig, recorded: Recorded, stack: str, project: Path
     problems: list[Problem] = []
     try:
         release = read_release(config.flux, project)
-    except ReleaseError as error:
+    except PinnedInputError as error:
+        problems.append(error.as_problem(stack_file))
+    try:
+        chart = read_chart(config.kyverno, project) if config.kyverno is not None else None
+    except PinnedInputError as error:
         problems.append(error.as_problem(stack_file))
     try:
         api = connect(config.cluster, project)
         cluster = read_facts(api)
         problems += cluster_problems(config, cluster, recorded, stack_file)
+        if config.kyverno is not None:
+            webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
+            problems += foreign_kyverno(cluster.namespaces, webhooks, recorded, stack_file)
     except ClusterUnavailable as error:
         problems.append(Problem(stack_file, f"cluster.{error.key}", str(error)))
     problems += repository_problems(config, recorded, stack_file)
     if problems:
         raise ConfigurationError(problems)
-    return Preflight(release, cluster, api)
+    return Preflight(release, chart, cluster, api)
 
 
 def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recorded, stack_file: str) -> list[Problem]:
@@ -129,6 +147,29 @@ def _foreign_flux(existing: Mapping[str, Mapping[str, str]], recorded: Recorded,
     remedy = "set cluster.adopt to take it over (docs/adoption.md), or remove it"
     return [
         Problem(stack_file, "flux", f"the cluster has a namespace {FLUX_NAMESPACE} that is not this stack's; {remedy}")
+    ]
+
+
+def foreign_kyverno(
+    existing: Collection[str], webhooks: Collection[str], recorded: Recorded, stack_file: str
+) -> list[Problem]:
+    """A Kyverno that somebody else has installed: both would write the same webhook configurations.
+
+    Not even `cluster.adopt` takes it over: its settings, which decide what it lets pass, are not the stack's.
+    """
+    if NAMESPACE in recorded.names(NAMESPACE_TYPE):
+        return []
+    found = [f"the namespace {NAMESPACE}"] if NAMESPACE in existing else []
+    found += [f"the webhook configuration {name}" for name in sorted(webhooks)]
+    if not found:
+        return []
+    return [
+        Problem(
+            stack_file,
+            "kyverno",
+            f"the cluster has a Kyverno that is not this stack's ({', '.join(found)}), which cannot be taken over; "
+            "uninstall it, or leave out kyverno",
+        )
     ]
 
 

@@ -1,6 +1,7 @@
 """What a stack says, read once: typed models, the overlay of tenants, and errors that name file and path."""
 
 from components.configuration.errors import ConfigurationError, Problem
+from components.configuration.kyverno import KyvernoConfig
 from components.configuration.loading import load_stack
 from components.configuration.models import (
     ClusterConfig,
@@ -19,6 +20,7 @@ __all__ = [
     "GitConfig",
     "GitHubConfig",
     "GitSource",
+    "KyvernoConfig",
     "PlatformSyncConfig",
     "Problem",
     "StackConfig",

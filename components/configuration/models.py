@@ -9,7 +9,9 @@ from pydantic import Field, field_validator, model_validator
 
 from components.configuration.decryption import Decryption
 from components.configuration.errors import MisplacedValueError
+from components.configuration.kyverno import KyvernoConfig
 from components.configuration.policies import PoliciesConfig, TenantPolicies
+from components.configuration.resources import Resources
 from components.configuration.section import Section
 from components.configuration.sources import GitConfig, GitHubConfig, GitSource
 from components.configuration.types import (
@@ -89,19 +91,6 @@ class ManifestSource(Section):
         if self.url is not None and self.bundle is not None:
             raise ValueError("give url or bundle, not both")
         return self
-
-
-class Resources(Section):
-    """Compute resources of one controller, as in a container's `resources`."""
-
-    requests: dict[Literal["cpu", "memory", "ephemeral-storage"], str] = Field(
-        default_factory=dict,
-        description="What is set aside for it, e.g. `cpu: 100m`; others stay the release's.",
-    )
-    limits: dict[Literal["cpu", "memory", "ephemeral-storage"], str] = Field(
-        default_factory=dict,
-        description="What it may use at most, e.g. `memory: 1Gi`; others stay the release's.",
-    )
 
 
 class Reconciliation(Section):
@@ -334,6 +323,9 @@ class StackConfig(Section):
 
     cluster: ClusterConfig = Field(description="The cluster that the stack is applied to.")
     flux: FluxConfig = Field(description="The Flux release and how it is locked down.")
+    kyverno: KyvernoConfig | None = Field(
+        None, description="Kyverno, installed before the first tenant; none where left out (docs/kyverno.md)."
+    )
     tenancy: TenancyConfig = Field(
         default_factory=TenancyConfig, description="What holds for all tenants of the stack."
     )

@@ -174,6 +174,8 @@ RepositoryPath = Annotated[str, *_checked(_repository_path, "a folder inside the
 WebUrl = Annotated[str, *_checked(_web_url, "http or https URL")]
 Sha256 = Annotated[str, *_matching(r"^[0-9a-f]{64}$", "a sha256 digest: 64 hexadecimal digits")]
 FluxVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a release of Flux; write it like 2.9.5")]
+KyvernoVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a release of Kyverno; write it like 1.19.1")]
+ChartVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a version of Kyverno's chart; write it like 3.9.1")]
 ClusterUid = Annotated[
     str,
     *_matching(

@@ -8,7 +8,8 @@ from sample_release import RELEASE_FILE, names, one
 from sample_stack import DIGEST, flux_config
 
 from components.configuration import FluxConfig
-from components.flux.release import ReleaseError, read_release
+from components.flux.release import read_release
+from components.pinned_input import PinnedInputError
 
 CONTENT = RELEASE_FILE.read_bytes()
 
@@ -34,7 +35,7 @@ def bundled(tmp_path, content: bytes = CONTENT, **keys) -> FluxConfig:
 
 
 def refused(config: FluxConfig, project) -> tuple[str, str]:
-    with pytest.raises(ReleaseError) as error:
+    with pytest.raises(PinnedInputError) as error:
         read_release(config, project)
     return error.value.key, str(error.value)
 

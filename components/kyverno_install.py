@@ -1,0 +1,91 @@
+"""KyvernoInstall: a pinned Kyverno release, locked down, that serves before anything is built on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pulumi
+from kubernetes import client
+
+from components.configuration import KyvernoConfig
+from components.kubernetes_api import ClusterUnavailable, refusal
+from components.kyverno.chart import Chart
+from components.kyverno.objects import NAMESPACE, namespace, webhook_configurations
+from components.kyverno.serving import POLICIES_PATH, NotServing, wait_until_serving
+from components.kyverno.values import helm_values
+from components.manifests import Manifest, register
+
+RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
+RELEASE = "kyverno"
+# Enough to go back by hand; each revision is a Secret of several hundred kilobytes.
+KEPT_REVISIONS = 3
+# Pulled images included, for a rolling update of all replicas.
+TIMEOUT_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class KyvernoInstallArgs:
+    """What KyvernoInstall needs.
+
+    Attributes:
+        config: the `kyverno` section of the stack.
+        chart: the chart of that release, digest already checked (`components.kyverno.chart.read_chart`).
+        api: a client for the cluster, to see whether Kyverno serves.
+        background_rules: RBAC rules for what the platform's policies generate and mutate in the background.
+    """
+
+    config: KyvernoConfig
+    chart: Chart
+    api: client.ApiClient
+    background_rules: Sequence[Manifest] = ()
+
+
+class KyvernoInstall(pulumi.ComponentResource):
+    """Kyverno's custom resource definitions, controllers and webhooks.
+
+    The chart is one resource: its 69 objects one by one would cost a preview of a minute. Whatever is to come after a
+    Kyverno that admits and refuses depends on `serving`, alone or in a list; a preview waits for nothing:
+
+        pulumi.ResourceOptions(depends_on=[flux, kyverno.serving])
+
+    Attributes:
+        version: the installed release.
+        serving: the installed chart, as soon as Kyverno serves.
+    """
+
+    version: pulumi.Output[str]
+    serving: pulumi.Output[pulumi.Resource]
+
+    def __init__(self, name: str, args: KyvernoInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:KyvernoInstall", name, None, opts)
+        # First to come, last to go: by then no Kyverno is left that would make them again.
+        webhooks = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in webhook_configurations()]
+        home = register(namespace(), pulumi.ResourceOptions(parent=self, depends_on=webhooks))
+        release = pulumi.CustomResource(
+            RELEASE_TYPE,
+            RELEASE,
+            {
+                "name": RELEASE,
+                "namespace": NAMESPACE,
+                "chart": args.chart.path,
+                "values": helm_values(args.config, args.background_rules),
+                "maxHistory": KEPT_REVISIONS,
+                "timeout": TIMEOUT_SECONDS,
+            },
+            pulumi.ResourceOptions(parent=self, depends_on=[home]),
+        )
+        self.version = pulumi.Output.from_input(args.config.version)
+        self.serving = release.id.apply(partial(_serving, release, args.api))
+        self.register_outputs({"version": self.version})
+
+
+async def _serving(release: pulumi.Resource, api: client.ApiClient, _: str) -> pulumi.Resource:
+    if not pulumi.runtime.is_dry_run():
+        try:
+            await asyncio.to_thread(wait_until_serving, partial(refusal, api, POLICIES_PATH))
+        except (NotServing, ClusterUnavailable) as error:
+            raise pulumi.RunError(str(error)) from None
+    return release
