@@ -1,0 +1,54 @@
+"""Requests that go on while Kyverno is disturbed: those that it must let pass, and those that it must not."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from components.configuration import ClusterConfig
+from components.kubernetes_api import ClusterUnavailable, connect, refusal
+from tests.support.lab import RunningCluster
+
+Manifest = dict[str, Any]
+
+
+class Asking:
+    """A loop of dry-run creates, a legitimate one and an attempt in turns, some ten of each a second.
+
+    Attributes:
+        rounds: how often both were asked for.
+        failed: why legitimate requests were refused.
+        passed: how often an attempt was not refused.
+    """
+
+    def __init__(self, cluster: RunningCluster, path: str, legitimate: Manifest, attempt: Manifest) -> None:
+        config = ClusterConfig(kubeconfig=str(cluster.kubeconfig), context=cluster.name)
+        self._api = connect(config, Path())
+        self._path, self._legitimate, self._attempt = path, legitimate, attempt
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.rounds = 0
+        self.failed: list[str] = []
+        self.passed = 0
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.05):
+            if (reason := self._ask(self._legitimate)) is not None:
+                self.failed.append(reason)
+            self.passed += self._ask(self._attempt) is None
+            self.rounds += 1
+
+    def _ask(self, manifest: Manifest) -> str | None:
+        try:
+            return refusal(self._api, self._path, manifest)
+        except ClusterUnavailable as error:
+            return str(error)
+
+    def __enter__(self) -> Asking:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
