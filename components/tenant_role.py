@@ -19,7 +19,7 @@ _CHANGE = ("create", "delete", "deletecollection", "get", "list", "patch", "upda
 _READ = ("get", "list", "watch")
 
 # (API group, resources that the tenant manages). Named one by one: a wildcard would include their status.
-_MANAGED: tuple[tuple[str, tuple[str, ...]], ...] = (
+MANAGED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("configmaps", "persistentvolumeclaims", "pods", "secrets", "serviceaccounts", "services")),
     (
         "apps",
@@ -80,7 +80,7 @@ def tenant_role(tenancy: TenancyConfig) -> Manifest:
         "kind": "ClusterRole",
         "metadata": {"name": TENANT_ROLE},
         "rules": [
-            *_rules(_MANAGED, _CHANGE),
+            *_rules(MANAGED, _CHANGE),
             *_rules(_READABLE, _READ),
             *_rules(_POD_ACCESS, ("create", "get")),
             *(_as_rule(rule) for rule in tenancy.extra_rules),

@@ -2,6 +2,8 @@
 
 An image is read as container runtimes read it: without a host it is Docker Hub's, and there without a user
 `library`'s. Source: https://pkg.go.dev/github.com/distribution/reference
+
+The admission policies compare in the same way (components/policies/workloads.py); one table of tests holds both.
 """
 
 from __future__ import annotations
@@ -13,9 +15,15 @@ DEFAULT_REGISTRY = "docker.io"
 OFFICIAL_IMAGES = "library"
 ANYTHING_BELOW = "*"
 
+# Letter by letter what an image may be called to be compared at all: a host with a capital letter would be one, where
+# a name without dots is not. RE2 syntax, so that admission can use it as well.
 _HOST = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?"
 _SEGMENT = r"[a-z0-9]+([._-]+[a-z0-9]+)*"
-_PATTERN = re.compile(rf"^{_HOST}(/{_SEGMENT})*(/\*)?$")
+_TAG = r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?"
+_DIGEST = r"@sha256:[0-9a-f]{64}"
+COMPARABLE_IMAGE = rf"^({_HOST}/)?{_SEGMENT}(/{_SEGMENT})*{_TAG}({_DIGEST})?$"
+BY_DIGEST = rf"{_DIGEST}$"
+IMAGE_PATTERN = rf"^{_HOST}(/{_SEGMENT})*/({_SEGMENT}|\*)$"
 
 EXAMPLE = "write it like registry.example.com/org/* or docker.io/library/nginx"
 
@@ -34,6 +42,8 @@ class ImagePattern:
 
     def allows(self, image: str) -> bool:
         """Whether an image, as a container names it, is one that the entry names."""
+        if not re.fullmatch(COMPARABLE_IMAGE, image):
+            return False
         repository = repository_of(image)
         if self.below:
             return repository.startswith(f"{self.repository}/")
@@ -46,8 +56,7 @@ def read_image_pattern(text: str) -> ImagePattern:
     Raises:
         ValueError: it is no pattern of an image repository, or leaves the registry open.
     """
-    host, _, path = text.partition("/")
-    if not _PATTERN.fullmatch(text) or not path or not ("." in host or ":" in host or host == "localhost"):
+    if not re.fullmatch(IMAGE_PATTERN, text) or not _is_host(text.partition("/")[0]):
         raise ValueError(f"is not a pattern of an image repository with its registry; {EXAMPLE}")
     below = text.endswith(f"/{ANYTHING_BELOW}")
     return ImagePattern(text.removesuffix(f"/{ANYTHING_BELOW}"), below)
@@ -59,7 +68,28 @@ def repository_of(image: str) -> str:
     head, colon, tail = name.rpartition(":")
     if colon and "/" not in tail:
         name = head
-    first, slash, _ = name.partition("/")
-    if slash and ("." in first or ":" in first or first == "localhost"):
-        return name
-    return f"{DEFAULT_REGISTRY}/{name}" if slash else f"{DEFAULT_REGISTRY}/{OFFICIAL_IMAGES}/{name}"
+    host, _, path = name.partition("/")
+    if not path or not _is_host(host):
+        host, path = DEFAULT_REGISTRY, name
+    if host == DEFAULT_REGISTRY and "/" not in path:
+        path = f"{OFFICIAL_IMAGES}/{path}"
+    return f"{host}/{path}"
+
+
+def repository_expression() -> str:
+    """CEL to put behind a list of images: `repository_of` each of them."""
+    hub, official = f"{DEFAULT_REGISTRY}/", f"{DEFAULT_REGISTRY}/{OFFICIAL_IMAGES}/"
+    return (
+        ".map(image, image.split('@')[0])"
+        ".map(image, image.lastIndexOf(':') > image.lastIndexOf('/') "
+        "? image.substring(0, image.lastIndexOf(':')) : image)"
+        ".map(image, image.contains('/') && (image.split('/')[0].contains('.') || image.split('/')[0].contains(':') "
+        f"|| image.split('/')[0] == 'localhost') ? image : '{hub}' + image)"
+        f".map(image, image.startsWith('{hub}') && size(image.split('/')) == 2 "
+        f"? '{official}' + image.split('/')[1] : image)"
+    )
+
+
+def _is_host(first: str) -> bool:
+    """Whether the first part of an image's name is its registry."""
+    return "." in first or ":" in first or first == "localhost"

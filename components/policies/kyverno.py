@@ -5,31 +5,40 @@ Source: https://kyverno.io/docs/policy-types/validating-policy/
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from components.configuration.policies import PolicyMode
 from components.manifests import Manifest
 from components.policies.policy import Policy
 from components.policies.rendering import ACTIONS, object_name, spec
+from components.policies.request import PLATFORM_VERBS, SUBRESOURCE
 
 KYVERNO_API = "policies.kyverno.io/v1"
 # Kyverno has no `authorizer`; it asks the API server the same question.
 _PLATFORM = (
-    "{'CREATE': ['create'], 'UPDATE': ['update', 'patch'], 'DELETE': ['delete']}[request.operation].exists(verb, "
+    f"{PLATFORM_VERBS}.exists(verb, "
     "resource.Post('authorization.k8s.io/v1', 'subjectaccessreviews', {"
     "'apiVersion': dyn('authorization.k8s.io/v1'), 'kind': dyn('SubjectAccessReview'), 'spec': dyn({"
-    "'user': dyn(request.userInfo.username), 'groups': dyn(request.userInfo.groups), 'resourceAttributes': dyn({"
+    "'user': dyn(request.userInfo.username), "
+    "'groups': dyn(has(request.userInfo.groups) ? request.userInfo.groups : []), 'resourceAttributes': dyn({"
     "'verb': verb, 'group': request.resource.group, 'resource': request.resource.resource, "
-    "'subresource': request.subResource})})}).status.allowed)"
+    f"'subresource': {SUBRESOURCE}}})}})}}).status.allowed)"
 )
 
 
 def kyverno(policy: Policy, mode: PolicyMode) -> list[Manifest]:
     """The policy; it is in force once it exists."""
+    return manifests(object_name(policy.name), spec(policy, platform=_PLATFORM), ACTIONS[mode])
+
+
+def manifests(name: str, specification: Manifest, actions: Iterable[str]) -> list[Manifest]:
+    """A ValidatingPolicy for just the kinds that it names, without those that Kyverno would add for pods."""
     return [
         {
             "apiVersion": KYVERNO_API,
             "kind": "ValidatingPolicy",
-            "metadata": {"name": object_name(policy.name)},
-            "spec": spec(policy, platform=_PLATFORM)
-            | {"validationActions": list(ACTIONS[mode]), "autogen": {"podControllers": {"controllers": []}}},
+            "metadata": {"name": name},
+            "spec": specification
+            | {"validationActions": list(actions), "autogen": {"podControllers": {"controllers": []}}},
         }
     ]

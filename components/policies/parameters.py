@@ -30,9 +30,9 @@ def namespace_annotations(config: TenantConfig) -> dict[str, str]:
 
 def listed(annotation: str) -> str:
     """CEL for the entries of one of these annotations; an empty list where the namespace has none."""
-    return f"{is_listed(annotation)} ? namespaceObject.metadata.annotations[{text(annotation)}].split(' ') : []"
+    return f"({is_listed(annotation)} ? namespaceObject.metadata.annotations[{text(annotation)}].split(' ') : [])"
 
 
 def is_listed(annotation: str) -> str:
     """CEL for whether the namespace has one of these annotations."""
-    return f"has(namespaceObject.metadata.annotations) && {text(annotation)} in namespaceObject.metadata.annotations"
+    return f"(has(namespaceObject.metadata.annotations) && {text(annotation)} in namespaceObject.metadata.annotations)"

@@ -23,7 +23,8 @@ class Subject(StrEnum):
     """Whose requests a policy looks at."""
 
     CONTENT = "content"
-    """Everybody's that create an object or change its `spec`; what a controller does to metadata never is refused."""
+    """Everybody's that create an object or change what the policy reads of it (`Policy.reads`); what a controller does
+    to its metadata never is refused, and an object that is older than the policy is left alone."""
     TENANTS = "tenants"
     """Those of users who hold the right to the same change in some namespaces only; whoever holds it in the whole
     cluster is the platform: its admins and Pulumi, Flux, Kubernetes' and Kyverno's own controllers."""
@@ -71,6 +72,7 @@ class Policy:
         validations: what must hold for them; the first that does not is the one that is told.
         conditions: CEL by name; a request for which one is false is none of this policy's.
         variables: CEL by name, in order; each may use those before it.
+        reads: CEL for the part of an object that a CONTENT policy is about; `{object}` stands for the object.
         tenant_namespaces_only: whether it looks into tenants' namespaces alone; false only for what has no namespace.
     """
 
@@ -81,4 +83,5 @@ class Policy:
     validations: tuple[Validation, ...]
     conditions: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    reads: str = "{object}.?spec"
     tenant_namespaces_only: bool = True

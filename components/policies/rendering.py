@@ -13,14 +13,6 @@ from components.tenant_objects import TENANT_LABEL
 OBJECT_PREFIX = "flux-tenancy-"
 ACTIONS: Mapping[PolicyMode, tuple[str, ...]] = {PolicyMode.ENFORCE: ("Deny",), PolicyMode.AUDIT: ("Audit", "Warn")}
 
-# Flux and Kubernetes add and remove finalizers, labels and annotations of objects that may be older than a policy; what
-# is being deleted must be let go.
-_CHANGES_SPEC = (
-    "request.operation == 'CREATE' || "
-    "(!has(object.metadata.deletionTimestamp) && "
-    "(has(object.spec) != has(oldObject.spec) || (has(object.spec) && object.spec != oldObject.spec)))"
-)
-
 
 def object_name(policy: PolicyName) -> str:
     """What the objects of a policy are called in the cluster."""
@@ -37,21 +29,25 @@ def spec(policy: Policy, *, platform: str) -> Manifest:
     conditions, variables = dict(policy.conditions), dict(policy.variables)
     guard = ""
     if policy.subject is Subject.CONTENT:
-        conditions = {"changes-spec": _CHANGES_SPEC} | conditions
+        # An object that is being deleted is still looked at: Flux acts on its spec once more, as the tenant it names.
+        new, old = policy.reads.format(object="object"), policy.reads.format(object="oldObject")
+        conditions = {"changes-content": f"request.operation == 'CREATE' || {new} != {old}"} | conditions
     else:
-        variables = {"platform": platform} | variables
-        guard = "variables.platform || "
+        # Asked last: most requests are in order whoever sends them, and the question costs.
+        variables |= {"platform": platform}
+        guard = " || variables.platform"
     constraints: Manifest = {"resourceRules": [each.rule() for each in policy.resources]}
     if policy.tenant_namespaces_only:
         constraints["namespaceSelector"] = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
     return {
         "failurePolicy": "Fail",
         "matchConstraints": constraints,
-        "matchConditions": [{"name": name, "expression": text} for name, text in conditions.items()],
-        "variables": [{"name": name, "expression": text} for name, text in variables.items()],
+        "matchConditions": [{"name": name, "expression": expression} for name, expression in conditions.items()],
+        "variables": [{"name": name, "expression": expression} for name, expression in variables.items()],
         "validations": [
             {
-                "expression": f"{guard}({each.expression})" if guard else each.expression,
+                "expression": f"({each.expression}){guard}" if guard else each.expression,
+                "message": f"refused by the policy {policy.name}, which docs/policies.md explains",
                 "messageExpression": each.message,
             }
             for each in policy.validations

@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# Sources that are named without a scheme get one here: the endpoint and name of a Bucket, the image of an
-# ImageRepository.
-SCHEMES = ("https", "http", "ssh", "oci", "bucket")
 ANYTHING_BELOW = "*"
 
+# Sources that are named without a scheme get one: the endpoint and name of a Bucket `bucket://`, the image of an
+# ImageRepository `oci://`.
 # Letter by letter what a URL may hold to be compared at all. No user but SSH's, no percent sign, no empty, `.` or `..`
 # segment, no query or fragment, no capital letters in the host. RE2 syntax, so that admission can use it as well.
 _USER = r"[a-z0-9][a-z0-9._-]*@"
@@ -24,9 +23,12 @@ _HOST = r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])"
 _PORT = r"(:[1-9][0-9]{0,4})?"
 _SEGMENT = r"/[A-Za-z0-9_~][A-Za-z0-9._~-]*"
 COMPARABLE_URL = rf"^((https|http|oci|bucket)://|ssh://({_USER})?){_HOST}{_PORT}({_SEGMENT})+/?$"
-_PATTERN = re.compile(rf"^((https|http|oci|bucket)://|ssh://({_USER})?){_HOST}{_PORT}({_SEGMENT})*(/\*)?$")
+URL_PATTERN = rf"^((https|http|oci|bucket)://|ssh://({_USER})?){_HOST}{_PORT}(({_SEGMENT})+/?|({_SEGMENT})*/\*)$"
 
-EXAMPLE = "write it like https://git.example.com/team/*, ssh://git@git.example.com/team/apps or oci://registry.example.com/team/*"
+EXAMPLE = (
+    "write it like https://git.example.com/team/*, ssh://git@git.example.com/team/apps "
+    "or oci://registry.example.com/team/*"
+)
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,10 @@ def read_pattern(text: str) -> SourcePattern:
     Raises:
         ValueError: it is no URL pattern.
     """
-    if not _PATTERN.fullmatch(text) or "://" not in text:
-        raise ValueError(f"is not a URL pattern; {EXAMPLE}")
+    if not re.fullmatch(URL_PATTERN, text):
+        raise ValueError(f"is not a URL pattern with a path, or /* for everything at a host; {EXAMPLE}")
     authority, path = _split(text)
     below = path[-1:] == (ANYTHING_BELOW,)
-    if not path:
-        raise ValueError(f"allows no path; end it in /* if everything at this host is meant, or {EXAMPLE}")
     return SourcePattern(authority, path[:-1] if below else path, below)
 
 

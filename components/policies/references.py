@@ -1,0 +1,153 @@
+"""Policies about what Flux's objects refer to: identities, clusters, namespaces, and how often they do so."""
+
+from __future__ import annotations
+
+from components.configuration.policies import PoliciesConfig
+from components.policies.cel import concatenated, field_of, joined, text
+from components.policies.names import PolicyName
+from components.policies.policy import Policy, Resources, Subject, Validation
+from components.policies.request import ASK, OWN_NAMESPACES, TENANT
+from components.tenant_role import MANAGED
+
+_APPLYING = (
+    Resources("kustomize.toolkit.fluxcd.io", ("kustomizations",)),
+    Resources("helm.toolkit.fluxcd.io", ("helmreleases",)),
+)
+FLUX = tuple(Resources(group, names) for group, names in MANAGED if group.endswith(".fluxcd.io"))
+"""All of Flux's objects that a tenant may write."""
+
+# Fields below `spec` that name an object with its namespace, alone and as a list, of any of Flux's kinds.
+_REFERENCES = ("sourceRef", "chart.spec.sourceRef", "chartRef", "imageRepositoryRef")
+_LISTS_OF_REFERENCES = ("dependsOn", "eventSources", "resources", "sources")
+_NAMESPACES = ("targetNamespace", "storageNamespace")
+_INTERVALS = (
+    "interval",
+    "retryInterval",
+    "chart.spec.interval",
+    "install.strategy.retryInterval",
+    "upgrade.strategy.retryInterval",
+)
+
+
+def tenant_service_account() -> Policy:
+    """What is applied for a tenant is applied as the tenant's own service account."""
+    return Policy(
+        name=PolicyName.TENANT_SERVICE_ACCOUNT,
+        threats=(5, 6),
+        subject=Subject.CONTENT,
+        resources=_APPLYING,
+        variables={"account": "object.spec.?serviceAccountName.orValue('')"},
+        validations=(
+            Validation(
+                f"variables.account == {TENANT}",
+                concatenated(
+                    "(variables.account == '' ? 'spec.serviceAccountName is missing' : "
+                    "'spec.serviceAccountName is ' + variables.account)",
+                    text("; everything in this namespace is applied as its tenant: set it to "),
+                    TENANT,
+                ),
+            ),
+        ),
+    )
+
+
+def no_kubeconfig() -> Policy:
+    """Nothing is applied to another cluster, or with other credentials than the tenant's service account."""
+    return Policy(
+        name=PolicyName.NO_KUBECONFIG,
+        threats=(15,),
+        subject=Subject.CONTENT,
+        resources=_APPLYING,
+        validations=(
+            Validation(
+                "!has(object.spec.kubeConfig)",
+                concatenated(
+                    text("spec.kubeConfig leads to another cluster or with other credentials; leave it out"), ASK
+                ),
+            ),
+        ),
+    )
+
+
+def own_namespaces() -> Policy:
+    """What is applied, and what Helm remembers of it, goes to the tenant's own namespaces."""
+    return Policy(
+        name=PolicyName.OWN_NAMESPACES,
+        threats=(9,),
+        subject=Subject.CONTENT,
+        resources=_APPLYING,
+        variables={"own": OWN_NAMESPACES},
+        validations=tuple(
+            Validation(
+                f"object.spec.?{name}.orValue('') in [''] + variables.own",
+                concatenated(
+                    text(f"spec.{name} is "),
+                    f"object.spec.{name}",
+                    text(", which is not this tenant's; leave it out or use one of: "),
+                    joined("variables.own"),
+                ),
+            )
+            for name in _NAMESPACES
+        ),
+    )
+
+
+def no_cross_namespace_references() -> Policy:
+    """Flux's objects stand on those of their own namespace alone."""
+    return Policy(
+        name=PolicyName.NO_CROSS_NAMESPACE_REFERENCES,
+        threats=(1, 2, 3),
+        subject=Subject.CONTENT,
+        resources=FLUX,
+        validations=(
+            *(_own_reference(path) for path in _REFERENCES),
+            *(_own_references(path) for path in _LISTS_OF_REFERENCES),
+        ),
+    )
+
+
+def reconciliation_interval(config: PoliciesConfig) -> Policy:
+    """No object makes Flux work more often than the platform can bear."""
+    return Policy(
+        name=PolicyName.RECONCILIATION_INTERVAL,
+        threats=(24,),
+        subject=Subject.CONTENT,
+        resources=FLUX,
+        validations=tuple(_long_enough(path, config.minimum_interval) for path in _INTERVALS),
+    )
+
+
+def _own_reference(path: str) -> Validation:
+    namespace = field_of("object.spec", f"{path}.namespace")
+    return Validation(
+        f"{namespace}.orValue('') in ['', request.namespace]",
+        _foreign(f"spec.{path}.namespace", f"{namespace}.orValue('')"),
+    )
+
+
+def _own_references(path: str) -> Validation:
+    references = f"{field_of('object.spec', path)}.orValue([])"
+    foreign = "!(each.?namespace.orValue('') in ['', request.namespace])"
+    return Validation(
+        f"!{references}.exists(each, {foreign})",
+        _foreign(f"spec.{path}[].namespace", joined(f"{references}.filter(each, {foreign}).map(each, each.namespace)")),
+    )
+
+
+def _foreign(field: str, value: str) -> str:
+    return concatenated(
+        text(f"{field} is "),
+        value,
+        text("; objects may refer to those of their own namespace only: leave it out or use "),
+        "request.namespace",
+    )
+
+
+def _long_enough(path: str, shortest: str) -> Validation:
+    value = field_of("object.spec", path)
+    return Validation(
+        f"duration({value}.orValue({text(shortest)})) >= duration({text(shortest)})",
+        concatenated(
+            text(f"spec.{path} is "), f"{value}.orValue('')", text(f"; the shortest that is allowed is {shortest}")
+        ),
+    )

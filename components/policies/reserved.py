@@ -1,0 +1,227 @@
+"""Policies about what is the platform's alone in a tenant's namespace, whatever role the tenant has there."""
+
+from __future__ import annotations
+
+from components.policies.cel import concatenated, joined, text
+from components.policies.names import PolicyName
+from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation
+from components.policies.request import ASK, OWN_NAMESPACES, TENANT
+from components.tenant_objects import TENANT_LABEL
+from components.tenant_role import MANAGED
+
+_RBAC = "rbac.authorization.k8s.io"
+_ACCESS = Resources(_RBAC, ("rolebindings", "roles"), ANY_CHANGE)
+# What `flux reconcile` and its like write, and Flux acts on. Source: https://fluxcd.io/flux/components/
+_REQUESTS = "reconcile.fluxcd.io/"
+_TOKEN = "kubernetes.io/service-account-token"
+_NEVER = "false"
+# The paths of labels that Kubernetes gives to what it makes.
+_TEMPLATES = ("spec.template", "spec.jobTemplate", "spec.jobTemplate.spec.template")
+
+
+def platform_objects() -> Policy:
+    """What carries the tenant label in a tenant's namespace was put there by the platform, and stays as it is.
+
+    Everybody with access may still ask Flux to look at it now.
+    """
+    resources = tuple(
+        Resources(group, objects, ANY_CHANGE)
+        for group, names in MANAGED
+        if (objects := tuple(name for name in names if "/" not in name))
+    )
+    templates = " || ".join(_labelled(f"object.?{path.replace('.', '.?')}") for path in _TEMPLATES)
+    return Policy(
+        name=PolicyName.PLATFORM_OBJECTS,
+        threats=(11, 14),
+        subject=Subject.TENANTS,
+        resources=(*resources, _ACCESS),
+        conditions={
+            "platform-object": f"(request.operation != 'DELETE' && ({_labelled('object')} || {templates})) || "
+            f"(request.operation != 'CREATE' && {_labelled('oldObject')})"
+        },
+        variables={
+            "before": _annotations("oldObject"),
+            "after": _annotations("object"),
+        },
+        validations=(
+            Validation(
+                "request.operation == 'UPDATE' && request.resource.group.endsWith('.fluxcd.io') && "
+                + " && ".join(
+                    f"object.{path} == oldObject.{path}"
+                    for path in ("?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences")
+                )
+                + f" && {_kept('variables.before', 'variables.after')}"
+                + f" && {_kept('variables.after', 'variables.before')}",
+                concatenated(
+                    "request.kind.kind",
+                    "' '",
+                    "request.name",
+                    text(
+                        f" has the label {TENANT_LABEL}, which marks what the platform put here; a tenant neither "
+                        "writes nor makes such objects: leave the label out, or ask the platform team for the change"
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+def tenant_namespace() -> Policy:
+    """A tenant's namespace is the platform's to change.
+
+    It has no selector of namespaces: a change is matched by the labels that it would leave.
+    """
+    return Policy(
+        name=PolicyName.TENANT_NAMESPACE,
+        threats=(11,),
+        subject=Subject.TENANTS,
+        resources=(Resources("", ("namespaces", "namespaces/finalize", "namespaces/status"), ("UPDATE", "DELETE")),),
+        conditions={"of-a-tenant": _labelled("oldObject")},
+        validations=(
+            Validation(
+                _NEVER,
+                concatenated(
+                    text("Namespace "),
+                    "request.name",
+                    text(" and its labels, annotations and finalizers are the platform's"),
+                    ASK,
+                ),
+            ),
+        ),
+        tenant_namespaces_only=False,
+    )
+
+
+def tenant_limits() -> Policy:
+    """A tenant does not write what limits it, nor where its Services lead, which would go round a network policy."""
+    return Policy(
+        name=PolicyName.TENANT_LIMITS,
+        threats=(11,),
+        subject=Subject.TENANTS,
+        resources=(
+            Resources("", ("endpoints", "limitranges", "resourcequotas"), ANY_CHANGE),
+            Resources("discovery.k8s.io", ("endpointslices",), ANY_CHANGE),
+            Resources("networking.k8s.io", ("networkpolicies",), ANY_CHANGE),
+        ),
+        validations=(
+            Validation(
+                _NEVER,
+                concatenated("request.kind.kind", text(" objects of this namespace are the platform's alone"), ASK),
+            ),
+        ),
+    )
+
+
+def tenant_access() -> Policy:
+    """A tenant gives nobody access but its own service accounts, and those no tokens that outlive their pods.
+
+    That it gives no more than it has, Kubernetes sees to itself.
+    """
+    own = f"subject.kind == 'ServiceAccount' && subject.?namespace.orValue('') in {OWN_NAMESPACES}"
+    return Policy(
+        name=PolicyName.TENANT_ACCESS,
+        threats=(10, 18),
+        subject=Subject.TENANTS,
+        resources=(
+            Resources(_RBAC, ("rolebindings",)),
+            Resources("", ("secrets", "serviceaccounts/token"), ("CREATE",)),
+        ),
+        variables={"subjects": "request.kind.kind == 'RoleBinding' ? object.?subjects.orValue([]) : []"},
+        validations=(
+            Validation(
+                f"variables.subjects.all(subject, {own})",
+                concatenated(
+                    text("subjects: "),
+                    joined(
+                        f"variables.subjects.filter(subject, !({own})).map(subject, "
+                        "subject.kind + ' ' + subject.?namespace.orValue('') + "
+                        "(subject.?namespace.orValue('') == '' ? '' : '/') + subject.name)"
+                    ),
+                    text(" is no service account of the tenant "),
+                    TENANT,
+                    text("; name service accounts of these namespaces only: "),
+                    joined(OWN_NAMESPACES),
+                    ASK,
+                ),
+            ),
+            Validation(
+                f"request.kind.kind != 'Secret' || object.?type.orValue('') != {text(_TOKEN)}",
+                concatenated(
+                    text(f"type {_TOKEN} asks for a token that never expires; use a projected volume of the pod"), ASK
+                ),
+            ),
+            Validation(
+                "request.kind.kind != 'TokenRequest'",
+                concatenated(text("tokens of service accounts are given to pods only; use a projected volume"), ASK),
+            ),
+        ),
+    )
+
+
+def status_writes() -> Policy:
+    """What Flux found and made is told by Flux."""
+    groups = dict.fromkeys(group for group, _ in MANAGED if group.endswith(".fluxcd.io"))
+    return Policy(
+        name=PolicyName.STATUS_WRITES,
+        threats=(12,),
+        subject=Subject.TENANTS,
+        resources=(
+            *(Resources(group, ("*/status",), ("UPDATE",)) for group in groups),
+            Resources("source.toolkit.fluxcd.io", ("externalartifacts",), ANY_CHANGE),
+        ),
+        validations=(
+            Validation(
+                _NEVER,
+                concatenated(
+                    "request.kind.kind",
+                    "' '",
+                    "request.name",
+                    text(": what has been fetched is told by Flux's controllers alone; change the spec of the source"),
+                ),
+            ),
+        ),
+    )
+
+
+def policy_objects() -> Policy:
+    """A tenant writes no policies and no exceptions from them."""
+    return Policy(
+        name=PolicyName.POLICY_OBJECTS,
+        threats=(22,),
+        subject=Subject.TENANTS,
+        resources=tuple(Resources(group, ("*/*",), ANY_CHANGE) for group in ("kyverno.io", "policies.kyverno.io")),
+        validations=(
+            Validation(
+                _NEVER, concatenated("request.kind.kind", text(" objects of Kyverno are the platform's alone"), ASK)
+            ),
+        ),
+    )
+
+
+def ephemeral_containers() -> Policy:
+    """A running pod gets no containers that nobody has looked at."""
+    return Policy(
+        name=PolicyName.EPHEMERAL_CONTAINERS,
+        threats=(19,),
+        subject=Subject.TENANTS,
+        resources=(Resources("", ("pods/ephemeralcontainers",), ("UPDATE",)),),
+        validations=(
+            Validation(
+                _NEVER,
+                concatenated(text("ephemeral containers are the platform's to add; debug in a pod of its own"), ASK),
+            ),
+        ),
+    )
+
+
+def _labelled(part: str) -> str:
+    return f"{text(TENANT_LABEL)} in {part}.?metadata.?labels.orValue({{}})"
+
+
+def _annotations(part: str) -> str:
+    return f"{part}.metadata.?annotations.orValue({{}})"
+
+
+def _kept(some: str, others: str) -> str:
+    """CEL for whether all of the one annotations are among the others, but for what asks Flux to look."""
+    return f"{some}.all(key, key.startsWith({text(_REQUESTS)}) || (key in {others} && {some}[key] == {others}[key]))"

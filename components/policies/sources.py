@@ -1,0 +1,212 @@
+"""Policies about where a tenant's manifests, charts and images come from, and how they are fetched."""
+
+from __future__ import annotations
+
+from components.configuration.policies import AllowedSources
+from components.policies.cel import boolean, concatenated, joined, text, texts
+from components.policies.image_patterns import COMPARABLE_IMAGE, repository_expression
+from components.policies.names import PolicyName
+from components.policies.parameters import SOURCES, VERIFIED, is_listed, listed
+from components.policies.policy import Policy, Resources, Subject, Validation
+from components.policies.request import ASK, TENANT
+from components.policies.source_patterns import COMPARABLE_URL, EXAMPLE, URL_PATTERN
+
+_FETCHED = (
+    Resources("source.toolkit.fluxcd.io", ("buckets", "gitrepositories", "helmrepositories", "ocirepositories")),
+    Resources("image.toolkit.fluxcd.io", ("imagerepositories",)),
+)
+_CLOUDS = ("aws", "azure", "gcp")
+_HTTPS = "https://"
+
+# Azure names the endpoint of a Bucket with its scheme, all others without one. The image of an ImageRepository is read
+# as container runtimes do; one that they would not read goes on as it is, and no further than the shape of a URL.
+_URL = (
+    "object.kind == 'Bucket' ? 'bucket://' + "
+    f"(object.spec.endpoint.startsWith({text(_HTTPS)}) "
+    f"? object.spec.endpoint.substring({len(_HTTPS)}) : object.spec.endpoint) + '/' + object.spec.bucketName : "
+    f"object.kind == 'ImageRepository' ? 'oci://' + (object.spec.image.matches({text(COMPARABLE_IMAGE)}) "
+    f"? [object.spec.image]{repository_expression()}[0] : object.spec.image) : object.spec.url"
+)
+_FIELD = (
+    "object.kind == 'Bucket' ? 'spec.endpoint and spec.bucketName' : "
+    "object.kind == 'ImageRepository' ? 'spec.image' : 'spec.url'"
+)
+# The same spelling for what is the same repository: no slash at the end, then no `.git`.
+_CANONICAL = (
+    ".map(url, url.endsWith('/') ? url.substring(0, size(url) - 1) : url)"
+    ".map(url, url.endsWith('.git') ? url.substring(0, size(url) - 4) : url)"
+)
+
+
+def allowed_sources(config: AllowedSources) -> Policy:
+    """Every source is one of the stack's or of the tenant's own list.
+
+    Once a URL has the one shape that can be compared, it is inside of an entry if and only if it begins with it: an
+    entry holds the whole host and whole segments of the path, so no look-alike does.
+    """
+    unrestricted = f"!{is_listed(SOURCES)}" if config.allowed is None else "false"
+    return Policy(
+        name=PolicyName.ALLOWED_SOURCES,
+        threats=(13,),
+        subject=Subject.CONTENT,
+        resources=_FETCHED,
+        variables={
+            "field": _FIELD,
+            "url": _URL,
+            "compared": f"[variables.url]{_CANONICAL}[0]",
+            "entries": f"({texts(config.allowed or ())} + {listed(SOURCES)})"
+            f".filter(entry, entry.matches({text(URL_PATTERN)}))",
+        },
+        validations=(
+            Validation(
+                f"variables.url.matches({text(COMPARABLE_URL)})",
+                # What stands before an `@` may be a password.
+                concatenated(
+                    "variables.field",
+                    "(variables.url.contains('@') ? '' : ' ' + variables.url)",
+                    text(
+                        " cannot be compared with what is allowed: no user but SSH's, no capital letters in the host, "
+                        f"no percent signs, no empty, '.' or '..' parts and no query or tag; {EXAMPLE}"
+                    ),
+                ),
+            ),
+            Validation(
+                f"{boolean(config.plain_http)} || !(variables.url.startsWith('http://') "
+                "|| (object.kind == 'Bucket' && object.spec.endpoint.startsWith('http://')))",
+                concatenated("variables.field", "' '", "variables.url", text(" is not encrypted; use https://")),
+            ),
+            Validation(
+                f"{unrestricted} || variables.entries{_CANONICAL}.exists(entry, entry.endsWith('/*') "
+                "? variables.compared.startsWith(entry.substring(0, size(entry) - 1)) : variables.compared == entry)",
+                concatenated(
+                    "variables.field",
+                    "' '",
+                    "variables.url",
+                    text(" is no allowed source of the tenant "),
+                    TENANT,
+                    text("; allowed are: "),
+                    "(size(variables.entries) == 0 ? 'none' : " + joined("variables.entries") + ")",
+                    text("; use one of these or ask the platform team to allow it"),
+                ),
+            ),
+        ),
+    )
+
+
+def source_options(config: AllowedSources) -> Policy:
+    """A source is fetched over TLS that is checked, directly, and with a tenant's own identity."""
+    return Policy(
+        name=PolicyName.SOURCE_OPTIONS,
+        threats=(14, 17),
+        subject=Subject.CONTENT,
+        resources=(*_FETCHED, Resources("notification.toolkit.fluxcd.io", ("providers",))),
+        variables={
+            "provider": "object.kind == 'Provider' ? 'generic' : object.spec.?provider.orValue('generic')",
+            "cloud": f"variables.provider in {texts(_CLOUDS)}",
+        },
+        validations=(
+            Validation(
+                "!object.spec.?insecure.orValue(false)",
+                text("spec.insecure is true: the connection is not encrypted; leave it out"),
+            ),
+            Validation(
+                "!has(object.spec.proxySecretRef) && !has(object.spec.proxy)",
+                concatenated(
+                    "(has(object.spec.proxy) ? 'spec.proxy' : 'spec.proxySecretRef')",
+                    text(" sends it through a proxy of the tenant's choice; leave it out"),
+                    ASK,
+                ),
+            ),
+            Validation(
+                f"{boolean(config.client_certificates)} || object.kind == 'Provider' || "
+                "(!has(object.spec.certSecretRef) && !object.spec.?sts.?certSecretRef.hasValue())",
+                concatenated(
+                    text("spec.certSecretRef trusts a certificate authority of the tenant's choice; leave it out"), ASK
+                ),
+            ),
+            Validation(
+                f"!variables.cloud || variables.provider in {texts(config.providers)}",
+                concatenated(
+                    text("spec.provider "),
+                    "variables.provider",
+                    text(f" is not allowed; allowed are: {', '.join(('generic', 'github', *config.providers))}"),
+                    ASK,
+                ),
+            ),
+            Validation(
+                "!variables.cloud || has(object.spec.serviceAccountName)",
+                concatenated(
+                    text("spec.serviceAccountName is missing: with spec.provider "),
+                    "variables.provider",
+                    text(" a source logs in as a service account of its own namespace; name it"),
+                ),
+            ),
+            Validation(
+                "!has(object.spec.sts) || object.kind != 'Bucket' || "
+                f"(object.spec.sts.provider in {texts(config.providers)} && "
+                f"({boolean(config.plain_http)} || object.spec.sts.endpoint.startsWith('https://')))",
+                concatenated(
+                    text("spec.sts logs in at "),
+                    "object.spec.sts.provider",
+                    text(
+                        ", which is not allowed; allowed over https are: "
+                        f"{', '.join(name for name in config.providers if name == 'aws') or 'none'}"
+                    ),
+                    ASK,
+                ),
+            ),
+            Validation(
+                f"object.kind != 'Bucket' || size({texts(config.bucket_regions)}) == 0 || !has(object.spec.region) || "
+                f"object.spec.region in {texts(config.bucket_regions)}",
+                concatenated(
+                    text("spec.region "),
+                    "object.spec.region",
+                    text(f" is not allowed; allowed are: {', '.join(config.bucket_regions)}"),
+                    ASK,
+                ),
+            ),
+        ),
+    )
+
+
+def verified_sources(config: AllowedSources) -> Policy:
+    """What a stack or a tenant wants verified says by which signature."""
+    return Policy(
+        name=PolicyName.VERIFIED_SOURCES,
+        threats=(14,),
+        subject=Subject.CONTENT,
+        resources=(
+            Resources("source.toolkit.fluxcd.io", ("gitrepositories", "helmcharts", "ocirepositories")),
+            Resources("helm.toolkit.fluxcd.io", ("helmreleases",)),
+        ),
+        variables={
+            "kinds": f"{texts(config.verified)} + {listed(VERIFIED)}",
+            "prefix": "object.kind == 'HelmRelease' ? 'spec.chart.spec.' : 'spec.'",
+            # A HelmRelease is about the HelmChart that Flux makes of its template; with a chartRef it makes none.
+            "sources": "object.kind == 'HelmRelease' ? "
+            "('HelmChart' in variables.kinds && has(object.spec.chart) ? [object.spec.chart.spec] : []) : "
+            "(object.kind in variables.kinds ? [object.spec] : [])",
+        },
+        validations=(
+            Validation(
+                "variables.sources.all(source, has(source.verify))",
+                concatenated(
+                    "variables.prefix",
+                    text(
+                        "verify is missing: content of this kind must be signed; name the keys or identities to trust"
+                    ),
+                ),
+            ),
+            # Flux checks the signature of a chart from a HelmRepository alone and overlooks `verify` otherwise.
+            Validation(
+                "variables.sources.all(source, !has(source.chart) || source.sourceRef.kind == 'HelmRepository')",
+                concatenated(
+                    "variables.prefix",
+                    text(
+                        "sourceRef names no HelmRepository: Flux verifies no other charts; "
+                        "take the chart from an OCI HelmRepository"
+                    ),
+                ),
+            ),
+        ),
+    )

@@ -1,0 +1,90 @@
+"""All policies, with what the stack's configuration puts into them, and their objects for each engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode
+from components.manifests import Manifest
+from components.policies.kyverno import kyverno
+from components.policies.native import native
+from components.policies.policy import Policy
+from components.policies.probe import digest_of, probe_policy
+from components.policies.references import (
+    no_cross_namespace_references,
+    no_kubeconfig,
+    own_namespaces,
+    reconciliation_interval,
+    tenant_service_account,
+)
+from components.policies.reserved import (
+    ephemeral_containers,
+    platform_objects,
+    policy_objects,
+    status_writes,
+    tenant_access,
+    tenant_limits,
+    tenant_namespace,
+)
+from components.policies.sources import allowed_sources, source_options, verified_sources
+from components.policies.workloads import (
+    allowed_images,
+    host_access,
+    priority_classes,
+    service_exposure,
+    volume_claims,
+)
+
+
+@dataclass(frozen=True)
+class PolicySet:
+    """The objects of one engine, in the order in which they are registered.
+
+    Attributes:
+        manifests: the policies, with what puts each of them into force.
+        digest: of all of them; it changes with anything that changes.
+        probe: what refuses a request that names the digest (`components.policies.probe`); it comes after all others.
+    """
+
+    manifests: tuple[Manifest, ...]
+    digest: str
+    probe: tuple[Manifest, ...]
+
+
+def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
+    """Every policy that both engines can have, in the order of `PolicyName`."""
+    return (
+        allowed_sources(config.sources),
+        source_options(config.sources),
+        verified_sources(config.sources),
+        tenant_service_account(),
+        no_kubeconfig(),
+        own_namespaces(),
+        no_cross_namespace_references(),
+        reconciliation_interval(config),
+        service_exposure(config),
+        host_access(),
+        priority_classes(config),
+        volume_claims(),
+        allowed_images(config.images),
+        platform_objects(),
+        tenant_namespace(),
+        tenant_limits(),
+        tenant_access(),
+        status_writes(),
+        policy_objects(),
+        ephemeral_containers(),
+    )
+
+
+def policy_set(config: PoliciesConfig, engine: PolicyEngine) -> PolicySet:
+    """The policies that are not off, for one engine (`native` or `kyverno`)."""
+    render = kyverno if engine is PolicyEngine.KYVERNO else native
+    manifests = tuple(each for policy, mode in _in_force(config) for each in render(policy, mode))
+    digest = digest_of(manifests)
+    return PolicySet(manifests, digest, tuple(probe_policy(engine, digest)))
+
+
+def _in_force(config: PoliciesConfig) -> list[tuple[Policy, PolicyMode]]:
+    modes = [(policy, config.mode_of(policy.name)) for policy in policies(config)]
+    return [(policy, mode) for policy, mode in modes if mode is not PolicyMode.OFF]

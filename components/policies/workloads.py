@@ -1,0 +1,294 @@
+"""Policies about what runs in a tenant's namespace, and what it takes of the nodes and the network."""
+
+from __future__ import annotations
+
+from components.configuration.policies import AllowedImages, PoliciesConfig
+from components.policies.cel import boolean, concatenated, joined, text, texts
+from components.policies.image_patterns import BY_DIGEST, COMPARABLE_IMAGE, IMAGE_PATTERN, repository_expression
+from components.policies.names import PolicyName
+from components.policies.parameters import IMAGES, is_listed, listed
+from components.policies.policy import Policy, Resources, Subject, Validation
+from components.policies.request import ASK, TENANT
+
+WORKLOADS = (
+    Resources("", ("pods", "pods/ephemeralcontainers", "replicationcontrollers")),
+    Resources("apps", ("daemonsets", "deployments", "replicasets", "statefulsets")),
+    Resources("batch", ("cronjobs", "jobs")),
+)
+"""Pods, and all that Kubernetes makes pods of. Their own controllers write to these all the time, so that the policies
+look at an object only when the pods that it describes change."""
+
+_POD = (
+    "({object}.kind == 'Pod' ? {object}.?spec : {object}.kind == 'CronJob' "
+    "? {object}.?spec.?jobTemplate.?spec.?template.?spec : {object}.?spec.?template.?spec)"
+)
+_PODS = {
+    "path": "object.kind == 'Pod' ? 'spec.' : object.kind == 'CronJob' ? 'spec.jobTemplate.spec.template.spec.' "
+    ": 'spec.template.spec.'",
+    "pod": f"{_POD.format(object='object')}.orValue({{}})",
+    "containers": "variables.pod.?containers.orValue([]) + variables.pod.?initContainers.orValue([]) "
+    "+ variables.pod.?ephemeralContainers.orValue([])",
+    "volumes": "variables.pod.?volumes.orValue([])",
+}
+
+_LEVEL = "pod-security.kubernetes.io/enforce"
+# What Pod Security lets containers add. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
+_RESTRICTED_CAPABILITIES = ("NET_BIND_SERVICE",)
+_BASELINE_CAPABILITIES = (
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "MKNOD",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+)
+
+
+def service_exposure(config: PoliciesConfig) -> Policy:
+    """A Service is seen where the platform lets it be seen."""
+    return Policy(
+        name=PolicyName.SERVICE_EXPOSURE,
+        threats=(20,),
+        subject=Subject.CONTENT,
+        resources=(Resources("", ("services",)),),
+        variables={"type": "object.spec.?type.orValue('ClusterIP')"},
+        validations=(
+            Validation(
+                f"variables.type in {texts(config.service_types)}",
+                concatenated(
+                    text("spec.type "),
+                    "variables.type",
+                    text(f" is not allowed; use one of these: {', '.join(config.service_types)}"),
+                    ASK,
+                ),
+            ),
+            Validation(
+                "size(object.spec.?externalIPs.orValue([])) == 0",
+                text("spec.externalIPs would take traffic that is another's; leave it out"),
+            ),
+            Validation(
+                f"{boolean('LoadBalancer' in config.service_types)} || object.spec.?loadBalancerIP.orValue('') == ''",
+                concatenated(text("spec.loadBalancerIP is not allowed; leave it out"), ASK),
+            ),
+        ),
+    )
+
+
+def host_access() -> Policy:
+    """A pod has no part in its node; a namespace whose Pod Security level is `privileged` is left to that."""
+    return Policy(
+        name=PolicyName.HOST_ACCESS,
+        threats=(19,),
+        subject=Subject.CONTENT,
+        resources=WORKLOADS,
+        reads=_POD,
+        variables={
+            # Match conditions see no namespace. Without the label nothing else looks at pods, so all of this holds.
+            "level": f"namespaceObject.metadata.?labels[?{text(_LEVEL)}].orValue('restricted')",
+        }
+        | _PODS
+        | {
+            "pod": f"variables.level == 'privileged' ? {{}} : {_PODS['pod']}",
+            "capabilities": "variables.level == 'baseline' "
+            f"? {texts(_BASELINE_CAPABILITIES)} : {texts(_RESTRICTED_CAPABILITIES)}",
+            "added": "variables.containers.map(container, "
+            "container.?securityContext.?capabilities.?add.orValue([]))"
+            ".map(names, names.filter(name, !(name in variables.capabilities)).join(', ')).filter(names, names != '')",
+        },
+        validations=(
+            # Windows containers run on the node itself only together with hostNetwork.
+            *(_unset(name) for name in ("hostNetwork", "hostPID", "hostIPC")),
+            Validation(
+                "!variables.volumes.exists(volume, has(volume.hostPath))",
+                _of_pod(
+                    "volumes[].hostPath: ",
+                    joined("variables.volumes.filter(volume, has(volume.hostPath)).map(volume, volume.hostPath.path)"),
+                    " is a folder of the node; use a PersistentVolumeClaim, an emptyDir or a ConfigMap",
+                ),
+            ),
+            _no_container(
+                "container.?securityContext.?privileged.orValue(false)",
+                "securityContext.privileged",
+                "may do anything on the node; leave it out",
+            ),
+            Validation(
+                "size(variables.added) == 0",
+                _of_pod(
+                    "containers[].securityContext.capabilities.add: ",
+                    joined("variables.added"),
+                    " is not allowed; allowed are: ",
+                    joined("variables.capabilities"),
+                ),
+            ),
+            _no_container(
+                "container.?ports.orValue([]).exists(port, port.?hostPort.orValue(0) != 0)",
+                "ports[].hostPort",
+                "takes a port of the node; use a Service or an Ingress",
+            ),
+            # The scheduler is what names a pod's node; a pod that names it itself goes past taints and quotas of nodes.
+            Validation(
+                "(object.kind == 'Pod' && request.operation == 'UPDATE') || variables.pod.?nodeName.orValue('') == ''",
+                _of_pod("nodeName ", "variables.pod.nodeName", " goes past the scheduler; use a nodeSelector"),
+            ),
+        ),
+    )
+
+
+def priority_classes(config: PoliciesConfig) -> Policy:
+    """A tenant names no priority class but those of the platform for tenants.
+
+    The API server gives a pod without a class the cluster's default one before it is admitted, and nobody can tell
+    afterwards. So this is not about the pods that controllers make of templates, and a cluster's default class has to
+    be listed for tenants that create pods by hand.
+    """
+    return Policy(
+        name=PolicyName.PRIORITY_CLASSES,
+        threats=(20,),
+        subject=Subject.TENANTS,
+        resources=WORKLOADS,
+        conditions={"changes-pods": _changes(_POD)},
+        variables=_PODS | {"class": "variables.pod.?priorityClassName.orValue('')"},
+        validations=(
+            Validation(
+                f"variables.class in {texts(('', *config.priority_classes))}",
+                _of_pod(
+                    "priorityClassName ",
+                    "variables.class",
+                    " is not allowed; leave it out"
+                    + (
+                        f" or use one of these: {', '.join(config.priority_classes)}" if config.priority_classes else ""
+                    ),
+                    ASK,
+                ),
+            ),
+        ),
+    )
+
+
+def volume_claims() -> Policy:
+    """A tenant's volumes are made for it: it takes none that exists already, and may hold another's data.
+
+    Kubernetes' own binder names the volume of a claim, so this is about what tenants ask for.
+    """
+    return Policy(
+        name=PolicyName.VOLUME_CLAIMS,
+        threats=(20,),
+        subject=Subject.TENANTS,
+        resources=(Resources("", ("persistentvolumeclaims",)), *WORKLOADS),
+        variables=_PODS
+        | {
+            # A claim that is bound holds its volume's name; to grow it is no request for another.
+            "claims": "object.kind == 'PersistentVolumeClaim' "
+            "? (request.operation == 'UPDATE' && "
+            "object.spec.?volumeName.orValue('') == oldObject.spec.?volumeName.orValue('') ? [] : [object.spec]) "
+            ": (object.kind == 'StatefulSet' "
+            "? object.spec.?volumeClaimTemplates.orValue([]).map(claim, claim.spec) : []) "
+            "+ variables.volumes.filter(volume, has(volume.ephemeral))"
+            ".map(volume, volume.ephemeral.volumeClaimTemplate.spec)"
+        },
+        conditions={"changes-claims": f"object.kind in ['PersistentVolumeClaim', 'StatefulSet'] || {_changes(_POD)}"},
+        validations=(
+            Validation(
+                "!variables.claims.exists(claim, claim.?volumeName.orValue('') != '')",
+                concatenated(
+                    text("volumeName "),
+                    joined(
+                        "variables.claims.filter(claim, claim.?volumeName.orValue('') != '')"
+                        ".map(claim, claim.volumeName)"
+                    ),
+                    text(" takes a volume that exists already; leave it out and get a new one"),
+                    ASK,
+                ),
+            ),
+            Validation(
+                "!variables.claims.exists(claim, has(claim.selector) || claim.?storageClassName.orValue('-') == '')",
+                concatenated(
+                    text(
+                        "a volume claim with a selector, or with an empty storageClassName, takes a volume that exists "
+                        "already; leave both out and get a new one"
+                    ),
+                    ASK,
+                ),
+            ),
+        ),
+    )
+
+
+def allowed_images(config: AllowedImages) -> Policy:
+    """Every image is one of the stack's or of the tenant's own list."""
+    unrestricted = f"!{is_listed(IMAGES)}" if config.allowed is None else "false"
+    return Policy(
+        name=PolicyName.ALLOWED_IMAGES,
+        threats=(13,),
+        subject=Subject.CONTENT,
+        resources=WORKLOADS,
+        reads=_POD,
+        variables=_PODS
+        | {
+            "images": "variables.containers.map(container, container.?image.orValue('')) + "
+            "variables.volumes.filter(volume, has(volume.image)).map(volume, volume.image.?reference.orValue(''))",
+            "entries": f"({texts(config.allowed or ())} + {listed(IMAGES)})"
+            f".filter(entry, entry.matches({text(IMAGE_PATTERN)}))",
+            "foreign": f"variables.images.filter(name, !name.matches({text(COMPARABLE_IMAGE)}) || "
+            f"![name]{repository_expression()}.exists(image, variables.entries.exists(entry, entry.endsWith('/*') "
+            "? image.startsWith(entry.substring(0, size(entry) - 1)) : image == entry)))",
+            "undigested": f"variables.images.filter(name, !name.matches({text(BY_DIGEST)}))",
+        },
+        validations=(
+            Validation(
+                f"{unrestricted} || size(variables.foreign) == 0",
+                _of_pod(
+                    "containers[].image: ",
+                    joined("variables.foreign"),
+                    " is no allowed image of the tenant ",
+                    TENANT,
+                    text("; allowed are: "),
+                    "(size(variables.entries) == 0 ? 'none' : " + joined("variables.entries") + ")",
+                    text("; use one of these or ask the platform team to allow it"),
+                ),
+            ),
+            Validation(
+                f"{boolean(not config.digests)} || size(variables.undigested) == 0",
+                _of_pod(
+                    "containers[].image: ",
+                    joined("variables.undigested"),
+                    " is named by a tag, which may be moved; name it by its digest: name@sha256:...",
+                ),
+            ),
+        ),
+    )
+
+
+def _changes(part: str) -> str:
+    """CEL for whether a part of the object, as in `Policy.reads`, is new."""
+    return f"request.operation == 'CREATE' || {part.format(object='object')} != {part.format(object='oldObject')}"
+
+
+def _of_pod(field: str, value: str, rest: str, *more: str) -> str:
+    """A message about a field of a pod or of the template of pods."""
+    return concatenated("variables.path", text(field), value, text(rest), *more)
+
+
+def _unset(name: str) -> Validation:
+    return Validation(
+        f"!variables.pod.?{name}.orValue(false)",
+        _of_pod(name, "''", " shares the node's own; leave it out"),
+    )
+
+
+def _no_container(condition: str, field: str, why: str) -> Validation:
+    return Validation(
+        f"!variables.containers.exists(container, {condition})",
+        _of_pod(
+            f"containers[].{field} of ",
+            joined(f"variables.containers.filter(container, {condition}).map(container, container.name)"),
+            f" {why}",
+        ),
+    )

@@ -1,0 +1,159 @@
+"""The native policies in a real API server: every request of the table, as the user who makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from components.configuration import TenancyConfig
+from components.configuration.policies import PolicyEngine
+from components.configuration.yaml_files import FastLoader
+from components.policies.names import PolicyName
+from components.policies.probe import probe_request, refusal
+from components.policies.rendering import object_name
+from components.policies.table import policy_set
+from components.tenant_role import TENANT_ROLE, tenant_role
+from lab.build import ensure
+from lab.settings import Settings, free_port_base
+from tests.support.api_server import TOOLS, ApiServer
+from tests.support.lab import eventually
+from tests.support.policy_cases import APPS, CASES, CONFIGS, NAMESPACE_OBJECTS, TENANT, Case, User
+
+FLUX = "flux-bundle-2.9.5"
+RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
+USERS = {
+    User.TENANT: f"system:serviceaccount:{APPS}:{TENANT}",
+    User.MEMBER: "ann",
+    User.PLATFORM: "platform",
+    User.PATCHER: "patcher",
+}
+METHODS = {"CREATE": "POST", "UPDATE": "PATCH", "DELETE": "DELETE"}
+BY_CONFIG = [pytest.param(name, case, id=case.id) for name in CONFIGS for case in CASES if case.config == name]
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server with all that the cases stand on, from before there were policies."""
+    tools = ensure(Settings.load(), [*TOOLS, FLUX])
+    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
+    server.start(tools)
+    try:
+        for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):
+            if manifest["kind"] == "CustomResourceDefinition":
+                server.apply(manifest)
+        for manifest in (*KYVERNO_KINDS, *NAMESPACE_OBJECTS.values(), *access()):
+            server.apply(manifest)
+        server.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}})
+        eventually(lambda: "policyexceptions" in str(server.get("/apis/policies.kyverno.io/v1")))
+        for case in CASES:
+            if case.old is not None:
+                server.apply(case.old)
+            if case.leaving:
+                assert server.request("DELETE", case.target).is_success
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def in_force(api: ApiServer) -> Callable[[str], None]:
+    """Puts the policies of a configuration into force."""
+    current = ""
+
+    def put(name: str) -> None:
+        nonlocal current
+        if name != current:
+            policies = policy_set(CONFIGS[name], PolicyEngine.NATIVE)
+            for manifest in (*policies.manifests, *policies.probe):
+                api.apply(manifest)
+            said = refusal(policies.digest)
+            eventually(lambda: said in api.request("POST", probe_request(PolicyEngine.NATIVE), dry_run=True).text)
+            current = name
+
+    return put
+
+
+def access() -> Iterator[dict[str, Any]]:
+    """Who may do what, as far as roles go."""
+    yield tenant_role(TenancyConfig())
+    change = ["patch", "deletecollection"]
+    yield RBAC | {
+        "kind": "ClusterRole",
+        "metadata": {"name": "patcher"},
+        "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": change}],
+    }
+    for user, role in ((User.PLATFORM, "cluster-admin"), (User.PATCHER, "patcher")):
+        yield bound("ClusterRoleBinding", {"name": user.value}, role, {"kind": "User", "name": USERS[user]})
+    for namespace in NAMESPACE_OBJECTS:
+        account = {"kind": "ServiceAccount", "name": TENANT, "namespace": APPS}
+        yield bound("RoleBinding", {"name": "tenant", "namespace": namespace}, TENANT_ROLE, account)
+        member = {"kind": "User", "name": USERS[User.MEMBER]}
+        yield bound("RoleBinding", {"name": "member", "namespace": namespace}, "cluster-admin", member)
+        yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
+    yield {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "tenants"},
+        "value": 1,
+    }
+
+
+def bound(kind: str, metadata: dict[str, Any], role: str, subject: dict[str, Any]) -> dict[str, Any]:
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+    group = {} if subject["kind"] == "ServiceAccount" else {"apiGroup": "rbac.authorization.k8s.io"}
+    return RBAC | {"kind": kind, "metadata": metadata, "roleRef": reference, "subjects": [subject | group]}
+
+
+def definition(group: str, kind: str) -> dict[str, Any]:
+    """A kind without a schema."""
+    plural = f"{kind.lower().removesuffix('y')}{'ies' if kind.endswith('y') else 's'}"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": kind, "plural": plural},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+# The policies are about their names alone.
+KYVERNO_KINDS = tuple(
+    definition("policies.kyverno.io", kind) for kind in ("PolicyException", "NamespacedValidatingPolicy")
+)
+
+
+@pytest.mark.parametrize(("config", "case"), BY_CONFIG)
+def test_a_request_of_the_table(api: ApiServer, in_force: Callable[[str], None], config: str, case: Case) -> None:
+    in_force(config)
+
+    response = api.request(
+        METHODS[case.operation],
+        case.target,
+        user=USERS[case.user],
+        subresource=case.subresource,
+        dry_run=True,
+        body=case.object,
+    )
+
+    if case.refused is None:
+        assert response.is_success, response.text
+        return
+    message = response.json().get("message", "")
+    assert f"ValidatingAdmissionPolicy '{object_name(case.policy)}'" in message, response.text
+    assert case.refused in message
+
+
+def test_each_policy_has_good_and_bad_requests() -> None:
+    for policy in {case.policy for case in CASES}:
+        refused = [case.refused is not None for case in CASES if case.policy is policy]
+        assert refused.count(True) >= 2 and refused.count(False) >= 2, policy
+    others = {PolicyName.FLUX_IMAGES, PolicyName.TENANT_IMAGES, PolicyName.ONBOARDING}
+    assert {case.policy for case in CASES} == set(PolicyName) - others

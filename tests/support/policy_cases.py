@@ -1,0 +1,943 @@
+"""Requests that the tenancy policies are about, as data: who asks for what, and what becomes of it.
+
+The same table is asked of the API server, of Kyverno's command line and of a whole cluster.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from components.configuration.policies import PoliciesConfig
+from components.policies.names import PolicyName
+from components.policies.parameters import IMAGES, NAMESPACES, SOURCES, VERIFIED
+from components.tenant_objects import TENANT_LABEL
+
+Object = dict[str, Any]
+
+TENANT = "dev-team"
+APPS, LISTED, BASELINE, PRIVILEGED = "apps", "apps-listed", "apps-baseline", "apps-privileged"
+FOREIGN = "other"
+"""A namespace of another tenant."""
+
+_ENFORCE = "pod-security.kubernetes.io/enforce"
+_LABELS: Mapping[str, Mapping[str, str]] = {
+    # Without Pod Security's label, so that it is the policies alone that refuse a pod.
+    APPS: {TENANT_LABEL: TENANT},
+    LISTED: {TENANT_LABEL: TENANT},
+    BASELINE: {TENANT_LABEL: TENANT, _ENFORCE: "baseline"},
+    PRIVILEGED: {TENANT_LABEL: TENANT, _ENFORCE: "privileged"},
+    FOREIGN: {TENANT_LABEL: FOREIGN},
+    "default-apps": {},
+}
+_ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
+    LISTED: {
+        SOURCES: "https://git.example.com/dev-team/* oci://registry.example.com/dev-team/app.git https:/*",
+        IMAGES: "registry.example.com/dev-team/* docker.io/library/nginx",
+        VERIFIED: "GitRepository HelmChart",
+    },
+}
+NAMESPACE_OBJECTS: Mapping[str, Object] = {
+    name: {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": name,
+            "labels": dict(labels),
+            "annotations": {NAMESPACES: f"{APPS} {LISTED}"} | dict(_ANNOTATIONS.get(name, {})),
+        },
+    }
+    for name, labels in _LABELS.items()
+}
+
+CONFIGS: Mapping[str, PoliciesConfig] = {
+    "open": PoliciesConfig(),
+    "listed": PoliciesConfig.model_validate(
+        {
+            "sources": {
+                "allowed": ["https://git.example.com/org/*", "bucket://storage.example.com/charts"],
+                "providers": ["aws"],
+                "bucketRegions": ["eu-central-1"],
+                "plainHttp": True,
+                "clientCertificates": True,
+                "verified": ["OCIRepository"],
+            },
+            "images": {"allowed": ["registry.example.com/org/*"], "digests": True},
+            "minimumInterval": "5m",
+            "serviceTypes": ["ClusterIP", "LoadBalancer", "ExternalName"],
+            "priorityClasses": ["tenants"],
+        }
+    ),
+}
+"""The configurations that the cases are about, by name."""
+
+
+class User(StrEnum):
+    """Who asks."""
+
+    TENANT = "tenant"
+    """The tenant's service account, bound to the tenant role in its namespaces."""
+    MEMBER = "member"
+    """A person of the tenant, bound to `cluster-admin` in its namespaces."""
+    PLATFORM = "platform"
+    """An administrator of the cluster."""
+    PATCHER = "patcher"
+    """A controller that may patch, and delete collections, in the whole cluster, and nothing else."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One request.
+
+    Attributes:
+        policy: whose case it is.
+        name: what is tried.
+        operation: CREATE, UPDATE or DELETE.
+        object: what is created; the change, as a merge patch, that an UPDATE makes.
+        old: what is there before an UPDATE or a DELETE.
+        refused: a part of the message by which the policy refuses it; None where it passes all policies.
+        user: who asks.
+        config: the name of the configuration in force.
+        subresource: what part of the object the request is for.
+        leaving: whether what is there is being deleted and kept by a finalizer.
+    """
+
+    policy: PolicyName
+    name: str
+    operation: str
+    object: Object
+    refused: str | None = None
+    old: Object | None = None
+    user: User = User.TENANT
+    config: str = "open"
+    subresource: str = ""
+    leaving: bool = False
+
+    @property
+    def id(self) -> str:
+        return f"{self.policy.value}: {self.name}"
+
+    @property
+    def target(self) -> Object:
+        """The object that the request names."""
+        return self.old or self.object
+
+    @property
+    def after(self) -> Object:
+        """The object as an UPDATE leaves it."""
+        return merged(self.old or {}, self.object)
+
+
+def merged(base: Any, patch: Any) -> Any:
+    """A merge patch (RFC 7386), applied."""
+    if not isinstance(patch, dict):
+        return copy.deepcopy(patch)
+    result = dict(base) if isinstance(base, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+@dataclass
+class _Cases:
+    """The cases of one policy, written down one after the other."""
+
+    policy: PolicyName
+    config: str = "open"
+    user: User = User.TENANT
+    made: list[Case] = field(default_factory=list)
+
+    def good(self, name: str, object: Object, **more: Any) -> None:
+        self._add(name, object, None, more)
+
+    def bad(self, name: str, object: Object, refused: str, **more: Any) -> None:
+        self._add(name, object, refused, more)
+
+    def _add(self, name: str, object: Object, refused: str | None, more: Object) -> None:
+        old = more.get("old")
+        operation = more.pop("operation", "UPDATE" if old else "CREATE")
+        given = {"config": self.config, "user": self.user} | more
+        self.made.append(Case(self.policy, name, operation, object, refused, **given))
+
+
+# ---- objects ----
+
+API_VERSIONS = {
+    "GitRepository": "source.toolkit.fluxcd.io/v1",
+    "OCIRepository": "source.toolkit.fluxcd.io/v1",
+    "HelmRepository": "source.toolkit.fluxcd.io/v1",
+    "HelmChart": "source.toolkit.fluxcd.io/v1",
+    "Bucket": "source.toolkit.fluxcd.io/v1",
+    "ExternalArtifact": "source.toolkit.fluxcd.io/v1",
+    "ArtifactGenerator": "source.extensions.fluxcd.io/v1beta1",
+    "ImageRepository": "image.toolkit.fluxcd.io/v1",
+    "ImagePolicy": "image.toolkit.fluxcd.io/v1",
+    "ImageUpdateAutomation": "image.toolkit.fluxcd.io/v1",
+    "Kustomization": "kustomize.toolkit.fluxcd.io/v1",
+    "HelmRelease": "helm.toolkit.fluxcd.io/v2",
+    "Alert": "notification.toolkit.fluxcd.io/v1beta3",
+    "Provider": "notification.toolkit.fluxcd.io/v1beta3",
+    "Receiver": "notification.toolkit.fluxcd.io/v1",
+    "Deployment": "apps/v1",
+    "DaemonSet": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "ReplicaSet": "apps/v1",
+    "Job": "batch/v1",
+    "CronJob": "batch/v1",
+    "Role": "rbac.authorization.k8s.io/v1",
+    "RoleBinding": "rbac.authorization.k8s.io/v1",
+    "NetworkPolicy": "networking.k8s.io/v1",
+    "EndpointSlice": "discovery.k8s.io/v1",
+    "Policy": "kyverno.io/v1",
+    "PolicyException": "policies.kyverno.io/v1",
+    "NamespacedValidatingPolicy": "policies.kyverno.io/v1",
+    "TokenRequest": "authentication.k8s.io/v1",
+}
+
+
+def made(
+    kind: str,
+    spec: Object | None = None,
+    *,
+    name: str = "app",
+    namespace: str = APPS,
+    labels: Object | None = None,
+    annotations: Object | None = None,
+    **rest: Any,
+) -> Object:
+    """An object; core kinds need no entry in `API_VERSIONS`."""
+    metadata: Object = {"name": name, "namespace": namespace}
+    metadata |= {"labels": labels} if labels else {}
+    metadata |= {"annotations": annotations} if annotations else {}
+    result = {"apiVersion": API_VERSIONS.get(kind, "v1"), "kind": kind, "metadata": metadata, **rest}
+    return result if spec is None else result | {"spec": merged({}, spec)}
+
+
+def git(url: str = "https://git.example.com/org/app", *, namespace: str = APPS, **spec: Any) -> Object:
+    return made("GitRepository", {"interval": "10m", "url": url, **spec}, namespace=namespace)
+
+
+def oci(url: str = "oci://registry.example.com/org/app", *, namespace: str = APPS, **spec: Any) -> Object:
+    return made("OCIRepository", {"interval": "10m", "url": url, **spec}, namespace=namespace)
+
+
+def helm_repository(url: str = "https://charts.example.com/org", **spec: Any) -> Object:
+    return made("HelmRepository", {"interval": "10m", "url": url, **spec})
+
+
+def bucket(endpoint: str = "storage.example.com", name: str = "charts", **spec: Any) -> Object:
+    return made("Bucket", {"interval": "10m", "endpoint": endpoint, "bucketName": name, **spec})
+
+
+def image_repository(image: str, *, namespace: str = APPS, **spec: Any) -> Object:
+    return made("ImageRepository", {"interval": "10m", "image": image, **spec}, namespace=namespace)
+
+
+def chart(**spec: Any) -> Object:
+    source = {"kind": "HelmRepository", "name": "charts"}
+    return made("HelmChart", {"interval": "10m", "chart": "app", "sourceRef": source, **spec})
+
+
+def kustomization(*, name: str = "app", namespace: str = APPS, **spec: Any) -> Object:
+    source = {"kind": "GitRepository", "name": "app"}
+    fields = {"interval": "10m", "prune": True, "serviceAccountName": TENANT, "sourceRef": source} | spec
+    return made("Kustomization", fields, name=name, namespace=namespace)
+
+
+def release(*, namespace: str = APPS, template: Object | None = None, **spec: Any) -> Object:
+    chart = {"chart": "app", "sourceRef": {"kind": "HelmRepository", "name": "charts"}} | (template or {})
+    fields = {"interval": "10m", "serviceAccountName": TENANT, "chart": {"spec": chart}} | spec
+    return made("HelmRelease", fields, namespace=namespace)
+
+
+def container(**fields: Any) -> Object:
+    return {"name": "app", "image": "nginx", **fields}
+
+
+def pod(*, name: str = "app", namespace: str = APPS, container: Object | None = None, **spec: Any) -> Object:
+    return made("Pod", _pod(container, spec), name=name, namespace=namespace)
+
+
+def deployment(*, namespace: str = APPS, container: Object | None = None, **spec: Any) -> Object:
+    return template_of("Deployment", _pod(container, spec), namespace)
+
+
+def template_of(kind: str, spec: Object, namespace: str = APPS, labels: Object | None = None) -> Object:
+    """An object that pods are made from."""
+    template = {"metadata": {"labels": {"app": "app"} | (labels or {})}, "spec": spec}
+    selector = {"matchLabels": {"app": "app"}}
+    fields: Object = {
+        "Deployment": {"selector": selector, "template": template},
+        "ReplicaSet": {"selector": selector, "template": template},
+        "DaemonSet": {"selector": selector, "template": template},
+        "StatefulSet": {"selector": selector, "template": template, "serviceName": "app"},
+        "ReplicationController": {"selector": {"app": "app"}, "template": template},
+        "Job": {"template": merged(template, {"spec": {"restartPolicy": "Never"}})},
+        "CronJob": {
+            "schedule": "0 0 * * *",
+            "jobTemplate": {"spec": {"template": merged(template, {"spec": {"restartPolicy": "Never"}})}},
+        },
+    }[kind]
+    return made(kind, fields, namespace=namespace)
+
+
+TEMPLATES = ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "ReplicationController", "Job", "CronJob")
+
+
+def _pod(own: Object | None, spec: Object) -> Object:
+    return {"containers": [container(**(own or {}))]} | spec
+
+
+def claim(*, name: str = "data", **spec: Any) -> Object:
+    return made("PersistentVolumeClaim", claim_spec(**spec), name=name)
+
+
+def claim_spec(**spec: Any) -> Object:
+    return {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}} | spec
+
+
+def service(**spec: Any) -> Object:
+    return made("Service", {"ports": [{"port": 80}], "selector": {"app": "app"}} | spec)
+
+
+def binding(*subjects: Object, labels: Object | None = None, name: str = "app") -> Object:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+    return made("RoleBinding", name=name, labels=labels, roleRef=role, subjects=list(subjects))
+
+
+def account(name: str, namespace: str = APPS) -> Object:
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
+def person(kind: str, name: str) -> Object:
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+
+
+PLATFORMS_OWN = {TENANT_LABEL: TENANT}
+
+
+# ---- cases ----
+
+
+def _allowed_sources() -> list[Case]:
+    shape, cases = "cannot be compared", _Cases(PolicyName.ALLOWED_SOURCES)
+    cases.good("anywhere where nothing is listed", git("https://elsewhere.example.com/a/b"))
+    cases.good("SSH with a user and a port", git("ssh://git@git.example.com:2222/org/app.git"))
+    cases.good("an OCI artifact", oci("oci://ghcr.io/org/app"))
+    cases.good("an image of Docker Hub", image_repository("nginx"))
+    cases.good("a bucket", bucket("storage.example.com:9000"))
+    cases.good("a bucket of Azure", bucket("https://account.blob.core.windows.net", provider="generic"))
+    cases.bad("a password in the URL", git("https://user:secret@git.example.com/org/app"), f"spec.url {shape}")
+    cases.bad("a percent sign", git("https://git.example.com/org%2fapp"), shape)
+    cases.bad("dots in the path", git("https://git.example.com/org/../evil/app"), shape)
+    cases.bad("an empty part of the path", git("https://git.example.com/org//app"), shape)
+    cases.bad("a query", git("https://git.example.com/org/app?x=1"), shape)
+    cases.bad("capital letters in the host", git("https://GIT.example.com/org/app"), shape)
+    cases.bad("SCP's way of naming a repository", git("ssh://git@git.example.com:org/app"), shape)
+    cases.bad("a tag in the URL", oci("oci://ghcr.io/org/app:v1"), shape)
+    cases.bad("a user in an image's name", image_repository("docker.io@evil.example.com/org/app"), shape)
+    cases.bad("a path in a bucket's name", bucket(name="../charts"), shape)
+    cases.bad("no encryption", git("http://git.example.com/org/app"), "is not encrypted")
+    cases.bad("no encryption of charts", helm_repository("http://charts.example.com/org"), "is not encrypted")
+    cases.bad(
+        "another tenant's list does not count",
+        git("https://git.example.com/org/app", namespace=LISTED, verify=_VERIFY_GIT),
+        "spec.url https://git.example.com/org/app is no allowed source of the tenant dev-team; "
+        "allowed are: https://git.example.com/dev-team/*, oci://registry.example.com/dev-team/app.git; use one of",
+    )
+    cases.good(
+        "the tenant's own list", git("https://git.example.com/dev-team/app", namespace=LISTED, verify=_VERIFY_GIT)
+    )
+    cases.good("the tenant's own artifact", oci("oci://registry.example.com/dev-team/app", namespace=LISTED))
+    old = git("https://user@git.example.com/org/app")
+    old["metadata"]["name"] = "older"
+    cases.good("metadata of what is older than the policy", {"metadata": {"finalizers": ["a.example.com/b"]}}, old=old)
+    cases.bad("the spec of what is older than the policy", {"spec": {"interval": "20m"}}, shape, old=old)
+    cases.bad("the platform's mistake", git("https://a@git.example.com/org/app"), shape, user=User.PLATFORM)
+    cases.good(
+        "a namespace that is no tenant's",
+        git("https://a@git.example.com/org/app", namespace="default-apps"),
+        user=User.PLATFORM,
+    )
+
+    cases.config = "listed"
+    cases.good("the stack's list", git("https://git.example.com/org/app"))
+    cases.good("the stack's list, below", git("https://git.example.com/org/group/app.git/"))
+    cases.good("the stack's bucket", bucket())
+    cases.good(
+        "the tenant's own list beside the stack's",
+        git("https://git.example.com/dev-team/app.git", namespace=LISTED, verify=_VERIFY_GIT),
+    )
+    foreign = "is no allowed source of the tenant dev-team"
+    for name, url in {
+        "a look-alike of the organisation": "https://git.example.com/org-evil/app",
+        "the organisation itself": "https://git.example.com/org",
+        "a look-alike of the host": "https://git.example.com.evil.example/org/app",
+        "another host before it": "https://evil-git.example.com/org/app",
+        "another port": "https://git.example.com:8443/org/app",
+        "another protocol": "http://git.example.com/org/app",
+        "SSH": "ssh://git@git.example.com/org/app",
+        "another spelling of the organisation": "https://git.example.com/Org/app",
+    }.items():
+        cases.bad(name, git(url), foreign)
+    cases.bad("another bucket", bucket(name="charts-evil"), foreign)
+    cases.bad("an artifact", oci(verify=_VERIFY_OCI), foreign)
+    cases.bad("charts", helm_repository(), foreign)
+    cases.bad("an image", image_repository("nginx"), "spec.image oci://docker.io/library/nginx is no allowed source")
+    return cases.made
+
+
+_VERIFY_GIT = {"mode": "HEAD", "secretRef": {"name": "keys"}}
+_VERIFY_OCI = {"provider": "cosign", "secretRef": {"name": "keys"}}
+
+
+def _source_options() -> list[Case]:
+    cases = _Cases(PolicyName.SOURCE_OPTIONS)
+    secret = {"name": "own"}
+    cases.good("credentials", git(secretRef=secret))
+    cases.good("GitHub's app", git(provider="github", secretRef=secret))
+    cases.good("insecure, but not", oci(insecure=False, provider="generic"))
+    cases.good("a notification with a certificate", made("Provider", {"type": "slack", "certSecretRef": secret}))
+    cases.bad("no encryption", oci(insecure=True), "spec.insecure is true")
+    cases.bad("no encryption of a bucket", bucket(insecure=True), "spec.insecure is true")
+    cases.bad("no encryption of a registry", image_repository("nginx", insecure=True), "spec.insecure is true")
+    cases.bad("a proxy", git(proxySecretRef=secret), "spec.proxySecretRef")
+    cases.bad("a proxy of notifications", made("Provider", {"type": "slack", "proxySecretRef": secret}), "spec.proxyS")
+    cases.bad("an authority", helm_repository(certSecretRef=secret), "spec.certSecretRef")
+    cases.bad(
+        "a cloud",
+        oci(provider="aws", serviceAccountName="own"),
+        "spec.provider aws is not allowed; allowed are: generic, github; ask the platform team",
+    )
+    cases.bad(
+        "a cloud's token service",
+        bucket(sts={"provider": "ldap", "endpoint": "https://ldap.example.com"}),
+        "spec.sts logs in at ldap",
+    )
+    cases.config = "listed"
+    bucket_url = {"endpoint": "storage.example.com", "name": "charts"}
+    cases.good("an authority that may be", bucket(certSecretRef=secret))
+    cases.good("a cloud as the own identity", bucket(provider="aws", serviceAccountName="own", **bucket_url))
+    cases.good(
+        "the cloud's token service",
+        bucket(
+            provider="aws",
+            serviceAccountName="own",
+            sts={"provider": "aws", "endpoint": "https://sts.amazonaws.com"},
+            region="eu-central-1",
+        ),
+    )
+    cases.bad("a cloud as the controller", bucket(provider="aws"), "spec.serviceAccountName is missing")
+    cases.bad("another cloud", bucket(provider="gcp", serviceAccountName="own"), "spec.provider gcp is not allowed")
+    cases.bad("another region", bucket(region="us-east-1"), "spec.region us-east-1 is not allowed; allowed are: eu-")
+    return cases.made
+
+
+def _verified_sources() -> list[Case]:
+    cases = _Cases(PolicyName.VERIFIED_SOURCES)
+    own = "https://git.example.com/dev-team/app"
+    cases.good("nothing asked for", git())
+    cases.good("no chart of a template", release(chartRef={"kind": "OCIRepository", "name": "app"}, chart=None))
+    cases.good("signed", git(own, namespace=LISTED, verify=_VERIFY_GIT))
+    cases.good("signed chart", release(namespace=LISTED, template={"verify": {"provider": "cosign"}}))
+    cases.good("another kind", oci("oci://registry.example.com/dev-team/app", namespace=LISTED))
+    cases.good(
+        "no template to be signed",
+        release(namespace=LISTED, chartRef={"kind": "OCIRepository", "name": "app"}, chart=None),
+    )
+    cases.bad("not signed", git(own, namespace=LISTED), "spec.verify is missing")
+    cases.bad("chart not signed", release(namespace=LISTED), "spec.chart.spec.verify is missing")
+    cases.bad(
+        "a chart whose signature Flux does not look at",
+        release(
+            namespace=LISTED,
+            template={"verify": {"provider": "cosign"}, "sourceRef": {"kind": "GitRepository", "name": "app"}},
+        ),
+        "spec.chart.spec.sourceRef names no HelmRepository",
+    )
+    dropped = git(own, namespace=LISTED, verify=_VERIFY_GIT)
+    dropped["metadata"]["name"] = "signed"
+    cases.bad("verification dropped", {"spec": {"verify": None}}, "spec.verify is missing", old=dropped)
+    cases.config = "listed"
+    cases.bad("the stack's own kind", oci("oci://registry.example.com/dev-team/app", namespace=LISTED), "spec.verify")
+    return cases.made
+
+
+def _identities() -> list[Case]:
+    cases = _Cases(PolicyName.TENANT_SERVICE_ACCOUNT)
+    cases.good("the tenant's", kustomization())
+    cases.good("the tenant's release", release())
+    cases.bad(
+        "none",
+        kustomization(serviceAccountName=None),
+        "spec.serviceAccountName is missing; everything in this namespace is applied as its tenant: set it to dev-team",
+    )
+    cases.bad("empty", kustomization(serviceAccountName=""), "spec.serviceAccountName is missing")
+    cases.bad("another", kustomization(serviceAccountName="default"), "spec.serviceAccountName is default;")
+    cases.bad("another for a release", release(serviceAccountName="other"), "set it to dev-team")
+    made_cases = cases.made
+
+    cases = _Cases(PolicyName.NO_KUBECONFIG)
+    config = {"secretRef": {"name": "own"}}
+    cases.good("this cluster", kustomization())
+    cases.good("this cluster for a release", release())
+    cases.bad("a secret", kustomization(kubeConfig=config), "spec.kubeConfig leads to another cluster")
+    cases.bad("a reference", kustomization(kubeConfig={"configMapRef": {"name": "own"}}), "spec.kubeConfig")
+    cases.bad("a release's", release(kubeConfig=config), "spec.kubeConfig")
+    deleted = kustomization(name="leaving")
+    deleted["metadata"]["finalizers"] = ["a.example.com/b"]
+    cases.bad(
+        "of what is being deleted", {"spec": {"kubeConfig": config}}, "spec.kubeConfig", old=deleted, leaving=True
+    )
+    made_cases += cases.made
+
+    cases = _Cases(PolicyName.OWN_NAMESPACES)
+    cases.good("its own", kustomization(targetNamespace=APPS))
+    cases.good("another one of the tenant", release(targetNamespace=LISTED, storageNamespace=LISTED))
+    cases.bad(
+        "another tenant's",
+        kustomization(targetNamespace=FOREIGN),
+        "spec.targetNamespace is other, which is not this tenant's; leave it out or use one of: apps, apps",
+    )
+    cases.bad("the platform's", release(targetNamespace="flux-system"), "spec.targetNamespace is flux-system")
+    cases.bad("storage", release(storageNamespace=FOREIGN), "spec.storageNamespace is other")
+    return made_cases + cases.made
+
+
+def _references() -> list[Case]:
+    cases = _Cases(PolicyName.NO_CROSS_NAMESPACE_REFERENCES)
+    source = {"kind": "GitRepository", "name": "app"}
+    foreign = source | {"namespace": FOREIGN}
+    own = source | {"namespace": APPS}
+    cases.good(
+        "its own namespace", kustomization(sourceRef=own, dependsOn=[{"name": "a"}, {"name": "b", "namespace": APPS}])
+    )
+    cases.good(
+        "all of its own",
+        made("Alert", {"providerRef": {"name": "a"}, "eventSources": [{"kind": "Kustomization", "name": "*"}]}),
+    )
+    only = "is other; objects may refer to those of their own namespace only: leave it out or use apps"
+    cases.bad("a source", kustomization(sourceRef=foreign), f"spec.sourceRef.namespace {only}")
+    cases.bad(
+        "a dependency",
+        kustomization(dependsOn=[{"name": "a"}, {"name": "b", "namespace": FOREIGN}]),
+        f"spec.dependsOn[].namespace {only}",
+    )
+    cases.bad(
+        "another one of the tenant", kustomization(dependsOn=[{"name": "b", "namespace": LISTED}]), "is apps-listed"
+    )
+    cases.bad(
+        "a chart's source",
+        release(template={"sourceRef": {"kind": "HelmRepository", "name": "c", "namespace": FOREIGN}}),
+        f"spec.chart.spec.sourceRef.namespace {only}",
+    )
+    cases.bad(
+        "a chart",
+        release(chart=None, chartRef={"kind": "HelmChart", "name": "c", "namespace": FOREIGN}),
+        f"spec.chartRef.namespace {only}",
+    )
+    cases.bad("a release's dependency", release(dependsOn=[{"name": "b", "namespace": FOREIGN}]), "spec.dependsOn[]")
+    cases.bad(
+        "events",
+        made("Alert", {"providerRef": {"name": "a"}, "eventSources": [foreign]}),
+        f"spec.eventSources[].namespace {only}",
+    )
+    receiver = {"type": "generic", "secretRef": {"name": "a"}}
+    cases.good("a receiver", made("Receiver", receiver | {"resources": [own]}))
+    cases.bad(
+        "a receiver of others",
+        made("Receiver", receiver | {"resources": [own, foreign]}),
+        f"spec.resources[].namespace {only}",
+    )
+    policy = {"policy": {"numerical": {"order": "asc"}}}
+    cases.bad(
+        "images",
+        made("ImagePolicy", policy | {"imageRepositoryRef": {"name": "a", "namespace": FOREIGN}}),
+        f"spec.imageRepositoryRef.namespace {only}",
+    )
+    commit = {"commit": {"author": {"email": "a@example.com"}}}
+    cases.bad(
+        "what is pushed to",
+        made("ImageUpdateAutomation", {"interval": "1h", "sourceRef": foreign, "git": commit}),
+        f"spec.sourceRef.namespace {only}",
+    )
+    artifacts = {"artifacts": [{"name": "a", "copy": [{"from": "@a/*", "to": "@artifact/"}]}]}
+    cases.good("what is put together", made("ArtifactGenerator", artifacts | {"sources": [own | {"alias": "a"}]}))
+    cases.bad(
+        "what is put together of others",
+        made("ArtifactGenerator", artifacts | {"sources": [foreign | {"alias": "a"}]}),
+        f"spec.sources[].namespace {only}",
+    )
+    made_cases = cases.made
+
+    cases = _Cases(PolicyName.RECONCILIATION_INTERVAL)
+    cases.good("the shortest", kustomization(interval="30s"))
+    cases.good("in parts", kustomization(interval="1h30m", retryInterval="0.5h"))
+    cases.good("none", image_repository("nginx"))
+    cases.bad("a second", kustomization(interval="1s"), "spec.interval is 1s; the shortest that is allowed is 30s")
+    cases.bad("milliseconds", git(interval="29999ms"), "spec.interval is 29999ms")
+    cases.bad("nothing", oci(interval="0s"), "spec.interval is 0s")
+    cases.bad("trying again", kustomization(retryInterval="1s"), "spec.retryInterval is 1s")
+    cases.bad("a chart's", release(template={"interval": "1s"}), "spec.chart.spec.interval is 1s")
+    strategy = {"strategy": {"name": "RetryOnFailure", "retryInterval": "1s"}}
+    cases.bad("an installation's", release(install=strategy), "spec.install.strategy.retryInterval is 1s")
+    cases.bad("an upgrade's", release(upgrade=strategy), "spec.upgrade.strategy.retryInterval is 1s")
+    cases.config = "listed"
+    cases.bad("the stack's", kustomization(interval="4m59s"), "the shortest that is allowed is 5m")
+    cases.good("the stack's own", kustomization(interval="5m"))
+    return made_cases + cases.made
+
+
+def _services() -> list[Case]:
+    cases = _Cases(PolicyName.SERVICE_EXPOSURE)
+    cases.good("inside", service())
+    cases.good("headless", service(clusterIP="None"))
+    cases.bad(
+        "a port of the nodes", service(type="NodePort"), "spec.type NodePort is not allowed; use one of these: Cl"
+    )
+    cases.bad("a load balancer", service(type="LoadBalancer"), "spec.type LoadBalancer is not allowed")
+    cases.bad("a name", service(type="ExternalName", externalName="a.example.com"), "spec.type ExternalName")
+    cases.bad("another's address", service(externalIPs=["192.0.2.1"]), "spec.externalIPs would take traffic")
+    cases.bad("an address of a load balancer", service(loadBalancerIP="192.0.2.1"), "spec.loadBalancerIP")
+    cases.config = "listed"
+    cases.good("a load balancer that may be", service(type="LoadBalancer", loadBalancerIP="192.0.2.1"))
+    cases.good("a name that may be", service(type="ExternalName", externalName="a.example.com"))
+    cases.bad("ports of the nodes still", service(type="NodePort"), "use one of these: ClusterIP, LoadBalancer, Ex")
+    return cases.made
+
+
+def _host_access() -> list[Case]:
+    cases = _Cases(PolicyName.HOST_ACCESS)
+    host_path = {"volumes": [{"name": "a", "hostPath": {"path": "/etc"}}]}
+    privileged = {"securityContext": {"privileged": True}}
+    cases.good("a pod", pod(volumes=[{"name": "a", "emptyDir": {}}], container={"ports": [{"containerPort": 80}]}))
+    adds = {"securityContext": {"capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}}}
+    cases.good("a low port", deployment(container=adds))
+    for name in ("hostNetwork", "hostPID", "hostIPC"):
+        cases.bad(name, deployment(**{name: True}), f"spec.template.spec.{name} shares the node's own")
+    cases.bad("a folder", pod(**host_path), "spec.volumes[].hostPath: /etc is a folder of the node")
+    cases.bad(
+        "a privileged container", pod(container=privileged), "spec.containers[].securityContext.privileged of app"
+    )
+    cases.bad(
+        "a first container", pod(initContainers=[container(**privileged) | {"name": "first"}]), "privileged of first"
+    )
+    many = {"securityContext": {"capabilities": {"add": ["NET_ADMIN", "CHOWN", "NET_BIND_SERVICE"]}}}
+    cases.bad(
+        "capabilities",
+        deployment(container=many),
+        "capabilities.add: NET_ADMIN, CHOWN is not allowed; allowed are: NET_B",
+    )
+    cases.bad(
+        "a port", deployment(container={"ports": [{"containerPort": 80, "hostPort": 80}]}), "ports[].hostPort of app"
+    )
+    cases.bad("a node", pod(nodeName="a"), "spec.nodeName a goes past the scheduler")
+    cases.bad("a node in a template", deployment(nodeName="a"), "spec.template.spec.nodeName a")
+    for kind in TEMPLATES:
+        path = "spec.jobTemplate.spec.template.spec" if kind == "CronJob" else "spec.template.spec"
+        cases.bad(
+            f"a {kind}",
+            template_of(kind, {"containers": [container()], **host_path}),
+            f"{path}.volumes[].hostPath: /etc",
+            user=User.MEMBER if kind == "ReplicationController" else User.TENANT,
+        )
+        cases.good(
+            f"a good {kind}",
+            template_of(kind, {"containers": [container()]}),
+            user=User.MEMBER if kind == "ReplicationController" else User.TENANT,
+        )
+    running = pod(name="running", nodeName="a", tolerations=[])
+    cases.good(
+        "a container for debugging a running pod",
+        {"spec": {"ephemeralContainers": [container() | {"name": "debug"}]}},
+        old=running,
+        user=User.PLATFORM,
+        subresource="ephemeralcontainers",
+    )
+    cases.bad(
+        "a privileged one",
+        {"spec": {"ephemeralContainers": [container(**privileged) | {"name": "debug"}]}},
+        "privileged of debug",
+        old=running,
+        user=User.PLATFORM,
+        subresource="ephemeralcontainers",
+    )
+    older = deployment(**host_path)
+    older["metadata"]["name"] = "older"
+    cases.good("the number of what is older than the policy", {"spec": {"replicas": 3}}, old=older)
+    cases.bad("the pods of what is older", {"spec": {"template": {"spec": {"hostname": "a"}}}}, "hostPath", old=older)
+    cases.good("a level that leaves it to Pod Security", deployment(namespace=PRIVILEGED, **host_path))
+    usual = {"securityContext": {"capabilities": {"add": ["CHOWN"]}}}
+    cases.good("what the level of the namespace allows", deployment(namespace=BASELINE, container=usual))
+    cases.bad("what it does not", deployment(namespace=BASELINE, container=many), "add: NET_ADMIN is not allowed")
+    return cases.made
+
+
+def _priority_classes() -> list[Case]:
+    cases = _Cases(PolicyName.PRIORITY_CLASSES)
+    cases.good("none", deployment())
+    cases.good("by the platform", deployment(priorityClassName="system-node-critical"), user=User.PLATFORM)
+    cases.bad(
+        "the system's",
+        deployment(priorityClassName="system-node-critical"),
+        "spec.template.spec.priorityClassName system-node-critical is not allowed; leave it out; ask",
+    )
+    cases.bad("of a pod", pod(priorityClassName="tenants"), "spec.priorityClassName tenants", user=User.MEMBER)
+    cases.config = "listed"
+    own = {"container": {"image": f"registry.example.com/org/app@sha256:{'0' * 64}"}}
+    cases.good("the tenants' own", deployment(priorityClassName="tenants", **own))
+    cases.bad("another", deployment(priorityClassName="high", **own), "or use one of these: tenants; ask")
+    return cases.made
+
+
+def _volume_claims() -> list[Case]:
+    cases = _Cases(PolicyName.VOLUME_CLAIMS)
+    cases.good("a new volume", claim())
+    cases.good("of a class", claim(storageClassName="fast"))
+    cases.good("bound by the platform", claim(volumeName="a"), user=User.PLATFORM)
+    cases.bad("a volume", claim(volumeName="a"), "volumeName a takes a volume that exists already")
+    cases.bad("by labels", claim(selector={"matchLabels": {"a": "b"}}), "a volume claim with a selector")
+    cases.bad("any that is there", claim(storageClassName=""), "an empty storageClassName")
+    stateful = template_of("StatefulSet", {"containers": [container()]})
+    of_set = {"metadata": {"name": "data"}, "spec": claim_spec(volumeName="a")}
+    cases.bad("of a StatefulSet", merged(stateful, {"spec": {"volumeClaimTemplates": [of_set]}}), "volumeName a")
+    good_set = {"metadata": {"name": "data"}, "spec": claim_spec()}
+    cases.good("a StatefulSet", merged(stateful, {"spec": {"volumeClaimTemplates": [good_set]}}))
+    ephemeral = {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": claim_spec(volumeName="a")}}}
+    cases.bad("of a pod", deployment(volumes=[ephemeral]), "volumeName a")
+    bound = claim(name="bound", volumeName="a")
+    cases.good("labels of a bound one", {"metadata": {"labels": {"a": "b"}}}, old=bound)
+    waiting = claim(name="waiting", storageClassName="fast")
+    cases.bad("bound by hand", {"spec": {"volumeName": "a"}}, "volumeName a", old=waiting)
+    cases.good("bound by the binder", {"spec": {"volumeName": "a"}}, old=waiting, user=User.PATCHER)
+    return cases.made
+
+
+def _allowed_images() -> list[Case]:
+    cases = _Cases(PolicyName.ALLOWED_IMAGES)
+    cases.good("anything where nothing is listed", pod(container={"image": "registry.example.net:5000/a/b:c"}))
+    cases.good("by a tag", pod(namespace=LISTED, container={"image": "registry.example.com/dev-team/app:v1"}))
+    cases.good("of Docker Hub", deployment(namespace=LISTED, container={"image": "nginx:1.27"}))
+    cases.good("of Docker Hub in full", pod(namespace=LISTED, container={"image": "docker.io/nginx"}))
+    foreign = " is no allowed image of the tenant dev-team; allowed are: registry.example.com/dev-team/*, docker.io/l"
+    for name, image in {
+        "another of Docker Hub": "redis",
+        "somebody's copy": "somebody/nginx",
+        "a look-alike of the organisation": "registry.example.com/dev-team-evil/app",
+        "the organisation itself": "registry.example.com/dev-team",
+        "a look-alike of the registry": "registry.example.com.evil.example/dev-team/app",
+        "another port": "registry.example.com:5000/dev-team/app",
+        "a host in capital letters": "EVIL/dev-team/app",
+    }.items():
+        cases.bad(name, pod(namespace=LISTED, container={"image": image}), f"spec.containers[].image: {image}{foreign}")
+    first = container(image="redis") | {"name": "first"}
+    cases.bad("a first container", pod(namespace=LISTED, initContainers=[first]), f"image: redis{foreign}")
+    volume = {"name": "a", "image": {"reference": "redis"}}
+    cases.bad("a volume", pod(namespace=LISTED, volumes=[volume]), f"image: redis{foreign}")
+    cases.config = "listed"
+    digest = f"@sha256:{'0' * 64}"
+    cases.good("by digest", pod(container={"image": f"registry.example.com/org/app{digest}"}))
+    cases.good("by tag and digest", pod(container={"image": f"registry.example.com/org/app:v1{digest}"}))
+    cases.good("the tenant's beside the stack's", pod(namespace=LISTED, container={"image": f"nginx{digest}"}))
+    cases.bad("by tag alone", pod(container={"image": "registry.example.com/org/app:v1"}), "app:v1 is named by a tag")
+    cases.bad("not the stack's", pod(container={"image": f"nginx{digest}"}), "allowed are: registry.example.com/org/*;")
+    return cases.made
+
+
+def _platform_objects() -> list[Case]:
+    cases = _Cases(PolicyName.PLATFORM_OBJECTS)
+    message = "has the label toolkit.fluxcd.io/tenant, which marks what the platform put here"
+    sync = merged(kustomization(name="sync"), {"metadata": {"labels": PLATFORMS_OWN, "annotations": {"a": "b"}}})
+    key = made("Secret", name="key", labels=PLATFORMS_OWN, stringData={"identity": "not to be shown"})
+    own = made("ConfigMap", name="own", data={"a": "b"})
+    access = binding(account(TENANT), labels=PLATFORMS_OWN, name="access")
+    ask = {"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}}
+    for user in (User.TENANT, User.MEMBER):
+        cases.user = user
+        cases.good(f"{user} asks for a reconciliation", ask, old=sync)
+        cases.good(f"{user} changes its own", {"data": {"a": "c"}}, old=own)
+        cases.good(f"{user} deletes its own", {}, old=own, operation="DELETE")
+        cases.good(f"{user} creates its own", made("ConfigMap", data={}))
+        cases.bad(f"{user} changes the sync", {"spec": {"suspend": True}}, f"Kustomization sync {message}", old=sync)
+        cases.bad(f"{user} changes the sync and asks", merged(ask, {"spec": {"path": "./b"}}), message, old=sync)
+        cases.bad(f"{user} takes the label", {"metadata": {"labels": {TENANT_LABEL: None}}}, message, old=sync)
+        cases.bad(f"{user} adds an annotation", {"metadata": {"annotations": {"b": "c"}}}, message, old=sync)
+        cases.bad(f"{user} takes an annotation", {"metadata": {"annotations": {"a": None}}}, message, old=sync)
+        cases.bad(f"{user} adds a finalizer", {"metadata": {"finalizers": ["a.example.com/b"]}}, message, old=sync)
+        cases.bad(f"{user} deletes the sync", {}, message, old=sync, operation="DELETE")
+        cases.bad(f"{user} changes the key", {"data": {"identity": "aQ=="}}, f"Secret key {message}", old=key)
+        cases.bad(f"{user} annotates the key", ask, message, old=key)
+        cases.bad(f"{user} deletes the key", {}, message, old=key, operation="DELETE")
+        cases.bad(f"{user} creates one", made("Secret", labels=PLATFORMS_OWN), message)
+        cases.bad(f"{user} labels its own", {"metadata": {"labels": PLATFORMS_OWN}}, message, old=own)
+        template = template_of("Deployment", {"containers": [container()]}, labels=PLATFORMS_OWN)
+        cases.bad(f"{user} labels a template", template, message)
+    cases.bad("member deletes its access", {}, message, old=access, operation="DELETE")
+    labelled = merged(pod(), {"metadata": {"labels": PLATFORMS_OWN}})
+    cases.user = User.PLATFORM
+    cases.good("the platform changes the sync", {"spec": {"suspend": True}}, old=sync)
+    cases.good("the platform deletes the key", {}, old=key, operation="DELETE")
+    cases.good("the platform makes a pod", labelled)
+    cases.user = User.PATCHER
+    cases.good("a controller patches the sync", {"metadata": {"finalizers": ["a.example.com/b"]}}, old=sync)
+    return cases.made
+
+
+def _tenant_namespace() -> list[Case]:
+    cases = _Cases(PolicyName.TENANT_NAMESPACE, user=User.MEMBER)
+    apps, message = NAMESPACE_OBJECTS[APPS], "Namespace apps and its labels, annotations and finalizers are the pl"
+    label = {"metadata": {"labels": {_ENFORCE: "privileged"}}}
+    cases.bad("another level", label, message, old=apps)
+    cases.bad("no tenant", {"metadata": {"labels": {TENANT_LABEL: None}}}, message, old=apps)
+    cases.bad("another list", {"metadata": {"annotations": {SOURCES: "https://a.example.com/*"}}}, message, old=apps)
+    cases.bad("deleted", {}, message, old=apps, operation="DELETE")
+    cases.bad(
+        "its status",
+        {"status": {"conditions": [{"type": "a", "status": "True"}]}},
+        message,
+        old=apps,
+        subresource="status",
+    )
+    cases.good("no tenant's", label, old=NAMESPACE_OBJECTS["default-apps"])
+    cases.good("by the platform", label, old=apps, user=User.PLATFORM)
+    cases.good("deleted by the platform", {}, old=apps, operation="DELETE", user=User.PLATFORM)
+    return cases.made
+
+
+def _tenant_limits() -> list[Case]:
+    cases = _Cases(PolicyName.TENANT_LIMITS, user=User.MEMBER)
+    quota = made("ResourceQuota", {"hard": {"pods": "10"}}, name="quota")
+    network = made("NetworkPolicy", {"podSelector": {}}, name="network")
+    message = "objects of this namespace are the platform's alone"
+    cases.bad("a higher quota", {"spec": {"hard": {"pods": "99"}}}, f"ResourceQuota {message}", old=quota)
+    cases.bad("no quota", {}, message, old=quota, operation="DELETE")
+    cases.bad("an open network", made("NetworkPolicy", {"podSelector": {}, "ingress": [{}]}), message)
+    cases.bad("a closed one gone", {}, message, old=network, operation="DELETE")
+    cases.bad("limits", made("LimitRange", {"limits": []}), message)
+    ends = made("EndpointSlice", addressType="IPv4", endpoints=[{"addresses": ["192.0.2.1"]}])
+    cases.bad("another's address behind a Service", ends, message)
+    cases.good("a quota of the platform", {"spec": {"hard": {"pods": "99"}}}, old=quota, user=User.PLATFORM)
+    cases.good("an address by the controller", ends, user=User.PLATFORM)
+    return cases.made
+
+
+def _tenant_access() -> list[Case]:
+    cases = _Cases(PolicyName.TENANT_ACCESS, user=User.MEMBER)
+    only = "is no service account of the tenant dev-team; name service accounts of these namespaces only: apps"
+    cases.good("its own account", binding(account("ci")))
+    cases.good("its other namespace's", binding(account("ci", LISTED)))
+    cases.good("nobody", binding())
+    cases.good("a role", made("Role", rules=[]))
+    cases.good("a person by the platform", binding(person("User", "ann")), user=User.PLATFORM)
+    cases.bad("a person", binding(account("ci"), person("User", "ann")), f"subjects: User ann {only}")
+    cases.bad("everybody", binding(person("Group", "system:authenticated")), f"Group system:authenticated {only}")
+    cases.bad("another tenant", binding(account("ci", FOREIGN)), f"subjects: ServiceAccount other/ci {only}")
+    cases.bad("one more", {"subjects": [person("User", "ann")]}, only, old=binding(account("ci"), name="older"))
+    cases.good("a secret", made("Secret", stringData={"a": "b"}), user=User.TENANT)
+    token = made(
+        "Secret",
+        type="kubernetes.io/service-account-token",
+        annotations={"kubernetes.io/service-account.name": TENANT},
+    )
+    cases.bad("a token for ever", token, "type kubernetes.io/service-account-token", user=User.TENANT)
+    cases.good("a token for ever by the platform", token, user=User.PLATFORM)
+    home = made("ServiceAccount", name=TENANT)
+    request = made("TokenRequest", {"audiences": []}, name=TENANT)
+    cases.bad(
+        "a token",
+        request,
+        "tokens of service accounts are given to pods only",
+        old=home,
+        operation="CREATE",
+        subresource="token",
+    )
+    cases.good(
+        "a token by the platform", request, old=home, operation="CREATE", subresource="token", user=User.PLATFORM
+    )
+    return cases.made
+
+
+def _status_writes() -> list[Case]:
+    cases = _Cases(PolicyName.STATUS_WRITES, user=User.MEMBER)
+    message = "what has been fetched is told by Flux's controllers alone"
+    source = git()
+    source["metadata"]["name"] = "source"
+    artifact = {"digest": "sha256:" + "0" * 64, "lastUpdateTime": "2026-01-01T00:00:00Z", "path": "a", "revision": "a"}
+    forged = {"status": {"artifact": artifact | {"url": "http://evil.example.com/a"}}}
+    cases.bad("a forged artifact", forged, f"GitRepository source: {message}", old=source, subresource="status")
+    sync = kustomization(name="status")
+    cases.bad("a forged result", {"status": {"observedGeneration": 9}}, message, old=sync, subresource="status")
+    external = made("ExternalArtifact", {}, name="external")
+    cases.bad("an artifact", made("ExternalArtifact", {}), message)
+    cases.bad("an artifact gone", {}, message, old=external, operation="DELETE")
+    cases.bad("an artifact's place", forged, message, old=external, subresource="status")
+    cases.good("Flux's own", forged, old=source, subresource="status", user=User.PATCHER)
+    cases.good("an artifact by the platform", made("ExternalArtifact", {}), user=User.PLATFORM)
+    cases.good("the spec", {"spec": {"interval": "1h"}}, old=source)
+    return cases.made
+
+
+def _policy_objects() -> list[Case]:
+    cases = _Cases(PolicyName.POLICY_OBJECTS, user=User.MEMBER)
+    message = "objects of Kyverno are the platform's alone"
+    exception = {"policyRefs": [{"kind": "ValidatingPolicy", "name": "flux-tenancy-host-access"}]}
+    cases.bad("an exception", made("PolicyException", exception), f"PolicyException {message}")
+    rules = {"matchConstraints": {"resourceRules": []}, "validations": [{"expression": "true"}]}
+    cases.bad("a policy", made("NamespacedValidatingPolicy", rules), message)
+    older = made("PolicyException", exception, name="older")
+    cases.bad("an exception gone", {}, message, old=older, operation="DELETE")
+    cases.bad(
+        "another exception", {"spec": {"policyRefs": [{"kind": "ValidatingPolicy", "name": "b"}]}}, message, old=older
+    )
+    cases.good("an exception of the platform", made("PolicyException", exception), user=User.PLATFORM)
+    cases.good("a policy of the platform", made("NamespacedValidatingPolicy", rules), user=User.PLATFORM)
+    return cases.made
+
+
+def _ephemeral_containers() -> list[Case]:
+    cases = _Cases(PolicyName.EPHEMERAL_CONTAINERS, user=User.MEMBER)
+    running = pod(name="debugged")
+    debug = {"spec": {"ephemeralContainers": [container() | {"name": "debug"}]}}
+    message = "ephemeral containers are the platform's to add"
+    cases.bad("by the tenant", debug, message, old=running, subresource="ephemeralcontainers")
+    cases.bad(
+        "elsewhere",
+        debug,
+        message,
+        old=pod(name="debugged", namespace=LISTED, container={"image": "nginx"}),
+        subresource="ephemeralcontainers",
+    )
+    cases.good("by the platform", debug, old=running, subresource="ephemeralcontainers", user=User.PLATFORM)
+    cases.good("another change", {"metadata": {"labels": {"a": "b"}}}, old=running)
+    return cases.made
+
+
+CASES: tuple[Case, ...] = tuple(
+    case
+    for part in (
+        _allowed_sources,
+        _source_options,
+        _verified_sources,
+        _identities,
+        _references,
+        _services,
+        _host_access,
+        _priority_classes,
+        _volume_claims,
+        _allowed_images,
+        _platform_objects,
+        _tenant_namespace,
+        _tenant_limits,
+        _tenant_access,
+        _status_writes,
+        _policy_objects,
+        _ephemeral_containers,
+    )
+    for case in part()
+)
