@@ -253,7 +253,7 @@ class Gitea:
             "openid": {"ENABLE_OPENID_SIGNIN": False, "ENABLE_OPENID_SIGNUP": False},
             "cron.update_checker": {"ENABLED": False},
             "actions": {"ENABLED": False},
-            "packages": {"ENABLED": False},
+            "packages": {"ENABLED": True},
             "indexer": {"ISSUE_INDEXER_TYPE": "db"},
             # To clusters on this machine, and to nowhere else. A receiver that does not answer at once is not there.
             "webhook": {"ALLOWED_HOST_LIST": "loopback", "DELIVER_TIMEOUT": _DELIVERY_TIMEOUT},

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from components.configuration.errors import MisplacedValueError
+from components.configuration.image_signatures import ImagePatternText, ImageSignature, RegistryAccess
 from components.configuration.section import Section
 from components.configuration.types import Duration
-from components.policies.image_patterns import read_image_pattern
 from components.policies.names import PolicyName
 from components.policies.source_patterns import read_pattern
 
@@ -45,13 +45,7 @@ def _pattern(text: str) -> str:
     return text
 
 
-def _image_pattern(text: str) -> str:
-    read_image_pattern(text)
-    return text
-
-
 SourcePatternText = Annotated[str, AfterValidator(_pattern)]
-ImagePatternText = Annotated[str, AfterValidator(_image_pattern)]
 VerifiedKind = Literal["GitRepository", "OCIRepository", "HelmChart"]
 CloudProvider = Literal["aws", "azure", "gcp"]
 ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
@@ -90,6 +84,12 @@ class AllowedImages(Section):
         "stack nor a tenant has any, images may be anywhere.",
     )
     digests: bool = Field(False, description="Ask for images by digest.")
+    signatures: tuple[ImageSignature, ...] = Field(
+        (), description="Images that have to be signed, and by whom; Kyverno looks (docs/images.md)."
+    )
+    registries: RegistryAccess = Field(
+        default_factory=RegistryAccess, description="How Kyverno reads signatures from registries."
+    )
 
 
 class PoliciesConfig(Section):
@@ -105,6 +105,15 @@ class PoliciesConfig(Section):
     )
     sources: AllowedSources = Field(default_factory=AllowedSources, description="Sources of tenants.")
     images: AllowedImages = Field(default_factory=AllowedImages, description="Container images of tenants.")
+    flux_images: bool = Field(
+        False,
+        description="Ask for the signatures of Flux's own releases on its controllers' images; Kyverno needs a way to "
+        "their registry and to Sigstore's keys (docs/images.md).",
+    )
+    onboarding: bool = Field(
+        False,
+        description="Let Kyverno furnish namespaces that the platform labels for a tenant (docs/onboarding.md).",
+    )
     minimum_interval: Duration = Field("30s", description="Shortest interval of reconciliation.")
     service_types: tuple[ServiceType, ...] = Field(("ClusterIP",), description="Types that a Service may have.")
     priority_classes: tuple[str, ...] = Field((), description="Priority classes that pods may name; none if left out.")

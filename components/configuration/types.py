@@ -15,6 +15,7 @@ from components.git.app_keys import read_app_key
 from components.git.certificates import read_authority
 from components.git.signing_keys import read_signing_key
 from components.git.ssh_keys import read_private_key
+from components.policies.cosign_keys import read_public_key
 from components.sops.age_keys import identity_file, read_identities, read_recipient
 from components.sops.openpgp_keys import key_ring, read_fingerprint, read_private_keys
 
@@ -206,6 +207,7 @@ RsaPrivateKey = Annotated[SecretStr, *_secret(read_app_key, "secret private RSA 
 CertificateAuthority = Annotated[str, *_unshown(read_authority, "one or more certificates, PEM")]
 SignerName = Annotated[str, *_matching(r"^[-._A-Za-z0-9]{1,200}$", "a name of letters, digits, '-', '_' and '.'")]
 SigningKey = Annotated[str, *_unshown(read_signing_key, "OpenPGP public key, armored, or SSH public key")]
+CosignPublicKey = Annotated[str, *_unshown(read_public_key, "public key of cosign, PEM")]
 KnownHost = Annotated[str, *_unshown(known_hosts.check_line, "a line of an SSH `known_hosts` file")]
 GitHubName = Annotated[
     str,

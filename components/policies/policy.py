@@ -16,6 +16,8 @@ from components.manifests import Manifest
 from components.policies.names import PolicyName
 
 CREATE_UPDATE = ("CREATE", "UPDATE")
+# What an object is about, for `Policy.reads`.
+SPEC = "{object}.?spec"
 ANY_CHANGE = ("CREATE", "UPDATE", "DELETE")
 
 
@@ -83,5 +85,5 @@ class Policy:
     validations: tuple[Validation, ...]
     conditions: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
-    reads: str = "{object}.?spec"
+    reads: str = SPEC
     tenant_namespaces_only: bool = True

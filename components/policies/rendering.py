@@ -13,10 +13,23 @@ from components.tenant_objects import TENANT_LABEL
 OBJECT_PREFIX = "flux-tenancy-"
 ACTIONS: Mapping[PolicyMode, tuple[str, ...]] = {PolicyMode.ENFORCE: ("Deny",), PolicyMode.AUDIT: ("Audit", "Warn")}
 
+TENANT_NAMESPACES: Manifest = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
+
 
 def object_name(policy: PolicyName) -> str:
     """What the objects of a policy are called in the cluster."""
     return f"{OBJECT_PREFIX}{policy.value}"
+
+
+def changes(reads: str) -> str:
+    """CEL for whether a request creates an object or changes a part of it.
+
+    An object that is being deleted is still looked at: Flux acts on its spec once more, as the tenant it names.
+
+    Args:
+        reads: CEL for the part; `{object}` stands for the object.
+    """
+    return f"request.operation == 'CREATE' || {reads.format(object='object')} != {reads.format(object='oldObject')}"
 
 
 def spec(policy: Policy, *, platform: str) -> Manifest:
@@ -29,16 +42,14 @@ def spec(policy: Policy, *, platform: str) -> Manifest:
     conditions, variables = dict(policy.conditions), dict(policy.variables)
     guard = ""
     if policy.subject is Subject.CONTENT:
-        # An object that is being deleted is still looked at: Flux acts on its spec once more, as the tenant it names.
-        new, old = policy.reads.format(object="object"), policy.reads.format(object="oldObject")
-        conditions = {"changes-content": f"request.operation == 'CREATE' || {new} != {old}"} | conditions
+        conditions = {"changes-content": changes(policy.reads)} | conditions
     else:
         # Asked last: most requests are in order whoever sends them, and the question costs.
         variables |= {"platform": platform}
         guard = " || variables.platform"
     constraints: Manifest = {"resourceRules": [each.rule() for each in policy.resources]}
     if policy.tenant_namespaces_only:
-        constraints["namespaceSelector"] = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
+        constraints["namespaceSelector"] = TENANT_NAMESPACES
     return {
         "failurePolicy": "Fail",
         "matchConstraints": constraints,
