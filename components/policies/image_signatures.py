@@ -33,10 +33,11 @@ FLUX_SIGNER = KeylessSigner.model_validate(
         r"@refs/tags/v[0-9]+\.[0-9]+\.[0-9]+",
     }
 )
-# Of which the signature is a matter of seconds: an answer of the registry and, for keyless ones, of Sigstore's.
+# The most that Kubernetes allows; the registry is asked several times for each image, and may be far away.
 _TIMEOUT_SECONDS = 30
 # How Kyverno reads image names: https://pkg.go.dev/github.com/google/go-containerregistry/pkg/name
 _KYVERNO_NAMES = {DEFAULT_REGISTRY: "index.docker.io", "localhost": "index.docker.io/localhost"}
+_NO_LOG = {"insecureIgnoreTlog": True, "insecureIgnoreSCT": True}
 _ALL_IMAGES = "(images.containers + images.initContainers + images.ephemeralContainers)"
 
 
@@ -125,9 +126,7 @@ def _credentials(registries: RegistryAccess) -> Manifest:
 def _cosign(signature: ImageSignature) -> Manifest:
     if signature.keyless is not None:
         return {"keyless": {"identities": [_identity(signature.keyless)]}}
-    log: Manifest = (
-        {} if signature.transparency_log else {"ctlog": {"insecureIgnoreTlog": True, "insecureIgnoreSCT": True}}
-    )
+    log: Manifest = {} if signature.transparency_log else {"ctlog": _NO_LOG}
     return {"key": {"data": signature.key}, **log}
 
 

@@ -95,13 +95,10 @@ class Signer:
             bundle: write the bundle that cosign 3 writes, or the tag that it wrote before.
         """
         user, password = registry.credentials
-        config = self.folder / "signing-config.json"
-        self._run("signing-config", "create", f"--out={config}")
-        form = (
-            (f"--signing-config={config}",)
-            if bundle
-            else ("--use-signing-config=false", "--new-bundle-format=false", "--tlog-upload=false")
-        )
+        self._run("signing-config", "create", "--out=no-services.json")
+        form = ["--signing-config=no-services.json"]
+        if not bundle:
+            form = ["--use-signing-config=false", "--new-bundle-format=false", "--tlog-upload=false"]
         login = (f"--registry-username={user}", f"--registry-password={password}")
         self._run("sign", "--yes", "--key=cosign.key", *form, *login, image)
 

@@ -1,0 +1,207 @@
+"""Policies for signed images, and configurations of them that are refused."""
+
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from sample_stack import load, problems
+
+from components.configuration.image_signatures import ImageSignature, RegistryAccess
+from components.configuration.policies import PolicyMode
+from components.policies.image_signatures import flux_images, tenant_images
+
+PAIR = ec.generate_private_key(ec.SECP256R1())
+KEY = PAIR.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+PRIVATE_KEY = PAIR.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+ISSUER = "https://token.actions.githubusercontent.com"
+WORKFLOW = r"https://github\.com/org/app/\.github/workflows/release\.yaml@refs/tags/.*"
+IMAGES = ["registry.example.com/org/*"]
+KEYED = {"images": IMAGES, "key": KEY}
+KEYLESS = {"images": IMAGES, "keyless": {"issuer": ISSUER, "subjectRegExp": WORKFLOW}}
+
+
+def spec(*entries: dict[str, Any], registries: dict[str, Any] | None = None) -> dict[str, Any]:
+    signatures = [ImageSignature.model_validate(entry) for entry in entries]
+    return tenant_images(signatures, RegistryAccess.model_validate(registries or {}), PolicyMode.ENFORCE)["spec"]
+
+
+def refused(tmp_path, *entries: dict[str, Any], **policies: Any) -> list[str]:
+    """The problems of a stack that asks for these signatures."""
+    images = {"allowed": IMAGES, "signatures": list(entries)}
+    return [
+        line.removeprefix("Pulumi.staging.yaml: policies.")
+        for line in problems(tmp_path, policies={"engine": "both", "images": images, **policies})
+    ]
+
+
+def test_a_key_is_checked_against_the_public_log_unless_it_has_none():
+    assert spec(KEYED)["attestors"] == [{"name": "signer0", "cosign": {"key": {"data": KEY}}}]
+    [offline] = spec(KEYED | {"transparencyLog": False})["attestors"]
+    assert offline["cosign"]["ctlog"] == {"insecureIgnoreTlog": True, "insecureIgnoreSCT": True}
+
+
+def test_the_whole_identity_has_to_match():
+    [attestor] = spec(KEYLESS)["attestors"]
+    identity = {"issuer": ISSUER, "subjectRegExp": f"^(?:{WORKFLOW})$"}
+    assert attestor["cosign"] == {"keyless": {"identities": [identity]}}
+
+
+def test_an_identity_can_be_named_exactly():
+    [attestor] = spec(KEYED, {"images": IMAGES, "keyless": {"issuer": ISSUER, "subject": "a@example.com"}})[
+        "attestors"
+    ][1:]
+    assert attestor == {
+        "name": "signer1",
+        "cosign": {"keyless": {"identities": [{"issuer": ISSUER, "subject": "a@example.com"}]}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expression"),
+    [
+        (
+            "registry.example.com/org/*",
+            '((image(ref).registry() == "registry.example.com" && image(ref).repository().startsWith("org/")))',
+        ),
+        (
+            "registry.example.com:5000/org/app",
+            '((image(ref).registry() == "registry.example.com:5000" && image(ref).repository() == "org/app"))',
+        ),
+        ("ghcr.io/*", '((image(ref).registry() == "ghcr.io" && image(ref).repository().startsWith("")))'),
+        (
+            "docker.io/library/nginx",
+            '((image(ref).registry() == "index.docker.io" && image(ref).repository() == "library/nginx"))',
+        ),
+        (
+            "localhost/app",
+            '((image(ref).registry() == "index.docker.io" && image(ref).repository() == "localhost/app"))',
+        ),
+    ],
+)
+def test_images_are_matched_as_kyverno_reads_their_names(pattern: str, expression: str):
+    assert spec(KEYED | {"images": [pattern]})["matchImageReferences"] == [{"expression": expression}]
+
+
+def test_every_pattern_of_an_entry_asks_for_the_signature():
+    [validation] = spec(KEYED | {"images": ["a.example.com/x", "b.example.com/y"]})["validations"]
+    [named] = spec(KEYED | {"images": ["a.example.com/x", "b.example.com/y"]})["matchImageReferences"]
+    assert named["expression"].startswith("((") and " || " in named["expression"]
+    assert f"({named['expression']} && verifyImageSignatures(ref, [attestors.signer0]) > 0)" in validation["expression"]
+
+
+def test_one_of_several_signers_is_enough():
+    [validation] = spec(KEYED, KEYLESS)["validations"]
+    assert "[attestors.signer0]) > 0) || (" in validation["expression"]
+    assert "policies.images.signatures" in validation["messageExpression"]
+
+
+def test_pods_alone_are_looked_at_when_their_images_may_have_changed():
+    found = spec(KEYED)
+    assert [rule["resources"] for rule in found["matchConstraints"]["resourceRules"]] == [
+        ["pods"],
+        ["pods/ephemeralcontainers"],
+    ]
+    assert found["matchConstraints"]["resourceRules"][0]["operations"] == ["CREATE", "UPDATE"]
+    assert found["autogen"] == {"podControllers": {"controllers": []}}
+    assert "object.spec != oldObject.spec" in found["matchConditions"][0]["expression"]
+    assert found["matchConstraints"]["namespaceSelector"]["matchExpressions"][0]["key"] == "toolkit.fluxcd.io/tenant"
+
+
+def test_tags_are_pinned_before_they_are_checked():
+    expected = {"mutateDigest": True, "verifyDigest": True, "required": True}
+    assert spec(KEYED)["validationConfigurations"] == expected
+
+
+def test_credentials_are_named_only_where_there_are_any():
+    assert "credentials" not in spec(KEYED)
+    assert spec(KEYED, registries={"secrets": ["pull"], "insecure": True})["credentials"] == {
+        "allowInsecureRegistry": True,
+        "secrets": ["pull"],
+    }
+
+
+def test_flux_itself_comes_up_without_kyverno_and_tenants_do_not():
+    images = ["ghcr.io/fluxcd/source-controller:v1.9.5", "ghcr.io/fluxcd/helm-controller:v1.6.4@sha256:" + "0" * 64]
+    found = flux_images(images, PolicyMode.AUDIT)["spec"]
+    assert (found["failurePolicy"], spec(KEYED)["failurePolicy"]) == ("Ignore", "Fail")
+    assert found["validationActions"] == ["Audit", "Warn"]
+    assert found["matchConstraints"]["namespaceSelector"] == {
+        "matchLabels": {"kubernetes.io/metadata.name": "flux-system"}
+    }
+    [named] = found["matchImageReferences"]
+    assert '"fluxcd/helm-controller"' in named["expression"] and '"fluxcd/source-controller"' in named["expression"]
+    [attestor] = found["attestors"]
+    [identity] = attestor["cosign"]["keyless"]["identities"]
+    assert identity["issuer"] == ISSUER
+
+
+@pytest.mark.parametrize(
+    "entry", [KEYED, KEYLESS, KEYED | {"transparencyLog": False}], ids=["key", "keyless", "offline"]
+)
+def test_signatures_in_order_are_taken(tmp_path, entry: dict[str, Any]):
+    images = {"allowed": IMAGES, "signatures": [entry]}
+    stack = load(tmp_path, policies={"engine": "kyverno", "images": images, "fluxImages": True, "onboarding": True})
+    assert stack.policies.images.signatures[0].images == tuple(IMAGES)
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"images": IMAGES}, "images.signatures[0]: say who signs by exactly one of key and keyless"),
+        (KEYED | KEYLESS, "images.signatures[0]: say who signs by exactly one of key and keyless"),
+        (
+            KEYLESS | {"transparencyLog": False},
+            "images.signatures[0].transparencyLog: must be true for keyless signatures: their certificates last minutes, "
+            "and the log alone says when",
+        ),
+        (
+            {"images": IMAGES, "keyless": {"issuer": ISSUER}},
+            "images.signatures[0].keyless: name the signer by exactly one of subject and subjectRegExp",
+        ),
+        (KEYED | {"images": []}, "images.signatures[0].images: must not be empty"),
+    ],
+)
+def test_half_an_entry_is_refused(tmp_path, entry: dict[str, Any], problem: str):
+    assert refused(tmp_path, entry) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("key", "problem"),
+    [
+        (PRIVATE_KEY, "is a private key, which has been readable here and is to be replaced; give the public one"),
+        ("ssh-ed25519 AAAA", "is no public key in PEM"),
+        (KEY.replace("\n", "", 2), "is no public key in PEM"),
+        (KEY[:60] + KEY[80:], "is no whole public key"),
+    ],
+)
+def test_what_is_no_public_key_is_refused_and_not_repeated(tmp_path, key: str, problem: str):
+    [found] = refused(tmp_path, {"images": IMAGES, "key": key})
+    assert found.startswith(f"images.signatures[0].key: {problem}")
+    assert key.splitlines()[-2:][0] not in found
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("https://(github", "is not a regular expression"),
+        (r"(?!evil)https://.*", "looks around or back, which RE2 cannot"),
+    ],
+)
+def test_what_kyverno_could_not_match_is_refused(tmp_path, expression: str, problem: str):
+    entry = {"images": IMAGES, "keyless": {"issuer": ISSUER, "subjectRegExp": expression}}
+    [found] = refused(tmp_path, entry)
+    assert found.startswith(f"images.signatures[0].keyless.subjectRegExp: {expression!r} {problem}")
+
+
+def test_kubernetes_own_policies_cannot_look_for_signatures(tmp_path):
+    told = refused(tmp_path, KEYED, engine="native", fluxImages=True, onboarding=True)
+    assert told == [
+        f"{key}: needs Kyverno, and policies.engine is native; set that to both"
+        for key in ("fluxImages", "images.signatures", "onboarding")
+    ]
+
+
+def test_signatures_need_an_allow_list_that_other_names_do_not_get_around(tmp_path):
+    [problem] = refused(tmp_path, images={"signatures": [KEYED]})
+    assert problem.startswith("images.signatures: names images that policies.images.allowed does not limit")
