@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.configuration import TenantConfig
-from components.configuration.models import NamespaceConfig
+from components.configuration.models import NamespaceConfig, PodSecurity, Role
 from components.kustomization import kustomization
 from components.manifests import Manifest
 from components.place import Place
@@ -17,6 +17,8 @@ from components.sops.decryption_objects import decryption_objects
 from components.tenant_role import cluster_role_for
 
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
+# Tells namespaces of tenants that the stack lists from those that the platform has labelled itself.
+MANAGED_BY_LABEL, MANAGER = "app.kubernetes.io/managed-by", "flux-tenancy"
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ def tenant_objects(name: str, config: TenantConfig) -> TenantObjects:
     decryption = decryption_objects(source_place(name, config), config.sync.decryption)
     return TenantObjects(
         namespaces=[_namespace(name, namespace, config) for namespace in config.namespaces],
-        identity=_service_account(name, config.home),
-        access=[_role_binding(name, namespace, config) for namespace in config.namespace_names],
+        identity=service_account(name, config.home),
+        access=[role_binding(name, namespace, config.home, config.role) for namespace in config.namespace_names],
         decryption=decryption.standing,
         sync=_sync(name, config, decryption.spec),
     )
@@ -55,53 +57,63 @@ def source_place(tenant: str, config: TenantConfig) -> Place:
     return Place(name=tenant, namespace=config.home, labels={TENANT_LABEL: tenant})
 
 
-def _metadata(tenant: str, name: str, namespace: str) -> Manifest:
+def tenant_metadata(tenant: str, name: str, namespace: str) -> Manifest:
+    """`metadata` of an object that the platform puts into a tenant's namespace."""
     return {"name": name, "namespace": namespace, "labels": {TENANT_LABEL: tenant}}
 
 
+def pod_security_labels(level: PodSecurity) -> dict[str, str]:
+    """Labels of a namespace that enforces a Pod Security Standard, and warns by it.
+
+    Source: https://kubernetes.io/docs/concepts/security/pod-security-admission/
+    """
+    return {"pod-security.kubernetes.io/enforce": level.value, "pod-security.kubernetes.io/warn": level.value}
+
+
+def service_account(tenant: str, home: str) -> Manifest:
+    """The tenant's identity in a namespace."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": tenant_metadata(tenant, service_account_name(tenant), home),
+        # Flux impersonates the account and needs no token; a pod that ran as it would hold the tenant's rights.
+        "automountServiceAccountToken": False,
+    }
+
+
+def role_binding(tenant: str, namespace: str, home: str, role: Role) -> Manifest:
+    """What the identity at `home` may do in `namespace`."""
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": tenant_metadata(tenant, f"{tenant}-reconciler", namespace),
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": cluster_role_for(role),
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": service_account_name(tenant), "namespace": home}],
+    }
+
+
 def _namespace(tenant: str, namespace: NamespaceConfig, config: TenantConfig) -> Manifest:
-    level = namespace.pod_security.value
     metadata: Manifest = {
         "name": namespace.name,
         "labels": {
             **namespace.labels,
             TENANT_LABEL: tenant,
-            "pod-security.kubernetes.io/enforce": level,
-            "pod-security.kubernetes.io/warn": level,
+            MANAGED_BY_LABEL: MANAGER,
+            **pod_security_labels(namespace.pod_security),
         },
         "annotations": namespace.annotations | namespace_annotations(config),
     }
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
-def _service_account(tenant: str, home: str) -> Manifest:
-    return {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": _metadata(tenant, service_account_name(tenant), home),
-        # Flux impersonates the account and needs no token; a pod that ran as it would hold the tenant's rights.
-        "automountServiceAccountToken": False,
-    }
-
-
-def _role_binding(tenant: str, namespace: str, config: TenantConfig) -> Manifest:
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": _metadata(tenant, f"{tenant}-reconciler", namespace),
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "ClusterRole",
-            "name": cluster_role_for(config.role),
-        },
-        "subjects": [{"kind": "ServiceAccount", "name": service_account_name(tenant), "namespace": config.home}],
-    }
-
-
 def _sync(tenant: str, config: TenantConfig, decryption: Manifest) -> Manifest:
     sync = config.sync
     manifest = kustomization(
-        _metadata(tenant, tenant, config.home),
+        tenant_metadata(tenant, tenant, config.home),
         sync,
         path=sync.path,
         source_kind=config.source.kind,

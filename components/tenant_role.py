@@ -14,6 +14,7 @@ from components.configuration.models import PolicyRule, Role
 from components.manifests import Manifest
 
 TENANT_ROLE = "flux-tenancy-tenant"
+FLUX_GROUPS = ".fluxcd.io"
 
 _CHANGE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _READ = ("get", "list", "watch")
@@ -86,6 +87,13 @@ def tenant_role(tenancy: TenancyConfig) -> Manifest:
             *(_as_rule(rule) for rule in tenancy.extra_rules),
         ],
     }
+
+
+def flux_resources() -> tuple[str, ...]:
+    """Every Flux resource that a tenant can create, as `<plural>.<group>`."""
+    return tuple(
+        f"{resource}.{group}" for group, resources in _MANAGED if group.endswith(FLUX_GROUPS) for resource in resources
+    )
 
 
 def cluster_role_for(role: Role) -> str:

@@ -20,6 +20,8 @@ from components.configuration.types import (
     Duration,
     FluxVersion,
     NamespaceName,
+    Quantity,
+    QuotaResource,
     RepositoryPath,
     SecretText,
     Sha256,
@@ -39,6 +41,7 @@ PROTECTED_LABEL_PREFIXES = (
     "flux-tenancy/",
     "kubernetes.io/",
     "kustomize.toolkit.fluxcd.io/",
+    "app.kubernetes.io/managed-by",
 )
 
 
@@ -212,9 +215,37 @@ class PolicyRule(Section):
     )
 
 
+class TenantLimits(Section):
+    """How much a tenant may have, in each of its namespaces."""
+
+    flux_objects: int = Field(
+        100, ge=1, description="How many objects of each of Flux's kinds: Kustomizations, GitRepositories and so on."
+    )
+    quota: dict[QuotaResource, Quantity] = Field(
+        default_factory=dict,
+        description="`hard` of a ResourceQuota, e.g. `requests.cpu: 4`, `pods: 50`; a Pod has to state what a quota "
+        "is for.",
+    )
+
+
+class TenantNetwork(StrEnum):
+    """What Pods of a tenant may talk to, where the cluster's network heeds NetworkPolicies."""
+
+    NONE = "none"
+    DEFAULT_DENY = "default-deny"
+
+
 class TenancyConfig(Section):
     """What holds for all tenants of the stack."""
 
+    limits: TenantLimits = Field(
+        default_factory=TenantLimits, description="How much a tenant may have, in each of its namespaces."
+    )
+    network_policy: TenantNetwork = Field(
+        TenantNetwork.NONE,
+        description="Let Pods of tenants that the stack lists talk to anything (`none`), or to the tenant's own "
+        "namespaces and DNS alone (`default-deny`); no tenant can open that itself (docs/tenants.md).",
+    )
     extra_rules: tuple[PolicyRule, ...] = Field(
         (), description="Rules added to the tenant role, e.g. for the platform's own custom resources."
     )

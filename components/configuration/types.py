@@ -168,6 +168,18 @@ Duration = Annotated[
     *_matching(DURATION, "a duration; write it like 30s, 5m or 1h30m"),
     AfterValidator(_positive_duration),
 ]
+Quantity = Annotated[
+    str,
+    *_matching(r"^[0-9]+(\.[0-9]+)?(m|[kMGTPE]|[KMGTPE]i)?$", "a quantity of Kubernetes; write it like 4, 500m or 8Gi"),
+]
+# Those of Flux's kinds have a key of their own.
+QuotaResource = Annotated[
+    str,
+    *_matching(
+        r"^(?!count/.*\.fluxcd\.io$)[a-z0-9]([a-zA-Z0-9./-]*[a-zA-Z0-9])?$",
+        "a resource of a ResourceQuota, other than Flux's kinds, which fluxObjects limits; write it like pods",
+    ),
+]
 GitReference = Annotated[str, *_matching(GIT_REFERENCE, "a name that Git accepts for a branch or tag, e.g. main")]
 GitCommit = Annotated[str, *_matching(r"^[0-9a-f]{40}$", "a full commit id: 40 hexadecimal digits")]
 GitUrl = Annotated[str, *_checked(_git_url, "http, https or ssh URL of a Git repository, without credentials")]

@@ -152,8 +152,8 @@ def test_signatures_in_order_are_taken(tmp_path, entry: dict[str, Any]):
         (KEYED | KEYLESS, "images.signatures[0]: say who signs by exactly one of key and keyless"),
         (
             KEYLESS | {"transparencyLog": False},
-            "images.signatures[0].transparencyLog: must be true for keyless signatures: their certificates last minutes, "
-            "and the log alone says when",
+            "images.signatures[0].transparencyLog: must be true for keyless signatures: their certificates last "
+            "minutes, and the log alone says when",
         ),
         (
             {"images": IMAGES, "keyless": {"issuer": ISSUER}},

@@ -1,0 +1,201 @@
+"""Onboarding by label, as Kyverno's policies: what a tenant's namespace gets when the platform labels it.
+
+The objects are those of a tenant that the stack lists, made by the same functions, with Kyverno's placeholders in
+place of names. Namespaces of listed tenants carry a mark of their own and are left to Pulumi.
+
+Source: https://kyverno.io/docs/policy-types/generating-policy/ and
+https://kyverno.io/docs/policy-types/mutating-policy/
+"""
+
+from __future__ import annotations
+
+import json
+
+from components.configuration.models import PodSecurity, Role, TenancyConfig, TenantNetwork
+from components.configuration.policies import PolicyMode
+from components.configuration.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
+from components.manifests import Manifest
+from components.policies.cel import text, texts
+from components.policies.kyverno import KYVERNO_API
+from components.policies.names import PolicyName
+from components.policies.parameters import NAMESPACES
+from components.policies.rendering import ACTIONS, object_name
+from components.tenant_limits import limiting_objects
+from components.tenant_objects import (
+    MANAGED_BY_LABEL,
+    MANAGER,
+    TENANT_LABEL,
+    pod_security_labels,
+    role_binding,
+    service_account,
+)
+from components.tenant_role import TENANT_ROLE
+
+_TENANT = "(( variables.tenant ))"
+_NAMESPACE = "(( object.metadata.name ))"
+_NAMESPACES: Manifest = {
+    "resourceRules": [
+        {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces"], "operations": ["CREATE", "UPDATE"]}
+    ]
+}
+_LABELLED = (
+    f"has(object.metadata.labels) && {text(TENANT_LABEL)} in object.metadata.labels && "
+    f"(!({text(MANAGED_BY_LABEL)} in object.metadata.labels) || "
+    f"object.metadata.labels[{text(MANAGED_BY_LABEL)}] != {text(MANAGER)})"
+)
+_LABEL_CHANGED = (
+    f"request.operation == 'CREATE' || !has(oldObject.metadata.labels) || "
+    f"!({text(TENANT_LABEL)} in oldObject.metadata.labels) || "
+    f"oldObject.metadata.labels[{text(TENANT_LABEL)}] != object.metadata.labels[{text(TENANT_LABEL)}]"
+)
+_TENANT_NAME = f"object.metadata.labels[{text(TENANT_LABEL)}]"
+
+
+def onboarding(tenancy: TenancyConfig, mode: PolicyMode) -> list[Manifest]:
+    """The policies, and what Kyverno's background controller needs to carry them out.
+
+    Args:
+        tenancy: what holds for all tenants.
+        mode: what becomes of a label that names no possible tenant; such a namespace gets nothing either way.
+    """
+    return [_background_role(), _names(mode), _pod_security(), _objects(tenancy)]
+
+
+def _background_role() -> Manifest:
+    """Rights that Kyverno's own role takes over by its label; it may bind the tenant role and no other.
+
+    Source: https://kyverno.io/docs/installation/customization/#role-based-access-controls
+    """
+    change = ["create", "delete", "get", "list", "patch", "update", "watch"]
+    kinds = {
+        "": ["resourcequotas", "serviceaccounts"],
+        "networking.k8s.io": ["networkpolicies"],
+        "rbac.authorization.k8s.io": ["rolebindings"],
+    }
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {
+            "name": object_name(PolicyName.ONBOARDING),
+            "labels": {"rbac.kyverno.io/aggregate-to-background-controller": "true"},
+        },
+        "rules": [
+            *({"apiGroups": [group], "resources": names, "verbs": change} for group, names in kinds.items()),
+            {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
+            {
+                "apiGroups": ["rbac.authorization.k8s.io"],
+                "resources": ["clusterroles"],
+                "resourceNames": [TENANT_ROLE],
+                "verbs": ["bind"],
+            },
+        ],
+    }
+
+
+def _names(mode: PolicyMode) -> Manifest:
+    """Refuses labels that a stack could not list as a tenant, and namespaces of the cluster's own parts (threat 27)."""
+    return _policy(
+        "ValidatingPolicy",
+        {
+            "failurePolicy": "Fail",
+            "validationActions": list(ACTIONS[mode]),
+            "matchConditions": [
+                {"name": "labelled", "expression": _LABELLED},
+                {"name": "anew", "expression": _LABEL_CHANGED},
+            ],
+            "validations": [
+                {
+                    "expression": _is_free(name),
+                    "messageExpression": f"{text(subject)} + {name} + "
+                    f"{text(f' is no name that a tenant can have: it is reserved or no DNS label; {remedy}')}",
+                }
+                for subject, name, remedy in (
+                    (f"label {TENANT_LABEL} ", _TENANT_NAME, "choose another one"),
+                    ("namespace ", "object.metadata.name", f"take the label {TENANT_LABEL} off"),
+                )
+            ],
+        },
+    )
+
+
+def _pod_security() -> Manifest:
+    """What the labels and annotations of a listed tenant's namespace say, unless the platform has said otherwise."""
+    labels = {
+        key: f"object.metadata.labels[?{text(key)}].orValue({text(value)})"
+        for key, value in pod_security_labels(PodSecurity.RESTRICTED).items()
+    }
+    annotations = {NAMESPACES: f"object.metadata.?annotations[?{text(NAMESPACES)}].orValue(object.metadata.name)"}
+    expression = f"Object{{metadata: Object.metadata{{labels: {_map(labels)}, annotations: {_map(annotations)}}}}}"
+    return _policy(
+        "MutatingPolicy",
+        {
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "IfNeeded",
+            "matchConditions": [{"name": "labelled", "expression": _LABELLED}],
+            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}],
+        },
+    )
+
+
+def _objects(tenancy: TenancyConfig) -> Manifest:
+    """The objects, kept as they are.
+
+    They stay when the policy goes, which would otherwise take the limits from tenants that run on; and they go when
+    the label goes, which is how a namespace is taken back.
+    """
+    return _policy(
+        "GeneratingPolicy",
+        {
+            "evaluation": {
+                "generateExisting": {"enabled": True},
+                "synchronize": {"enabled": True},
+                "orphanDownstreamOnPolicyDelete": {"enabled": True},
+            },
+            "matchConditions": [
+                {"name": "labelled", "expression": _LABELLED},
+                {"name": "possible", "expression": f"{_is_free(_TENANT_NAME)} && {_is_free('object.metadata.name')}"},
+                # A namespace that is older than these policies first needs the Pod Security of a tenant's.
+                {"name": "secured", "expression": _are_set(pod_security_labels(PodSecurity.RESTRICTED))},
+            ],
+            "variables": [{"name": "tenant", "expression": _TENANT_NAME}],
+            "generate": [
+                {"template": {"interpolate": "cel", "value": json.dumps(manifest, indent=2)}}
+                for manifest in tenant_template(tenancy)
+            ],
+        },
+    )
+
+
+def tenant_template(tenancy: TenancyConfig, tenant: str = _TENANT, namespace: str = _NAMESPACE) -> list[Manifest]:
+    """What a labelled namespace gets; it stands by itself, so its service account has rights in it alone."""
+    return [
+        service_account(tenant, namespace),
+        role_binding(tenant, namespace, namespace, Role.TENANT),
+        *limiting_objects(tenant, namespace, tenancy.limits, TenantNetwork.DEFAULT_DENY),
+    ]
+
+
+def _policy(kind: str, spec: Manifest) -> Manifest:
+    return {
+        "apiVersion": KYVERNO_API,
+        "kind": kind,
+        "metadata": {"name": object_name(PolicyName.ONBOARDING)},
+        "spec": {"matchConstraints": _NAMESPACES, **spec},
+    }
+
+
+def _is_free(name: str) -> str:
+    """CEL for whether a tenant or its namespace may be called so, as the stack's own check has it."""
+    return (
+        f"({name}.matches({text(DNS_LABEL)}) && !({name} in {texts(sorted(RESERVED_NAMES))}) && "
+        f"!{texts(RESERVED_PREFIXES)}.exists(prefix, {name}.startsWith(prefix)))"
+    )
+
+
+def _are_set(labels: Manifest) -> str:
+    return " && ".join(f"{text(key)} in object.metadata.labels" for key in labels)
+
+
+def _map(entries: dict[str, str]) -> str:
+    """A CEL map of expressions."""
+    return f"{{{', '.join(f'{text(key)}: {value}' for key, value in entries.items())}}}"
