@@ -1,6 +1,7 @@
 """What holds a tenant back in each of its namespaces (threats 20, 21 and 24), as plain manifests.
 
-The tenant can read these objects and change none of them.
+The tenant can read these objects and change none of them. They are named after it, so that a namespace that is labelled
+for another tenant gets other ones: of objects that Kyverno 1.19 has just changed it may put back the state before.
 """
 
 from __future__ import annotations
@@ -10,16 +11,12 @@ from components.manifests import Manifest
 from components.tenant_objects import TENANT_LABEL, tenant_metadata
 from components.tenant_role import flux_resources
 
-FLUX_QUOTA = "flux-objects"
-QUOTA = "tenant"
-DEFAULT_DENY = "default-deny"
-
 
 def limiting_objects(tenant: str, namespace: str, limits: TenantLimits, network: TenantNetwork) -> list[Manifest]:
     """All of them for one namespace."""
     objects = [flux_quota(tenant, namespace, limits.flux_objects)]
     if limits.quota:
-        objects.append(_quota(tenant, QUOTA, namespace, dict(limits.quota)))
+        objects.append(_quota(tenant, f"{tenant}-quota", namespace, dict(limits.quota)))
     if network is TenantNetwork.DEFAULT_DENY:
         objects.append(default_deny(tenant, namespace))
     return objects
@@ -30,7 +27,9 @@ def flux_quota(tenant: str, namespace: str, limit: int) -> Manifest:
 
     Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-on-object-count
     """
-    return _quota(tenant, FLUX_QUOTA, namespace, {f"count/{resource}": str(limit) for resource in flux_resources()})
+    return _quota(
+        tenant, f"{tenant}-flux-objects", namespace, {f"count/{resource}": str(limit) for resource in flux_resources()}
+    )
 
 
 def default_deny(tenant: str, namespace: str) -> Manifest:
@@ -43,7 +42,7 @@ def default_deny(tenant: str, namespace: str) -> Manifest:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": tenant_metadata(tenant, DEFAULT_DENY, namespace),
+        "metadata": tenant_metadata(tenant, f"{tenant}-default-deny", namespace),
         "spec": {
             "podSelector": {},
             "policyTypes": ["Ingress", "Egress"],

@@ -52,44 +52,30 @@ _TENANT_NAME = f"object.metadata.labels[{text(TENANT_LABEL)}]"
 
 
 def onboarding(tenancy: TenancyConfig, mode: PolicyMode) -> list[Manifest]:
-    """The policies, and what Kyverno's background controller needs to carry them out.
+    """The policies; Kyverno's background controller needs `background_rules` to carry them out.
 
     Args:
         tenancy: what holds for all tenants.
         mode: what becomes of a label that names no possible tenant; such a namespace gets nothing either way.
     """
-    return [_background_role(), _names(mode), _pod_security(), _objects(tenancy)]
+    return [_names(mode), _pod_security(), _objects(tenancy)]
 
 
-def _background_role() -> Manifest:
-    """Rights that Kyverno's own role takes over by its label; it may bind the tenant role and no other.
-
-    Source: https://kyverno.io/docs/installation/customization/#role-based-access-controls
-    """
+def background_rules() -> list[Manifest]:
+    """RBAC rules that Kyverno's background controller needs for it; it may bind the tenant role and no other."""
     change = ["create", "delete", "get", "list", "patch", "update", "watch"]
-    kinds = {
-        "": ["resourcequotas", "serviceaccounts"],
-        "networking.k8s.io": ["networkpolicies"],
-        "rbac.authorization.k8s.io": ["rolebindings"],
-    }
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {
-            "name": object_name(PolicyName.ONBOARDING),
-            "labels": {"rbac.kyverno.io/aggregate-to-background-controller": "true"},
+    return [
+        {"apiGroups": [""], "resources": ["resourcequotas", "serviceaccounts"], "verbs": change},
+        {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": change},
+        {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["rolebindings"], "verbs": change},
+        {
+            "apiGroups": ["rbac.authorization.k8s.io"],
+            "resources": ["clusterroles"],
+            "resourceNames": [TENANT_ROLE],
+            "verbs": ["bind"],
         },
-        "rules": [
-            *({"apiGroups": [group], "resources": names, "verbs": change} for group, names in kinds.items()),
-            {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
-            {
-                "apiGroups": ["rbac.authorization.k8s.io"],
-                "resources": ["clusterroles"],
-                "resourceNames": [TENANT_ROLE],
-                "verbs": ["bind"],
-            },
-        ],
-    }
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
+    ]
 
 
 def _names(mode: PolicyMode) -> Manifest:
