@@ -1,4 +1,4 @@
-"""Tenant: a team's namespaces, identity, access, source and sync, created in that order and removed in reverse."""
+"""Tenant: a team's namespaces, limits, identity, access, source and sync, in that order and removed in reverse."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.configuration import TenantConfig
+from components.configuration import TenancyConfig, TenantConfig
 from components.configuration.types import seconds
 from components.git_source import GitAccess, RegisteredSource, register_source
 from components.manifests import Manifest, register
+from components.tenant_limits import limiting_objects
 from components.tenant_objects import source_place, tenant_objects
 
 # Flux deletes what it applied and gets the sync's own timeout for it; Pulumi only waits, and this much longer.
@@ -23,10 +24,12 @@ class TenantArgs:
 
     Attributes:
         config: the tenant as this environment has it.
+        tenancy: what holds for all tenants of the stack.
         access: what all Git sources of the stack share.
     """
 
     config: TenantConfig
+    tenancy: TenancyConfig
     access: GitAccess
 
 
@@ -48,9 +51,15 @@ class Tenant(pulumi.ComponentResource):
         objects = tenant_objects(name, args.config)
         namespaces = [self._register(namespace, after=[]) for namespace in objects.namespaces]
         identity = self._register(objects.identity, after=namespaces)
-        access = [self._register(binding, after=[*namespaces, identity]) for binding in objects.access]
+        limits = [
+            self._register(limit, after=namespaces)
+            for namespace in args.config.namespace_names
+            for limit in limiting_objects(name, namespace, args.tenancy.limits, args.tenancy.network_policy)
+        ]
+        # What is counted can be made only once the cluster counts, so all else comes after.
+        access = [self._register(binding, after=[*namespaces, identity, *limits]) for binding in objects.access]
         place = source_place(name, args.config)
-        self.source = register_source(place, args.config.source, args.access, parent=self, after=namespaces)
+        self.source = register_source(place, args.config.source, args.access, parent=self, after=[*namespaces, *limits])
         decrypting = [self._register(each, after=namespaces) for each in objects.decryption]
         # Last to come and first to go: while it prunes, its identity must still be allowed to delete.
         pruned = pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + PRUNE_MARGIN_SECONDS:.0f}s")

@@ -92,7 +92,7 @@ def tenant_role(tenancy: TenancyConfig) -> Manifest:
 def flux_resources() -> tuple[str, ...]:
     """Every Flux resource that a tenant can create, as `<plural>.<group>`."""
     return tuple(
-        f"{resource}.{group}" for group, resources in _MANAGED if group.endswith(FLUX_GROUPS) for resource in resources
+        f"{resource}.{group}" for group, resources in MANAGED if group.endswith(FLUX_GROUPS) for resource in resources
     )
 
 

@@ -33,8 +33,6 @@ def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
             for path, decryption in config.decryptions.items()
             for problem in _useless_identity(path, decryption, config)
         ),
-        *_without_kyverno(config),
-        *_signatures_under_other_names(config),
     ]
     return [origins.problem(path, message) for path, message in found]
 
@@ -111,29 +109,6 @@ def _useless_identity(path: Path, decryption: Decryption, config: StackConfig) -
         )
     if decryption.workload_identity.provider == "vault" and not config.flux.vaults:
         yield (*key, "provider"), "is vault, but flux.vaults lists no server; add its address and login path there"
-
-
-def _without_kyverno(config: StackConfig) -> Iterator[tuple[Path, str]]:
-    """Policies that Kubernetes' own admission has no means for."""
-    policies = config.policies
-    asked = {
-        ("images", "signatures"): bool(policies.images.signatures),
-        ("fluxImages",): policies.flux_images,
-        ("onboarding",): policies.onboarding,
-    }
-    for path, wanted in asked.items():
-        if wanted and not policies.engine.kyverno:
-            yield ("policies", *path), f"needs Kyverno, and policies.engine is {policies.engine}; set that to both"
-
-
-def _signatures_under_other_names(config: StackConfig) -> Iterator[tuple[Path, str]]:
-    """Signatures that another name of the same registry, such as one with a port, would get around."""
-    if config.policies.images.signatures and config.policies.images.allowed is None:
-        yield (
-            ("policies", "images", "signatures"),
-            "names images that policies.images.allowed does not limit, so that another name of the same image would "
-            "need no signature; list there what tenants may run",
-        )
 
 
 def _rival_host_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:

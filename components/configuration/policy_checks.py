@@ -20,9 +20,34 @@ def policy_problems(config: StackConfig) -> Iterator[tuple[Path, str]]:
             f"is {config.policies.engine.value}, but the stack has no section kyverno, which says what to install; add "
             "it, or set engine to native",
         )
+    yield from _without_kyverno(config)
+    yield from _signatures_under_other_names(config)
     for name, tenant in config.tenants.items():
         yield from _refused_source(("tenants", name, "source"), tenant, config)
         yield from _refused_intervals(("tenants", name), tenant, config)
+
+
+def _without_kyverno(config: StackConfig) -> Iterator[tuple[Path, str]]:
+    """Policies that Kubernetes' own admission has no means for."""
+    policies = config.policies
+    asked = {
+        ("images", "signatures"): bool(policies.images.signatures),
+        ("fluxImages",): policies.flux_images,
+        ("onboarding",): policies.onboarding,
+    }
+    for path, wanted in asked.items():
+        if wanted and not policies.engine.kyverno:
+            yield ("policies", *path), f"needs Kyverno, and policies.engine is {policies.engine}; set that to both"
+
+
+def _signatures_under_other_names(config: StackConfig) -> Iterator[tuple[Path, str]]:
+    """Signatures that another name of the same registry, such as one with a port, would get around."""
+    if config.policies.images.signatures and config.policies.images.allowed is None:
+        yield (
+            ("policies", "images", "signatures"),
+            "names images that policies.images.allowed does not limit, so that another name of the same image would "
+            "need no signature; list there what tenants may run",
+        )
 
 
 def _in_use(policy: PolicyName, config: StackConfig) -> bool:

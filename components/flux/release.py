@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,16 @@ def component_of(manifest: Manifest) -> Controller | None:
     """The controller that an object of the release belongs to, or None for what all of them share."""
     label = manifest["metadata"].get("labels", {}).get(COMPONENT_LABEL)
     return Controller(label) if label in list(Controller) else None
+
+
+def images_of(manifests: Iterable[Manifest]) -> list[str]:
+    """The container images of the controllers."""
+    return [
+        container["image"]
+        for manifest in manifests
+        if manifest["kind"] == "Deployment"
+        for container in manifest["spec"]["template"]["spec"]["containers"]
+    ]
 
 
 def _is_object(document: Any) -> bool:

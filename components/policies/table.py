@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode
@@ -77,10 +78,10 @@ def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
     )
 
 
-def policy_set(config: PoliciesConfig, engine: PolicyEngine) -> PolicySet:
-    """The policies that are not off, for one engine (`native` or `kyverno`)."""
+def policy_set(config: PoliciesConfig, engine: PolicyEngine, more: Iterable[Manifest] = ()) -> PolicySet:
+    """The policies that are not off, for one engine (`native` or `kyverno`), and those that this engine alone has."""
     render = kyverno if engine is PolicyEngine.KYVERNO else native
-    manifests = tuple(each for policy, mode in _in_force(config) for each in render(policy, mode))
+    manifests = (*(each for policy, mode in _in_force(config) for each in render(policy, mode)), *more)
     digest = digest_of(manifests)
     return PolicySet(manifests, digest, tuple(probe_policy(engine, digest)))
 

@@ -16,6 +16,7 @@ from components.configuration.schemas import PROJECT
 DIGEST = "5f" * 32
 CLUSTER: dict[str, Any] = {"kubeconfig": "kubeconfig"}
 FLUX: dict[str, Any] = {"version": "2.9.5", "sha256": DIGEST}
+KYVERNO: dict[str, Any] = {"version": "1.19.1", "sha256": DIGEST, "chart": {"version": "3.9.1"}}
 DEV_TEAM_BASE = """\
 namespaces:
   - name: apps

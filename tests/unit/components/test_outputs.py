@@ -55,13 +55,15 @@ def outputs(config, read_syncs=list, *, to_fetch=(), preview=False):
     def program():
         access = git_access(config)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
-        tenants = {name: Tenant(name, TenantArgs(tenant, access)) for name, tenant in config.tenants.items()}
+        tenants = {
+            name: Tenant(name, TenantArgs(tenant, config.tenancy, access)) for name, tenant in config.tenants.items()
+        }
         platform = None
         if config.flux.sync is not None:
             args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, "staging"), access)
             platform = PlatformSync("platform", args)
         progress = settled(config, platform, tenants, to_fetch, read_syncs)
-        result = stack_outputs(config, FACTS, flux, platform, tenants, progress)
+        result = stack_outputs(config, FACTS, flux, None, platform, tenants, progress)
         return pulumi.Output.all(outputs=result, progress=progress).apply(found.update)
 
     found["registered"] = run(program, preview=preview)
@@ -145,7 +147,7 @@ def test_the_url_of_a_webhook_is_a_secret():
 
     def program():
         config = stack({"dev-team": with_deploy_key(webhook={})})
-        tenant = Tenant("dev-team", TenantArgs(config.tenants["dev-team"], git_access(config)))
+        tenant = Tenant("dev-team", TenantArgs(config.tenants["dev-team"], config.tenancy, git_access(config)))
 
         async def ask():
             secret.append(await tenant.source.webhook.is_secret())

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from loopback import closed_port
 from sample_sources import with_deploy_key
-from sample_stack import CLUSTER, DIGEST, FLUX, load
+from sample_stack import CLUSTER, FLUX, KYVERNO, load
 
 from components.configuration import ConfigurationError
 from components.kubernetes_api import ClusterFacts
@@ -64,8 +64,7 @@ def test_a_cluster_too_old_for_flux_is_refused(tmp_path, version):
 
 @pytest.mark.parametrize("engine", ["native", "both"])
 def test_a_cluster_that_cannot_evaluate_policies_itself_is_refused(tmp_path, engine):
-    kyverno = {"version": "1.19.1", "sha256": DIGEST}
-    problems = found(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=kyverno)
+    problems = found(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=KYVERNO)
 
     assert (
         f"Pulumi.staging.yaml: policies.engine: {engine} needs ValidatingAdmissionPolicies, which Kubernetes has since "
@@ -75,8 +74,7 @@ def test_a_cluster_that_cannot_evaluate_policies_itself_is_refused(tmp_path, eng
 
 @pytest.mark.parametrize("engine", ["none", "kyverno"])
 def test_a_cluster_that_evaluates_no_policy_itself_may_be_older(tmp_path, engine):
-    kyverno = {"version": "1.19.1", "sha256": DIGEST}
-    problems = found(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=kyverno)
+    problems = found(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=KYVERNO)
 
     assert not [problem for problem in problems if "policies.engine" in problem]
 

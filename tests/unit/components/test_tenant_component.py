@@ -6,6 +6,7 @@ import pulumi
 from recorded_program import run
 from sample_stack import tenant_config
 
+from components.configuration import TenancyConfig
 from components.git_source import GitAccess
 from components.manifests import OWNERSHIP
 from components.tenant import Tenant, TenantArgs
@@ -16,6 +17,7 @@ CONFIG = tenant_config(
 )
 ACCESS_TO_GIT = GitAccess(known_hosts=(), github=None, webhook_url=None)
 NAMESPACES = {"Namespace apps", "Namespace apps-jobs"}
+LIMITS = {"ResourceQuota apps/dev-team-flux-objects", "ResourceQuota apps-jobs/dev-team-flux-objects"}
 IDENTITY = "ServiceAccount apps/dev-team"
 ACCESS = {"RoleBinding apps/dev-team-reconciler", "RoleBinding apps-jobs/dev-team-reconciler"}
 SECRET = "Secret apps/dev-team-git"
@@ -25,7 +27,7 @@ COMPONENT = "Tenant dev-team"
 
 
 def tenant(opts=None):
-    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT), opts)
+    return Tenant("dev-team", TenantArgs(CONFIG, TenancyConfig(), ACCESS_TO_GIT), opts)
 
 
 def registered():
@@ -47,10 +49,11 @@ def test_every_object_comes_after_what_it_stands_on_and_the_sync_last():
     assert {name: resource.after for name, resource in resources.items()} == {
         COMPONENT: set(),
         **dict.fromkeys(NAMESPACES, set()),
+        **dict.fromkeys(LIMITS, NAMESPACES),
         IDENTITY: NAMESPACES,
-        **dict.fromkeys(ACCESS, NAMESPACES | {IDENTITY}),
-        SECRET: NAMESPACES,
-        SOURCE: NAMESPACES | {SECRET},
+        **dict.fromkeys(ACCESS, NAMESPACES | LIMITS | {IDENTITY}),
+        SECRET: NAMESPACES | LIMITS,
+        SOURCE: NAMESPACES | LIMITS | {SECRET},
         SYNC: ACCESS | {SOURCE},
     }
 
@@ -59,6 +62,7 @@ def test_the_objects_are_of_the_kinds_that_the_provider_waits_for():
     assert {name: resource.type for name, resource in registered().items()} == {
         COMPONENT: "flux-tenancy:index:Tenant",
         **dict.fromkeys(NAMESPACES, "kubernetes:core/v1:Namespace"),
+        **dict.fromkeys(LIMITS, "kubernetes:core/v1:ResourceQuota"),
         IDENTITY: "kubernetes:core/v1:ServiceAccount",
         **dict.fromkeys(ACCESS, "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"),
         SECRET: "kubernetes:core/v1:Secret",

@@ -1,0 +1,36 @@
+"""Policies that Kyverno alone can have: those that look into registries, and those that make objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from components.configuration.models import TenancyConfig
+from components.configuration.policies import PoliciesConfig, PolicyMode
+from components.flux.release import images_of
+from components.manifests import Manifest
+from components.policies.image_signatures import flux_images, tenant_images
+from components.policies.names import PolicyName
+from components.policies.onboarding import background_rules, onboarding
+
+
+def kyverno_only(config: PoliciesConfig, tenancy: TenancyConfig, release: Iterable[Manifest]) -> list[Manifest]:
+    """Those that the configuration asks for and that are not off.
+
+    Args:
+        config: the `policies` section of the stack.
+        tenancy: its `tenancy` section.
+        release: the objects of the Flux release that is installed.
+    """
+    manifests: list[Manifest] = []
+    if config.flux_images and (mode := config.mode_of(PolicyName.FLUX_IMAGES)) is not PolicyMode.OFF:
+        manifests.append(flux_images(images_of(release), mode))
+    if config.images.signatures and (mode := config.mode_of(PolicyName.TENANT_IMAGES)) is not PolicyMode.OFF:
+        manifests.append(tenant_images(config.images.signatures, config.images.registries, mode))
+    if config.onboarding and (mode := config.mode_of(PolicyName.ONBOARDING)) is not PolicyMode.OFF:
+        manifests += onboarding(tenancy, mode)
+    return manifests
+
+
+def kyverno_rules(config: PoliciesConfig) -> list[Manifest]:
+    """RBAC rules that Kyverno's background controller needs for them."""
+    return background_rules() if config.onboarding else []

@@ -1,0 +1,76 @@
+"""NativePolicies and KyvernoPolicies: what admission refuses in tenants' namespaces, in force before any tenant."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import pulumi
+from kubernetes import client
+
+from components.configuration.policies import PolicyEngine
+from components.kubernetes_api import ClusterUnavailable, refusal
+from components.manifests import Manifest, register
+from components.policies.in_force import PROBE_PATH, NotInForce, wait_until_in_force
+from components.policies.table import PolicySet
+
+
+@dataclass(frozen=True)
+class PoliciesArgs:
+    """What the policies of one engine need.
+
+    Attributes:
+        policies: their objects (`components.policies.table.policy_set`).
+        api: a client for the cluster, to see whether they are in force.
+    """
+
+    policies: PolicySet
+    api: client.ApiClient
+
+
+class _Policies(pulumi.ComponentResource):
+    """The policies of one engine.
+
+    What they are to guard depends on `in_force`, alone or in a list; a preview waits for nothing.
+
+    Attributes:
+        in_force: the last of them, as soon as the engine acts on all.
+    """
+
+    ENGINE: ClassVar[PolicyEngine]
+    in_force: pulumi.Output[pulumi.Resource]
+
+    def __init__(self, name: str, args: PoliciesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(f"flux-tenancy:index:{type(self).__name__}", name, None, opts)
+        policies = [self._register(manifest, []) for manifest in args.policies.manifests]
+        # It changes with each of them, and says which of them the engine knows.
+        probe = [self._register(manifest, policies) for manifest in args.policies.probe]
+        registered = pulumi.Output.all(*(each.id for each in (*policies, *probe)))
+        self.in_force = registered.apply(partial(self._in_force, args, probe[-1]))
+        self.register_outputs({})
+
+    def _register(self, manifest: Manifest, after: list[pulumi.Resource]) -> pulumi.CustomResource:
+        return register(manifest, pulumi.ResourceOptions(parent=self, depends_on=after))
+
+    async def _in_force(self, args: PoliciesArgs, last: pulumi.Resource, _: object) -> pulumi.Resource:
+        if not pulumi.runtime.is_dry_run():
+            asked = partial(refusal, args.api, PROBE_PATH)
+            try:
+                await asyncio.to_thread(wait_until_in_force, self.ENGINE, args.policies.digest, asked)
+            except (NotInForce, ClusterUnavailable) as error:
+                raise pulumi.RunError(str(error)) from None
+        return last
+
+
+class NativePolicies(_Policies):
+    """The policies as ValidatingAdmissionPolicies, which stand even when no webhook does."""
+
+    ENGINE = PolicyEngine.NATIVE
+
+
+class KyvernoPolicies(_Policies):
+    """The policies as Kyverno's, which also look into registries and make objects."""
+
+    ENGINE = PolicyEngine.KYVERNO
