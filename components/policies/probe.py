@@ -60,7 +60,7 @@ def probe_policy(engine: PolicyEngine, digest: str) -> list[Manifest]:
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": PROBE_NAMESPACE}},
             "objectSelector": {"matchLabels": {PROBE_LABEL: engine.value}},
         },
-        "matchConditions": [{"name": "dry-run", "expression": "request.?dryRun.orValue(false)"}],
+        "matchConditions": [{"name": "dry-run", "expression": "has(request.dryRun) && request.dryRun == true"}],
         "validations": [{"expression": "false", "message": refusal(digest)}],
     }
     manifests = kyverno_manifests if engine is PolicyEngine.KYVERNO else native_manifests
