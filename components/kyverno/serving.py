@@ -30,7 +30,7 @@ def probe(expression: str) -> Manifest:
         "matchConstraints": {"resourceRules": [rule]},
         "validations": [{"expression": expression, "message": "never seen"}],
     }
-    metadata = {"name": "flux-tenancy-probe"}
+    metadata = {"name": "flux-tenancy-serving"}
     return {"apiVersion": POLICY_API, "kind": "ValidatingPolicy", "metadata": metadata, "spec": spec}
 
 

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 
 from components.configuration.policies import PolicyEngine
+from components.flux.platform_objects import FLUX_NAMESPACE
 from components.manifests import Manifest
-from components.policies.probe import PROBE_NAMESPACE, probe_request, refusal
+from components.policies.probe import probe_request, refusal
 from components.waiting import wait_for
 
-PROBE_PATH = f"/api/v1/namespaces/{PROBE_NAMESPACE}/configmaps"
+PROBE_PATH = f"/api/v1/namespaces/{FLUX_NAMESPACE}/configmaps"
 # An API server needs a moment, Kyverno some seconds for its webhooks.
 TIMEOUT_SECONDS = 120.0
 

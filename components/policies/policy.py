@@ -40,8 +40,13 @@ class Resources:
     names: tuple[str, ...]
     operations: tuple[str, ...] = CREATE_UPDATE
 
-    def rule(self) -> Manifest:
+    def rule(self, scope: str) -> Manifest:
+        """The entry for objects of namespaces (`Namespaced`) or of the cluster (`Cluster`).
+
+        A selector of namespaces holds off nothing that has no namespace, so each rule says it.
+        """
         return {
+            "scope": scope,
             "apiGroups": [self.group],
             "apiVersions": ["*"],
             "resources": list(self.names),

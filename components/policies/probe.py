@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 from components.configuration.policies import PolicyEngine
+from components.flux.platform_objects import FLUX_NAMESPACE
 from components.manifests import Manifest
 from components.policies.kyverno import manifests as kyverno_manifests
 from components.policies.native import manifests as native_manifests
@@ -19,7 +20,6 @@ from components.policies.rendering import OBJECT_PREFIX
 
 PROBE_NAME = f"{OBJECT_PREFIX}probe"
 PROBE_LABEL = "flux-tenancy/probe"
-PROBE_NAMESPACE = "flux-system"
 _DIGEST_LENGTH = 16
 
 
@@ -42,7 +42,7 @@ def probe_request(engine: PolicyEngine) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": PROBE_NAME, "namespace": PROBE_NAMESPACE, "labels": {PROBE_LABEL: engine.value}},
+        "metadata": {"name": PROBE_NAME, "namespace": FLUX_NAMESPACE, "labels": {PROBE_LABEL: engine.value}},
     }
 
 
@@ -57,10 +57,9 @@ def probe_policy(engine: PolicyEngine, digest: str) -> list[Manifest]:
             "resourceRules": [
                 {"apiGroups": [""], "apiVersions": ["*"], "resources": ["configmaps"], "operations": ["CREATE"]}
             ],
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": PROBE_NAMESPACE}},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": FLUX_NAMESPACE}},
             "objectSelector": {"matchLabels": {PROBE_LABEL: engine.value}},
         },
-        "matchConditions": [{"name": "dry-run", "expression": "has(request.dryRun) && request.dryRun == true"}],
         "validations": [{"expression": "false", "message": refusal(digest)}],
     }
     manifests = kyverno_manifests if engine is PolicyEngine.KYVERNO else native_manifests

@@ -8,6 +8,7 @@ from components.configuration.policies import PolicyMode
 from components.manifests import Manifest
 from components.policies.names import PolicyName
 from components.policies.policy import Policy, Subject
+from components.policies.request import NOT_BY_A_CONTROLLER
 from components.tenant_objects import TENANT_LABEL
 
 OBJECT_PREFIX = "flux-tenancy-"
@@ -44,10 +45,12 @@ def spec(policy: Policy, *, platform: str) -> Manifest:
     if policy.subject is Subject.CONTENT:
         conditions = {"changes-content": changes(policy.reads)} | conditions
     else:
+        conditions = {"not-by-a-controller": NOT_BY_A_CONTROLLER} | conditions
         # Asked last: most requests are in order whoever sends them, and the question costs.
         variables |= {"platform": platform}
         guard = " || variables.platform"
-    constraints: Manifest = {"resourceRules": [each.rule() for each in policy.resources]}
+    scope = "Namespaced" if policy.tenant_namespaces_only else "Cluster"
+    constraints: Manifest = {"resourceRules": [each.rule(scope) for each in policy.resources]}
     if policy.tenant_namespaces_only:
         constraints["namespaceSelector"] = TENANT_NAMESPACES
     return {

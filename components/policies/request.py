@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from components.policies.cel import text
+from components.flux.platform_objects import FLUX_NAMESPACE
+from components.policies.cel import text, texts
 from components.policies.parameters import NAMESPACES, listed
 from components.tenant_objects import TENANT_LABEL
 
 TENANT = f"namespaceObject.metadata.labels[{text(TENANT_LABEL)}]"
 """The name of the tenant that the request's namespace belongs to."""
 
-OWN_NAMESPACES = f"([request.namespace] + {listed(NAMESPACES)})"
+OWN_NAMESPACES = f"([request.namespace] + {listed(NAMESPACES)}.filter(name, name != request.namespace))"
 """The namespaces of that tenant."""
 
 PLATFORM_VERBS = (
@@ -18,6 +19,16 @@ PLATFORM_VERBS = (
 """The verbs that the request may have come by: whoever holds one of them in the whole cluster is the platform.
 
 A patch arrives as an UPDATE and a collection's deletion as DELETEs, and either may be all that a controller holds.
+"""
+
+# No tenant's service account is in one of these namespaces.
+_CONTROLLERS = tuple(f"system:serviceaccounts:{namespace}" for namespace in ("kube-system", FLUX_NAMESPACE))
+
+NOT_BY_A_CONTROLLER = f"!request.userInfo.?groups.orValue([]).exists(group, group in {texts(_CONTROLLERS)})"
+"""False for Kubernetes' and Flux's own service accounts.
+
+They write all the time, and are the platform without a question. So an engine that is a webhook is not asked about
+every status, and one that is down holds up neither Flux nor the endpoints of Services.
 """
 
 SUBRESOURCE = "(has(request.subResource) ? request.subResource : '')"

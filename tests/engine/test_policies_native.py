@@ -30,6 +30,8 @@ USERS = {
     User.PLATFORM: "platform",
     User.PATCHER: "patcher",
 }
+ONE_POLICY = "one-policy"
+CLUSTER_POLICY = {"apiVersion": "policies.kyverno.io/v1", "kind": "ValidatingPolicy", "metadata": {"name": "a"}}
 METHODS = {"CREATE": "POST", "UPDATE": "PATCH", "DELETE": "DELETE"}
 BY_CONFIG = [pytest.param(name, case, id=case.id) for name in CONFIGS for case in CASES if case.config == name]
 
@@ -47,7 +49,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         for manifest in (*KYVERNO_KINDS, *NAMESPACE_OBJECTS.values(), *access()):
             server.apply(manifest)
         server.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}})
-        eventually(lambda: "policyexceptions" in str(server.get("/apis/policies.kyverno.io/v1")))
+        eventually(lambda: "validatingpolicies" in str(server.get("/apis/policies.kyverno.io/v1")))
+        server.apply(CLUSTER_POLICY)
         for case in CASES:
             if case.old is not None:
                 server.apply(case.old)
@@ -85,6 +88,20 @@ def access() -> Iterator[dict[str, Any]]:
         "metadata": {"name": "patcher"},
         "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": change}],
     }
+    # Only somebody with a right to one object is not the platform for all of its kind.
+    yield RBAC | {
+        "kind": "ClusterRole",
+        "metadata": {"name": "one-policy"},
+        "rules": [
+            {
+                "apiGroups": ["policies.kyverno.io"],
+                "resources": ["validatingpolicies"],
+                "resourceNames": ["a"],
+                "verbs": ["delete"],
+            }
+        ],
+    }
+    yield bound("ClusterRoleBinding", {"name": "one-policy"}, "one-policy", {"kind": "User", "name": ONE_POLICY})
     for user, role in ((User.PLATFORM, "cluster-admin"), (User.PATCHER, "patcher")):
         yield bound("ClusterRoleBinding", {"name": user.value}, role, {"kind": "User", "name": USERS[user]})
     for namespace in NAMESPACE_OBJECTS:
@@ -107,7 +124,7 @@ def bound(kind: str, metadata: dict[str, Any], role: str, subject: dict[str, Any
     return RBAC | {"kind": kind, "metadata": metadata, "roleRef": reference, "subjects": [subject | group]}
 
 
-def definition(group: str, kind: str) -> dict[str, Any]:
+def definition(group: str, kind: str, scope: str = "Namespaced") -> dict[str, Any]:
     """A kind without a schema."""
     plural = f"{kind.lower().removesuffix('y')}{'ies' if kind.endswith('y') else 's'}"
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -118,15 +135,17 @@ def definition(group: str, kind: str) -> dict[str, Any]:
         "spec": {
             "group": group,
             "names": {"kind": kind, "plural": plural},
-            "scope": "Namespaced",
+            "scope": scope,
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
         },
     }
 
 
 # The policies are about their names alone.
-KYVERNO_KINDS = tuple(
-    definition("policies.kyverno.io", kind) for kind in ("PolicyException", "NamespacedValidatingPolicy")
+KYVERNO_KINDS = (
+    definition("policies.kyverno.io", "PolicyException"),
+    definition("policies.kyverno.io", "NamespacedValidatingPolicy"),
+    definition("policies.kyverno.io", "ValidatingPolicy", "Cluster"),
 )
 
 
@@ -149,6 +168,36 @@ def test_a_request_of_the_table(api: ApiServer, in_force: Callable[[str], None],
     message = response.json().get("message", "")
     assert f"ValidatingAdmissionPolicy '{object_name(case.policy)}'" in message, response.text
     assert case.refused in message
+
+
+@pytest.mark.parametrize(("user", "passes"), [(User.PATCHER, True), (User.MEMBER, False)])
+def test_whoever_may_delete_collections_in_the_whole_cluster_is_the_platform(
+    api: ApiServer, in_force: Callable[[str], None], user: User, passes: bool
+) -> None:
+    in_force("open")
+    [key] = [case.old for case in CASES if case.id == "platform-objects: tenant deletes the key"]
+
+    response = api.request("DELETE", key, user=USERS[user], dry_run=True, collection=True)
+
+    assert response.is_success is passes, response.text
+    assert passes or object_name(PolicyName.PLATFORM_OBJECTS) in response.text
+
+
+def test_a_controllers_service_account_is_never_asked(api: ApiServer, in_force: Callable[[str], None]) -> None:
+    in_force("open")
+    quota = next(case for case in CASES if case.id == "tenant-limits: a higher quota")
+    as_member = {"user": USERS[User.MEMBER], "body": quota.object, "dry_run": True}
+
+    assert not api.request("PATCH", quota.target, **as_member).is_success
+    for namespace in ("kube-system", "flux-system"):
+        groups = (f"system:serviceaccounts:{namespace}",)
+        assert api.request("PATCH", quota.target, groups=groups, **as_member).is_success
+
+
+def test_policies_about_namespaces_leave_the_cluster_alone(api: ApiServer, in_force: Callable[[str], None]) -> None:
+    """A selector of namespaces does not hold off objects without one."""
+    in_force("open")
+    assert api.request("DELETE", CLUSTER_POLICY, user=ONE_POLICY, dry_run=True).is_success
 
 
 def test_each_policy_has_good_and_bad_requests() -> None:

@@ -56,6 +56,7 @@ class ApiServer:
         subresource: str = "",
         dry_run: bool = False,
         body: Mapping[str, Any] | None = None,
+        collection: bool = False,
     ) -> httpx.Response:
         """Ask for a change of an object.
 
@@ -67,8 +68,9 @@ class ApiServer:
             subresource: of the object.
             dry_run: change nothing.
             body: what to send instead of the manifest.
+            collection: ask for all objects of this kind and namespace instead.
         """
-        path = self._path(manifest, named=method != "POST" or bool(subresource))
+        path = self._path(manifest, named=bool(subresource) or (method != "POST" and not collection))
         headers = [("Content-Type", "application/merge-patch+json" if method == "PATCH" else "application/json")]
         headers += [("Impersonate-User", user)] if user else []
         headers += [("Impersonate-Group", group) for group in groups]

@@ -503,7 +503,7 @@ def _identities() -> list[Case]:
     cases.bad(
         "another tenant's",
         kustomization(targetNamespace=FOREIGN),
-        "spec.targetNamespace is other, which is not this tenant's; leave it out or use one of: apps, apps",
+        "spec.targetNamespace is other, which is not this tenant's; leave it out or use one of: apps, apps-listed",
     )
     cases.bad("the platform's", release(targetNamespace="flux-system"), "spec.targetNamespace is flux-system")
     cases.bad("storage", release(storageNamespace=FOREIGN), "spec.storageNamespace is other")
@@ -829,7 +829,7 @@ def _tenant_limits() -> list[Case]:
 
 def _tenant_access() -> list[Case]:
     cases = _Cases(PolicyName.TENANT_ACCESS, user=User.MEMBER)
-    only = "is no service account of the tenant dev-team; name service accounts of these namespaces only: apps"
+    only = "is no service account of the tenant dev-team; name service accounts of these namespaces only: apps, apps-"
     cases.good("its own account", binding(account("ci")))
     cases.good("its other namespace's", binding(account("ci", LISTED)))
     cases.good("nobody", binding())
@@ -888,7 +888,8 @@ def _policy_objects() -> list[Case]:
     message = "objects of Kyverno are the platform's alone"
     exception = {"policyRefs": [{"kind": "ValidatingPolicy", "name": "flux-tenancy-host-access"}]}
     cases.bad("an exception", made("PolicyException", exception), f"PolicyException {message}")
-    rules = {"matchConstraints": {"resourceRules": []}, "validations": [{"expression": "true"}]}
+    pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
+    rules = {"matchConstraints": {"resourceRules": [pods]}, "validations": [{"expression": "true"}]}
     cases.bad("a policy", made("NamespacedValidatingPolicy", rules), message)
     older = made("PolicyException", exception, name="older")
     cases.bad("an exception gone", {}, message, old=older, operation="DELETE")
