@@ -15,6 +15,8 @@ from components.configuration.policies import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.parameters import IMAGES, NAMESPACES, SOURCES, VERIFIED
 from components.tenant_objects import TENANT_LABEL
+from tests.support.allow_lists import IMAGES as IMAGE_ROWS
+from tests.support.allow_lists import SOURCES as SOURCE_ROWS
 
 Object = dict[str, Any]
 
@@ -24,7 +26,7 @@ FOREIGN = "other"
 """A namespace of another tenant."""
 
 _ENFORCE = "pod-security.kubernetes.io/enforce"
-_LABELS: Mapping[str, Mapping[str, str]] = {
+_LABELS: dict[str, dict[str, str]] = {
     # Without Pod Security's label, so that it is the policies alone that refuse a pod.
     APPS: {TENANT_LABEL: TENANT},
     LISTED: {TENANT_LABEL: TENANT},
@@ -33,12 +35,19 @@ _LABELS: Mapping[str, Mapping[str, str]] = {
     FOREIGN: {TENANT_LABEL: FOREIGN},
     "default-apps": {},
 }
+# A namespace for each entry of an allow-list in tests/support/allow_lists.py.
+SOURCE_ENTRIES = {
+    f"sources-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in SOURCE_ROWS))
+}
+IMAGE_ENTRIES = {f"images-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in IMAGE_ROWS))}
 _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
     LISTED: {
         SOURCES: "https://git.example.com/dev-team/* oci://registry.example.com/dev-team/app.git https:/*",
         IMAGES: "registry.example.com/dev-team/* docker.io/library/nginx",
         VERIFIED: "GitRepository HelmChart",
     },
+    **{name: {SOURCES: entry} for name, entry in SOURCE_ENTRIES.items()},
+    **{name: {IMAGES: entry} for name, entry in IMAGE_ENTRIES.items()},
 }
 NAMESPACE_OBJECTS: Mapping[str, Object] = {
     name: {
@@ -50,7 +59,7 @@ NAMESPACE_OBJECTS: Mapping[str, Object] = {
             "annotations": {NAMESPACES: f"{APPS} {LISTED}"} | dict(_ANNOTATIONS.get(name, {})),
         },
     }
-    for name, labels in _LABELS.items()
+    for name, labels in (_LABELS | dict.fromkeys((*SOURCE_ENTRIES, *IMAGE_ENTRIES), {TENANT_LABEL: TENANT})).items()
 }
 
 CONFIGS: Mapping[str, PoliciesConfig] = {
@@ -231,8 +240,10 @@ def helm_repository(url: str = "https://charts.example.com/org", **spec: Any) ->
     return made("HelmRepository", {"interval": "10m", "url": url, **spec})
 
 
-def bucket(endpoint: str = "storage.example.com", name: str = "charts", **spec: Any) -> Object:
-    return made("Bucket", {"interval": "10m", "endpoint": endpoint, "bucketName": name, **spec})
+def bucket(
+    endpoint: str = "storage.example.com", name: str = "charts", *, namespace: str = APPS, **spec: Any
+) -> Object:
+    return made("Bucket", {"interval": "10m", "endpoint": endpoint, "bucketName": name, **spec}, namespace=namespace)
 
 
 def image_repository(image: str, *, namespace: str = APPS, **spec: Any) -> Object:
@@ -390,6 +401,30 @@ def _allowed_sources() -> list[Case]:
     cases.bad("an artifact", oci(verify=_VERIFY_OCI), foreign)
     cases.bad("charts", helm_repository(), foreign)
     cases.bad("an image", image_repository("nginx"), "spec.image oci://docker.io/library/nginx is no allowed source")
+    return cases.made
+
+
+def _listed_sources() -> list[Case]:
+    cases = _Cases(PolicyName.ALLOWED_SOURCES)
+    namespaces = {entry: name for name, entry in SOURCE_ENTRIES.items()}
+    for entry, url, allowed in SOURCE_ROWS:
+        scheme, _, rest = url.partition("://")
+        if scheme == "bucket":
+            endpoint, _, name = rest.partition("/")
+            source = bucket(endpoint, name, namespace=namespaces[entry])
+        else:
+            source = (oci if scheme == "oci" else git)(url, namespace=namespaces[entry])
+        name = f"{url!r} of {entry}"
+        cases.good(name, source) if allowed else cases.bad(name, source, "spec.")
+    return cases.made
+
+
+def _listed_images() -> list[Case]:
+    cases = _Cases(PolicyName.ALLOWED_IMAGES)
+    namespaces = {entry: name for name, entry in IMAGE_ENTRIES.items()}
+    for entry, image, allowed in IMAGE_ROWS:
+        name, running = f"{image} of {entry}", deployment(namespace=namespaces[entry], container={"image": image})
+        cases.good(name, running) if allowed else cases.bad(name, running, f"containers[].image: {image} is no")
     return cases.made
 
 
@@ -923,6 +958,7 @@ CASES: tuple[Case, ...] = tuple(
     case
     for part in (
         _allowed_sources,
+        _listed_sources,
         _source_options,
         _verified_sources,
         _identities,
@@ -932,6 +968,7 @@ CASES: tuple[Case, ...] = tuple(
         _priority_classes,
         _volume_claims,
         _allowed_images,
+        _listed_images,
         _platform_objects,
         _tenant_namespace,
         _tenant_limits,

@@ -1,0 +1,67 @@
+"""Entries of allow-lists, by the table that also holds both engines to them."""
+
+import pytest
+
+from components.policies.image_patterns import read_image_pattern, repository_of
+from components.policies.source_patterns import read_pattern
+from tests.support.allow_lists import IMAGES, SOURCES
+
+
+@pytest.mark.parametrize(("entry", "url", "allowed"), SOURCES)
+def test_an_entry_allows_the_sources_that_it_names(entry, url, allowed):
+    assert read_pattern(entry).allows(url) is allowed
+
+
+@pytest.mark.parametrize(("entry", "image", "allowed"), IMAGES)
+def test_an_entry_allows_the_images_that_it_names(entry, image, allowed):
+    assert read_image_pattern(entry).allows(image) is allowed
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "",
+        "*",
+        "git.example.com/org/*",
+        "https://git.example.com",
+        "https://git.example.com/",
+        "https://*/org",
+        "https://*.example.com/org/*",
+        "https://git.example.com/org*",
+        "https://git.example.com/*/app",
+        "https://user@git.example.com/org/*",
+        "https://GIT.example.com/org/*",
+        "https://git.example.com/org/../*",
+        "https://git.example.com/org /*",
+        "https:/*",
+        "file:///etc/*",
+        "git@git.example.com:org/*",
+    ],
+)
+def test_what_is_no_pattern_of_sources_is_refused(entry):
+    with pytest.raises(ValueError, match=r"is not a URL pattern .* write it like"):
+        read_pattern(entry)
+
+
+@pytest.mark.parametrize(
+    "entry", ["", "*", "nginx", "library/nginx", "docker.io", "docker.io/*/a", "a.b/c:v1", "A.b/c"]
+)
+def test_what_is_no_pattern_of_images_is_refused(entry):
+    with pytest.raises(ValueError, match=r"is not a pattern of an image repository .* write it like"):
+        read_image_pattern(entry)
+
+
+@pytest.mark.parametrize(
+    ("image", "repository"),
+    [
+        ("nginx", "docker.io/library/nginx"),
+        ("docker.io/nginx", "docker.io/library/nginx"),
+        ("org/app", "docker.io/org/app"),
+        ("localhost/app", "localhost/app"),
+        ("host:5000/app", "host:5000/app"),
+        ("host:5000/app:v1", "host:5000/app"),
+        ("ghcr.io/org/app:v1@sha256:00", "ghcr.io/org/app"),
+    ],
+)
+def test_an_image_is_read_as_container_runtimes_do(image, repository):
+    assert repository_of(image) == repository

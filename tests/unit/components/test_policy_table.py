@@ -1,0 +1,121 @@
+"""The table of policies, and the set of them that a configuration puts into force."""
+
+import re
+
+import pytest
+
+from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode
+from components.policies.names import PolicyName
+from components.policies.policy import Subject
+from components.policies.probe import probe_policy, probe_request, refusal
+from components.policies.rendering import object_name
+from components.policies.table import policies, policy_set
+from components.tenant_role import MANAGED
+from tests.support.policy_cases import CONFIGS
+
+ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.KYVERNO])
+# What Kyverno alone can do, in modules of its own.
+ELSEWHERE = {PolicyName.FLUX_IMAGES, PolicyName.TENANT_IMAGES, PolicyName.ONBOARDING}
+CONTENT = list(PolicyName)[:13]
+
+
+def by_name(**config):
+    return {policy.name: policy for policy in policies(PoliciesConfig.model_validate(config))}
+
+
+def test_the_table_has_every_policy_once_in_order():
+    assert [policy.name for policy in policies(PoliciesConfig())] == [
+        name for name in PolicyName if name not in ELSEWHERE
+    ]
+
+
+def test_every_policy_has_its_subject_threats_and_messages():
+    asked_of_tenants = {PolicyName.PRIORITY_CLASSES, PolicyName.VOLUME_CLAIMS}
+    for policy in policies(PoliciesConfig()):
+        content = policy.name in CONTENT and policy.name not in asked_of_tenants
+        assert policy.subject is (Subject.CONTENT if content else Subject.TENANTS), policy.name
+        assert policy.threats and all(1 <= threat <= 28 for threat in policy.threats)
+        assert policy.validations and all(len(each.message) > 20 for each in policy.validations)
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_no_expression_is_longer_than_kyverno_and_kubernetes_take(config):
+    for policy in policies(config):
+        texts = [*policy.conditions.values(), *policy.variables.values()]
+        texts += [text for each in policy.validations for text in (each.expression, each.message)]
+        assert all(len(text) < 16 * 1024 and "\n" not in text for text in texts), policy.name
+
+
+@ENGINES
+def test_a_set_is_registered_in_order_with_the_probe_last(engine):
+    found = policy_set(PoliciesConfig(), engine)
+
+    names = list(dict.fromkeys(manifest["metadata"]["name"] for manifest in found.manifests))
+    assert names == [object_name(name) for name in PolicyName if name not in ELSEWHERE]
+    assert list(found.probe) == probe_policy(engine, found.digest)
+
+
+@ENGINES
+def test_a_policy_that_is_off_is_left_out_and_another_mode_is_its_own(engine):
+    config = PoliciesConfig(modes={PolicyName.HOST_ACCESS: PolicyMode.OFF, PolicyName.NO_KUBECONFIG: PolicyMode.AUDIT})
+
+    found = policy_set(config, engine)
+
+    names = {manifest["metadata"]["name"] for manifest in found.manifests}
+    assert object_name(PolicyName.HOST_ACCESS) not in names
+    actions = {
+        manifest["metadata"]["name"]: manifest["spec"].get("validationActions")
+        for manifest in found.manifests
+        if "validationActions" in manifest["spec"]
+    }
+    assert actions.pop(object_name(PolicyName.NO_KUBECONFIG)) == ["Audit", "Warn"]
+    assert set(map(tuple, actions.values())) == {("Deny",)}
+
+
+@ENGINES
+def test_the_digest_follows_all_that_is_rendered(engine):
+    digests = {
+        policy_set(PoliciesConfig.model_validate(config), engine).digest
+        for config in ({}, {"minimumInterval": "1m"}, {"mode": "audit"}, {"modes": {"host-access": "off"}})
+    }
+
+    assert len(digests) == 4
+    assert policy_set(PoliciesConfig(), engine).digest in digests
+
+
+@ENGINES
+def test_the_probe_sees_its_own_request_alone_and_names_the_set(engine):
+    spec = probe_policy(engine, "0123")[0]["spec"]
+    metadata = probe_request(engine)["metadata"]
+
+    constraints = spec["matchConstraints"]
+    assert constraints["objectSelector"]["matchLabels"].items() <= metadata["labels"].items()
+    assert constraints["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": metadata["namespace"]}}
+    assert spec["validations"] == [{"expression": "false", "message": refusal("0123")}]
+    assert "0123" in refusal("0123")
+
+
+def test_each_engine_has_a_probe_of_its_own():
+    native, kyverno = (probe_request(engine)["metadata"] for engine in (PolicyEngine.NATIVE, PolicyEngine.KYVERNO))
+
+    assert native["labels"] != kyverno["labels"]
+
+
+def test_what_the_platform_put_there_covers_all_that_a_tenant_may_write():
+    covered = {(rule.group, name) for rule in by_name()[PolicyName.PLATFORM_OBJECTS].resources for name in rule.names}
+
+    assert {(group, name) for group, names in MANAGED for name in names if "/" not in name} < covered
+    assert ("rbac.authorization.k8s.io", "rolebindings") in covered
+
+
+def test_only_namespaces_are_looked_at_outside_of_tenants_namespaces():
+    assert [policy.name for policy in policies(PoliciesConfig()) if not policy.tenant_namespaces_only] == [
+        PolicyName.TENANT_NAMESPACE
+    ]
+
+
+def test_no_message_says_what_a_secret_holds():
+    """Messages go to logs, events and status conditions."""
+    for policy in policies(CONFIGS["listed"]):
+        for each in policy.validations:
+            assert not re.search(r"\b(data|stringData)\b", each.message), policy.name
