@@ -8,61 +8,54 @@ from typing import Any
 import pytest
 import yaml
 
-from components.configuration import TenancyConfig
 from components.configuration.policies import PolicyEngine
 from components.configuration.yaml_files import FastLoader
 from components.policies.names import PolicyName
 from components.policies.probe import probe_request, refusal
 from components.policies.rendering import object_name
 from components.policies.table import policy_set
-from components.tenant_role import TENANT_ROLE, tenant_role
 from lab.build import ensure
 from lab.settings import Settings, free_port_base
+from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer
 from tests.support.lab import eventually
-from tests.support.policy_cases import APPS, CASES, CONFIGS, NAMESPACE_OBJECTS, TENANT, Case, User
+from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User
+from tests.support.policy_requests import RBAC, USERS, access, ask, bound
 
 FLUX = "flux-bundle-2.9.5"
-RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
-USERS = {
-    User.TENANT: f"system:serviceaccount:{APPS}:{TENANT}",
-    User.MEMBER: "ann",
-    User.PLATFORM: "platform",
-    User.PATCHER: "patcher",
-}
 ONE_POLICY = "one-policy"
 CLUSTER_POLICY = {"apiVersion": "policies.kyverno.io/v1", "kind": "ValidatingPolicy", "metadata": {"name": "a"}}
-METHODS = {"CREATE": "POST", "UPDATE": "PATCH", "DELETE": "DELETE"}
 BY_CONFIG = [pytest.param(name, case, id=case.id) for name in CONFIGS for case in CASES if case.config == name]
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     """An API server with all that the cases stand on, from before there were policies."""
     tools = ensure(Settings.load(), [*TOOLS, FLUX])
     server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
     server.start(tools)
+    api = server.client
     try:
         for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):
             if manifest["kind"] == "CustomResourceDefinition":
-                server.apply(manifest)
-        for manifest in (*KYVERNO_KINDS, *NAMESPACE_OBJECTS.values(), *access()):
-            server.apply(manifest)
-        server.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}})
-        eventually(lambda: "validatingpolicies" in str(server.get("/apis/policies.kyverno.io/v1")))
-        server.apply(CLUSTER_POLICY)
+                api.apply(manifest)
+        for manifest in (*KYVERNO_KINDS, *NAMESPACE_OBJECTS.values(), *access(), *access_to_one_policy()):
+            api.apply(manifest)
+        api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}})
+        eventually(lambda: "validatingpolicies" in str(api.get("/apis/policies.kyverno.io/v1")))
+        api.apply(CLUSTER_POLICY)
         for case in CASES:
             if case.old is not None:
-                server.apply(case.old)
+                api.apply(case.old)
             if case.leaving:
-                assert server.request("DELETE", case.target).is_success
-        yield server
+                assert api.request("DELETE", case.target).is_success
+        yield api
     finally:
         server.stop()
 
 
 @pytest.fixture(scope="module")
-def in_force(api: ApiServer) -> Callable[[str], None]:
+def in_force(api: ApiClient) -> Callable[[str], None]:
     """Puts the policies of a configuration into force."""
     current = ""
 
@@ -79,16 +72,8 @@ def in_force(api: ApiServer) -> Callable[[str], None]:
     return put
 
 
-def access() -> Iterator[dict[str, Any]]:
-    """Who may do what, as far as roles go."""
-    yield tenant_role(TenancyConfig())
-    change = ["patch", "deletecollection"]
-    yield RBAC | {
-        "kind": "ClusterRole",
-        "metadata": {"name": "patcher"},
-        "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": change}],
-    }
-    # Only somebody with a right to one object is not the platform for all of its kind.
+def access_to_one_policy() -> Iterator[dict[str, Any]]:
+    """Somebody with a right to one object is not the platform for all of its kind."""
     yield RBAC | {
         "kind": "ClusterRole",
         "metadata": {"name": "one-policy"},
@@ -102,26 +87,6 @@ def access() -> Iterator[dict[str, Any]]:
         ],
     }
     yield bound("ClusterRoleBinding", {"name": "one-policy"}, "one-policy", {"kind": "User", "name": ONE_POLICY})
-    for user, role in ((User.PLATFORM, "cluster-admin"), (User.PATCHER, "patcher")):
-        yield bound("ClusterRoleBinding", {"name": user.value}, role, {"kind": "User", "name": USERS[user]})
-    for namespace in NAMESPACE_OBJECTS:
-        account = {"kind": "ServiceAccount", "name": TENANT, "namespace": APPS}
-        yield bound("RoleBinding", {"name": "tenant", "namespace": namespace}, TENANT_ROLE, account)
-        member = {"kind": "User", "name": USERS[User.MEMBER]}
-        yield bound("RoleBinding", {"name": "member", "namespace": namespace}, "cluster-admin", member)
-        yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
-    yield {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "tenants"},
-        "value": 1,
-    }
-
-
-def bound(kind: str, metadata: dict[str, Any], role: str, subject: dict[str, Any]) -> dict[str, Any]:
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
-    group = {} if subject["kind"] == "ServiceAccount" else {"apiGroup": "rbac.authorization.k8s.io"}
-    return RBAC | {"kind": kind, "metadata": metadata, "roleRef": reference, "subjects": [subject | group]}
 
 
 def definition(group: str, kind: str, scope: str = "Namespaced") -> dict[str, Any]:
@@ -150,17 +115,10 @@ KYVERNO_KINDS = (
 
 
 @pytest.mark.parametrize(("config", "case"), BY_CONFIG)
-def test_a_request_of_the_table(api: ApiServer, in_force: Callable[[str], None], config: str, case: Case) -> None:
+def test_a_request_of_the_table(api: ApiClient, in_force: Callable[[str], None], config: str, case: Case) -> None:
     in_force(config)
 
-    response = api.request(
-        METHODS[case.operation],
-        case.target,
-        user=USERS[case.user],
-        subresource=case.subresource,
-        dry_run=True,
-        body=case.object,
-    )
+    response = ask(api, case, case.user)
 
     if case.refused is None:
         assert response.is_success, response.text
@@ -172,7 +130,7 @@ def test_a_request_of_the_table(api: ApiServer, in_force: Callable[[str], None],
 
 @pytest.mark.parametrize(("user", "passes"), [(User.PATCHER, True), (User.MEMBER, False)])
 def test_whoever_may_delete_collections_in_the_whole_cluster_is_the_platform(
-    api: ApiServer, in_force: Callable[[str], None], user: User, passes: bool
+    api: ApiClient, in_force: Callable[[str], None], user: User, passes: bool
 ) -> None:
     in_force("open")
     [key] = [case.old for case in CASES if case.id == "platform-objects: tenant deletes the key"]
@@ -183,7 +141,7 @@ def test_whoever_may_delete_collections_in_the_whole_cluster_is_the_platform(
     assert passes or object_name(PolicyName.PLATFORM_OBJECTS) in response.text
 
 
-def test_a_controllers_service_account_is_never_asked(api: ApiServer, in_force: Callable[[str], None]) -> None:
+def test_a_controllers_service_account_is_never_asked(api: ApiClient, in_force: Callable[[str], None]) -> None:
     in_force("open")
     quota = next(case for case in CASES if case.id == "tenant-limits: a higher quota")
     as_member = {"user": USERS[User.MEMBER], "body": quota.object, "dry_run": True}
@@ -194,7 +152,7 @@ def test_a_controllers_service_account_is_never_asked(api: ApiServer, in_force: 
         assert api.request("PATCH", quota.target, groups=groups, **as_member).is_success
 
 
-def test_policies_about_namespaces_leave_the_cluster_alone(api: ApiServer, in_force: Callable[[str], None]) -> None:
+def test_policies_about_namespaces_leave_the_cluster_alone(api: ApiClient, in_force: Callable[[str], None]) -> None:
     """A selector of namespaces does not hold off objects without one."""
     in_force("open")
     assert api.request("DELETE", CLUSTER_POLICY, user=ONE_POLICY, dry_run=True).is_success

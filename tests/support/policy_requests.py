@@ -1,0 +1,65 @@
+"""The users of the policies' cases, with their roles, and how each of their requests is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+
+from components.configuration import TenancyConfig
+from components.tenant_role import TENANT_ROLE, tenant_role
+from tests.support.api_client import ApiClient
+from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS, TENANT, Case, User
+
+RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
+USERS = {
+    User.TENANT: f"system:serviceaccount:{APPS}:{TENANT}",
+    User.MEMBER: "ann",
+    User.PLATFORM: "platform",
+    User.PATCHER: "patcher",
+}
+METHODS = {"CREATE": "POST", "UPDATE": "PATCH", "DELETE": "DELETE"}
+
+
+def ask(api: ApiClient, case: Case, user: User) -> httpx.Response:
+    """Make the request of a case as a user; nothing is changed."""
+    return api.request(
+        METHODS[case.operation],
+        case.target,
+        user=USERS[user],
+        subresource=case.subresource,
+        dry_run=True,
+        body=case.object,
+    )
+
+
+def access() -> Iterator[dict[str, Any]]:
+    """Who may do what, as far as roles go."""
+    yield tenant_role(TenancyConfig())
+    change = ["patch", "deletecollection"]
+    yield RBAC | {
+        "kind": "ClusterRole",
+        "metadata": {"name": "patcher"},
+        "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": change}],
+    }
+    for user, role in ((User.PLATFORM, "cluster-admin"), (User.PATCHER, "patcher")):
+        yield bound("ClusterRoleBinding", {"name": user.value}, role, {"kind": "User", "name": USERS[user]})
+    for namespace in NAMESPACE_OBJECTS:
+        account = {"kind": "ServiceAccount", "name": TENANT, "namespace": APPS}
+        yield bound("RoleBinding", {"name": "tenant", "namespace": namespace}, TENANT_ROLE, account)
+        member = {"kind": "User", "name": USERS[User.MEMBER]}
+        yield bound("RoleBinding", {"name": "member", "namespace": namespace}, "cluster-admin", member)
+        yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
+    yield {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "tenants"},
+        "value": 1,
+    }
+
+
+def bound(kind: str, metadata: dict[str, Any], role: str, subject: dict[str, Any]) -> dict[str, Any]:
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+    group = {} if subject["kind"] == "ServiceAccount" else {"apiGroup": "rbac.authorization.k8s.io"}
+    return RBAC | {"kind": kind, "metadata": metadata, "roleRef": reference, "subjects": [subject | group]}
