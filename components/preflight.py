@@ -22,8 +22,8 @@ from components.kubernetes_api import (
     read_webhook_configurations,
 )
 from components.kyverno.chart import Chart, read_chart
-from components.kyverno.objects import MANAGED_BY_LABEL, NAMESPACE
-from components.manifests import Manifest
+from components.kyverno.objects import MANAGED_BY_LABEL, NAMESPACE, webhook_configurations
+from components.manifests import Manifest, resource_type
 from components.pinned_input import PinnedInputError
 from components.policies.native import NATIVE_SINCE
 from components.recorded import Recorded
@@ -160,7 +160,9 @@ def foreign_kyverno(
     if NAMESPACE in recorded.names(NAMESPACE_TYPE):
         return []
     found = [f"the namespace {NAMESPACE}"] if NAMESPACE in existing else []
-    found += [f"the webhook configuration {name}" for name in sorted(webhooks)]
+    # Of an update that went no further than these.
+    own = {name for manifest in webhook_configurations() for name in recorded.names(resource_type(manifest))}
+    found += [f"the webhook configuration {name}" for name in sorted(set(webhooks) - own)]
     if not found:
         return []
     return [

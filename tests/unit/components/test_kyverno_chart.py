@@ -1,0 +1,107 @@
+"""The chart is used only if it is the one that was pinned, and lies where every machine finds it."""
+
+import pytest
+from loopback import closed_port, serving
+from sample_kyverno import bundled_chart, chart_archive, kyverno_config
+from sample_stack import DIGEST
+
+from components.kyverno.chart import read_chart
+from components.pinned_input import PinnedInputError
+
+CHART = chart_archive()
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch, tmp_path):
+    """A cache of the user's that is empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def refused(config, project):
+    with pytest.raises(PinnedInputError) as error:
+        read_chart(config, project)
+    problem = error.value.as_problem("Pulumi.staging.yaml")
+    return problem.path, str(error.value)
+
+
+def test_a_chart_is_laid_into_the_project_under_its_digest(tmp_path):
+    config = bundled_chart(tmp_path, CHART)
+
+    chart = read_chart(config, tmp_path)
+
+    assert chart.path == f".charts/{config.sha256}.tgz"
+    assert chart.version == "3.9.1"
+    assert (tmp_path / chart.path).read_bytes() == CHART
+
+
+def test_what_lies_there_and_is_not_the_chart_is_replaced(tmp_path):
+    config = bundled_chart(tmp_path, CHART)
+    file = tmp_path / read_chart(config, tmp_path).path
+    file.write_bytes(b"half of")
+
+    read_chart(config, tmp_path)
+
+    assert file.read_bytes() == CHART
+    assert len(list(file.parent.iterdir())) == 1
+
+
+def test_a_chart_is_fetched_once_from_the_address_that_is_given(tmp_path):
+    with serving({"/kyverno-3.9.1.tgz": CHART}) as url:
+        pinned = bundled_chart(tmp_path, CHART, chart={"url": f"{url}/kyverno-3.9.1.tgz"})
+        first = read_chart(pinned, tmp_path)
+
+    assert read_chart(pinned, tmp_path) == first
+
+
+def test_the_published_chart_is_named_by_its_version():
+    assert kyverno_config().chart.address == "https://kyverno.github.io/kyverno/kyverno-3.9.1.tgz"
+
+
+def test_another_digest_is_refused(tmp_path):
+    key, message = refused(bundled_chart(tmp_path, CHART, sha256=DIGEST), tmp_path)
+
+    assert key == "kyverno.sha256"
+    assert f"not {DIGEST}; compare with the release's checksums and correct kyverno.sha256" in message
+    assert not (tmp_path / ".charts").exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"kind: List", CHART[:40], chart_archive("other"), chart_archive(name="other")]
+)
+def test_what_is_not_the_chart_is_refused(tmp_path, content):
+    assert refused(bundled_chart(tmp_path, content), tmp_path) == (
+        "kyverno.chart",
+        "kyverno.tgz is not an archive of Kyverno's Helm chart",
+    )
+
+
+def test_the_chart_of_another_kyverno_is_refused(tmp_path):
+    config = bundled_chart(tmp_path, chart_archive(appVersion="v1.19.0"))
+
+    assert refused(config, tmp_path) == (
+        "kyverno.version",
+        "is 1.19.1, but kyverno.tgz installs Kyverno 1.19.0; correct one of them",
+    )
+
+
+def test_a_missing_bundle_and_a_server_that_is_down_are_named_with_the_key(tmp_path):
+    url = f"http://127.0.0.1:{closed_port()}/kyverno.tgz"
+
+    assert refused(kyverno_config(chart={"bundle": "nowhere.tgz"}), tmp_path) == (
+        "kyverno.chart.bundle",
+        "nowhere.tgz cannot be read: No such file or directory",
+    )
+    assert refused(kyverno_config(chart={"url": url}), tmp_path) == (
+        "kyverno.chart",
+        f"{url} cannot be fetched: the server cannot be reached; check kyverno.version and the network, or name a "
+        "local file in kyverno.chart.bundle",
+    )
+
+
+def test_a_project_that_takes_no_chart_is_named(tmp_path):
+    (tmp_path / ".charts").write_text("a file")
+
+    assert refused(bundled_chart(tmp_path, CHART), tmp_path) == (
+        "kyverno.chart",
+        "cannot be laid into .charts/ of the project, from where Pulumi reads it",
+    )

@@ -1,0 +1,62 @@
+"""Kyverno serves when it refuses a broken policy, and only that."""
+
+import pytest
+
+from components.kyverno.serving import DENIAL, GOOD_PROBE, NotServing, wait_until_serving
+
+DENIED = f"{DENIAL}: compilation failed"
+NO_SERVICE = 'failed calling webhook "validate-policy.kyverno.svc": connection refused'
+
+
+class Cluster:
+    """Answers each round of probes with the next pair; the last one stays. Time passes with each wait."""
+
+    def __init__(self, *rounds):
+        self.rounds = list(rounds)
+        self.waited = 0.0
+
+    def refusal(self, manifest):
+        good, broken = self.rounds[0]
+        return good if manifest == GOOD_PROBE else broken
+
+    def sleep(self, seconds):
+        self.waited += seconds
+        if len(self.rounds) > 1:
+            self.rounds.pop(0)
+
+    def wait(self):
+        wait_until_serving(self.refusal, 10.0, clock=lambda: self.waited, sleep=self.sleep)
+
+
+def test_a_kyverno_that_tells_good_from_broken_serves_at_once():
+    cluster = Cluster((None, DENIED))
+
+    cluster.wait()
+
+    assert cluster.waited == 0
+
+
+def test_it_is_waited_for_while_nobody_or_nobody_real_answers():
+    cluster = Cluster((NO_SERVICE, NO_SERVICE), (None, None), (None, DENIED))
+
+    cluster.wait()
+
+    assert cluster.waited == 2
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        ((None, None), "a broken policy is not refused"),
+        ((NO_SERVICE, NO_SERVICE), f"a broken policy is refused for another reason: {NO_SERVICE}"),
+        ((DENIED, DENIED), f"a good policy is refused: {DENIED}"),
+    ],
+)
+def test_one_that_never_serves_is_told_of_with_the_way_to_look(answers, reason):
+    with pytest.raises(NotServing) as refused:
+        Cluster(answers).wait()
+
+    assert str(refused.value) == (
+        f"Kyverno does not serve 10 s after it was installed: {reason}; look at `kubectl get pods -n kyverno` and "
+        "`kubectl logs -n kyverno deploy/kyverno-admission-controller`"
+    )
