@@ -165,6 +165,12 @@ class Lab:
         digest = sha256(path.read_bytes()).hexdigest()
         return {"version": version, "sha256": digest, "manifests": {"bundle": str(path)}}
 
+    def kyverno_chart(self, version: str) -> dict[str, Any]:
+        """The keys of the `kyverno` section that name a release."""
+        path = self.tools[f"kyverno-chart-{version}"]
+        digest = sha256(path.read_bytes()).hexdigest()
+        return {"version": version, "sha256": digest, "chart": {"bundle": str(path)}}
+
     def repository(
         self, organisation: str, name: str, files: dict[str, str], folder: Path, private: bool = False
     ) -> str:

@@ -1,0 +1,168 @@
+"""Kyverno on a cluster of its own: installed, disturbed, upgraded and removed, asked all the while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Environment
+from tests.support.admission import Asking
+from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.project import Project
+
+ADMISSION = "deployment/kyverno-admission-controller"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+WEBHOOK_KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+# Asked as often after the disturbance is over.
+LAST_ROUNDS = 20
+
+NO_EVIL = {
+    "apiVersion": "policies.kyverno.io/v1",
+    "kind": "ValidatingPolicy",
+    "metadata": {"name": "no-evil"},
+    "spec": {
+        "validationActions": ["Deny"],
+        "matchConstraints": {
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+            ]
+        },
+        "validations": [{"expression": "!has(object.data) || !('evil' in object.data)", "message": "no evil in here"}],
+    },
+}
+
+
+def config_map(key: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": key}, "data": {key: "1"}}
+
+
+def kyverno(lab: Lab, version: str, **keys: Any) -> dict[str, Any]:
+    return lab.kyverno_chart(version) | {"replicas": 2} | keys
+
+
+@pytest.fixture(scope="module")
+def guarded(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    """A stack without tenants, up on Kyverno of the release before, with one policy."""
+    project = Project(tmp_path_factory.mktemp("guarded") / "project", lab.pulumi)
+    cluster = lab.cluster("guarded")
+    environment = Environment(lab, project, cluster, flux=lab.bundle("2.9.5"), kyverno=kyverno(lab, "1.19.0"))
+    environment.up()
+    cluster.apply(NO_EVIL)
+    eventually(lambda: "no evil in here" in asked_for("evil", cluster))
+    yield environment
+    project.destroy("guarded")
+
+
+def asked_for(key: str, cluster: RunningCluster) -> str:
+    """What the cluster says against a config map with this key; empty where it would take it."""
+    done = cluster.kubectl("create", "configmap", key, f"--from-literal={key}=1", "--dry-run=server")
+    return done.stderr
+
+
+def asking(environment: Environment) -> Asking:
+    return Asking(environment.cluster, CONFIG_MAPS, config_map("good"), config_map("evil"))
+
+
+def settle(loop: Asking) -> None:
+    """Ask on for a while, and see what all of it came to."""
+    last = loop.rounds + LAST_ROUNDS
+    eventually(lambda: loop.rounds >= last)
+    assert (loop.failed, loop.passed) == ([], 0)
+
+
+def rolled_out(cluster: RunningCluster) -> None:
+    done = cluster.kubectl("rollout", "status", "-n", "kyverno", ADMISSION, "--timeout=300s")
+    assert done.returncode == 0, done.stderr
+
+
+def pods(cluster: RunningCluster) -> set[str]:
+    """Names of the admission controller's pods, those that end too."""
+    found = cluster.get("pods", namespace="kyverno")["items"]
+    return {item["metadata"]["name"] for item in found if "admission-controller" in item["metadata"]["name"]}
+
+
+def test_it_serves_when_the_update_ends_and_a_second_one_changes_nothing(guarded: Environment) -> None:
+    assert guarded.outputs()["kyverno"] == {"version": "1.19.0"}
+    assert asked_for("good", guarded.cluster) == ""
+    assert guarded.changes() == {}
+
+
+def test_nobody_below_cluster_admin_may_write_policies_or_exceptions(guarded: Environment) -> None:
+    for role in ("admin", "edit", "view"):
+        rules = guarded.cluster.get("clusterrole", role)["rules"]
+        assert not [rule for rule in rules if any("kyverno" in group for group in rule.get("apiGroups", ()))], role
+
+
+def test_webhooks_fail_closed_and_are_asked_through_the_service(guarded: Environment) -> None:
+    webhooks = [
+        webhook
+        for kind in WEBHOOK_KINDS
+        for found in guarded.cluster.get(kind)["items"]
+        for webhook in found.get("webhooks", ())
+    ]
+
+    assert {webhook["clientConfig"]["service"]["name"] for webhook in webhooks} == {"kyverno-svc"}
+    # Kyverno looks at its own health by this one.
+    open_ones = {webhook["name"] for webhook in webhooks if webhook["failurePolicy"] != "Fail"}
+    assert open_ones == {"monitor-webhooks.kyverno.svc"}
+
+
+def test_a_replica_that_ends_and_a_rolling_restart_are_not_noticed(guarded: Environment) -> None:
+    cluster = guarded.cluster
+    before = pods(cluster)
+    assert len(before) == 2
+
+    with asking(guarded) as loop:
+        cluster.kubectl("delete", "pod", "-n", "kyverno", sorted(before)[0])
+        rolled_out(cluster)
+        settle(loop)
+        cluster.kubectl("rollout", "restart", "-n", "kyverno", ADMISSION)
+        rolled_out(cluster)
+        eventually(lambda: not before & pods(cluster))
+        settle(loop)
+
+
+def test_an_upgrade_is_previewed_as_one_change_and_is_not_noticed(lab: Lab, guarded: Environment) -> None:
+    guarded.config["kyverno"] = kyverno(lab, "1.19.1")
+    assert set(guarded.changes()) == {"Release kyverno"}
+    before = pods(guarded.cluster)
+
+    with asking(guarded) as loop:
+        guarded.up()
+        rolled_out(guarded.cluster)
+        eventually(lambda: not before & pods(guarded.cluster))
+        settle(loop)
+
+    deployment = guarded.cluster.get("deployment", "kyverno-admission-controller", "kyverno")
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"].endswith("/kyverno:v1.19.1")
+    assert guarded.changes() == {}
+
+
+def test_a_kyverno_that_is_not_the_stacks_is_left_alone(lab: Lab, guarded: Environment, tmp_path: Path) -> None:
+    stranger = Project(tmp_path / "stranger", lab.pulumi)
+    # Adoption takes over many things, and not this one.
+    cluster = guarded.config["cluster"] | {"adopt": True}
+    stranger.stack("stranger", cluster=cluster, flux=lab.bundle("2.9.5"), kyverno=kyverno(lab, "1.19.1"))
+
+    outcome = stranger.run("preview", "--stack", "stranger")
+
+    assert not outcome.succeeded
+    assert "the cluster has a Kyverno that is not this stack's (the namespace kyverno, " in outcome.text
+
+
+def test_what_is_removed_leaves_no_webhook_and_a_cluster_that_takes_requests(guarded: Environment) -> None:
+    cluster = guarded.cluster
+
+    outcome = guarded.project.destroy("guarded")
+
+    assert outcome.succeeded, outcome.text
+    for kind in WEBHOOK_KINDS:
+        assert cluster.get(kind)["items"] == [], kind
+    for kind in ("namespaces", "crds", "clusterroles", "clusterrolebindings"):
+        left = [item["metadata"]["name"] for item in cluster.get(kind)["items"]]
+        assert not [name for name in left if "kyverno" in name or "policyreport" in name], kind
+    assert asked_for("evil", cluster) == ""
