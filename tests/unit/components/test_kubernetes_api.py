@@ -8,7 +8,15 @@ import yaml
 from loopback import closed_port, serving
 
 from components.configuration import ClusterConfig
-from components.kubernetes_api import ClusterFacts, ClusterUnavailable, connect, read_facts, read_syncs
+from components.kubernetes_api import (
+    ClusterFacts,
+    ClusterUnavailable,
+    connect,
+    read_facts,
+    read_syncs,
+    read_webhook_configurations,
+    refusal,
+)
 
 VERSION = {
     "major": "1",
@@ -225,3 +233,45 @@ def test_syncs_that_may_not_be_read_are_told(tmp_path):
 def test_a_cluster_without_flux_has_no_syncs(tmp_path):
     with serving({}, 404) as server:
         assert read_syncs(connect(by_file(tmp_path, kubeconfig(server)), tmp_path)) == []
+
+
+CONFIG_MAPS = "/api/v1/namespaces/apps/configmaps"
+
+
+def client_of(server, project):
+    return connect(by_file(project, kubeconfig(server)), project)
+
+
+def test_a_request_that_would_be_granted_is_asked_for_as_a_dry_run(tmp_path):
+    asked = []
+    with serving({CONFIG_MAPS: b"{}"}, 201, asked=asked) as server:
+        assert refusal(client_of(server, tmp_path), CONFIG_MAPS, {"kind": "ConfigMap"}) is None
+
+    assert asked == [f"{CONFIG_MAPS}?dryRun=All"]
+
+
+@pytest.mark.parametrize("status", [400, 403, 422, 500])
+def test_a_request_that_would_be_refused_is_told_with_the_clusters_own_words(tmp_path, status):
+    answer = json.dumps({"kind": "Status", "message": "admission webhook denied the request"}).encode()
+    with serving({CONFIG_MAPS: answer}, status) as server:
+        told = refusal(client_of(server, tmp_path), CONFIG_MAPS, {"kind": "ConfigMap"})
+
+    assert told == "admission webhook denied the request"
+
+
+def test_a_cluster_that_does_not_answer_refuses_nothing(tmp_path):
+    with pytest.raises(ClusterUnavailable, match="cannot be reached"):
+        refusal(client_of(f"http://127.0.0.1:{closed_port()}", tmp_path), CONFIG_MAPS, {})
+
+
+def test_webhook_configurations_of_both_kinds_are_found_by_a_label(tmp_path):
+    registry = "/apis/admissionregistration.k8s.io/v1"
+    items = {
+        f"{registry}/{kind}": json.dumps({"items": [{"metadata": {"name": kind[:4]}}]}).encode()
+        for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+    }
+    asked = []
+    with serving(items, asked=asked) as server:
+        assert read_webhook_configurations(client_of(server, tmp_path), "of=kyverno") == ["vali", "muta"]
+
+    assert [parse_qs(urlsplit(url).query) for url in asked] == [{"labelSelector": ["of=kyverno"]}] * 2

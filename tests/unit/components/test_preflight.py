@@ -8,7 +8,7 @@ from sample_stack import CLUSTER, FLUX, KYVERNO, load
 
 from components.configuration import ConfigurationError
 from components.kubernetes_api import ClusterFacts
-from components.preflight import cluster_problems, preflight
+from components.preflight import cluster_problems, foreign_kyverno, preflight
 from components.recorded import Recorded
 
 THIS = "11111111-1111-1111-1111-111111111111"
@@ -153,3 +153,37 @@ def test_a_missing_release_an_unreachable_cluster_and_a_missing_token_are_told_a
         "Pulumi.staging.yaml: tenants.dev-team.source.github: github.owners.acme has neither a token nor an App, and "
         "the environment has no GITHUB_TOKEN; provide one of them",
     ]
+
+
+WEBHOOK = "kyverno-policy-validating-webhook-cfg"
+WEBHOOK_TYPE = "kubernetes:admissionregistration.k8s.io/v1:ValidatingWebhookConfiguration"
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "webhooks", "found"),
+    [
+        ({"kyverno"}, [], "the namespace kyverno"),
+        ({"guard"}, [WEBHOOK], f"the webhook configuration {WEBHOOK}"),
+        ({"kyverno"}, [WEBHOOK], f"the namespace kyverno, the webhook configuration {WEBHOOK}"),
+    ],
+)
+def test_a_kyverno_that_somebody_else_has_installed_is_never_taken_over(namespaces, webhooks, found):
+    [problem] = foreign_kyverno(namespaces, webhooks, state(), "Pulumi.staging.yaml")
+
+    assert str(problem) == (
+        f"Pulumi.staging.yaml: kyverno: the cluster has a Kyverno that is not this stack's ({found}), which cannot be "
+        "taken over; uninstall it, or leave out kyverno"
+    )
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        state(namespaces=["kyverno"]),
+        # An update that went no further.
+        Recorded({(WEBHOOK_TYPE, WEBHOOK): {}}),
+    ],
+)
+def test_the_stacks_own_kyverno_is_no_problem_and_nor_is_none(own):
+    assert foreign_kyverno({"default"}, [WEBHOOK], own, "Pulumi.staging.yaml") == []
+    assert foreign_kyverno({"default"}, [], own, "Pulumi.staging.yaml") == []

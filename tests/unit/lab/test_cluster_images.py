@@ -54,6 +54,20 @@ def test_kustomize_controller_alone_is_given_what_its_image_has_of_gnupg(table, 
     assert os.access(environment["SOPS_GPG_EXEC"], os.X_OK)
 
 
+def test_kyverno_has_its_credentials_and_its_addresses_as_arguments(table, tmp_path):
+    names = ("kyverno", "background-controller", "reports-controller")
+    write_images(table, {f"{name}@v1.19.1": program(tmp_path, name) for name in names})
+
+    entries = images(table)
+    assert set(entries) == {f"reg.kyverno.io/kyverno/{name}:v1.19.1" for name in names}
+    for entry in entries.values():
+        assert {"--kubeconfig={{.Kubeconfig}}", "--metricsHost={{.PodIP}}"} <= set(entry["args"])
+        # The Deployment names this one too, so it has to come last.
+        assert entry["overrides"] == ["--controllerRuntimeMetricsAddress={{.PodIP}}:8080"]
+    asked = [image for image, entry in entries.items() if "--webhookServerHost={{.PodIP}}" in entry["args"]]
+    assert asked == ["reg.kyverno.io/kyverno/kyverno:v1.19.1"]
+
+
 def test_what_is_no_controller_or_was_not_built_is_not_listed(table, tmp_path):
     write_images(table, {"etcd": program(tmp_path, "etcd"), "helm-controller@v1.6.4": tmp_path / "missing"})
 
