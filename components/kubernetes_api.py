@@ -1,4 +1,4 @@
-"""What the program reads from the cluster itself: who it is, and how the syncs are doing.
+"""What the program asks the cluster itself: who it is, how the syncs are doing, what it would refuse.
 
 Everything that is changed goes through the Pulumi provider; this module only looks.
 """
