@@ -17,7 +17,7 @@ GIGABYTE = 10**9
 
 _ELSEWHERE = "set FLUX_TENANCY_CACHE to a folder"
 
-GO_CACHE_BETWEEN_MODULES = 7 * GIGABYTE
+GO_CACHE_BETWEEN_MODULES = 8 * GIGABYTE
 """Bytes of compiled packages that may be there when another module is begun, which shares little of them."""
 
 GO_CACHE_AT_END = 3 * GIGABYTE

@@ -53,8 +53,12 @@ def test_it_is_waited_for_while_nobody_or_nobody_real_answers():
     ],
 )
 def test_one_that_never_serves_is_told_of_with_the_way_to_look(answers, reason):
+    cluster = Cluster(answers)
+
     with pytest.raises(NotServing) as refused:
-        Cluster(answers).wait()
+        cluster.wait()
+
+    assert cluster.waited == 10
 
     assert str(refused.value) == (
         f"Kyverno does not serve 10 s after it was installed: {reason}; look at `kubectl get pods -n kyverno` and "
