@@ -22,7 +22,7 @@ from lab.settings import Settings, free_port_base
 T = TypeVar("T")
 
 KUBECTL = Path(sysconfig.get_path("scripts"), "kubectl")
-CLUSTERS = 4
+CLUSTERS = 8
 POLL_SECONDS = 0.5
 
 

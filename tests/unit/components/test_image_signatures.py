@@ -29,10 +29,8 @@ def spec(*entries: dict[str, Any], registries: dict[str, Any] | None = None) -> 
 def refused(tmp_path, *entries: dict[str, Any], **policies: Any) -> list[str]:
     """The problems of a stack that asks for these signatures."""
     images = {"allowed": IMAGES, "signatures": list(entries)}
-    return [
-        line.removeprefix("Pulumi.staging.yaml: policies.")
-        for line in problems(tmp_path, policies={"engine": "both", "images": images, **policies})
-    ]
+    stack = {"kyverno": KYVERNO, "policies": {"engine": "both", "images": images, **policies}}
+    return [line.removeprefix("Pulumi.staging.yaml: policies.") for line in problems(tmp_path, **stack)]
 
 
 def test_a_key_is_checked_against_the_public_log_unless_it_has_none():

@@ -1,0 +1,156 @@
+"""What tenants try and what they are there for, on a real cluster, under each engine and switched by `pulumi up`.
+
+The requests are those of tests/support/policy_cases.py. Each one of the tenant's is made twice: by its service account
+and by one of its people, both of whom roles would let do anything in their namespaces, so that it is admission that
+refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from components.configuration.policies import PolicyEngine
+from components.policies.names import PolicyName
+from components.policies.rendering import object_name
+from components.policies.table import policies
+from lab.cluster import Cluster
+from tests.e2e.conftest import Environment
+from tests.support.api_client import ApiClient
+from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, TENANT, Case, User
+from tests.support.policy_requests import access, ask, bound
+from tests.support.project import Project
+
+ENGINES = (PolicyEngine.NATIVE, PolicyEngine.KYVERNO, PolicyEngine.BOTH)
+# ../shared/threats.md, the rows that admission has to stop; 16 and 25 are others', and 23 is a test of its own.
+THREATS_OF_ADMISSION = {1, 2, 3, 5, 6, 9, 10, 11, 12, 13, 14, 15, 17, 19, 20, 22, 24}
+# Kyverno's own webhook for policies, and its table of kinds, come before the tenancy policies.
+ROWS = [
+    pytest.param(engine, config, case, id=f"{engine.value}-{config}-{case.id}")
+    for engine in ENGINES
+    for config in CONFIGS
+    for case in CASES
+    if case.config == config
+]
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: Lab) -> Iterator[RunningCluster]:
+    yield lab.cluster("admission")
+    Cluster(lab.settings, "admission").stop()
+
+
+@pytest.fixture(scope="module")
+def stack(lab: Lab, cluster: RunningCluster, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """Flux and Kyverno without policies; what the cases stand on is older than these."""
+    project = Project(tmp_path_factory.mktemp("admission") / "project", lab.pulumi)
+    environment = Environment(
+        lab, project, cluster, flux=lab.bundle("2.9.5"), kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1}
+    )
+    environment.up()
+    return environment
+
+
+@pytest.fixture(scope="module")
+def api(stack: Environment) -> Iterator[ApiClient]:
+    client = ApiClient(stack.cluster.kubeconfig)
+    # Nobody fetches the made-up sources of the cases.
+    for name in ("source-controller", "kustomize-controller", "helm-controller", "notification-controller"):
+        stack.cluster.kubectl("scale", "deployment", name, "-n", "flux-system", "--replicas=0")
+    for manifest in (*NAMESPACE_OBJECTS.values(), *access()):
+        client.apply(manifest)
+    for namespace in NAMESPACE_OBJECTS:
+        subject = {"kind": "ServiceAccount", "name": TENANT, "namespace": "apps"}
+        client.apply(bound("RoleBinding", {"name": "everything", "namespace": namespace}, "cluster-admin", subject))
+    for case in CASES:
+        if case.old is not None:
+            client.apply(case.old)
+        if case.leaving:
+            assert client.request("DELETE", case.target).is_success
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def in_force(stack: Environment, api: ApiClient) -> Callable[[PolicyEngine, str], None]:
+    """Puts the policies of a configuration into force, as an administrator does."""
+    current: tuple[PolicyEngine, str] | None = None
+
+    def put(engine: PolicyEngine, config: str) -> None:
+        nonlocal current
+        if (engine, config) != current:
+            chosen = CONFIGS[config].model_dump(mode="json", by_alias=True, exclude_defaults=True)
+            stack.config["policies"] = chosen | {"engine": engine.value}
+            stack.up()
+            current = (engine, config)
+
+    return put
+
+
+def users_of(case: Case) -> tuple[User, ...]:
+    return (User.TENANT, User.MEMBER) if case.user in (User.TENANT, User.MEMBER) else (case.user,)
+
+
+def refusal(engine: PolicyEngine, policy: PolicyName) -> str:
+    """How the engine begins to say that a policy refuses; of both the API server's own is heard first."""
+    if engine.native:
+        return f"ValidatingAdmissionPolicy '{object_name(policy)}'"
+    return f"Policy {object_name(policy)} failed: "
+
+
+@pytest.mark.parametrize(("engine", "config", "case"), ROWS)
+def test_a_request_of_the_table(
+    in_force: Callable[[PolicyEngine, str], None], api: ApiClient, engine: PolicyEngine, config: str, case: Case
+) -> None:
+    in_force(engine, config)
+
+    for user in users_of(case):
+        response = ask(api, case, user)
+        if case.refused is None:
+            assert response.is_success, f"{user}: {response.text}"
+        else:
+            message = response.json().get("message", "")
+            assert refusal(engine, case.policy) in message, f"{user}: {response.text}"
+            assert case.refused in message
+
+
+def test_every_attempt_that_admission_has_to_stop_is_some_policys() -> None:
+    stopped = {threat for policy in policies(CONFIGS["open"]) for threat in policy.threats}
+    assert stopped >= THREATS_OF_ADMISSION
+
+
+SPOT = [
+    next(case for case in CASES if case.policy is policy and case.refused is not None and case.config == "open")
+    for policy in (PolicyName.ALLOWED_SOURCES, PolicyName.TENANT_SERVICE_ACCOUNT, PolicyName.TENANT_LIMITS)
+]
+
+
+def test_without_its_webhook_the_native_policies_still_refuse(
+    in_force: Callable[[PolicyEngine, str], None], api: ApiClient, stack: Environment
+) -> None:
+    """Threat 23: first nobody answers at Kyverno's webhooks, then they are gone."""
+    in_force(PolicyEngine.BOTH, "open")
+    stack.cluster.kubectl("scale", "deployment", "--all", "-n", "kyverno", "--replicas=0")
+    eventually(lambda: not stack.cluster.get("pods", namespace="kyverno")["items"])
+    try:
+        assert_native_refuses(api)
+        # Outside of tenants' namespaces nobody waits for Kyverno.
+        note: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "note"}}
+        for namespace in ("default", "flux-system", "kube-system"):
+            note["metadata"]["namespace"] = namespace
+            assert api.request("POST", note, dry_run=True).is_success
+        stack.cluster.kubectl("delete", "validatingwebhookconfiguration", "kyverno-resource-validating-webhook-cfg")
+        assert_native_refuses(api)
+    finally:
+        stack.cluster.kubectl("scale", "deployment", "--all", "-n", "kyverno", "--replicas=1")
+    # An update puts right what was disturbed, and waits until it is.
+    stack.up()
+
+
+def assert_native_refuses(api: ApiClient) -> None:
+    for case in SPOT:
+        for user in users_of(case):
+            assert refusal(PolicyEngine.NATIVE, case.policy) in ask(api, case, user).text
