@@ -11,12 +11,13 @@ OPENPGP ?=
 POST_QUANTUM ?=
 WITHDRAW ?=
 REPO ?=
+OUTPUT ?= table
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key sops-key sops-config bench lock
+.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key sops-key sops-config policy-report bench lock
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The stamp is newer than the locks only when pip has finished; an interrupted install is done again.
 $(VENV)/installed: requirements.txt requirements-dev.txt
@@ -79,6 +80,9 @@ sops-key: $(VENV)/installed ## Make a key that decrypts for TENANT (or PLATFORM=
 
 sops-config: $(VENV)/installed ## Print the .sops.yaml for the repository of TENANT (or PLATFORM=1), for all stacks
 	@$(RUN) -m operations.sops_config $(if $(PLATFORM),--platform) $(TENANT)
+
+policy-report: $(VENV)/installed ## Show what the policies of STACK would refuse of what runs; OUTPUT=json for programs
+	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.policy_report --stack $(STACK) --output $(OUTPUT)
 
 bench: $(VENV)/installed ## Measure against kubectl; results in bench/results
 	@$(RUN) -m bench

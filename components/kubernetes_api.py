@@ -1,6 +1,6 @@
 """What the program asks the cluster itself: who it is, how the syncs are doing, what it would refuse.
 
-Everything that is changed goes through the Pulumi provider; this module only looks.
+Everything that is changed goes through the Pulumi provider; what is asked here changes nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from components.tenant_objects import TENANT_LABEL
 
 # To connect, and to read.
 TIMEOUT_SECONDS = (5, 15)
+# Objects of one answer, as kubectl has it.
+PAGE_SIZE = "500"
 
 
 class ClusterUnavailable(Exception):
@@ -98,8 +100,8 @@ def read_facts(api: client.ApiClient) -> ClusterFacts:
         ClusterUnavailable: it does not answer, or not to this user.
     """
     with explaining(api):
-        version = _get(api, "/version/")["gitVersion"]
-        namespaces = [namespace["metadata"] for namespace in _get(api, "/api/v1/namespaces")["items"]]
+        version = get(api, "/version/")["gitVersion"]
+        namespaces = [namespace["metadata"] for namespace in get(api, "/api/v1/namespaces")["items"]]
         labels = {namespace["name"]: namespace.get("labels", {}) for namespace in namespaces}
         uid = next(namespace["uid"] for namespace in namespaces if namespace["name"] == "kube-system")
     return ClusterFacts(uid, version, labels)
@@ -119,8 +121,8 @@ def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
             found
             for api_version, plural in ((SOURCE_API, "gitrepositories"), (KUSTOMIZE_API, "kustomizations"))
             for found in (
-                *_items(api, f"/apis/{api_version}/{plural}", labelSelector=TENANT_LABEL),
-                *_items(
+                *items(api, f"/apis/{api_version}/{plural}", labelSelector=TENANT_LABEL),
+                *items(
                     api, f"/apis/{api_version}/{of_platform}/{plural}", fieldSelector=f"metadata.name={PLATFORM.name}"
                 ),
             )
@@ -137,7 +139,7 @@ def read_webhook_configurations(api: client.ApiClient, selector: str) -> list[st
         return [
             found["metadata"]["name"]
             for plural in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
-            for found in _items(api, f"/apis/admissionregistration.k8s.io/v1/{plural}", labelSelector=selector)
+            for found in items(api, f"/apis/admissionregistration.k8s.io/v1/{plural}", labelSelector=selector)
         ]
 
 
@@ -154,7 +156,7 @@ def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> st
     """
     with explaining(api):
         try:
-            _request(api, "POST", path, {"dryRun": "All"}, manifest)
+            _deserialized(api, ask(api, "POST", path, manifest, dryRun="All"))
         except ApiException as error:
             if not error.body:
                 raise
@@ -162,23 +164,39 @@ def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> st
     return None
 
 
-def _items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]]:
-    try:
-        return _get(api, path, **query)["items"]
-    except ApiException as error:
-        if error.status == 404:
-            return []
-        raise
+def items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]]:
+    """All objects of a list; none where the cluster does not know their kind.
+
+    Raises:
+        ApiException: the API server answers with something else.
+    """
+    found: list[dict[str, Any]] = []
+    while True:
+        try:
+            page = get(api, path, limit=PAGE_SIZE, **query)
+        except ApiException as error:
+            if error.status == 404:
+                return []
+            raise
+        found += page["items"]
+        if not (token := page.get("metadata", {}).get("continue")):
+            return found
+        query["continue"] = token
 
 
-def _get(api: client.ApiClient, path: str, **query: str) -> dict[str, Any]:
-    return _request(api, "GET", path, query)
+def get(api: client.ApiClient, path: str, **query: str) -> dict[str, Any]:
+    """What stands at a path of the API server, as it stands.
+
+    Raises:
+        ApiException: it answers with something else than success.
+    """
+    return _deserialized(api, ask(api, "GET", path, **query))
 
 
-def _request(
-    api: client.ApiClient, method: str, path: str, query: Mapping[str, str], body: Any = None
-) -> dict[str, Any]:
-    """What the API server answers, as it stands.
+def ask(
+    api: client.ApiClient, method: str, path: str, body: Mapping[str, Any] | None = None, **query: str
+) -> client.rest.RESTResponse:
+    """The API server's answer to one request, whatever its status, read to its end.
 
     The client's own classes for it (`CoreV1Api` and the like) take half a second to load, in each run of the program.
     """
@@ -192,6 +210,10 @@ def _request(
     )
     response = api.call_api(*request, _request_timeout=TIMEOUT_SECONDS)
     response.read()
+    return response
+
+
+def _deserialized(api: client.ApiClient, response: client.rest.RESTResponse) -> dict[str, Any]:
     return api.response_deserialize(response, {"2XX": "object"}).data
 
 

@@ -61,6 +61,16 @@ def described_platform(stack: str, project: Path) -> Mapping[str, Any]:
     return sync
 
 
+def described_section(stack: str, section: str, project: Path) -> Mapping[str, Any]:
+    """A top-level section of a stack; empty where the stack has none.
+
+    Raises:
+        OperationError: there is no such stack.
+    """
+    found = _stack_file(stack, project).at((section,))
+    return found if isinstance(found, Mapping) else {}
+
+
 def _stack_file(stack: str, project: Path) -> StackFile:
     name = stack_file_name(stack)
     if not (project / name).is_file():

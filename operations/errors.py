@@ -23,14 +23,20 @@ class OperationError(Exception):
 
 
 class Operation(TyperCommand):
-    """A command that ends with `error: …` and `remedy: …` where an OperationError is raised."""
+    """A command that ends with `error: …` and `remedy: …` where an OperationError is raised.
+
+    Attributes:
+        failure: its exit status then.
+    """
+
+    failure = 1
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except OperationError as error:
             typer.echo(f"error: {error.message}\nremedy: {error.remedy}", err=True)
-            raise typer.Exit(1) from error
+            raise typer.Exit(self.failure) from error
 
 
 def check_one_owner(tenant: str, platform: bool, question: str, remedy: str) -> None:

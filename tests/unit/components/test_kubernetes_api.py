@@ -214,8 +214,8 @@ def test_only_the_tenants_own_and_the_platforms_own_are_asked_for(tmp_path):
         read_syncs(connect(by_file(tmp_path, kubeconfig(server)), tmp_path))
 
     of_tenants, of_platform = (
-        {"labelSelector": ["toolkit.fluxcd.io/tenant"]},
-        {"fieldSelector": ["metadata.name=flux-system"]},
+        {"labelSelector": ["toolkit.fluxcd.io/tenant"], "limit": ["500"]},
+        {"fieldSelector": ["metadata.name=flux-system"], "limit": ["500"]},
     )
     assert {url.path: parse_qs(url.query) for url in map(urlsplit, asked)} == {
         SOURCES: of_tenants,

@@ -1,0 +1,57 @@
+"""What a stack file says of cluster and policies: what is needed to ask the cluster, without the tenants' secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from components.configuration import ClusterConfig
+from components.configuration.errors import MisplacedValueError
+from components.configuration.messages import dotted, message
+from components.configuration.origins import stack_file_name
+from components.configuration.policies import PoliciesConfig
+from components.configuration.section import Section
+from components.configuration.stack_file import is_encrypted
+from operations.described_stack import described_section
+from operations.errors import OperationError
+from operations.pulumi_config import PulumiConfig
+
+_Section = TypeVar("_Section", bound=Section)
+_CONTENT = "kubeconfigContent"
+
+
+def described_cluster(stack: str, project: Path) -> ClusterConfig:
+    """The cluster of a stack; where the stack holds the kubeconfig itself, Pulumi decrypts it.
+
+    Raises:
+        OperationError: there is no such stack, it does not say which cluster, or Pulumi does not decrypt it.
+    """
+    section = described_section(stack, "cluster", project)
+    if is_encrypted(section.get(_CONTENT)):
+        section = {**section, _CONTENT: PulumiConfig(stack, project).get(f"cluster.{_CONTENT}")}
+    return _checked(ClusterConfig, section, stack, "cluster")
+
+
+def described_policies(stack: str, project: Path) -> PoliciesConfig:
+    """The policies that a stack asks for.
+
+    Raises:
+        OperationError: there is no such stack, or what it says of policies is not in order.
+    """
+    return _checked(PoliciesConfig, described_section(stack, "policies", project), stack, "policies")
+
+
+def _checked(model: type[_Section], section: Mapping[str, object], stack: str, name: str) -> _Section:
+    try:
+        return model.model_validate(section)
+    except ValidationError as error:
+        first = error.errors()[0]
+        reason = first.get("ctx", {}).get("error")
+        beside = reason.path if isinstance(reason, MisplacedValueError) else ()
+        path = dotted((name, *first["loc"], *beside))
+        raise OperationError(
+            f"{stack_file_name(stack)}: {path}: {message(first, show_input=False)}", "mend that first"
+        ) from None

@@ -1,0 +1,94 @@
+"""Objects of tenants' namespaces, and what admission would say if they were created now.
+
+Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from components.kubernetes_api import ask, get, items
+from components.manifests import Manifest
+from components.tenant_objects import TENANT_LABEL
+from operations.admission_answers import Answer
+from operations.dry_run_copies import copy_of
+
+
+@dataclass(frozen=True, order=True)
+class Kind:
+    """A kind of objects as the cluster serves it.
+
+    Attributes:
+        api_version: e.g. `apps/v1`.
+        name: e.g. `Deployment`.
+        resource: e.g. `deployments`.
+    """
+
+    api_version: str
+    name: str
+    resource: str
+
+    def path(self, namespace: str = "") -> str:
+        """Where its objects stand: those of one namespace, or of all."""
+        root = "/apis" if "/" in self.api_version else "/api"
+        within = f"namespaces/{namespace}/" if namespace else ""
+        return f"{root}/{self.api_version}/{within}{self.resource}"
+
+
+def tenant_namespaces(api: client.ApiClient) -> dict[str, str]:
+    """The tenant of each of the tenants' namespaces; those that are being deleted take nothing new."""
+    return {
+        namespace["metadata"]["name"]: namespace["metadata"]["labels"][TENANT_LABEL]
+        for namespace in items(api, "/api/v1/namespaces", labelSelector=TENANT_LABEL)
+        if "deletionTimestamp" not in namespace["metadata"]
+    }
+
+
+def served_kinds(api: client.ApiClient, group: str, resources: Iterable[str]) -> Iterator[Kind]:
+    """The namespaced kinds of a group, each in the version that the API server prefers among those that have it.
+
+    Args:
+        group: API group; the core one is the empty string.
+        resources: plural names; one that the cluster does not serve is passed over.
+    """
+    missing = set(resources)
+    for api_version in _versions(api, group):
+        served = get(api, f"/apis/{api_version}" if group else f"/api/{api_version}")["resources"]
+        for each in served:
+            if each["name"] in missing and each["namespaced"]:
+                missing.remove(each["name"])
+                yield Kind(api_version, each["kind"], each["name"])
+
+
+def objects(api: client.ApiClient, kind: Kind, namespaces: Mapping[str, str]) -> Iterator[Manifest]:
+    """The objects of a kind in some namespaces, but for those that are being deleted."""
+    for each in items(api, kind.path()):
+        if each["metadata"]["namespace"] in namespaces and "deletionTimestamp" not in each["metadata"]:
+            yield {"apiVersion": kind.api_version, "kind": kind.name, **each}
+
+
+def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> Answer:
+    """What the API server says to a copy of an object; it is not created."""
+    path = kind.path(manifest["metadata"]["namespace"])
+    response = ask(api, "POST", path, copy_of(manifest), dryRun="All")
+    warnings = response.headers.getlist("Warning")
+    if response.status < 400:
+        return Answer(response.status, warnings)
+    return Answer(response.status, warnings, str(json.loads(response.data).get("message", "")))
+
+
+def _versions(api: client.ApiClient, group: str) -> list[str]:
+    if not group:
+        return ["v1"]
+    try:
+        found = get(api, f"/apis/{group}")
+    except ApiException as error:
+        if error.status == 404:
+            return []
+        raise
+    return list(dict.fromkeys(each["groupVersion"] for each in (found["preferredVersion"], *found["versions"])))

@@ -1,0 +1,69 @@
+"""Which policies of this project a cluster has, by engine and mode: as it says itself, not as the stack asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kubernetes import client
+
+from components.configuration.policies import PolicyEngine, PolicyMode
+from components.kubernetes_api import items
+from components.policies.kyverno import KYVERNO_API
+from components.policies.names import PolicyName
+from components.policies.rendering import object_name
+
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+_POLICIES = {object_name(policy): policy for policy in PolicyName}
+_KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc"
+
+
+@dataclass(frozen=True, order=True)
+class PolicyInForce:
+    """A policy that an engine of the cluster evaluates."""
+
+    policy: PolicyName
+    engine: PolicyEngine
+    mode: PolicyMode
+
+
+def policies_in_force(api: client.ApiClient) -> list[PolicyInForce]:
+    """The policies that a request meets in this cluster.
+
+    Raises:
+        ApiException: the API server does not let the user see them.
+    """
+    return sorted([*_native(api), *_kyverno(api)])
+
+
+def _native(api: client.ApiClient) -> Iterator[PolicyInForce]:
+    there = {each["metadata"]["name"] for each in items(api, f"{_ADMISSION}/validatingadmissionpolicies")}
+    for binding in items(api, f"{_ADMISSION}/validatingadmissionpolicybindings"):
+        name = binding["spec"]["policyName"]
+        if name in there and name in _POLICIES:
+            yield PolicyInForce(_POLICIES[name], PolicyEngine.NATIVE, _mode(binding["spec"]))
+
+
+def _kyverno(api: client.ApiClient) -> Iterator[PolicyInForce]:
+    """Kyverno's policies come into force with its webhooks, and go with them."""
+    webhooks = [
+        webhook["name"]
+        for configuration in items(api, f"{_ADMISSION}/validatingwebhookconfigurations")
+        for webhook in configuration.get("webhooks", ())
+    ]
+    if not any(name.startswith(_KYVERNO_WEBHOOK) for name in webhooks):
+        return
+    for policy in items(api, f"/apis/{KYVERNO_API}/validatingpolicies"):
+        name = policy["metadata"]["name"]
+        if name in _POLICIES and _reaches_a_webhook(policy):
+            yield PolicyInForce(_POLICIES[name], PolicyEngine.KYVERNO, _mode(policy["spec"]))
+
+
+def _reaches_a_webhook(policy: dict[str, Any]) -> bool:
+    conditions = policy.get("status", {}).get("conditionStatus", {}).get("conditions", ())
+    return any(each["type"] == "WebhookConfigured" and each["status"] == "True" for each in conditions)
+
+
+def _mode(spec: dict[str, Any]) -> PolicyMode:
+    return PolicyMode.ENFORCE if "Deny" in spec.get("validationActions", ()) else PolicyMode.AUDIT

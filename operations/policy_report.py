@@ -1,0 +1,97 @@
+"""`make policy-report`: what the policies would refuse of what tenants run already, before they are enforced.
+
+It asks the API server for a dry run of every such object, so whatever engine stands behind it answers for itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from components.configuration.origins import stack_file_name
+from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode
+from components.kubernetes_api import ClusterUnavailable, connect, explaining
+from components.policies.policy import Policy, Subject
+from components.policies.table import policies
+from operations.described_cluster import described_cluster, described_policies
+from operations.errors import Operation, OperationError
+from operations.policies_in_force import PolicyInForce, policies_in_force
+from operations.policy_findings import find
+from operations.policy_report_text import WIDTH, as_json, as_table
+
+PROJECT = Path(__file__).parents[1]
+
+app = typer.Typer(add_completion=False)
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+class _Report(Operation):
+    """Like diff: 1 says that there is something to see, so a report that cannot be made has another status."""
+
+    failure = 2
+
+
+@app.command(cls=_Report)
+def policy_report(
+    stack: Annotated[str, typer.Option(help="name of the stack, which stands for an environment")],
+    output: Annotated[Output, typer.Option(help="for people, or for programs")] = Output.TABLE,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="end with 0 whatever is found")] = False,
+) -> None:
+    """Show what the stack's policies would refuse of what runs, and change nothing.
+
+    Ends with 0 where nothing would be refused, 1 where something would, 2 where that cannot be said.
+    """
+    config = described_policies(stack, PROJECT)
+    content = [policy for policy in policies(config) if policy.subject is Subject.CONTENT]
+    try:
+        api = connect(described_cluster(stack, PROJECT), PROJECT)
+        with explaining(api):
+            in_force = policies_in_force(api)
+            _check(stack_file_name(stack), config, content, in_force)
+            found = find(api, content)
+    except ClusterUnavailable as error:
+        raise OperationError(f"{stack_file_name(stack)}: cluster.{error.key}: {error}", "mend that first") from None
+    names = [policy.name for policy in content]
+    in_force = [each for each in in_force if each.policy in names]
+    if output is Output.JSON:
+        typer.echo(as_json(found, in_force))
+    else:
+        # Into a file or a pipe the table goes as wide as it needs.
+        Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(found, in_force))
+    if found.findings and not exit_zero:
+        raise typer.Exit(1)
+
+
+def _check(
+    stack_file: str, config: PoliciesConfig, content: Sequence[Policy], in_force: Sequence[PolicyInForce]
+) -> None:
+    """Make sure that silence means something: all that the stack asks for is there to speak."""
+    wanted = {PolicyEngine.NATIVE: config.engine.native, PolicyEngine.KYVERNO: config.engine.kyverno}
+    engines = [engine for engine, on in wanted.items() if on]
+    if not engines:
+        raise OperationError(
+            f"{stack_file} has no policies: policies.engine is none",
+            "choose an engine, with `policies.mode: audit`, and `pulumi up`",
+        )
+    there = {(each.policy, each.engine) for each in in_force}
+    asked = [policy.name for policy in content if config.mode_of(policy.name) is not PolicyMode.OFF]
+    missing = [f"{name} ({engine})" for name in asked for engine in engines if (name, engine) not in there]
+    if missing:
+        raise OperationError(
+            f"the cluster has not all policies of {stack_file}: {', '.join(missing)}",
+            "`pulumi up` first; for Kyverno's, see with `kubectl get pods -n kyverno` that it runs",
+        )
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m operations.policy_report")

@@ -1,0 +1,118 @@
+"""The report of the policies, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from components.configuration.policies import PolicyEngine, PolicyMode
+from components.policies.names import PolicyName
+from operations.policies_in_force import PolicyInForce
+from operations.policy_findings import Finding, Findings, Place
+
+WIDTH = 160
+"""Columns of a report that is not for a terminal."""
+
+
+@dataclass(frozen=True)
+class PolicyLine:
+    """The sum of one policy.
+
+    Attributes:
+        objects: how many it is against.
+    """
+
+    policy: PolicyName
+    mode: PolicyMode
+    engines: tuple[PolicyEngine, ...]
+    objects: int
+
+
+def summary(found: Findings, in_force: Sequence[PolicyInForce]) -> list[PolicyLine]:
+    """A line for each policy and mode, in the order of their names.
+
+    What speaks but is not in the list of policies in force is there as well, such as Kyverno's image policies.
+    """
+    engines: dict[tuple[PolicyName, PolicyMode], set[PolicyEngine]] = defaultdict(set)
+    for each in in_force:
+        engines[each.policy, each.mode].add(each.engine)
+    objects: dict[tuple[PolicyName, PolicyMode], set[Place]] = defaultdict(set)
+    for finding in found.findings:
+        engines[finding.policy, finding.mode] |= set(finding.engines)
+        objects[finding.policy, finding.mode].add(finding.place)
+    return [
+        PolicyLine(policy, mode, tuple(sorted(by)), len(objects[policy, mode]))
+        for (policy, mode), by in sorted(engines.items())
+    ]
+
+
+def as_table(found: Findings, in_force: Sequence[PolicyInForce]) -> RenderableType:
+    """For a terminal."""
+    parts: list[RenderableType] = []
+    if found.findings:
+        parts.append(_table(("tenant", "namespace", "object", "policy", "engine", "message"), _rows(found.findings)))
+    if found.others:
+        parts.append(Text("Refused by something else, whatever the policies say:"))
+        rows = [(*_where(each.place), each.reason) for each in found.others]
+        parts.append(_table(("tenant", "namespace", "object", "reason"), rows))
+    lines = [(line.policy, line.mode, ", ".join(line.engines), str(line.objects)) for line in summary(found, in_force)]
+    parts.append(_table(("policy", "mode", "engine", "objects"), lines))
+    parts.append(Text(_sentence(found)))
+    return Group(*parts)
+
+
+def as_json(found: Findings, in_force: Sequence[PolicyInForce]) -> str:
+    """For programs."""
+    content = {
+        "asked": found.asked,
+        "findings": [
+            _place(each.place)
+            | {"policy": each.policy, "message": each.message, "mode": each.mode, "engines": each.engines}
+            for each in found.findings
+        ],
+        "refusedOtherwise": [_place(each.place) | {"reason": each.reason} for each in found.others],
+        "policies": [
+            {"policy": line.policy, "mode": line.mode, "engines": line.engines, "objects": line.objects}
+            for line in summary(found, in_force)
+        ],
+    }
+    return json.dumps(content, indent=2)
+
+
+def _rows(findings: Sequence[Finding]) -> list[tuple[str, ...]]:
+    return [(*_where(each.place), each.policy, ", ".join(each.engines), each.message) for each in findings]
+
+
+def _where(place: Place) -> tuple[str, str, str]:
+    return place.tenant, place.namespace, f"{place.kind}/{place.name}"
+
+
+def _place(place: Place) -> dict[str, str]:
+    return {"tenant": place.tenant, "namespace": place.namespace, "kind": place.kind, "name": place.name}
+
+
+def _sentence(found: Findings) -> str:
+    objects = len({each.place for each in found.findings})
+    if not objects:
+        return f"None of {found.asked} objects would be refused."
+    return (
+        f"{objects} of {found.asked} objects would be refused if they were created now or their spec changed. "
+        "Nothing that runs is touched."
+    )
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in headings:
+        table.add_column(heading, overflow="fold", justify="right" if heading == "objects" else "left")
+    for row in rows:
+        # As text: what stands in square brackets is no markup of ours.
+        table.add_row(*map(Text, row))
+    return table

@@ -1,0 +1,128 @@
+"""Policies come to a cluster that runs: warned of first, reported with what is there already, then enforced."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from operations import policy_report
+from tests.e2e.conftest import Environment
+from tests.support.lab import eventually
+
+EXPOSED = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "exposed", "namespace": "apps"},
+    "spec": {"type": "NodePort", "selector": {"app": "exposed"}, "ports": [{"port": 80}]},
+}
+ON_THE_HOST = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "on-the-host", "namespace": "apps"},
+    "spec": {
+        "replicas": 0,
+        "selector": {"matchLabels": {"app": "on-the-host"}},
+        "template": {
+            "metadata": {"labels": {"app": "on-the-host"}},
+            "spec": {"hostNetwork": True, "containers": [{"name": "main", "image": "registry.example.com/main:1"}]},
+        },
+    },
+}
+INNOCENT = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "innocent", "namespace": "apps"},
+    "spec": {"selector": {"app": "innocent"}, "ports": [{"port": 80}]},
+}
+OBJECTS = (EXPOSED, ON_THE_HOST, INNOCENT)
+
+
+class Rollout:
+    """The stack, whose policies come step by step."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self.cluster = environment.cluster
+
+    def policies(self, **policies: Any) -> None:
+        self.environment.config["policies"] = policies
+        self.environment.up()
+
+    def report(self) -> dict[str, Any] | str:
+        """The report, or the error in its place."""
+        done = CliRunner().invoke(policy_report.app, ["--stack", self.cluster.name, "--output", "json"])
+        assert done.exit_code in (0, 1, 2), done.exception
+        return done.stderr if done.exit_code == 2 else json.loads(done.stdout)
+
+    def found(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """The findings about the objects of this test, once the API server has taken notice of its policies."""
+        names = [manifest["metadata"]["name"] for manifest in OBJECTS]
+
+        def findings() -> dict[tuple[str, str], dict[str, Any]]:
+            report = self.report()
+            assert not isinstance(report, str), report
+            return {(each["name"], each["policy"]): each for each in report["findings"] if each["name"] in names}
+
+        return eventually(findings)
+
+
+@pytest.fixture(scope="module")
+def rollout(staging_stack: Environment) -> Iterator[Rollout]:
+    before = staging_stack.config.get("policies", {})
+    rollout = Rollout(staging_stack)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(policy_report, "PROJECT", staging_stack.project.folder)
+        rollout.policies(engine="none")
+        for manifest in OBJECTS:
+            rollout.cluster.apply(manifest)
+        yield rollout
+    for manifest in OBJECTS:
+        kind, metadata = manifest["kind"], manifest["metadata"]
+        rollout.cluster.kubectl("delete", kind, metadata["name"], "-n", metadata["namespace"], "--ignore-not-found")
+    rollout.policies(**before)
+
+
+def test_the_report_goes_before_the_refusal(rollout: Rollout) -> None:
+    assert "policies.engine is none" in rollout.report()
+    versions = _versions(rollout)
+
+    rollout.policies(engine="native", mode="audit")
+    audited = rollout.found()
+
+    assert set(audited) == {("exposed", "service-exposure"), ("on-the-host", "host-access")}
+    assert {(each["tenant"], each["mode"], *each["engines"]) for each in audited.values()} == {
+        ("dev-team", "audit", "native")
+    }
+    # Warned of, and changed all the same.
+    changed = _change(rollout, EXPOSED)
+    assert changed.returncode == 0 and audited["exposed", "service-exposure"]["message"] in changed.stderr
+
+    rollout.policies(engine="native", mode="enforce")
+    enforced = rollout.found()
+
+    assert {key: each["message"] for key, each in enforced.items()} == {
+        key: each["message"] for key, each in audited.items()
+    }
+    assert {each["mode"] for each in enforced.values()} == {"enforce"}
+    refused = _change(rollout, EXPOSED)
+    assert refused.returncode != 0 and enforced["exposed", "service-exposure"]["message"] in refused.stderr
+    # What runs is not touched: not by the report, not by the policies.
+    assert _versions(rollout)[1:] == versions[1:]
+    assert _change(rollout, INNOCENT).returncode == 0
+    assert rollout.cluster.kubectl("label", "service", "exposed", "-n", "apps", "a=b").returncode == 0
+
+
+def _change(rollout: Rollout, manifest: dict[str, Any]) -> Any:
+    """Change the spec of an object, as somebody who does not mind what it says otherwise."""
+    old = rollout.cluster.get(manifest["kind"], manifest["metadata"]["name"], "apps")["spec"]["selector"]
+    patch = json.dumps({"spec": {"selector": {**old, "round": f"a{old.get('round', '')}"}}})
+    return rollout.cluster.kubectl("patch", manifest["kind"], manifest["metadata"]["name"], "-n", "apps", "-p", patch)
+
+
+def _versions(rollout: Rollout) -> list[str]:
+    found = [rollout.cluster.get(each["kind"], each["metadata"]["name"], "apps") for each in OBJECTS]
+    return [each["metadata"]["generation" if "generation" in each["metadata"] else "resourceVersion"] for each in found]

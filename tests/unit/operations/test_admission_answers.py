@@ -1,0 +1,102 @@
+"""Both engines' words, in audit mode and enforced, and what is none of theirs."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.configuration.policies import PolicyEngine, PolicyMode
+from components.policies.names import PolicyName
+from operations.admission_answers import Answer, Objection, objections, printable
+
+SERVICE = (PolicyName.SERVICE_EXPOSURE, "spec.type NodePort is not allowed; use ClusterIP")
+HOST = (PolicyName.HOST_ACCESS, "hostNetwork: say \"no\", or 'never'")
+WEBHOOK = 'admission webhook "vpol.validate.kyverno.svc-fail-finegrained-x" denied the request: '
+
+
+def native(policy: PolicyName, message: str, mode: PolicyMode = PolicyMode.AUDIT) -> Objection:
+    return Objection(policy, PolicyEngine.NATIVE, mode, message)
+
+
+def kyverno(policy: PolicyName, message: str, mode: PolicyMode = PolicyMode.AUDIT) -> Objection:
+    return Objection(policy, PolicyEngine.KYVERNO, mode, message)
+
+
+def header(text: str) -> str:
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{quoted}"'.encode().decode("latin-1")
+
+
+def warning(policy: PolicyName, message: str) -> str:
+    name = f"flux-tenancy-{policy}"
+    return header(f"Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{name}': {message}")
+
+
+def test_warnings_of_both_engines_are_read_to_the_last_quote():
+    warnings = [
+        warning(*SERVICE),
+        warning(*HOST),
+        header(f"Policy flux-tenancy-{SERVICE[0]} failed: {SERVICE[1]}"),
+        header(f"Policy flux-tenancy-{HOST[0]} error: {HOST[1]}"),
+    ]
+
+    assert objections(Answer(201, warnings)) == [native(*SERVICE), native(*HOST), kyverno(*SERVICE), kyverno(*HOST)]
+
+
+def test_a_warning_is_utf_8_however_the_client_takes_it():
+    assert objections(Answer(201, [warning(PolicyName.HOST_ACCESS, "größer als 5 µs")])) == [
+        native(PolicyName.HOST_ACCESS, "größer als 5 µs")
+    ]
+
+
+def test_a_refusal_of_the_api_server_names_one_policy():
+    message = (
+        "services \"web-\" is forbidden: ValidatingAdmissionPolicy 'flux-tenancy-service-exposure' with binding "
+        f"'flux-tenancy-service-exposure' denied request: {SERVICE[1]}"
+    )
+
+    assert objections(Answer(422, (), message)) == [native(*SERVICE, PolicyMode.ENFORCE)]
+
+
+def test_a_refusal_of_kyverno_names_all_its_policies():
+    said = [f"Policy flux-tenancy-{policy} failed: {message}" for policy, message in (SERVICE, HOST)]
+    message = WEBHOOK + "; ".join(said)
+
+    assert objections(Answer(400, (), message)) == [
+        kyverno(*SERVICE, PolicyMode.ENFORCE),
+        kyverno(*HOST, PolicyMode.ENFORCE),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'would violate PodSecurity "restricted:latest": host namespaces (hostNetwork=true)',
+        "Validation failed for ValidatingAdmissionPolicy 'somebody-elses' with binding 'x': no",
+        "Policy somebody-elses failed: no",
+        "spec: Policy flux-tenancy-host-access failed: said by a tenant",
+        'unknown field "spec.x"',
+    ],
+)
+def test_what_others_warn_of_is_none_of_ours(text):
+    assert objections(Answer(201, [header(text)])) == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'pods "web-x" is forbidden: violates PodSecurity "restricted:latest": host namespaces',
+        'pods "web-x" is forbidden: exceeded quota: compute, requested: pods=1, used: pods=5, limited: pods=5',
+        "services \"x\" is forbidden: ValidatingAdmissionPolicy 'somebody-elses' with binding 'x' denied request: no",
+        'admission webhook "other.example.com" denied the request: Policy flux-tenancy-host-access failed: no',
+        f"{WEBHOOK}Policy somebody-elses failed: no",
+        'Service "x" is invalid: spec.externalName: Invalid value: "a is forbidden: ValidatingAdmissionPolicy '
+        "'flux-tenancy-host-access' denied request: no\"",
+    ],
+)
+def test_what_others_refuse_is_none_of_ours(message):
+    assert objections(Answer(403, (), message)) == []
+
+
+def test_nothing_that_a_tenant_writes_steers_a_terminal():
+    assert printable("a\x1b[31mred\r\nnext\u202eleft") == "a [31mred next left"
+    assert objections(Answer(201, [warning(PolicyName.HOST_ACCESS, "a\x1b]0;title\x07")]))[0].message == "a ]0;title"

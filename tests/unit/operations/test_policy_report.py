@@ -1,0 +1,389 @@
+"""`make policy-report`: what it asks the API server, what it shows, and when it does not say that all is well."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fake_cluster import FakeCluster, Said, manifest, namespace, served, write_kubeconfig
+from typer.testing import CliRunner
+
+from components.policies.names import PolicyName
+from components.policies.policy import Policy, Resources, Subject, Validation
+from operations import policy_report
+from operations.pulumi_config import PulumiConfig
+
+ALLOWED = (Validation("true", "''"),)
+POLICIES = [
+    Policy(PolicyName.SERVICE_EXPOSURE, (20,), Subject.CONTENT, (Resources("", ("services",)),), ALLOWED),
+    Policy(
+        PolicyName.HOST_ACCESS,
+        (19,),
+        Subject.CONTENT,
+        (Resources("", ("pods",)), Resources("apps", ("deployments", "deployments/scale", "unknown"))),
+        ALLOWED,
+    ),
+    Policy(PolicyName.NO_KUBECONFIG, (15,), Subject.CONTENT, (Resources("not.installed", ("things",)),), ALLOWED),
+    Policy(PolicyName.TENANT_LIMITS, (11,), Subject.TENANTS, (Resources("", ("resourcequotas",)),), ALLOWED),
+]
+NAMES = tuple(f"flux-tenancy-{policy.name}" for policy in POLICIES)
+AUDIT, ENFORCE = ("Audit", "Warn"), ("Deny",)
+STACK = """\
+config:
+  flux-tenancy:cluster: {kubeconfig: kubeconfig}
+  flux-tenancy:policies: {engine: %s, modes: {%s}}
+"""
+NODE_PORT = "spec.type NodePort [bold]is not allowed[/bold]"
+
+
+def by_native(policy: str, message: str) -> str:
+    return f"Validation failed for ValidatingAdmissionPolicy 'flux-tenancy-{policy}' with binding 'x': {message}"
+
+
+class Stack:
+    """A project with one stack, on a fake cluster."""
+
+    def __init__(self, folder, cluster: FakeCluster) -> None:
+        self.folder, self.cluster = folder, cluster
+        self.write()
+
+    def write(self, engine: str = "native", modes: str = "") -> None:
+        (self.folder / "Pulumi.staging.yaml").write_text(STACK % (engine, modes))
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        with served(self.cluster, self.folder):
+            return self.run_without_cluster(*arguments)
+
+    def run_without_cluster(self, *arguments: str) -> tuple[int, str, str]:
+        done = CliRunner().invoke(policy_report.app, ["--stack", "staging", *arguments])
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        assert "pa55word" not in done.output
+        return done.exit_code, done.stdout, done.stderr
+
+    def found(self, *arguments: str) -> dict:
+        code, out, error = self.run("--output", "json", *arguments)
+        assert error == ""
+        content = json.loads(out)
+        assert code == (1 if content["findings"] else 0)
+        return content
+
+    def refused(self) -> list[str]:
+        code, out, error = self.run()
+        assert (code, out) == (2, "")
+        return error.splitlines()
+
+
+@pytest.fixture
+def stack(tmp_path, monkeypatch) -> Stack:
+    monkeypatch.setattr(policy_report, "PROJECT", tmp_path)
+    monkeypatch.setattr(policy_report, "policies", lambda config: POLICIES)
+    cluster = FakeCluster(
+        {
+            "/api/v1/namespaces": [
+                namespace("apps", "dev-team"),
+                namespace("tools", "ops-team"),
+                namespace("old", "dev-team", deletionTimestamp="2026-01-01T00:00:00Z"),
+            ],
+            "/api/v1/services": [manifest("web"), manifest("api", "tools"), manifest("dns", "kube-system")],
+            "/api/v1/pods": [],
+            "/apis/apps/v1/deployments": [manifest("shop")],
+        }
+    )
+    cluster.native(AUDIT, *NAMES)
+    return Stack(tmp_path, cluster)
+
+
+def test_each_object_of_a_tenant_is_asked_for_once_as_a_dry_run(stack):
+    assert stack.found()["asked"] == 3
+    assert [(path, asked["kind"], asked["metadata"]) for path, asked in stack.cluster.asked] == [
+        ("/api/v1/namespaces/apps/services?dryRun=All", "Service", {"generateName": "web-", "namespace": "apps"}),
+        ("/api/v1/namespaces/tools/services?dryRun=All", "Service", {"generateName": "api-", "namespace": "tools"}),
+        (
+            "/apis/apps/v1/namespaces/apps/deployments?dryRun=All",
+            "Deployment",
+            {"generateName": "shop-", "namespace": "apps"},
+        ),
+    ]
+
+
+def test_objects_that_are_being_deleted_are_left_alone(stack):
+    stack.cluster.objects["/api/v1/services"] = [manifest("web", deletionTimestamp="now"), manifest("x", "old")]
+
+    assert stack.found()["asked"] == 1
+
+
+def test_a_warning_is_reported_with_the_owner_of_the_object(stack):
+    stack.cluster.judge = lambda asked: Said(warnings=(by_native("service-exposure", NODE_PORT), "something else"))
+
+    assert stack.found()["findings"][0] == {
+        "tenant": "dev-team",
+        "namespace": "apps",
+        "kind": "Deployment",
+        "name": "shop",
+        "policy": "service-exposure",
+        "message": NODE_PORT,
+        "mode": "audit",
+        "engines": ["native"],
+    }
+
+
+def test_findings_come_by_tenant_namespace_kind_and_name(stack):
+    stack.cluster.judge = lambda asked: Said(warnings=(by_native("host-access", "no"),))
+    stack.cluster.objects["/api/v1/services"].insert(0, manifest("zoo", "tools"))
+
+    found = stack.found()["findings"]
+
+    assert [(each["tenant"], each["kind"], each["name"]) for each in found] == [
+        ("dev-team", "Deployment", "shop"),
+        ("dev-team", "Service", "web"),
+        ("ops-team", "Service", "api"),
+        ("ops-team", "Service", "zoo"),
+    ]
+
+
+def test_what_both_engines_say_is_one_finding(stack):
+    stack.write("both")
+    stack.cluster.kyverno(AUDIT, *NAMES)
+    said = (by_native("service-exposure", "no"), "Policy flux-tenancy-service-exposure failed: no")
+    stack.cluster.judge = lambda asked: Said(warnings=said if asked["kind"] == "Service" else ())
+
+    content = stack.found()
+
+    assert [(each["name"], each["engines"]) for each in content["findings"]] == [
+        ("web", ["kyverno", "native"]),
+        ("api", ["kyverno", "native"]),
+    ]
+    assert {each["policy"]: (each["mode"], each["engines"], each["objects"]) for each in content["policies"]} == {
+        "host-access": ("audit", ["kyverno", "native"], 0),
+        "no-kubeconfig": ("audit", ["kyverno", "native"], 0),
+        "service-exposure": ("audit", ["kyverno", "native"], 2),
+    }
+
+
+def test_a_refusal_of_a_policy_that_is_enforced_is_a_finding(stack):
+    stack.cluster.native(ENFORCE, *NAMES)
+    message = "services \"web-x\" is forbidden: ValidatingAdmissionPolicy '{0}' with binding '{0}' denied request: no"
+    stack.cluster.judge = lambda asked: (
+        Said(422, message=message.format(NAMES[0])) if asked["kind"] == "Service" else Said()
+    )
+
+    content = stack.found()
+
+    assert [(each["name"], each["mode"], each["message"]) for each in content["findings"]] == [
+        ("web", "enforce", "no"),
+        ("api", "enforce", "no"),
+    ]
+    assert content["refusedOtherwise"] == []
+
+
+def test_what_else_refuses_is_told_apart_and_is_no_finding(stack):
+    quota = 'deployments "shop-x" is forbidden: exceeded quota: few'
+    stack.cluster.judge = lambda asked: Said(403, message=quota) if asked["kind"] == "Deployment" else Said()
+
+    assert stack.found()["refusedOtherwise"] == [
+        {"tenant": "dev-team", "namespace": "apps", "kind": "Deployment", "name": "shop", "reason": quota}
+    ]
+
+
+def test_a_warning_counts_even_where_something_else_refuses(stack):
+    stack.cluster.judge = lambda asked: Said(
+        403, (by_native("host-access", "no"),), 'x "y" is forbidden: exceeded quota'
+    )
+
+    content = stack.found()
+
+    assert (len(content["findings"]), len(content["refusedOtherwise"])) == (3, 3)
+
+
+def test_pods_are_judged_by_what_controls_them(stack):
+    def owned(name: str, kind: str, api_version: str = "apps/v1") -> dict:
+        owner = {"apiVersion": api_version, "kind": kind, "name": f"the-{kind.lower()}", "controller": True}
+        return manifest(name, ownerReferences=[{"kind": "Other", "name": "o", "apiVersion": "v1"}, owner])
+
+    stack.cluster.objects["/api/v1/pods"] = [
+        owned("a", "Deployment"),
+        owned("b", "Rollout", "argoproj.io/v1alpha1"),
+        owned("c", "Rollout", "argoproj.io/v1alpha1"),
+        owned("d", "Deployment", "apps.example.com/v1"),
+        manifest("e"),
+    ]
+    stack.cluster.judge = lambda asked: Said(warnings=(by_native("host-access", "no"),))
+
+    found = [(each["kind"], each["name"]) for each in stack.found()["findings"] if each["kind"] != "Service"]
+
+    assert found == [
+        ("Deployment", "shop"),
+        ("Deployment", "the-deployment"),
+        ("Pod", "e"),
+        ("Rollout", "the-rollout"),
+    ]
+
+
+def test_pods_that_more_policies_look_at_than_their_owner_are_judged_themselves(stack, monkeypatch):
+    more = Policy(PolicyName.ALLOWED_IMAGES, (), Subject.CONTENT, (Resources("", ("pods",)),), ALLOWED)
+    monkeypatch.setattr(policy_report, "policies", lambda config: [*POLICIES, more])
+    stack.cluster.native(AUDIT, *NAMES, "flux-tenancy-allowed-images")
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "controller": True}
+    stack.cluster.objects["/api/v1/pods"] = [manifest("a", ownerReferences=[owner])]
+
+    assert stack.found()["asked"] == 4
+
+
+def test_the_table_says_where_what_and_that_nothing_is_touched(stack):
+    stack.cluster.judge = lambda asked: Said(
+        warnings=(by_native("service-exposure", NODE_PORT),) if asked["kind"] == "Service" else ()
+    )
+
+    code, out, error = stack.run()
+
+    assert (code, error) == (1, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert f"dev-team apps Service/web service-exposure native {NODE_PORT}" in lines
+    assert "service-exposure audit native 2" in lines
+    assert "host-access audit native 0" in lines
+    assert not [line for line in lines if line.startswith("tenant-limits")]
+    assert lines[-1] == (
+        "2 of 3 objects would be refused if they were created now or their spec changed. Nothing that runs is touched."
+    )
+
+
+def test_a_clean_report_ends_well(stack):
+    code, out, _ = stack.run()
+
+    assert code == 0
+    assert out.splitlines()[-1] == "None of 3 objects would be refused."
+
+
+def test_findings_can_end_well_too(stack):
+    stack.cluster.judge = lambda asked: Said(warnings=(by_native("service-exposure", "no"),))
+
+    code, out, _ = stack.run("--exit-zero")
+
+    assert (code, "3 of 3 objects" in out) == (0, True)
+
+
+def test_a_stack_without_engine_has_no_report(stack):
+    stack.write("none")
+
+    assert stack.refused()[0] == "error: Pulumi.staging.yaml has no policies: policies.engine is none"
+
+
+def test_policies_that_the_cluster_lacks_are_named_by_engine(stack):
+    stack.write("both")
+    stack.cluster.native(AUDIT, *NAMES[:2])
+    stack.cluster.kyverno(AUDIT, NAMES[0], NAMES[2])
+
+    assert stack.refused()[0] == (
+        "error: the cluster has not all policies of Pulumi.staging.yaml: host-access (kyverno), no-kubeconfig (native)"
+    )
+    assert stack.cluster.asked == []
+
+
+def test_a_policy_that_is_off_is_not_missed(stack):
+    stack.write(modes="no-kubeconfig: 'off'")
+    stack.cluster.native(AUDIT, *NAMES[:2])
+
+    assert [each["policy"] for each in stack.found()["policies"]] == ["host-access", "service-exposure"]
+
+
+@pytest.mark.parametrize("gone", ["validatingwebhookconfigurations", "not configured", "validatingadmissionpolicies"])
+def test_a_policy_that_is_not_evaluated_is_missed(stack, gone):
+    stack.write("both")
+    stack.cluster.kyverno(AUDIT, *NAMES, configured="False" if gone == "not configured" else "True")
+    stack.cluster.objects = {path: each for path, each in stack.cluster.objects.items() if not path.endswith(gone)}
+
+    engine = "native" if gone == "validatingadmissionpolicies" else "kyverno"
+    assert f"service-exposure ({engine})" in stack.refused()[0]
+
+
+def test_a_webhook_that_is_down_is_no_clean_report(stack):
+    said = (
+        'Internal error occurred: failed calling webhook "vpol.validate.kyverno.svc-fail": failed to call webhook: Post'
+    )
+    stack.cluster.judge = lambda asked: Said(500, message=said)
+
+    assert stack.refused()[0] == (
+        "error: the webhook vpol.validate.kyverno.svc-fail does not answer for Service apps/web: "
+        "failed to call webhook: Post"
+    )
+
+
+def test_a_user_who_may_not_ask_is_told(stack):
+    said = 'services is forbidden: User "me" cannot create resource "services" in API group "" in the namespace "apps"'
+    stack.cluster.judge = lambda asked: Said(403, message=said)
+
+    assert stack.refused() == [
+        f"error: this user may not ask for a dry run of Service apps/web: {said}",
+        "remedy: use credentials with cluster-admin rights",
+    ]
+
+
+def test_an_api_server_in_trouble_is_no_clean_report(stack):
+    stack.cluster.judge = lambda asked: Said(503, message="the server is currently unable to handle the request")
+
+    assert stack.refused()[0].startswith(
+        "error: the API server answers 503 to a dry run of Service apps/web: the server"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(403, "refuses this user (403 Forbidden)"), (500, "answers 500 Internal")]
+)
+def test_a_cluster_that_lets_nobody_look_is_told(stack, status, said):
+    stack.cluster.status = status
+
+    error = stack.refused()[0]
+
+    assert error.startswith("error: Pulumi.staging.yaml: cluster.kubeconfig: http://127.0.0.1:")
+    assert said in error
+
+
+def test_a_cluster_that_cannot_be_reached_is_told(stack):
+    write_kubeconfig(stack.folder, "http://127.0.0.1:1")
+
+    code, out, error = stack.run_without_cluster()
+
+    assert (code, out) == (2, "")
+    assert error.splitlines() == [
+        "error: Pulumi.staging.yaml: cluster.kubeconfig: http://127.0.0.1:1 cannot be reached; is the cluster running, "
+        "and may this machine reach it?",
+        "remedy: mend that first",
+    ]
+
+
+def test_a_kubeconfig_that_the_stack_holds_itself_is_decrypted_by_pulumi(stack, monkeypatch):
+    asked = []
+
+    def decrypted(config: PulumiConfig, path: str) -> str:
+        asked.append((config.stack, path))
+        return (stack.folder / "kubeconfig").read_text()
+
+    monkeypatch.setattr(PulumiConfig, "get", decrypted)
+    file = stack.folder / "Pulumi.staging.yaml"
+    file.write_text(file.read_text().replace("kubeconfig: kubeconfig", "kubeconfigContent: {secure: v1:AAAA}"))
+
+    assert stack.found()["asked"] == 3
+    assert asked == [("staging", "cluster.kubeconfigContent")]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "config: {}",
+            "cluster: name the cluster by exactly one of kubeconfig (a path) and kubeconfigContent (a secret)",
+        ),
+        (
+            "config: {flux-tenancy:policies: {mode: 'off'}}",
+            "policies.mode: is off; leave mode out and set engine to none",
+        ),
+        ("config: {flux-tenancy:policies: {modes: {x: audit}}}", "policies.modes"),
+    ],
+)
+def test_a_stack_that_is_not_in_order_is_told_by_its_key(stack, text, problem):
+    (stack.folder / "Pulumi.staging.yaml").write_text(text)
+
+    code, _, error = stack.run_without_cluster()
+
+    assert code == 2
+    assert error.startswith(f"error: Pulumi.staging.yaml: {problem}")
