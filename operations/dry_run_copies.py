@@ -11,7 +11,6 @@ from typing import Any
 from components.manifests import Manifest
 
 _KEPT = ("namespace", "labels", "annotations")
-_BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 # Labels by which the job controller knows its pods.
 _JOB_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 
@@ -24,11 +23,11 @@ def copy_of(manifest: Manifest) -> Manifest:
     copy["metadata"]["generateName"] = f"{metadata['name']}-"
     spec = copy.get("spec")
     if isinstance(spec, dict) and (strip := _STRIP.get(copy["kind"])):
-        strip(spec, copy["metadata"])
+        strip(spec)
     return copy
 
 
-def _strip_service(spec: dict[str, Any], _: dict[str, Any]) -> None:
+def _strip_service(spec: dict[str, Any]) -> None:
     # "None" is asked for; an address is given.
     if spec.get("clusterIP") != "None":
         spec.pop("clusterIP", None)
@@ -38,19 +37,13 @@ def _strip_service(spec: dict[str, Any], _: dict[str, Any]) -> None:
         port.pop("nodePort", None)
 
 
-def _strip_pod(spec: dict[str, Any], _: dict[str, Any]) -> None:
+def _strip_pod(spec: dict[str, Any]) -> None:
     spec.pop("nodeName", None)
     # They can only be added to a pod that runs.
     spec.pop("ephemeralContainers", None)
 
 
-def _strip_claim(spec: dict[str, Any], metadata: dict[str, Any]) -> None:
-    # Otherwise the volume is what the claim has asked for, which a policy may look at.
-    if _BOUND_BY_CONTROLLER in metadata.get("annotations", {}):
-        spec.pop("volumeName", None)
-
-
-def _strip_job(spec: dict[str, Any], _: dict[str, Any]) -> None:
+def _strip_job(spec: dict[str, Any]) -> None:
     if not spec.get("manualSelector"):
         spec.pop("selector", None)
         labels = spec["template"].get("metadata", {}).get("labels", {})
@@ -61,6 +54,5 @@ def _strip_job(spec: dict[str, Any], _: dict[str, Any]) -> None:
 _STRIP = {
     "Service": _strip_service,
     "Pod": _strip_pod,
-    "PersistentVolumeClaim": _strip_claim,
     "Job": _strip_job,
 }
