@@ -12,6 +12,7 @@ POST_QUANTUM ?=
 WITHDRAW ?=
 REPO ?=
 OUTPUT ?= table
+CONTEST ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key sops-key sops-config policy-report bench lock
@@ -84,8 +85,8 @@ sops-config: $(VENV)/installed ## Print the .sops.yaml for the repository of TEN
 policy-report: $(VENV)/installed ## Show what the policies of STACK would refuse of what runs; OUTPUT=json for programs
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.policy_report --stack $(STACK) --output $(OUTPUT)
 
-bench: $(VENV)/installed ## Measure against kubectl; results in bench/results
-	@$(RUN) -m bench
+bench: $(VENV)/installed ## Measure against kubectl, and what admission adds (CONTEST=admission: that alone); results in bench/results
+	@$(RUN) -m bench $(CONTEST)
 
 lock: $(VENV)/installed ## Lock the Python packages anew
 	@for name in requirements requirements-dev; do \

@@ -4,33 +4,61 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Collection
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
-from bench import report
+from bench import admission_report, report
+from bench.admission import measure_admission
 from bench.contest import compete
+from bench.latencies import BASELINE, ENGINES, latencies
 from bench.machine import facts
 from bench.measure import Sample
 from bench.results import Measured, ratios
-from bench.rig import running_rig
+from bench.rig import Rig, running_rig
+from components.configuration.policies import PolicyEngine
 from lab.errors import reported
 
 RESULTS = Path(__file__).parent / "results"
 
 
+class Contest(StrEnum):
+    """What can be measured, in the order in which it is."""
+
+    KUBECTL = "kubectl"
+    ADMISSION = "admission"
+
+
 def main(
-    tenants: Annotated[str, typer.Option(help="numbers of tenants, with commas")] = "1,10,100",
-    runs: Annotated[int, typer.Option(min=1, help="rounds to take the median of; a dear one stands alone")] = 3,
-    results: Annotated[Path, typer.Option(help="folder for results.{json,md,png}")] = RESULTS,
+    contests: Annotated[
+        list[Contest] | None,
+        typer.Argument(
+            help="Pulumi against kubectl, and what admission adds; both where none is named", show_default=False
+        ),
+    ] = None,
+    tenants: Annotated[str, typer.Option(help="kubectl: numbers of tenants, with commas")] = "1,10,100",
+    runs: Annotated[int, typer.Option(min=1, help="kubectl: rounds; a dear one stands alone")] = 3,
+    requests: Annotated[int, typer.Option(min=4, help="admission: requests of each kind under each engine")] = 400,
+    engines: Annotated[str, typer.Option(help="admission: engines beside none, with commas")] = "native,kyverno,both",
+    results: Annotated[Path, typer.Option(help="folder for the results")] = RESULTS,
 ) -> None:
-    """Measure preview, first up, no-change up and destroy of the real program against kubectl."""
+    """Measure the real program against kubectl, and a tenant's requests with policies against those without."""
+    counts, compared = _counts(tenants), _engines(engines)
     # As on Ctrl-C, the cluster is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with reported("the benchmark's cluster is stopped and deleted"):
-        _bench(_counts(tenants), runs, results)
+        typer.echo("Starting a cluster for the benchmark, with Flux", err=True)
+        with running_rig() as rig:
+            if Contest.KUBECTL in (contests or Contest):
+                _kubectl(rig, counts, runs, results)
+            if Contest.ADMISSION in (contests or Contest):
+                _admission(rig, compared, requests, results)
+    typer.echo(f"written to {results}", err=True)
 
 
 def _counts(tenants: str) -> list[int]:
@@ -40,18 +68,35 @@ def _counts(tenants: str) -> list[int]:
     return counts
 
 
-def _bench(counts: list[int], runs: int, results: Path) -> None:
-    typer.echo("Starting a cluster for the benchmark, with Flux", err=True)
-    measured: list[Measured] = []
-    with running_rig() as rig:
-        machine = facts(rig.settings)
-        for count in counts:
-            measured.append(compete(rig, count, runs, _tell))
+def _engines(names: str) -> list[PolicyEngine]:
+    """Those that are named, together with what they are held against."""
+    named = {name.strip() for name in names.split(",")}
+    if not named <= set(ENGINES):
+        raise typer.BadParameter(f"{names!r} is not a list of engines, like native,kyverno,both")
+    return [engine for engine in ENGINES if engine in named or engine is BASELINE]
+
+
+def _kubectl(rig: Rig, counts: Collection[int], runs: int, results: Path) -> None:
+    machine = facts(rig.settings)
+    measured: list[Measured] = [compete(rig, count, runs, _tell) for count in counts]
     found = ratios(measured)
     report.write(results, measured, found, machine)
+    _show(report.table(found))
+
+
+def _admission(rig: Rig, engines: list[PolicyEngine], requests: int, results: Path) -> None:
+    machine = facts(rig.settings)
+    samples = measure_admission(
+        rig, requests, lambda engine: typer.echo(f"measuring with the engine {engine}", err=True), engines
+    )
+    found = latencies(samples)
+    admission_report.write(results, samples, found, machine)
+    _show(admission_report.table(found))
+
+
+def _show(table: Table) -> None:
     # Into a file or a pipe the table goes as wide as it needs.
-    Console(width=None if sys.stdout.isatty() else report.WIDTH).print(report.table(found))
-    typer.echo(f"written to {results}", err=True)
+    Console(width=None if sys.stdout.isatty() else report.WIDTH).print(table)
 
 
 def _tell(tenants: int, name: str, sample: Sample) -> None:

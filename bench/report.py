@@ -80,20 +80,32 @@ def table(ratios: Sequence[Ratio]) -> Table:
 
 def markdown(ratios: Sequence[Ratio], machine: Mapping[str, Any]) -> str:
     """A page with the table, the machine and how it was measured."""
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     lines = [
         "# Pulumi against kubectl",
         "",
-        _row(_HEADINGS),
-        _row(["---"] * len(_HEADINGS)),
-        *(_row(cells(ratio)) for ratio in ratios),
+        row(_HEADINGS),
+        row(["---"] * len(_HEADINGS)),
+        *(row(cells(ratio)) for ratio in ratios),
         "",
-        f"{machine['cores']} cores, {machine['memory_mib']} MiB, {machine['system']}, "
-        f"load {machine['load']:.1f} before the first measurement; {versions}.",
+        machine_line(machine),
         "",
         *(f"- {note}" for note in NOTES),
     ]
     return "\n".join(lines) + "\n"
+
+
+def machine_line(machine: Mapping[str, Any]) -> str:
+    """The machine and the versions in one sentence."""
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    return (
+        f"{machine['cores']} cores, {machine['memory_mib']} MiB, {machine['system']}, "
+        f"load {machine['load']:.1f} before the first measurement; {versions}."
+    )
+
+
+def row(columns: Sequence[str]) -> str:
+    """A line of a table in Markdown."""
+    return f"| {' | '.join(columns)} |"
 
 
 def as_json(measured: Sequence[Measured], ratios: Sequence[Ratio], machine: Mapping[str, Any]) -> str:
@@ -147,10 +159,6 @@ def write(folder: Path, measured: Sequence[Measured], ratios: Sequence[Ratio], m
     (folder / "results.json").write_text(as_json(measured, ratios, machine))
     (folder / "results.md").write_text(markdown(ratios, machine))
     plot(ratios, folder / "results.png")
-
-
-def _row(columns: Sequence[str]) -> str:
-    return f"| {' | '.join(columns)} |"
 
 
 def _bars(axes: Any, ratios: Sequence[Ratio], pulumi: str, kubectl: str, factor: str) -> None:

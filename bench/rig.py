@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.measure import failure
-from bench.workload import STACK, Workload, flux_section
+from bench.tenant_requests import IMAGES, SOURCES
+from bench.workload import STACK, Workload, flux_section, kyverno_section
+from components.configuration.policies import PolicyEngine
 from lab.build import ensure, tools_for
 from lab.cluster import Cluster
 from lab.control_plane import STAGES
@@ -64,6 +66,45 @@ class Rig:
             check=False,
         )
 
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self._cluster.kubeconfig
+
+    def token(self, tenant: str) -> str:
+        """A token of a tenant's service account, for longer than a benchmark takes.
+
+        Raises:
+            LabError: the command failed.
+        """
+        done = self.kubectl("create", "token", tenant, f"--namespace={tenant}", "--duration=8h")
+        return _succeed(done).stdout.strip()
+
+    def let_in(self, tenant: str, namespace: str) -> None:
+        """Make a namespace that is no tenant's, in which a tenant may change things all the same.
+
+        Raises:
+            LabError: a command failed.
+        """
+        _succeed(self.kubectl("create", "namespace", namespace))
+        account = f"--serviceaccount={tenant}:{tenant}"
+        _succeed(
+            self.kubectl("create", "rolebinding", tenant, "--clusterrole=edit", account, f"--namespace={namespace}")
+        )
+
+    def use_engine(self, engine: PolicyEngine) -> None:
+        """Let the stack's policies be evaluated by an engine; Kyverno is there just for the engines that need it.
+
+        Raises:
+            LabError: `pulumi up` failed.
+        """
+        kyverno = None
+        if engine.kyverno:
+            kyverno = kyverno_section(self.settings.project, _bundle(self.settings, "kyverno"))
+        policies = {"engine": engine.value, "sources": {"allowed": [SOURCES]}, "images": {"allowed": [IMAGES]}}
+        self.workload.set_policies(policies, kyverno)
+        _succeed(self.pulumi("up", "--yes", "--skip-preview"))
+
     def install_flux(self) -> None:
         """Apply the stack without tenants, then let Flux's controllers stand still.
 
@@ -72,9 +113,8 @@ class Rig:
         Raises:
             LabError: a command failed.
         """
-        bundles = self.settings.state / "flux"
-        bundle = next(bundles.glob("v*/install.yaml"))
-        self.workload.configure(flux_section(self.settings.project, bundle), self._cluster.kubeconfig)
+        flux = flux_section(self.settings.project, _bundle(self.settings, "flux"))
+        self.workload.configure(flux, self._cluster.kubeconfig)
         self._pulumi.select(STACK, self.workload.folder)
         _succeed(self.pulumi("up", "--yes", "--skip-preview"))
         namespace = f"--namespace={_FLUX_NAMESPACE}"
@@ -112,6 +152,12 @@ def _cluster_tools(settings: Settings) -> list[str]:
     return parts + [name for name in tools_for(settings, "up") if "@" in name]
 
 
-def _succeed(done: subprocess.CompletedProcess[str]) -> None:
+def _bundle(settings: Settings, name: str) -> Path:
+    """The one release of Flux or Kyverno that `provide_bundles` has laid into the state."""
+    return next((settings.state / name).glob("v*/*"))
+
+
+def _succeed(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
     if done.returncode:
         raise failure(done)
+    return done

@@ -78,6 +78,19 @@ class Workload:
         self.reverse_file.write_text(yaml.safe_dump_all(reversed(objects)))
         return objects
 
+    def set_one_tenant(self) -> str:
+        """Give the stack one tenant; returns its name, which is that of its namespace and service account, too."""
+        self.set_tenants(1)
+        (name,) = self._config()[f"{_PREFIX}tenants"]
+        return name
+
+    def set_policies(self, policies: Manifest, kyverno: Manifest | None) -> None:
+        """Write the `policies` section, and the `kyverno` section or none."""
+        config = self._config()
+        config.pop(f"{_PREFIX}kyverno", None)
+        sections = {"policies": policies} | ({"kyverno": kyverno} if kyverno else {})
+        self._write_config(config | {f"{_PREFIX}{name}": section for name, section in sections.items()})
+
     @property
     def _stack_file(self) -> Path:
         return self.folder / f"Pulumi.{STACK}.yaml"
@@ -122,6 +135,14 @@ def _tenant(name: str, config: TenantConfig) -> list[Manifest]:
 
 def flux_section(checkout: Path, bundle: Path) -> dict[str, Any]:
     """The release of Flux that the staging stack installs, from a local bundle."""
-    staging = yaml.safe_load((checkout / "Pulumi.staging.yaml").read_text())["config"]
-    release = {key: staging[f"{_PREFIX}flux"][key] for key in ("version", "sha256")}
+    release = {key: _staging(checkout, "flux")[key] for key in ("version", "sha256")}
     return {**release, "manifests": {"bundle": str(bundle)}}
+
+
+def kyverno_section(checkout: Path, bundle: Path) -> dict[str, Any]:
+    """Kyverno as the staging stack installs it, from a local bundle."""
+    return {**_staging(checkout, "kyverno"), "chart": {"bundle": str(bundle)}}
+
+
+def _staging(checkout: Path, section: str) -> dict[str, Any]:
+    return yaml.safe_load((checkout / "Pulumi.staging.yaml").read_text())["config"][f"{_PREFIX}{section}"]

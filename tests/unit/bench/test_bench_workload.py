@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bench.workload import Workload, flux_section
+from bench.workload import Workload, flux_section, kyverno_section
 
 CHECKOUT = Path(__file__).parents[3]
 KINDS = ["Namespace", "ServiceAccount", "RoleBinding", "GitRepository", "Kustomization"]
@@ -50,3 +50,29 @@ def test_flux_is_the_staging_stacks_from_the_given_bundle(tmp_path: Path) -> Non
     section = flux_section(CHECKOUT, tmp_path / "install.yaml")
     assert section["sha256"] == staging["sha256"]
     assert section["manifests"] == {"bundle": str(tmp_path / "install.yaml")}
+
+
+def test_one_tenant_is_called_by_its_name(workload: Workload) -> None:
+    assert workload.set_one_tenant() == "team-001"
+
+
+def test_policies_come_with_kyverno_and_go_without(workload: Workload) -> None:
+    def sections() -> dict[str, object]:
+        config = yaml.safe_load((workload.folder / "Pulumi.bench.yaml").read_text())["config"]
+        return {key: config.get(f"flux-tenancy:{key}") for key in ("policies", "kyverno", "flux")}
+
+    flux = sections()["flux"]
+    workload.set_policies({"engine": "kyverno"}, {"version": "1.19.1"})
+    assert sections() == {"policies": {"engine": "kyverno"}, "kyverno": {"version": "1.19.1"}, "flux": flux}
+
+    workload.set_policies({"engine": "none"}, None)
+    assert sections() == {"policies": {"engine": "none"}, "kyverno": None, "flux": flux}
+
+
+def test_kyverno_is_the_staging_stacks_from_the_given_bundle(tmp_path: Path) -> None:
+    staging = {"version": "1.19.1", "sha256": "ab", "replicas": 1, "chart": {"bundle": "another"}}
+    (tmp_path / "Pulumi.staging.yaml").write_text(yaml.safe_dump({"config": {"flux-tenancy:kyverno": staging}}))
+
+    assert kyverno_section(tmp_path, tmp_path / "chart.tgz") == staging | {
+        "chart": {"bundle": str(tmp_path / "chart.tgz")}
+    }

@@ -1,0 +1,147 @@
+"""Each engine is measured twice, in turns, and only once it is the one that refuses."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bench import admission
+from bench.admission import measure_admission
+from bench.latencies import ENGINES, Request
+from bench.tenant_requests import OUTSIDE, Verb, forbidden, targets
+from components.configuration.policies import PolicyEngine
+from lab.errors import LabError
+from operations.admission_answers import Answer
+
+NATIVE, KYVERNO = PolicyEngine.NATIVE, PolicyEngine.KYVERNO
+REFUSALS = {
+    NATIVE: "services \"x\" is forbidden: ValidatingAdmissionPolicy 'flux-tenancy-service-exposure' with binding 'x' "
+    "denied request: no",
+    KYVERNO: 'admission webhook "vpol.validate.kyverno.svc" denied the request: '
+    "Policy flux-tenancy-service-exposure failed: no",
+}
+
+
+@dataclass
+class FakeRig:
+    """A cluster that evaluates policies by the second look at them.
+
+    Attributes:
+        engines: that it was switched to.
+        requests: that were timed, each with the engine of then.
+        silent: an engine that never refuses anything.
+    """
+
+    silent: PolicyEngine | None = None
+    kubeconfig: str = "kubeconfig"
+    engines: list[PolicyEngine] = field(default_factory=list)
+    requests: list[tuple[PolicyEngine, str, str]] = field(default_factory=list)
+    looks: int = 0
+
+    @property
+    def workload(self) -> FakeRig:
+        return self
+
+    def set_one_tenant(self) -> str:
+        return "team-001"
+
+    def let_in(self, tenant: str, namespace: str) -> None:
+        assert (tenant, namespace) == ("team-001", OUTSIDE)
+
+    def use_engine(self, engine: PolicyEngine) -> None:
+        self.engines.append(engine)
+        self.looks = 0
+
+    def token(self, tenant: str) -> str:
+        return f"token of {tenant}"
+
+
+class FakeClient:
+    rig: FakeRig
+
+    def __init__(self, kubeconfig: str, token: str) -> None:
+        assert token == "token of team-001"
+
+    def __enter__(self) -> FakeClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def timed(self, method: str, path: str, body: Any = None) -> float:
+        self.rig.requests.append((self.rig.engines[-1], method, path))
+        return float(len(self.rig.requests))
+
+    def ask(self, method: str, path: str, body: Any = None) -> Answer:
+        assert path.endswith("?dryRun=All")
+        engine, before = [*[PolicyEngine.NATIVE], *self.rig.engines][-2:][::-1]
+        self.rig.looks += 1
+        # What was there before stays for a moment.
+        now = before if self.rig.looks == 1 else engine
+        if now in (PolicyEngine.NONE, self.rig.silent):
+            return Answer(201)
+        return Answer(422, (), REFUSALS[KYVERNO if now is KYVERNO else NATIVE])
+
+
+@pytest.fixture
+def rig(monkeypatch) -> FakeRig:
+    rig = FakeRig()
+    monkeypatch.setattr(FakeClient, "rig", rig, raising=False)
+    monkeypatch.setattr(admission, "TenantClient", FakeClient)
+    monkeypatch.setattr(admission, "_POLL_SECONDS", 0)
+    return rig
+
+
+def test_every_engine_is_measured_twice_in_one_order_and_then_in_the_other(rig: FakeRig) -> None:
+    told: list[PolicyEngine] = []
+
+    samples = measure_admission(rig, 5, told.append)
+
+    assert rig.engines == told == [*ENGINES, *reversed(ENGINES)]
+    requests = {Request(verb, target.name) for verb in Verb for target in targets("team-001")}
+    assert set(samples) == {(engine, request) for engine in ENGINES for request in requests}
+    assert {len(each) for each in samples.values()} == {5}
+
+
+def test_what_warms_up_does_not_count(rig: FakeRig) -> None:
+    samples = measure_admission(rig, 4, lambda _: None, [PolicyEngine.NONE, NATIVE])
+
+    kinds = len(targets("team-001")) * len(Verb)
+    by_engine = Counter(engine for engine, _, _ in rig.requests)
+    assert set(by_engine.values()) == {kinds * (2 * admission.WARM_UP + 4)}
+    # The fake says the number of the request for its seconds.
+    assert min(second for seconds in samples.values() for second in seconds) == admission.WARM_UP * kinds + 1
+
+
+def test_objects_are_gone_before_their_names_are_used_again(rig: FakeRig) -> None:
+    measure_admission(rig, 4, lambda _: None, [PolicyEngine.NONE])
+
+    there: set[str] = set()
+    for _, method, path in rig.requests:
+        if method == "POST":
+            continue
+        (there.add if method == "PATCH" else there.remove)(path)
+    assert not there
+
+
+def test_an_engine_that_refuses_nothing_is_not_measured_under_its_name(rig: FakeRig, monkeypatch) -> None:
+    rig.silent = KYVERNO
+    monkeypatch.setattr(admission, "_IN_FORCE_SECONDS", 0.05)
+
+    with pytest.raises(LabError, match="with the engine kyverno, a Service of type NodePort is refused by nobody"):
+        measure_admission(rig, 4, lambda _: None, [KYVERNO])
+
+
+def test_a_request_names_its_object_and_nothing_of_another_namespace() -> None:
+    for target in targets("team-001"):
+        namespace = OUTSIDE if target.name.endswith("no policy") else "team-001"
+        for verb in Verb:
+            method, path, body = target.request(verb, "x")
+            assert f"/namespaces/{namespace}/" in path
+            assert (method == "POST") != path.endswith("/x")
+            assert "namespace" not in json.dumps((body or {}).get("metadata", {}))
+    assert "/namespaces/team-001/" in forbidden("team-001")[1]
