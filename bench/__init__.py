@@ -1,1 +1,1 @@
-"""The benchmark: the real program against `kubectl` with the very same objects on the same cluster."""
+"""The benchmark: the real program against `kubectl` with the very same objects, and policies against none."""
