@@ -12,7 +12,7 @@ from kubernetes import client
 from components.configuration.policies import PolicyEngine, PolicyMode
 from components.manifests import Manifest
 from components.policies.names import PolicyName
-from components.policies.policy import Policy, Subject
+from components.policies.policy import Policy
 from operations.admission_answers import Answer, objections, printable
 from operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from operations.errors import OperationError
@@ -75,7 +75,7 @@ class Findings:
 
 
 def find(api: client.ApiClient, policies: Sequence[Policy]) -> Findings:
-    """Ask for a copy of every object of the tenants' that a policy of content looks at.
+    """Ask for a copy of every object of the tenants' that one of these policies of content looks at.
 
     Raises:
         OperationError: an answer says nothing of the policies, since a webhook is down or the user may not ask.
@@ -104,10 +104,10 @@ def find(api: client.ApiClient, policies: Sequence[Policy]) -> Findings:
 
 
 def watched_kinds(api: client.ApiClient, policies: Sequence[Policy]) -> dict[Kind, frozenset[PolicyName]]:
-    """The kinds that policies of content look at, with those policies; subresources are requests, not objects."""
+    """The kinds that policies look at, with those policies; subresources are requests, not objects."""
     wanted: dict[tuple[str, str], set[PolicyName]] = defaultdict(set)
     for policy in policies:
-        for resources in policy.resources if policy.subject is Subject.CONTENT else ():
+        for resources in policy.resources:
             for name in resources.names:
                 if "/" not in name:
                     wanted[resources.group, name].add(policy.name)

@@ -28,7 +28,12 @@ DISCOVERY = {
         "preferredVersion": {"groupVersion": "apps/v1"},
         "versions": [{"groupVersion": "apps/v1"}, {"groupVersion": "apps/v1beta1"}],
     },
-    "/apis/apps/v1": {"resources": [{"name": "deployments", "kind": "Deployment", "namespaced": True}]},
+    "/apis/apps/v1": {
+        "resources": [
+            {"name": "deployments", "kind": "Deployment", "namespaced": True},
+            {"name": "deployments/scale", "kind": "Scale", "namespaced": True},
+        ]
+    },
     "/apis/apps/v1beta1": {"resources": [{"name": "deployments", "kind": "Deployment", "namespaced": True}]},
 }
 

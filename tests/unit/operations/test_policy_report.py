@@ -87,6 +87,9 @@ def stack(tmp_path, monkeypatch) -> Stack:
             "/api/v1/services": [manifest("web"), manifest("api", "tools"), manifest("dns", "kube-system")],
             "/api/v1/pods": [],
             "/apis/apps/v1/deployments": [manifest("shop")],
+            # The same once more: in another version, and as what is asked of it.
+            "/apis/apps/v1beta1/deployments": [manifest("shop")],
+            "/apis/apps/v1/deployments/scale": [manifest("shop")],
         }
     )
     cluster.native(AUDIT, *NAMES)
