@@ -85,10 +85,11 @@ def _check(
         )
     there = {(each.policy, each.engine) for each in in_force}
     asked = [policy.name for policy in content if config.mode_of(policy.name) is not PolicyMode.OFF]
-    missing = [f"{name} ({engine})" for name in asked for engine in engines if (name, engine) not in there]
-    if missing:
+    missing = {engine: [name for name in asked if (name, engine) not in there] for engine in engines}
+    lacks = [f"{engine}: {'all' if names == asked else ', '.join(names)}" for engine, names in missing.items() if names]
+    if lacks:
         raise OperationError(
-            f"the cluster has not all policies of {stack_file}: {', '.join(missing)}",
+            f"the cluster lacks policies of {stack_file} ({'; '.join(lacks)})",
             "`pulumi up` first; for Kyverno's, see with `kubectl get pods -n kyverno` that it runs",
         )
 
