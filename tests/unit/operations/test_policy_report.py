@@ -8,6 +8,8 @@ import pytest
 from fake_cluster import FakeCluster, Said, manifest, namespace, served, write_kubeconfig
 from typer.testing import CliRunner
 
+from components.configuration.policies import PoliciesConfig
+from components.policies import table
 from components.policies.names import PolicyName
 from components.policies.policy import Policy, Resources, Subject, Validation
 from operations import policy_report
@@ -107,6 +109,19 @@ def test_each_object_of_a_tenant_is_asked_for_once_as_a_dry_run(stack):
             {"generateName": "shop-", "namespace": "apps"},
         ),
     ]
+
+
+def test_nothing_secret_is_read_or_sent():
+    watched = {
+        name
+        for policy in table.policies(PoliciesConfig())
+        if policy.subject is Subject.CONTENT
+        for resources in policy.resources
+        for name in resources.names
+    }
+
+    assert "services" in watched
+    assert not watched & {"secrets", "*"}
 
 
 def test_objects_that_are_being_deleted_are_left_alone(stack):
