@@ -20,6 +20,7 @@ from components.configuration.models import PROTECTED_LABEL_PREFIXES, StackConfi
 from components.configuration.sources import GitSource
 from components.configuration.types import RESERVED_NAMES, RESERVED_PREFIXES
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, LockdownFlag
+from components.policies.reference import policies_page
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -218,7 +219,11 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def rendered() -> dict[Path, str]:
     """Each page and what must stand in it."""
-    return {DOCS / "configuration.md": configuration_page(), DOCS / "lockdown.md": lockdown_page()}
+    return {
+        DOCS / "configuration.md": configuration_page(),
+        DOCS / "lockdown.md": lockdown_page(),
+        DOCS / "policies.md": policies_page(),
+    }
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from components.configuration.policies import PolicyMode
 from components.manifests import Manifest
-from components.policies.policy import Policy
+from components.policies.policy import Policy, Subject
 from components.policies.rendering import ACTIONS, object_name, spec
 from components.policies.request import PLATFORM_VERBS, SUBRESOURCE
 
@@ -28,17 +28,30 @@ _PLATFORM = (
 
 def kyverno(policy: Policy, mode: PolicyMode) -> list[Manifest]:
     """The policy; it is in force once it exists."""
-    return manifests(object_name(policy.name), spec(policy, platform=_PLATFORM), ACTIONS[mode])
+    # What is there already came by nobody's request, so only its content can be reported.
+    background = policy.subject is Subject.CONTENT
+    return manifests(object_name(policy.name), spec(policy, platform=_PLATFORM), ACTIONS[mode], background=background)
 
 
-def manifests(name: str, specification: Manifest, actions: Iterable[str]) -> list[Manifest]:
-    """A ValidatingPolicy for just the kinds that it names, without those that Kyverno would add for pods."""
+def manifests(name: str, specification: Manifest, actions: Iterable[str], *, background: bool) -> list[Manifest]:
+    """A ValidatingPolicy for just the kinds that it names, without those that Kyverno would add for pods.
+
+    Args:
+        name: of the object.
+        specification: what it shares with other engines.
+        actions: what becomes of a request that it is against.
+        background: whether Kyverno reports on objects that nobody is changing.
+    """
     return [
         {
             "apiVersion": KYVERNO_API,
             "kind": "ValidatingPolicy",
             "metadata": {"name": name},
             "spec": specification
-            | {"validationActions": list(actions), "autogen": {"podControllers": {"controllers": []}}},
+            | {
+                "validationActions": list(actions),
+                "autogen": {"podControllers": {"controllers": []}},
+                "evaluation": {"background": {"enabled": background}},
+            },
         }
     ]

@@ -73,22 +73,26 @@ class Policy:
 
     Attributes:
         name: its name.
+        refuses: what it is against, as half a sentence for people.
         threats: the attempts of the threat model that it stops, by number.
         subject: whose requests it looks at.
         resources: which objects.
         validations: what must hold for them; the first that does not is the one that is told.
         conditions: CEL by name; a request for which one is false is none of this policy's.
         variables: CEL by name, in order; each may use those before it.
+        settings: keys of the configuration that it depends on; those of a tenant's file begin with `tenant: `.
         reads: CEL for the part of an object that a CONTENT policy is about; `{object}` stands for the object.
         tenant_namespaces_only: whether it looks into tenants' namespaces alone; false only for what has no namespace.
     """
 
     name: PolicyName
+    refuses: str
     threats: tuple[int, ...]
     subject: Subject
     resources: tuple[Resources, ...]
     validations: tuple[Validation, ...]
     conditions: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
     reads: str = SPEC
     tenant_namespaces_only: bool = True

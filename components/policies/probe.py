@@ -62,5 +62,6 @@ def probe_policy(engine: PolicyEngine, digest: str) -> list[Manifest]:
         },
         "validations": [{"expression": "false", "message": refusal(digest)}],
     }
-    manifests = kyverno_manifests if engine is PolicyEngine.KYVERNO else native_manifests
-    return manifests(PROBE_NAME, specification, ["Deny"])
+    if engine is PolicyEngine.KYVERNO:
+        return kyverno_manifests(PROBE_NAME, specification, ["Deny"], background=False)
+    return native_manifests(PROBE_NAME, specification, ["Deny"])

@@ -33,6 +33,7 @@ def tenant_service_account() -> Policy:
     """What is applied for a tenant is applied as the tenant's own service account."""
     return Policy(
         name=PolicyName.TENANT_SERVICE_ACCOUNT,
+        refuses="Kustomizations and HelmReleases that are not applied as the tenant's service account",
         threats=(5, 6),
         subject=Subject.CONTENT,
         resources=_APPLYING,
@@ -55,6 +56,7 @@ def no_kubeconfig() -> Policy:
     """Nothing is applied to another cluster, or with other credentials than the tenant's service account."""
     return Policy(
         name=PolicyName.NO_KUBECONFIG,
+        refuses="Kustomizations and HelmReleases with a `kubeConfig`",
         threats=(15,),
         subject=Subject.CONTENT,
         resources=_APPLYING,
@@ -73,6 +75,7 @@ def own_namespaces() -> Policy:
     """What is applied, and what Helm remembers of it, goes to the tenant's own namespaces."""
     return Policy(
         name=PolicyName.OWN_NAMESPACES,
+        refuses="a `targetNamespace` or `storageNamespace` that is not the tenant's",
         threats=(9,),
         subject=Subject.CONTENT,
         resources=_APPLYING,
@@ -96,6 +99,7 @@ def no_cross_namespace_references() -> Policy:
     """Flux's objects stand on those of their own namespace alone."""
     return Policy(
         name=PolicyName.NO_CROSS_NAMESPACE_REFERENCES,
+        refuses="references to Flux's objects of another namespace, be it the same tenant's",
         threats=(1, 2, 3),
         subject=Subject.CONTENT,
         resources=FLUX,
@@ -110,6 +114,8 @@ def reconciliation_interval(config: PoliciesConfig) -> Policy:
     """No object makes Flux work more often than the platform can bear."""
     return Policy(
         name=PolicyName.RECONCILIATION_INTERVAL,
+        refuses="intervals of Flux's objects, and between two attempts, that are too short",
+        settings=("policies.minimumInterval",),
         threats=(24,),
         subject=Subject.CONTENT,
         resources=FLUX,

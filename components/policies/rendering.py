@@ -61,7 +61,7 @@ def spec(policy: Policy, *, platform: str) -> Manifest:
         "validations": [
             {
                 "expression": f"({each.expression}){guard}" if guard else each.expression,
-                "message": f"refused by the policy {policy.name}, which docs/policies.md explains",
+                "message": f"refused by the policy {policy.name}: {policy.refuses}",
                 "messageExpression": each.message,
             }
             for each in policy.validations

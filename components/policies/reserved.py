@@ -32,6 +32,8 @@ def platform_objects() -> Policy:
     templates = " || ".join(_labelled(f"object.?{path.replace('.', '.?')}") for path in _TEMPLATES)
     return Policy(
         name=PolicyName.PLATFORM_OBJECTS,
+        refuses="writing, changing and deleting objects with the label `toolkit.fluxcd.io/tenant`, which are "
+        "the platform's; asking Flux to reconcile them is allowed",
         threats=(11, 14),
         subject=Subject.TENANTS,
         resources=(*resources, _ACCESS),
@@ -73,6 +75,7 @@ def tenant_namespace() -> Policy:
     """
     return Policy(
         name=PolicyName.TENANT_NAMESPACE,
+        refuses="changing and deleting the namespace itself",
         threats=(11,),
         subject=Subject.TENANTS,
         resources=(Resources("", ("namespaces", "namespaces/finalize", "namespaces/status"), ("UPDATE", "DELETE")),),
@@ -96,6 +99,7 @@ def tenant_limits() -> Policy:
     """A tenant does not write what limits it, nor where its Services lead, which would go round a network policy."""
     return Policy(
         name=PolicyName.TENANT_LIMITS,
+        refuses="any change of quotas, limits, network policies and endpoints",
         threats=(11,),
         subject=Subject.TENANTS,
         resources=(
@@ -120,6 +124,8 @@ def tenant_access() -> Policy:
     own = f"subject.kind == 'ServiceAccount' && subject.?namespace.orValue('') in {OWN_NAMESPACES}"
     return Policy(
         name=PolicyName.TENANT_ACCESS,
+        refuses="role bindings to anybody but the tenant's own service accounts, and tokens of service accounts "
+        "outside of pods",
         threats=(10, 18),
         subject=Subject.TENANTS,
         resources=(
@@ -167,6 +173,7 @@ def status_writes() -> Policy:
     groups = dict.fromkeys(group for group, _ in MANAGED if group.endswith(".fluxcd.io"))
     return Policy(
         name=PolicyName.STATUS_WRITES,
+        refuses="writing the status of Flux's objects, and any change of ExternalArtifacts",
         threats=(12,),
         subject=Subject.TENANTS,
         resources=(
@@ -191,6 +198,7 @@ def policy_objects() -> Policy:
     """A tenant writes no policies and no exceptions from them."""
     return Policy(
         name=PolicyName.POLICY_OBJECTS,
+        refuses="any change of Kyverno's objects",
         threats=(22,),
         subject=Subject.TENANTS,
         resources=tuple(Resources(group, ("*/*",), ANY_CHANGE) for group in ("kyverno.io", "policies.kyverno.io")),
@@ -206,6 +214,7 @@ def ephemeral_containers() -> Policy:
     """A running pod gets no containers that nobody has looked at."""
     return Policy(
         name=PolicyName.EPHEMERAL_CONTAINERS,
+        refuses="adding containers to a running pod",
         threats=(19,),
         subject=Subject.TENANTS,
         resources=(Resources("", ("pods/ephemeralcontainers",), ("UPDATE",)),),

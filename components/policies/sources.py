@@ -47,6 +47,13 @@ def allowed_sources(config: AllowedSources) -> Policy:
     unrestricted = f"!{is_listed(SOURCES)}" if config.allowed is None else "false"
     return Policy(
         name=PolicyName.ALLOWED_SOURCES,
+        refuses="sources that are on neither the stack's nor the tenant's list, whose URL cannot be compared "
+        "with them, or that are fetched without TLS",
+        settings=(
+            "policies.sources.allowed",
+            "policies.sources.plainHttp",
+            "tenant: policies.sources",
+        ),
         threats=(13,),
         subject=Subject.CONTENT,
         resources=_FETCHED,
@@ -97,6 +104,14 @@ def source_options(config: AllowedSources) -> Policy:
     """A source is fetched over TLS that is checked, directly, and with a tenant's own identity."""
     return Policy(
         name=PolicyName.SOURCE_OPTIONS,
+        refuses="sources that turn off TLS, go through a proxy, trust an authority of their own, log in to a "
+        "cloud that is not allowed or as the controller, or lie in another region",
+        settings=(
+            "policies.sources.providers",
+            "policies.sources.bucketRegions",
+            "policies.sources.plainHttp",
+            "policies.sources.clientCertificates",
+        ),
         threats=(14, 17),
         subject=Subject.CONTENT,
         resources=(*_FETCHED, Resources("notification.toolkit.fluxcd.io", ("providers",))),
@@ -173,6 +188,11 @@ def verified_sources(config: AllowedSources) -> Policy:
     """What a stack or a tenant wants verified says by which signature."""
     return Policy(
         name=PolicyName.VERIFIED_SOURCES,
+        refuses="sources without `verify` of a kind that must be verified",
+        settings=(
+            "policies.sources.verified",
+            "tenant: policies.verified",
+        ),
         threats=(14,),
         subject=Subject.CONTENT,
         resources=(

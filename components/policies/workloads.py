@@ -55,6 +55,8 @@ def service_exposure(config: PoliciesConfig) -> Policy:
     """A Service is seen where the platform lets it be seen."""
     return Policy(
         name=PolicyName.SERVICE_EXPOSURE,
+        refuses="Services of a type that is not allowed, with `externalIPs` or with an address of a load balancer",
+        settings=("policies.serviceTypes",),
         threats=(20,),
         subject=Subject.CONTENT,
         resources=(Resources("", ("services",)),),
@@ -85,6 +87,9 @@ def host_access() -> Policy:
     """A pod has no part in its node; a namespace whose Pod Security level is `privileged` is left to that."""
     return Policy(
         name=PolicyName.HOST_ACCESS,
+        refuses="pods and templates of pods that share the node's network, processes, folders or ports, that "
+        "are privileged, add capabilities beyond their namespace's Pod Security level, or name their "
+        "node; a namespace of the level `privileged` is left to Pod Security",
         threats=(19,),
         subject=Subject.CONTENT,
         resources=WORKLOADS,
@@ -150,6 +155,9 @@ def priority_classes(config: PoliciesConfig) -> Policy:
     """
     return Policy(
         name=PolicyName.PRIORITY_CLASSES,
+        refuses="pods and templates of pods with a priority class that is not listed; a cluster's default class "
+        "must be listed for tenants that create pods by hand",
+        settings=("policies.priorityClasses",),
         threats=(20,),
         subject=Subject.TENANTS,
         resources=WORKLOADS,
@@ -179,6 +187,7 @@ def volume_claims() -> Policy:
     """
     return Policy(
         name=PolicyName.VOLUME_CLAIMS,
+        refuses="volume claims that take a volume that exists already: by name, by selector or by an empty class",
         threats=(20,),
         subject=Subject.TENANTS,
         resources=(Resources("", ("persistentvolumeclaims",)), *WORKLOADS),
@@ -226,6 +235,13 @@ def allowed_images(config: AllowedImages) -> Policy:
     unrestricted = f"!{is_listed(IMAGES)}" if config.allowed is None else "false"
     return Policy(
         name=PolicyName.ALLOWED_IMAGES,
+        refuses="images that are on neither the stack's nor the tenant's list, or that are named by a tag where "
+        "digests are asked for",
+        settings=(
+            "policies.images.allowed",
+            "policies.images.digests",
+            "tenant: policies.images",
+        ),
         threats=(13,),
         subject=Subject.CONTENT,
         resources=WORKLOADS,

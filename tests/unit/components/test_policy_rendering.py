@@ -14,6 +14,7 @@ RENDERERS = pytest.mark.parametrize("render", [native, kyverno])
 def policy(**changes):
     fields = {
         "name": PolicyName.NO_KUBECONFIG,
+        "refuses": "kubeconfigs",
         "threats": (15,),
         "subject": Subject.CONTENT,
         "resources": (Resources("", ("pods",)),),
@@ -43,6 +44,12 @@ def test_kyverno_adds_no_kinds_of_its_own():
     assert rendered["kind"] == "ValidatingPolicy"
     assert rendered["spec"]["validationActions"] == ["Deny"]
     assert rendered["spec"]["autogen"] == {"podControllers": {"controllers": []}}
+
+
+def test_kyverno_reports_on_what_is_there_and_not_on_who_might_have_put_it_there():
+    found = [spec(kyverno, subject=subject)["evaluation"]["background"]["enabled"] for subject in Subject]
+
+    assert found == [True, False]
 
 
 def test_audit_lets_pass_and_warns():
@@ -110,4 +117,4 @@ def test_a_message_that_fails_has_another_to_stand_in(render):
     [validation] = spec(render)["validations"]
 
     assert validation["messageExpression"] == "'no'"
-    assert validation["message"] == "refused by the policy no-kubeconfig, which docs/policies.md explains"
+    assert validation["message"] == "refused by the policy no-kubeconfig: kubeconfigs"

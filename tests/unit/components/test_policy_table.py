@@ -4,10 +4,12 @@ import re
 
 import pytest
 
-from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode
+from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode, TenantPolicies
+from components.configuration.section import Section
 from components.policies.names import PolicyName
 from components.policies.policy import Subject
 from components.policies.probe import probe_policy, probe_request, refusal
+from components.policies.reference import policies_page
 from components.policies.rendering import object_name
 from components.policies.table import policies, policy_set
 from components.tenant_role import MANAGED
@@ -119,3 +121,28 @@ def test_no_message_says_what_a_secret_holds():
     for policy in policies(CONFIGS["listed"]):
         for each in policy.validations:
             assert not re.search(r"\b(data|stringData)\b", each.message), policy.name
+
+
+def keys_of(model):
+    """Keys of a section as its file writes them, with those of its sections."""
+    for field in model.model_fields.values():
+        yield field.alias
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            yield from (f"{field.alias}.{key}" for key in keys_of(field.annotation))
+
+
+def test_every_setting_is_a_key_of_the_configuration():
+    stack = {f"policies.{key}" for key in keys_of(PoliciesConfig)}
+    tenant = {f"tenant: policies.{key}" for key in keys_of(TenantPolicies)}
+    named = {key for policy in policies(PoliciesConfig()) for key in policy.settings}
+
+    assert named <= stack | tenant
+    general = {"policies.engine", "policies.mode", "policies.modes", "policies.sources", "policies.images"}
+    assert (stack | tenant) - named == general
+
+
+def test_the_page_has_every_policy_of_the_table():
+    page = policies_page()
+
+    for policy in policies(PoliciesConfig()):
+        assert f"| `{policy.name}` | {policy.refuses} |" in page
