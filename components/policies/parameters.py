@@ -16,6 +16,9 @@ SOURCES = f"{PREFIX}sources"
 IMAGES = f"{PREFIX}images"
 VERIFIED = f"{PREFIX}verified"
 
+STARTS = ".filter(entry, entry.endsWith('/*')).map(entry, entry.substring(0, size(entry) - 1))"
+"""CEL to put behind a list of allow-list entries: how what lies below one of them begins."""
+
 
 def namespace_annotations(config: TenantConfig) -> dict[str, str]:
     """What the policies read of a tenant's namespace; a list is separated by spaces, an empty one is left out."""

@@ -6,7 +6,7 @@ from components.configuration.policies import AllowedSources
 from components.policies.cel import boolean, concatenated, joined, text, texts
 from components.policies.image_patterns import COMPARABLE_IMAGE, repository_expression
 from components.policies.names import PolicyName
-from components.policies.parameters import SOURCES, VERIFIED, is_listed, listed
+from components.policies.parameters import SOURCES, STARTS, VERIFIED, is_listed, listed
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.request import ASK, TENANT
 from components.policies.source_patterns import COMPARABLE_URL, EXAMPLE, URL_PATTERN
@@ -63,6 +63,7 @@ def allowed_sources(config: AllowedSources) -> Policy:
             "compared": f"[variables.url]{_CANONICAL}[0]",
             "entries": f"({texts(config.allowed or ())} + {listed(SOURCES)})"
             f".filter(entry, entry.matches({text(URL_PATTERN)}))",
+            "below": f"variables.entries{STARTS}",
         },
         validations=(
             Validation(
@@ -83,8 +84,8 @@ def allowed_sources(config: AllowedSources) -> Policy:
                 concatenated("variables.field", "' '", "variables.url", text(" is not encrypted; use https://")),
             ),
             Validation(
-                f"{unrestricted} || variables.entries{_CANONICAL}.exists(entry, entry.endsWith('/*') "
-                "? variables.compared.startsWith(entry.substring(0, size(entry) - 1)) : variables.compared == entry)",
+                f"{unrestricted} || variables.compared in variables.entries{_CANONICAL} || "
+                "variables.below.exists(start, variables.compared.startsWith(start))",
                 concatenated(
                     "variables.field",
                     "' '",

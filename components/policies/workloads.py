@@ -6,7 +6,7 @@ from components.configuration.policies import AllowedImages, PoliciesConfig
 from components.policies.cel import boolean, concatenated, joined, text, texts
 from components.policies.image_patterns import BY_DIGEST, COMPARABLE_IMAGE, IMAGE_PATTERN, repository_expression
 from components.policies.names import PolicyName
-from components.policies.parameters import IMAGES, is_listed, listed
+from components.policies.parameters import IMAGES, STARTS, is_listed, listed
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.request import ASK, TENANT
 
@@ -252,9 +252,10 @@ def allowed_images(config: AllowedImages) -> Policy:
             "variables.volumes.filter(volume, has(volume.image)).map(volume, volume.image.?reference.orValue(''))",
             "entries": f"({texts(config.allowed or ())} + {listed(IMAGES)})"
             f".filter(entry, entry.matches({text(IMAGE_PATTERN)}))",
+            "below": f"variables.entries{STARTS}",
             "foreign": f"variables.images.filter(name, !name.matches({text(COMPARABLE_IMAGE)}) || "
-            f"![name]{repository_expression()}.exists(image, variables.entries.exists(entry, entry.endsWith('/*') "
-            "? image.startsWith(entry.substring(0, size(entry) - 1)) : image == entry)))",
+            f"![name]{repository_expression()}.exists(image, image in variables.entries || "
+            "variables.below.exists(start, image.startsWith(start))))",
             "undigested": f"variables.images.filter(name, !name.matches({text(BY_DIGEST)}))",
         },
         validations=(

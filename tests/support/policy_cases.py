@@ -22,6 +22,8 @@ Object = dict[str, Any]
 
 TENANT = "dev-team"
 APPS, LISTED, BASELINE, PRIVILEGED = "apps", "apps-listed", "apps-baseline", "apps-privileged"
+MANY = "apps-many"
+"""A namespace with long lists: what is allowed is the last of hundreds."""
 FOREIGN = "other"
 """A namespace of another tenant."""
 
@@ -32,6 +34,7 @@ _LABELS: dict[str, dict[str, str]] = {
     LISTED: {TENANT_LABEL: TENANT},
     BASELINE: {TENANT_LABEL: TENANT, _ENFORCE: "baseline"},
     PRIVILEGED: {TENANT_LABEL: TENANT, _ENFORCE: "privileged"},
+    MANY: {TENANT_LABEL: TENANT},
     FOREIGN: {TENANT_LABEL: FOREIGN},
     "default-apps": {},
 }
@@ -45,6 +48,10 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
         SOURCES: "https://git.example.com/dev-team/* oci://registry.example.com/dev-team/app.git https:/*",
         IMAGES: "registry.example.com/dev-team/* docker.io/library/nginx",
         VERIFIED: "GitRepository HelmChart",
+    },
+    MANY: {
+        SOURCES: " ".join(f"https://git.example.com/organisation-{number}/*" for number in range(300)),
+        IMAGES: " ".join(f"registry.example.com/organisation-{number}/*" for number in range(300)),
     },
     **{name: {SOURCES: entry} for name, entry in SOURCE_ENTRIES.items()},
     **{name: {IMAGES: entry} for name, entry in IMAGE_ENTRIES.items()},
@@ -366,6 +373,7 @@ def _allowed_sources() -> list[Case]:
         "the tenant's own list", git("https://git.example.com/dev-team/app", namespace=LISTED, verify=_VERIFY_GIT)
     )
     cases.good("the tenant's own artifact", oci("oci://registry.example.com/dev-team/app", namespace=LISTED))
+    cases.good("the last of a long list", git("https://git.example.com/organisation-299/app", namespace=MANY))
     old = git("https://user@git.example.com/org/app")
     old["metadata"]["name"] = "older"
     cases.good("metadata of what is older than the policy", {"metadata": {"finalizers": ["a.example.com/b"]}}, old=old)
@@ -773,6 +781,11 @@ def _allowed_images() -> list[Case]:
         cases.bad(name, pod(namespace=LISTED, container={"image": image}), f"spec.containers[].image: {image}{foreign}")
     first = container(image="redis") | {"name": "first"}
     cases.bad("a first container", pod(namespace=LISTED, initContainers=[first]), f"image: redis{foreign}")
+    image = f"registry.example.com/organisation-299/app@sha256:{'0' * 64}"
+    more = [container(image=image) | {"name": f"more-{number}"} for number in range(100)]
+    cases.good(
+        "a hundred images of a long list", deployment(namespace=MANY, container={"image": image}, initContainers=more)
+    )
     volume = {"name": "a", "image": {"reference": "redis"}}
     cases.bad("a volume", pod(namespace=LISTED, volumes=[volume]), f"image: redis{foreign}")
     cases.config = "listed"
