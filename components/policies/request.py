@@ -34,5 +34,8 @@ every status, and one that is down holds up neither Flux nor the endpoints of Se
 SUBRESOURCE = "(has(request.subResource) ? request.subResource : '')"
 """The subresource that the request is for; empty where it is for the object itself."""
 
+NAME = "(request.operation == 'DELETE' ? oldObject : object).metadata.?name.orValue('')"
+"""The name of the object; `request.name` is missing where a whole collection is deleted."""
+
 ASK = text("; ask the platform team if you need it")
 """The end of a message about something that the platform can allow."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from components.policies.cel import concatenated, joined, text
 from components.policies.names import PolicyName
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation
-from components.policies.request import ASK, OWN_NAMESPACES, TENANT
+from components.policies.request import ASK, NAME, OWN_NAMESPACES, TENANT
 from components.tenant_objects import TENANT_LABEL
 from components.tenant_role import MANAGED
 
@@ -57,7 +57,7 @@ def platform_objects() -> Policy:
                 concatenated(
                     "request.kind.kind",
                     "' '",
-                    "request.name",
+                    NAME,
                     text(
                         f" has the label {TENANT_LABEL}, which marks what the platform put here; a tenant neither "
                         "writes nor makes such objects: leave the label out, or ask the platform team for the change"
@@ -85,7 +85,7 @@ def tenant_namespace() -> Policy:
                 _NEVER,
                 concatenated(
                     text("Namespace "),
-                    "request.name",
+                    NAME,
                     text(" and its labels, annotations and finalizers are the platform's"),
                     ASK,
                 ),
@@ -186,7 +186,7 @@ def status_writes() -> Policy:
                 concatenated(
                     "request.kind.kind",
                     "' '",
-                    "request.name",
+                    NAME,
                     text(": what has been fetched is told by Flux's controllers alone; change the spec of the source"),
                 ),
             ),

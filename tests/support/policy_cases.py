@@ -257,9 +257,9 @@ def image_repository(image: str, *, namespace: str = APPS, **spec: Any) -> Objec
     return made("ImageRepository", {"interval": "10m", "image": image, **spec}, namespace=namespace)
 
 
-def chart(**spec: Any) -> Object:
+def chart(*, namespace: str = APPS, **spec: Any) -> Object:
     source = {"kind": "HelmRepository", "name": "charts"}
-    return made("HelmChart", {"interval": "10m", "chart": "app", "sourceRef": source, **spec})
+    return made("HelmChart", {"interval": "10m", "chart": "app", "sourceRef": source, **spec}, namespace=namespace)
 
 
 def kustomization(*, name: str = "app", namespace: str = APPS, **spec: Any) -> Object:
@@ -496,6 +496,8 @@ def _verified_sources() -> list[Case]:
     )
     cases.bad("not signed", git(own, namespace=LISTED), "spec.verify is missing")
     cases.bad("chart not signed", release(namespace=LISTED), "spec.chart.spec.verify is missing")
+    cases.good("a signed chart by hand", chart(namespace=LISTED, verify={"provider": "cosign"}))
+    cases.bad("a chart by hand", chart(namespace=LISTED), "spec.verify is missing")
     cases.bad(
         "a chart whose signature Flux does not look at",
         release(
@@ -629,6 +631,9 @@ def _references() -> list[Case]:
     cases.bad("trying again", kustomization(retryInterval="1s"), "spec.retryInterval is 1s")
     cases.bad("a chart's", release(template={"interval": "1s"}), "spec.chart.spec.interval is 1s")
     strategy = {"strategy": {"name": "RetryOnFailure", "retryInterval": "1s"}}
+    older = kustomization(name="slow")
+    cases.bad("faster", {"spec": {"interval": "1s"}}, "spec.interval is 1s", old=older)
+    cases.good("slower", {"spec": {"interval": "1h"}}, old=older)
     cases.bad("an installation's", release(install=strategy), "spec.install.strategy.retryInterval is 1s")
     cases.bad("an upgrade's", release(upgrade=strategy), "spec.upgrade.strategy.retryInterval is 1s")
     cases.config = "listed"
@@ -645,6 +650,9 @@ def _services() -> list[Case]:
         "a port of the nodes", service(type="NodePort"), "spec.type NodePort is not allowed; use one of these: Cl"
     )
     cases.bad("a load balancer", service(type="LoadBalancer"), "spec.type LoadBalancer is not allowed")
+    older = merged(service(), {"metadata": {"name": "older"}})
+    cases.bad("opened later", {"spec": {"type": "NodePort"}}, "spec.type NodePort", old=older)
+    cases.good("labels", {"metadata": {"labels": {"a": "b"}}}, old=older)
     cases.bad("a name", service(type="ExternalName", externalName="a.example.com"), "spec.type ExternalName")
     cases.bad("another's address", service(externalIPs=["192.0.2.1"]), "spec.externalIPs would take traffic")
     cases.bad("an address of a load balancer", service(loadBalancerIP="192.0.2.1"), "spec.loadBalancerIP")
@@ -731,6 +739,9 @@ def _priority_classes() -> list[Case]:
         deployment(priorityClassName="system-node-critical"),
         "spec.template.spec.priorityClassName system-node-critical is not allowed; leave it out; ask",
     )
+    older = merged(deployment(priorityClassName="high"), {"metadata": {"name": "of-a-class"}})
+    cases.good("the number of what is older than the policy", {"spec": {"replicas": 3}}, old=older)
+    cases.bad("the pods of what is older", {"spec": {"template": {"spec": {"hostname": "a"}}}}, "high", old=older)
     cases.bad("of a pod", pod(priorityClassName="tenants"), "spec.priorityClassName tenants", user=User.MEMBER)
     cases.config = "listed"
     own = {"container": {"image": f"registry.example.com/org/app@sha256:{'0' * 64}"}}
@@ -754,6 +765,11 @@ def _volume_claims() -> list[Case]:
     cases.good("a StatefulSet", merged(stateful, {"spec": {"volumeClaimTemplates": [good_set]}}))
     ephemeral = {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": claim_spec(volumeName="a")}}}
     cases.bad("of a pod", deployment(volumes=[ephemeral]), "volumeName a")
+    older = merged(deployment(volumes=[ephemeral]), {"metadata": {"name": "with-a-claim"}})
+    cases.good("the number of what is older than the policy", {"spec": {"replicas": 3}}, old=older)
+    cases.bad(
+        "the pods of what is older", {"spec": {"template": {"spec": {"hostname": "a"}}}}, "volumeName a", old=older
+    )
     bound = claim(name="bound", volumeName="a")
     cases.good("labels of a bound one", {"metadata": {"labels": {"a": "b"}}}, old=bound)
     waiting = claim(name="waiting", storageClassName="fast")
@@ -779,6 +795,9 @@ def _allowed_images() -> list[Case]:
         "a host in capital letters": "EVIL/dev-team/app",
     }.items():
         cases.bad(name, pod(namespace=LISTED, container={"image": image}), f"spec.containers[].image: {image}{foreign}")
+    older = merged(deployment(namespace=LISTED, container={"image": "redis"}), {"metadata": {"name": "of-redis"}})
+    cases.good("the number of what is older than the policy", {"spec": {"replicas": 3}}, old=older)
+    cases.bad("the pods of what is older", {"spec": {"template": {"spec": {"hostname": "a"}}}}, "redis", old=older)
     first = container(image="redis") | {"name": "first"}
     cases.bad("a first container", pod(namespace=LISTED, initContainers=[first]), f"image: redis{foreign}")
     image = f"registry.example.com/organisation-299/app@sha256:{'0' * 64}"
@@ -870,6 +889,8 @@ def _tenant_limits() -> list[Case]:
     cases.bad("limits", made("LimitRange", {"limits": []}), message)
     ends = made("EndpointSlice", addressType="IPv4", endpoints=[{"addresses": ["192.0.2.1"]}])
     cases.bad("another's address behind a Service", ends, message)
+    behind = [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"port": 80}]}]
+    cases.bad("the same in the old way", made("Endpoints", subsets=behind), f"Endpoints {message}")
     cases.good("a quota of the platform", {"spec": {"hard": {"pods": "99"}}}, old=quota, user=User.PLATFORM)
     cases.good("an address by the controller", ends, user=User.PLATFORM)
     return cases.made
@@ -939,6 +960,12 @@ def _policy_objects() -> list[Case]:
     pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
     rules = {"matchConstraints": {"resourceRules": [pods]}, "validations": [{"expression": "true"}]}
     cases.bad("a policy", made("NamespacedValidatingPolicy", rules), message)
+    rule = {
+        "name": "a",
+        "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+        "validate": {"pattern": {"kind": "Pod"}},
+    }
+    cases.bad("a policy of the old kind", made("Policy", {"rules": [rule]}), f"Policy {message}")
     older = made("PolicyException", exception, name="older")
     cases.bad("an exception gone", {}, message, old=older, operation="DELETE")
     cases.bad(

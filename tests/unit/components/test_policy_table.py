@@ -110,6 +110,37 @@ def test_what_the_platform_put_there_covers_all_that_a_tenant_may_write():
     assert ("rbac.authorization.k8s.io", "rolebindings") in covered
 
 
+def resources_of(name):
+    return {(rule.group, resource) for rule in by_name()[name].resources for resource in rule.names}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [PolicyName.HOST_ACCESS, PolicyName.PRIORITY_CLASSES, PolicyName.VOLUME_CLAIMS, PolicyName.ALLOWED_IMAGES],
+)
+def test_whatever_makes_pods_is_looked_at(name):
+    assert resources_of(name) - {("", "persistentvolumeclaims")} == {
+        ("", "pods"),
+        ("", "pods/ephemeralcontainers"),
+        ("", "replicationcontrollers"),
+        ("apps", "daemonsets"),
+        ("apps", "deployments"),
+        ("apps", "replicasets"),
+        ("apps", "statefulsets"),
+        ("batch", "cronjobs"),
+        ("batch", "jobs"),
+    }
+
+
+def test_all_of_flux_that_a_tenant_may_write_is_looked_at():
+    written = {(group, name) for group, names in MANAGED if group.endswith(".fluxcd.io") for name in names}
+
+    assert resources_of(PolicyName.NO_CROSS_NAMESPACE_REFERENCES) == written
+    assert resources_of(PolicyName.RECONCILIATION_INTERVAL) == written
+    statuses = {(group, "*/status") for group, _ in written}
+    assert resources_of(PolicyName.STATUS_WRITES) == statuses | {("source.toolkit.fluxcd.io", "externalartifacts")}
+
+
 def test_only_namespaces_are_looked_at_outside_of_tenants_namespaces():
     assert [policy.name for policy in policies(PoliciesConfig()) if not policy.tenant_namespaces_only] == [
         PolicyName.TENANT_NAMESPACE
