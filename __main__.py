@@ -64,7 +64,7 @@ async def main() -> dict[str, object]:
         args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, stack), access)
         platform = PlatformSync("platform", args, on_cluster(depends_on=guarded))
     tenants = {
-        name: Tenant(name, TenantArgs(tenant, config.tenancy, access), on_cluster(depends_on=guarded))
+        name: Tenant(name, TenantArgs(tenant, access, config.tenancy), on_cluster(depends_on=guarded))
         for name, tenant in config.tenants.items()
     }
     rotated = rotating(config, recorded)

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from components.configuration import StackConfig, TenantConfig, load_stack
+from components.configuration import StackConfig, TenancyConfig, TenantConfig, load_stack
 from components.configuration.origins import TENANTS_FOLDER
 from components.git.source_objects import source_objects
 from components.manifests import Manifest, owned
@@ -124,13 +124,15 @@ def tenant_base(name: str) -> Manifest:
 
 def render(stack: StackConfig) -> list[Manifest]:
     """All objects that the program registers for the stack's tenants, from the same functions."""
-    return [owned(manifest) for name, tenant in stack.tenants.items() for manifest in _tenant(name, tenant)]
+    return [
+        owned(manifest) for name, tenant in stack.tenants.items() for manifest in _tenant(name, tenant, stack.tenancy)
+    ]
 
 
-def _tenant(name: str, config: TenantConfig) -> list[Manifest]:
-    tenant = tenant_objects(name, config)
+def _tenant(name: str, config: TenantConfig, tenancy: TenancyConfig) -> list[Manifest]:
+    tenant = tenant_objects(name, config, tenancy)
     source = source_objects(source_place(name, config), config.source, known_hosts=()).source
-    return [*tenant.namespaces, tenant.identity, *tenant.access, source, tenant.sync]
+    return [*tenant.namespaces, *tenant.limits, tenant.identity, *tenant.access, source, tenant.sync]
 
 
 def flux_section(checkout: Path, bundle: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tenant: a team's namespaces, limits, identity, access, source and sync, in that order and removed in reverse."""
+"""Tenant: a team's namespaces, limits, identity, access, source and sync, created in this order, removed in reverse."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from components.configuration import TenancyConfig, TenantConfig
 from components.configuration.types import seconds
 from components.git_source import GitAccess, RegisteredSource, register_source
 from components.manifests import Manifest, register
-from components.tenant_limits import limiting_objects
 from components.tenant_objects import source_place, tenant_objects
 
 # Flux deletes what it applied and gets the sync's own timeout for it; Pulumi only waits, and this much longer.
@@ -24,13 +23,13 @@ class TenantArgs:
 
     Attributes:
         config: the tenant as this environment has it.
-        tenancy: what holds for all tenants of the stack.
         access: what all Git sources of the stack share.
+        tenancy: what holds for all tenants.
     """
 
     config: TenantConfig
-    tenancy: TenancyConfig
     access: GitAccess
+    tenancy: TenancyConfig
 
 
 class Tenant(pulumi.ComponentResource):
@@ -48,22 +47,20 @@ class Tenant(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:Tenant", name, None, opts)
-        objects = tenant_objects(name, args.config)
+        objects = tenant_objects(name, args.config, args.tenancy)
         namespaces = [self._register(namespace, after=[]) for namespace in objects.namespaces]
+        limits = [self._register(limit, after=namespaces) for limit in objects.limits]
         identity = self._register(objects.identity, after=namespaces)
-        limits = [
-            self._register(limit, after=namespaces)
-            for namespace in args.config.namespace_names
-            for limit in limiting_objects(name, namespace, args.tenancy.limits, args.tenancy.network_policy)
-        ]
-        # What is counted can be made only once the cluster counts, so all else comes after.
-        access = [self._register(binding, after=[*namespaces, identity, *limits]) for binding in objects.access]
+        # What is counted is refused until the cluster counts; and nobody may do anything before that.
+        limited = [*namespaces, *limits]
+        access = [self._register(binding, after=[*limited, identity]) for binding in objects.access]
         place = source_place(name, args.config)
-        self.source = register_source(place, args.config.source, args.access, parent=self, after=[*namespaces, *limits])
+        self.source = register_source(place, args.config.source, args.access, parent=self, after=limited)
         decrypting = [self._register(each, after=namespaces) for each in objects.decryption]
         # Last to come and first to go: while it prunes, its identity must still be allowed to delete.
         pruned = pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + PRUNE_MARGIN_SECONDS:.0f}s")
-        self.sync = self._register(objects.sync, after=[*access, *decrypting, self.source.source], timeouts=pruned)
+        needed = [*access, *decrypting, self.source.source]
+        self.sync = self._register(objects.sync, after=needed, timeouts=pruned)
         self.namespaces = pulumi.Output.from_input(list(args.config.namespace_names))
         self.register_outputs({"namespaces": self.namespaces})
 

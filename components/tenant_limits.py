@@ -8,41 +8,45 @@ from __future__ import annotations
 
 from components.configuration.models import TenantLimits, TenantNetwork
 from components.manifests import Manifest
-from components.tenant_objects import TENANT_LABEL, tenant_metadata
+from components.place import Place
 from components.tenant_role import flux_resources
 
 
-def limiting_objects(tenant: str, namespace: str, limits: TenantLimits, network: TenantNetwork) -> list[Manifest]:
-    """All of them for one namespace."""
-    objects = [flux_quota(tenant, namespace, limits.flux_objects)]
+def limiting_objects(place: Place, limits: TenantLimits, network: TenantNetwork) -> list[Manifest]:
+    """All of them for one namespace.
+
+    Args:
+        place: the namespace, with the name of its tenant and the label that all of the tenant's namespaces have.
+        limits: how much the tenant may have there.
+        network: what its Pods may talk to.
+    """
+    objects = [_flux_quota(place, limits.flux_objects)]
     if limits.quota:
-        objects.append(_quota(tenant, f"{tenant}-quota", namespace, dict(limits.quota)))
+        objects.append(_quota(place, "quota", dict(limits.quota)))
     if network is TenantNetwork.DEFAULT_DENY:
-        objects.append(default_deny(tenant, namespace))
+        objects.append(_default_deny(place))
     return objects
 
 
-def flux_quota(tenant: str, namespace: str, limit: int) -> Manifest:
+def _flux_quota(place: Place, limit: int) -> Manifest:
     """At most so many objects of each Flux kind that a tenant can create, since each costs Flux's controllers time.
 
     Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-on-object-count
     """
-    return _quota(
-        tenant, f"{tenant}-flux-objects", namespace, {f"count/{resource}": str(limit) for resource in flux_resources()}
-    )
+    return _quota(place, "flux-objects", {f"count/{resource}": str(limit) for resource in flux_resources()})
 
 
-def default_deny(tenant: str, namespace: str) -> Manifest:
+def _default_deny(place: Place) -> Manifest:
     """Pods talk to the tenant's own namespaces and to DNS, and to nothing else, the artifacts of Flux included.
 
     Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
     """
-    own = {"namespaceSelector": {"matchLabels": {TENANT_LABEL: tenant}}}
+    own = {"namespaceSelector": {"matchLabels": dict(place.labels)}}
     dns = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": tenant_metadata(tenant, f"{tenant}-default-deny", namespace),
+        "metadata": place.metadata(f"{place.name}-default-deny"),
         "spec": {
             "podSelector": {},
             "policyTypes": ["Ingress", "Egress"],
@@ -55,10 +59,10 @@ def default_deny(tenant: str, namespace: str) -> Manifest:
     }
 
 
-def _quota(tenant: str, name: str, namespace: str, hard: dict[str, str]) -> Manifest:
+def _quota(place: Place, name: str, hard: dict[str, str]) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
-        "metadata": tenant_metadata(tenant, name, namespace),
+        "metadata": place.metadata(f"{place.name}-{name}"),
         "spec": {"hard": hard},
     }

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.configuration import TenantConfig
+from components.configuration import TenancyConfig, TenantConfig
 from components.configuration.models import NamespaceConfig, PodSecurity, Role
 from components.kustomization import kustomization
 from components.manifests import Manifest
 from components.place import Place
 from components.policies.parameters import namespace_annotations
 from components.sops.decryption_objects import decryption_objects
+from components.tenant_limits import limiting_objects
 from components.tenant_role import cluster_role_for
 
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
@@ -29,17 +30,23 @@ class TenantObjects:
     """
 
     namespaces: list[Manifest]
+    limits: list[Manifest]
     identity: Manifest
     access: list[Manifest]
     decryption: list[Manifest]
     sync: Manifest
 
 
-def tenant_objects(name: str, config: TenantConfig) -> TenantObjects:
-    """All objects of the tenant `name`."""
+def tenant_objects(name: str, config: TenantConfig, tenancy: TenancyConfig) -> TenantObjects:
+    """All objects of the tenant `name`, as `tenancy` has it for all."""
     decryption = decryption_objects(source_place(name, config), config.sync.decryption)
     return TenantObjects(
         namespaces=[_namespace(name, namespace, config) for namespace in config.namespaces],
+        limits=[
+            manifest
+            for namespace in config.namespace_names
+            for manifest in limiting_objects(tenant_place(name, namespace), tenancy.limits, tenancy.network_policy)
+        ],
         identity=service_account(name, config.home),
         access=[role_binding(name, namespace, config.home, config.role) for namespace in config.namespace_names],
         decryption=decryption.standing,
@@ -54,12 +61,12 @@ def service_account_name(tenant: str) -> str:
 
 def source_place(tenant: str, config: TenantConfig) -> Place:
     """Where the tenant's source, and all that belongs to it and to its sync, live."""
-    return Place(name=tenant, namespace=config.home, labels={TENANT_LABEL: tenant})
+    return tenant_place(tenant, config.home)
 
 
-def tenant_metadata(tenant: str, name: str, namespace: str) -> Manifest:
-    """`metadata` of an object that the platform puts into a tenant's namespace."""
-    return {"name": name, "namespace": namespace, "labels": {TENANT_LABEL: tenant}}
+def tenant_place(tenant: str, namespace: str) -> Place:
+    """Where what belongs to the tenant in one of its namespaces lives."""
+    return Place(name=tenant, namespace=namespace, labels={TENANT_LABEL: tenant})
 
 
 def pod_security_labels(level: PodSecurity) -> dict[str, str]:
@@ -75,7 +82,7 @@ def service_account(tenant: str, home: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": tenant_metadata(tenant, service_account_name(tenant), home),
+        "metadata": tenant_place(tenant, home).metadata(service_account_name(tenant)),
         # Flux impersonates the account and needs no token; a pod that ran as it would hold the tenant's rights.
         "automountServiceAccountToken": False,
     }
@@ -86,7 +93,7 @@ def role_binding(tenant: str, namespace: str, home: str, role: Role) -> Manifest
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
-        "metadata": tenant_metadata(tenant, f"{tenant}-reconciler", namespace),
+        "metadata": tenant_place(tenant, namespace).metadata(f"{tenant}-reconciler"),
         "roleRef": {
             "apiGroup": "rbac.authorization.k8s.io",
             "kind": "ClusterRole",
@@ -113,7 +120,7 @@ def _namespace(tenant: str, namespace: NamespaceConfig, config: TenantConfig) ->
 def _sync(tenant: str, config: TenantConfig, decryption: Manifest) -> Manifest:
     sync = config.sync
     manifest = kustomization(
-        tenant_metadata(tenant, tenant, config.home),
+        source_place(tenant, config).metadata(tenant),
         sync,
         path=sync.path,
         source_kind=config.source.kind,

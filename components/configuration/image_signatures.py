@@ -71,7 +71,7 @@ class ImageSignature(Section):
     transparency_log: bool = Field(
         True,
         description="Ask for the signature's entry in Sigstore's public log; `false` for a key whose signatures are "
-        "in none (`cosign sign --tlog-upload=false`).",
+        "in none.",
     )
 
     @model_validator(mode="after")

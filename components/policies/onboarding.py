@@ -28,6 +28,7 @@ from components.tenant_objects import (
     pod_security_labels,
     role_binding,
     service_account,
+    tenant_place,
 )
 from components.tenant_role import TENANT_ROLE
 
@@ -157,7 +158,7 @@ def tenant_template(tenancy: TenancyConfig, tenant: str = _TENANT, namespace: st
     return [
         service_account(tenant, namespace),
         role_binding(tenant, namespace, namespace, Role.TENANT),
-        *limiting_objects(tenant, namespace, tenancy.limits, TenantNetwork.DEFAULT_DENY),
+        *limiting_objects(tenant_place(tenant, namespace), tenancy.limits, TenantNetwork.DEFAULT_DENY),
     ]
 
 

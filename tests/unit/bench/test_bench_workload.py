@@ -11,7 +11,7 @@ import yaml
 from bench.workload import Workload, flux_section, kyverno_section
 
 CHECKOUT = Path(__file__).parents[3]
-KINDS = ["Namespace", "ServiceAccount", "RoleBinding", "GitRepository", "Kustomization"]
+KINDS = ["Namespace", "ResourceQuota", "ServiceAccount", "RoleBinding", "GitRepository", "Kustomization"]
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def workload(tmp_path: Path) -> Workload:
 def test_each_tenant_has_its_objects_in_the_order_of_their_creation(workload: Workload) -> None:
     objects = workload.set_tenants(2)
     assert [manifest["kind"] for manifest in objects] == KINDS * 2
-    assert {manifest["metadata"].get("namespace", "team-001") for manifest in objects[:5]} == {"team-001"}
+    assert {manifest["metadata"].get("namespace", "team-001") for manifest in objects[: len(KINDS)]} == {"team-001"}
 
 
 def test_kubectl_applies_them_in_this_order_and_deletes_them_in_reverse(workload: Workload) -> None:

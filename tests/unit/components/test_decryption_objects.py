@@ -95,7 +95,7 @@ def test_a_tenants_keys_come_after_its_namespaces_and_before_its_sync():
     decryption = with_age("first") | {"workloadIdentity": {"provider": "gcp"}}
     config = tenant_config(sync={"decryption": decryption})
 
-    resources = run(lambda: Tenant("dev-team", TenantArgs(config, TenancyConfig(), ACCESS)) and None)
+    resources = run(lambda: Tenant("dev-team", TenantArgs(config, ACCESS, TenancyConfig())) and None)
 
     account = "ServiceAccount apps/dev-team-decryption"
     [secret] = [name for name in resources if name.startswith("Secret apps/dev-team-sops-")]

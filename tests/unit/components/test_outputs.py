@@ -56,7 +56,7 @@ def outputs(config, read_syncs=list, *, to_fetch=(), preview=False):
         access = git_access(config)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
         tenants = {
-            name: Tenant(name, TenantArgs(tenant, config.tenancy, access)) for name, tenant in config.tenants.items()
+            name: Tenant(name, TenantArgs(tenant, access, config.tenancy)) for name, tenant in config.tenants.items()
         }
         platform = None
         if config.flux.sync is not None:
@@ -147,7 +147,7 @@ def test_the_url_of_a_webhook_is_a_secret():
 
     def program():
         config = stack({"dev-team": with_deploy_key(webhook={})})
-        tenant = Tenant("dev-team", TenantArgs(config.tenants["dev-team"], config.tenancy, git_access(config)))
+        tenant = Tenant("dev-team", TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy))
 
         async def ask():
             secret.append(await tenant.source.webhook.is_secret())

@@ -27,7 +27,7 @@ COMPONENT = "Tenant dev-team"
 
 
 def tenant(opts=None):
-    return Tenant("dev-team", TenantArgs(CONFIG, TenancyConfig(), ACCESS_TO_GIT), opts)
+    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, TenancyConfig()), opts)
 
 
 def registered():

@@ -5,6 +5,7 @@ import yaml
 from sample_release import HERE
 from sample_stack import tenant_config
 
+from components.configuration import TenancyConfig
 from components.place import Place
 from components.tenant_objects import source_place, tenant_objects
 
@@ -18,30 +19,30 @@ def test_a_tenant_with_two_namespaces_has_exactly_these_objects():
         sync={"path": "./staging", "targetNamespace": "apps"},
     )
 
-    objects = tenant_objects("dev-team", config)
+    objects = tenant_objects("dev-team", config, TenancyConfig())
 
     golden = yaml.safe_load_all((HERE / "golden" / "tenant-dev-team.yaml").read_text())
-    assert [*objects.namespaces, objects.identity, *objects.access, objects.sync] == list(golden)
+    assert [*objects.namespaces, *objects.limits, objects.identity, *objects.access, objects.sync] == list(golden)
 
 
 @pytest.mark.parametrize("role", ["admin", "cluster-admin"])
 def test_a_wider_role_is_bound_by_its_name_and_inside_the_namespaces_only(role):
-    [binding] = tenant_objects("dev-team", tenant_config(role=role)).access
+    [binding] = tenant_objects("dev-team", tenant_config(role=role), TenancyConfig()).access
 
     assert binding["kind"] == "RoleBinding"
     assert binding["roleRef"]["name"] == role
 
 
 def test_a_suspended_sync_says_so_and_another_says_nothing():
-    suspended = tenant_objects("dev-team", tenant_config(sync={"suspend": True})).sync
-    running = tenant_objects("dev-team", tenant_config()).sync
+    suspended = tenant_objects("dev-team", tenant_config(sync={"suspend": True}), TenancyConfig()).sync
+    running = tenant_objects("dev-team", tenant_config(), TenancyConfig()).sync
 
     assert suspended["spec"]["suspend"] is True
     assert "suspend" not in running["spec"]
 
 
 def test_objects_of_the_repository_keep_their_namespaces_where_none_is_given():
-    assert "targetNamespace" not in tenant_objects("dev-team", tenant_config()).sync["spec"]
+    assert "targetNamespace" not in tenant_objects("dev-team", tenant_config(), TenancyConfig()).sync["spec"]
 
 
 def test_the_source_stands_in_the_tenants_home_under_its_name_and_label():

@@ -1,0 +1,109 @@
+"""Onboarding by label: the objects of a listed tenant, with Kyverno's placeholders in place of names."""
+
+import json
+
+import pytest
+from sample_release import one
+from sample_stack import tenant_config
+
+from components.configuration import TenancyConfig
+from components.configuration.policies import PolicyMode
+from components.policies.onboarding import background_rules, onboarding, tenant_template
+from components.tenant_objects import tenant_objects
+from components.tenant_role import TENANT_ROLE
+
+NAME = "flux-tenancy-onboarding"
+PLURALS = {
+    "NetworkPolicy": "networkpolicies",
+    "ResourceQuota": "resourcequotas",
+    "RoleBinding": "rolebindings",
+    "ServiceAccount": "serviceaccounts",
+}
+TENANCY = TenancyConfig.model_validate({"networkPolicy": "default-deny", "limits": {"quota": {"pods": "9"}}})
+
+
+def spec(kind, mode=PolicyMode.ENFORCE, tenancy=TENANCY):
+    return one(onboarding(tenancy, mode), kind, NAME)["spec"]
+
+
+def test_a_labelled_namespace_gets_what_a_listed_tenants_has():
+    listed = tenant_objects("dev-team", tenant_config(namespaces=[{"name": "apps"}]), TENANCY)
+
+    labelled = tenant_template(TENANCY, "dev-team", "apps")
+
+    def by_name(manifests):
+        return {(each["kind"], each["metadata"]["name"]): each for each in manifests}
+
+    assert by_name(labelled) == by_name([listed.identity, *listed.access, *listed.limits])
+
+
+def test_kyverno_fills_in_the_names():
+    [identity, binding, *_] = [json.loads(each["template"]["value"]) for each in spec("GeneratingPolicy")["generate"]]
+
+    assert {each["template"]["interpolate"] for each in spec("GeneratingPolicy")["generate"]} == {"cel"}
+    assert identity["metadata"]["name"] == "(( variables.tenant ))"
+    assert binding["metadata"] == {
+        "name": "(( variables.tenant ))-reconciler",
+        "namespace": "(( object.metadata.name ))",
+        "labels": {"toolkit.fluxcd.io/tenant": "(( variables.tenant ))"},
+    }
+
+
+def test_a_labelled_namespace_is_closed_even_where_listed_ones_are_open():
+    kinds = [
+        json.loads(each["template"]["value"])["kind"]
+        for each in spec("GeneratingPolicy", tenancy=TenancyConfig())["generate"]
+    ]
+    assert kinds == ["ServiceAccount", "RoleBinding", "ResourceQuota", "NetworkPolicy"]
+
+
+def test_the_objects_are_kept_up_and_stay_when_the_policy_goes():
+    assert spec("GeneratingPolicy")["evaluation"] == {
+        "generateExisting": {"enabled": True},
+        "synchronize": {"enabled": True},
+        "orphanDownstreamOnPolicyDelete": {"enabled": True},
+    }
+
+
+@pytest.mark.parametrize("kind", ["GeneratingPolicy", "MutatingPolicy", "ValidatingPolicy"])
+def test_namespaces_of_listed_tenants_are_left_to_pulumi(kind):
+    [labelled] = [each["expression"] for each in spec(kind)["matchConditions"] if each["name"] == "labelled"]
+    [namespace] = tenant_objects("dev-team", tenant_config(), TENANCY).namespaces
+
+    mark = namespace["metadata"]["labels"]["app.kubernetes.io/managed-by"]
+    assert labelled.endswith(f'object.metadata.labels["app.kubernetes.io/managed-by"] != "{mark}")')
+
+
+def test_pod_security_is_restricted_unless_the_platform_has_said_otherwise():
+    [mutation] = spec("MutatingPolicy")["mutations"]
+    [namespace] = tenant_objects("dev-team", tenant_config(), TENANCY).namespaces
+
+    for key, value in namespace["metadata"]["labels"].items():
+        if key.startswith("pod-security"):
+            default = f'"{key}": object.metadata.labels[?"{key}"].orValue("{value}")'
+            assert default in mutation["applyConfiguration"]["expression"]
+            assert f'"{key}" in object.metadata.labels' in spec("GeneratingPolicy")["matchConditions"][-1]["expression"]
+
+
+def test_no_label_makes_a_tenant_of_the_clusters_own_parts():
+    conditions = {each["name"]: each["expression"] for each in spec("GeneratingPolicy")["matchConditions"]}
+    tenant, namespace = (each["expression"] for each in spec("ValidatingPolicy")["validations"])
+
+    assert conditions["possible"] == f"{tenant} && {namespace}"
+    assert '"flux-system"' in tenant and '"kube-"' in tenant
+
+
+def test_a_mode_says_what_becomes_of_an_impossible_label():
+    assert spec("ValidatingPolicy")["validationActions"] == ["Deny"]
+    assert spec("ValidatingPolicy", PolicyMode.AUDIT)["validationActions"] == ["Audit", "Warn"]
+
+
+def test_kyverno_may_bind_the_tenant_role_and_no_other():
+    rules = background_rules()
+    [bind] = [rule for rule in rules if "bind" in rule["verbs"]]
+    writable = {resource for rule in rules if "create" in rule["verbs"] for resource in rule["resources"]}
+
+    assert (bind["resources"], bind["resourceNames"], bind["verbs"]) == (["clusterroles"], [TENANT_ROLE], ["bind"])
+    generated = {json.loads(each["template"]["value"])["kind"] for each in spec("GeneratingPolicy")["generate"]}
+    assert writable == {PLURALS[kind] for kind in generated}
+    assert not {"*", "escalate", "impersonate"} & {verb for rule in rules for verb in rule["verbs"]}
