@@ -58,8 +58,8 @@ def component_of(manifest: Manifest) -> Controller | None:
     return Controller(label) if label in list(Controller) else None
 
 
-def images_of(manifests: Iterable[Manifest]) -> list[str]:
-    """The container images of the controllers."""
+def controller_images(manifests: Iterable[Manifest]) -> list[str]:
+    """The container images of a release, as its Deployments name them."""
     return [
         container["image"]
         for manifest in manifests

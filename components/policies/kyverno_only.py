@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from components.configuration.models import TenancyConfig
 from components.configuration.policies import PoliciesConfig, PolicyMode
-from components.flux.release import images_of
+from components.flux.release import controller_images
 from components.manifests import Manifest
 from components.policies.image_signatures import flux_images, tenant_images
 from components.policies.names import PolicyName
@@ -23,7 +23,7 @@ def kyverno_only(config: PoliciesConfig, tenancy: TenancyConfig, release: Iterab
     """
     manifests: list[Manifest] = []
     if config.flux_images and (mode := config.mode_of(PolicyName.FLUX_IMAGES)) is not PolicyMode.OFF:
-        manifests.append(flux_images(images_of(release), mode))
+        manifests.append(flux_images(controller_images(release), mode))
     if config.images.signatures and (mode := config.mode_of(PolicyName.TENANT_IMAGES)) is not PolicyMode.OFF:
         manifests.append(tenant_images(config.images.signatures, config.images.registries, mode))
     if config.onboarding and (mode := config.mode_of(PolicyName.ONBOARDING)) is not PolicyMode.OFF:

@@ -1,7 +1,4 @@
-"""What decrypts, held against the schema of the very release that is installed.
-
-The API server itself would drop a field that it does not know without a word.
-"""
+"""What decrypts, held against the schema of the very release that is installed."""
 
 from __future__ import annotations
 
@@ -20,6 +17,7 @@ from components.sops import age_keys, openpgp_keys
 from components.sops.decryption_objects import decryption_objects
 from lab.build import ensure
 from lab.settings import Settings
+from tests.support.schemas import spec_schema, strict
 
 PLACE = Place(name="dev-team", namespace="apps", labels={})
 RELEASE = "flux-bundle-2.9.5"
@@ -34,16 +32,6 @@ SERVICES: list[dict[str, Any]] = [
 ]
 
 
-def strict(schema: Any) -> Any:
-    """The same schema, which refuses fields that it does not know."""
-    if isinstance(schema, list):
-        return [strict(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    closed = {key: strict(value) for key, value in schema.items()}
-    return {"additionalProperties": False} | closed if isinstance(schema.get("properties"), dict) else closed
-
-
 @pytest.fixture(scope="module")
 def decryption() -> Draft202012Validator:
     """The part of the release's schema of Kustomizations that is about decryption."""
@@ -54,9 +42,7 @@ def decryption() -> Draft202012Validator:
         for each in manifests
         if each["kind"] == "CustomResourceDefinition" and each["spec"]["names"]["kind"] == "Kustomization"
     ]
-    [version] = [each for each in definition["spec"]["versions"] if each["name"] == "v1"]
-    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    return Draft202012Validator(strict(spec["properties"]["decryption"]))
+    return Draft202012Validator(strict(spec_schema(definition, "v1")["properties"]["decryption"]))
 
 
 def built(config: Decryption | None) -> dict[str, Any]:

@@ -1,0 +1,48 @@
+"""Schemas of custom resources, as strict as a reader of the manifests would be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+
+from components.configuration.yaml_files import FastLoader
+from lab.go_command import Go
+
+
+def strict(schema: Any) -> Any:
+    """The same schema, which refuses fields that it does not know.
+
+    The API server itself would drop such a field without a word.
+    """
+    if isinstance(schema, list):
+        return [strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: strict(value) for key, value in schema.items()}
+    return {"additionalProperties": False} | closed if isinstance(schema.get("properties"), dict) else closed
+
+
+def spec_schema(definition: Any, version: str) -> Any:
+    """The schema of `spec` in a version of a CustomResourceDefinition."""
+    [found] = [each for each in definition["spec"]["versions"] if each["name"] == version]
+    return found["schema"]["openAPIV3Schema"]["properties"]["spec"]
+
+
+def kyverno_policies(checkout: Path, work: Path) -> dict[str, Draft202012Validator]:
+    """What checks the `spec` of each kind of policy of the Kyverno that the lab pins.
+
+    Args:
+        checkout: the checkout, whose go.mod pins Kyverno.
+        work: a folder for what Go needs while it runs.
+    """
+    go = Go(build_cache=work, work=work)
+    [module] = go.download(checkout / "lab" / "tools" / "kyverno", ["github.com/kyverno/kyverno"])
+    files = sorted(Path(module["Dir"], "config", "crds", "policies.kyverno.io").glob("*.yaml"))
+    definitions = [yaml.load(file.read_text(), FastLoader) for file in files]
+    return {
+        definition["spec"]["names"]["kind"]: Draft202012Validator(strict(spec_schema(definition, "v1")))
+        for definition in definitions
+    }
