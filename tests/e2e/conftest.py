@@ -96,3 +96,13 @@ def production_stack(lab: Lab, platform: Project, production: RunningCluster) ->
         environment.onboard(tenant, "./production")
     environment.up()
     return environment
+
+
+@pytest.fixture(scope="session")
+def kyverno_stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """A stack without tenants on a cluster of its own: Flux, and Kyverno with no policy yet."""
+    project = Project(tmp_path_factory.mktemp("kyverno") / "project", lab.pulumi)
+    kyverno = lab.kyverno_chart("1.19.1") | {"replicas": 1}
+    environment = Environment(lab, project, lab.cluster("policies"), flux=lab.bundle("2.9.5"), kyverno=kyverno)
+    environment.up()
+    return environment

@@ -69,6 +69,10 @@ class RunningCluster:
         done = self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(manifest))
         assert done.returncode == 0, done.stderr
 
+    def create(self, manifest: dict[str, Any], *options: str, user: str | None = None) -> str:
+        """Create an object; returns what the API server says against it, or warns of, and nothing where it is silent."""
+        return self.kubectl("create", "-f", "-", *options, user=user, stdin=json.dumps(manifest)).stderr
+
     def reconcile(self, kind: str, name: str, namespace: str) -> None:
         """Ask Flux to look now, as `flux reconcile` does."""
         self.kubectl(

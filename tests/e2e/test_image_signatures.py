@@ -1,0 +1,167 @@
+"""Images that have to be signed: a registry on loopback, the real cosign, and the real Kyverno.
+
+Signatures of Flux's own images cannot be looked for here: they are in Sigstore's public log, to which the lab has no
+way. tests/engine/test_kyverno_schemas.py holds that policy against Kyverno's schema and Flux's own workflows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from components.configuration.image_signatures import ImageSignature, RegistryAccess
+from components.configuration.policies import PolicyMode
+from components.policies.image_signatures import tenant_images
+from tests.e2e.conftest import Environment
+from tests.e2e.manifests import namespace, pod
+from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.registry import Registry, Signer
+
+HOME = "signed"
+POLICY = "imagevalidatingpolicy/flux-tenancy-tenant-images"
+NOT_SIGNED = "not signed: "
+REMEDY = "; sign it by its digest with `cosign sign` as one of those that policies.images.signatures names"
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images of one repository, by their names with digest."""
+
+    repository: str
+    bundled: str
+    tagged: str
+    foreign: str
+    unsigned: str
+
+
+@pytest.fixture(scope="module")
+def cluster(kyverno_stack: Environment) -> Iterator[RunningCluster]:
+    cluster = kyverno_stack.cluster
+    cluster.apply(namespace(HOME, {"toolkit.fluxcd.io/tenant": "dev-team"}))
+    yield cluster
+    cluster.kubectl("delete", POLICY, "--ignore-not-found")
+    cluster.kubectl("delete", "namespace", HOME)
+
+
+@pytest.fixture(scope="module")
+def signer(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Signer:
+    return Signer.new(lab.tools["cosign"], tmp_path_factory.mktemp("signer") / "key")
+
+
+@pytest.fixture(scope="module")
+def images(lab: Lab, signer: Signer, tmp_path_factory: pytest.TempPathFactory) -> Images:
+    registry = Registry(lab.git.gitea, "images")
+    pushed = Images(
+        repository=f"{registry.prefix}/app",
+        bundled=registry.push("app", "bundled"),
+        tagged=registry.push("app", "tagged"),
+        foreign=registry.push("app", "foreign"),
+        unsigned=registry.push("app", "unsigned"),
+    )
+    signer.sign(pushed.bundled, registry)
+    signer.sign(pushed.tagged, registry, bundle=False)
+    Signer.new(lab.tools["cosign"], tmp_path_factory.mktemp("stranger") / "key").sign(pushed.foreign, registry)
+    return pushed
+
+
+def ask(cluster: RunningCluster, image: str) -> str:
+    """What the cluster says to a Pod with this image, which is not created."""
+    return cluster.create(pod("asked", HOME, image), "--dry-run=server")
+
+
+def in_force(cluster: RunningCluster, images: Images, signer: Signer, mode: PolicyMode) -> None:
+    """Put the policy into force."""
+    entry = {"images": [images.repository], "key": signer.public_key, "transparencyLog": False}
+    cluster.apply(tenant_images([ImageSignature.model_validate(entry)], RegistryAccess(), mode))
+    told = "Warning: " if mode is PolicyMode.AUDIT else "denied the request"
+    eventually(lambda: NOT_SIGNED in (said := ask(cluster, images.unsigned)) and told in said)
+
+
+@pytest.fixture(scope="module")
+def enforced(cluster: RunningCluster, images: Images, signer: Signer) -> RunningCluster:
+    in_force(cluster, images, signer, PolicyMode.ENFORCE)
+    return cluster
+
+
+@pytest.mark.parametrize("form", ["bundled", "tagged"])
+def test_a_signed_image_is_taken_by_its_digest_and_its_tag(enforced: RunningCluster, images: Images, form: str) -> None:
+    """cosign 3 signs by bundles, and those before by tags, as Flux's releases are."""
+    assert ask(enforced, getattr(images, form)) == ""
+    assert ask(enforced, f"{images.repository}:{form}") == ""
+
+
+def test_a_tag_is_replaced_by_what_was_checked(enforced: RunningCluster, images: Images) -> None:
+    assert enforced.create(pod("pinned", HOME, f"{images.repository}:bundled")) == ""
+
+    [container] = enforced.get("pod", "pinned", HOME)["spec"]["containers"]
+    assert container["image"] == f"{images.repository}:bundled@{images.bundled.partition('@')[2]}"
+
+
+@pytest.mark.parametrize("image", ["unsigned", "foreign"])
+def test_an_image_that_another_or_nobody_has_signed_is_refused(
+    enforced: RunningCluster, images: Images, image: str
+) -> None:
+    by_digest = getattr(images, image)
+    assert f"{NOT_SIGNED}{by_digest}{REMEDY}" in ask(enforced, by_digest)
+    digest = by_digest.partition("@")[2]
+    assert f"{NOT_SIGNED}{images.repository}:{image}@{digest}{REMEDY}" in ask(enforced, f"{images.repository}:{image}")
+
+
+def test_each_of_a_pods_images_counts(enforced: RunningCluster, images: Images) -> None:
+    several = pod("several", HOME, images.bundled)
+    [signed] = several["spec"]["containers"]
+    several["spec"]["initContainers"] = [signed | {"name": "init", "image": images.unsigned}]
+
+    said = enforced.create(several, "--dry-run=server")
+
+    assert f"{NOT_SIGNED}{images.unsigned}{REMEDY}" in said
+
+
+def test_a_pod_gets_no_unsigned_image_later(enforced: RunningCluster, images: Images) -> None:
+    enforced.create(pod("later", HOME, images.bundled))
+
+    changed = enforced.kubectl("set", "image", "pod/later", "-n", HOME, f"app={images.unsigned}").stderr
+    debugged = enforced.kubectl("debug", "later", "-n", HOME, f"--image={images.unsigned}", "--profile=restricted")
+
+    assert NOT_SIGNED in changed
+    assert NOT_SIGNED in debugged.stderr
+
+
+def test_other_images_and_other_namespaces_are_not_asked_for_signatures(
+    enforced: RunningCluster, images: Images
+) -> None:
+    assert ask(enforced, "registry.example.com/other/app:1.0") == ""
+    assert enforced.create(pod("elsewhere", "default", images.unsigned), "--dry-run=server") == ""
+
+
+def test_what_the_registry_does_not_answer_for_is_refused(enforced: RunningCluster, images: Images) -> None:
+    assert "failed to resolve digest for image" in ask(enforced, f"{images.repository}:missing")
+
+
+def test_a_pod_that_runs_can_be_changed_while_the_registry_is_down(
+    lab: Lab, enforced: RunningCluster, images: Images
+) -> None:
+    enforced.create(pod("running", HOME, images.bundled))
+    lab.git.stop()
+    try:
+        labelled = enforced.kubectl("label", "pod", "running", "-n", HOME, "touched=yes")
+        refused = ask(enforced, images.tagged)
+        deleted = enforced.kubectl("delete", "pod", "running", "-n", HOME, "--now")
+    finally:
+        lab.start_git_host()
+
+    assert (labelled.returncode, deleted.returncode) == (0, 0)
+    assert "connection refused" in refused
+
+
+def test_an_audit_lets_pass_and_warns(enforced: RunningCluster, images: Images, signer: Signer, tmp_path: Path) -> None:
+    in_force(enforced, images, signer, PolicyMode.AUDIT)
+
+    said = enforced.create(pod("warned", HOME, images.unsigned))
+
+    assert f"{NOT_SIGNED}{images.unsigned}{REMEDY}" in said
+    assert said.startswith("Warning: ")
+    assert enforced.get("pod", "warned", HOME) is not None

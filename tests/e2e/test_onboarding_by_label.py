@@ -1,0 +1,248 @@
+"""Onboarding by label, with the real Kyverno: a namespace that the platform labels is furnished, and kept so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.configuration import TenancyConfig
+from components.configuration.policies import PolicyMode
+from components.policies.onboarding import background_rules, onboarding, tenant_template
+from components.tenant_role import tenant_role
+from tests.e2e.conftest import Environment
+from tests.e2e.manifests import git_repository, kustomization, namespace
+from tests.support.lab import Lab, RunningCluster, eventually
+
+LABEL = "toolkit.fluxcd.io/tenant"
+TENANCY = TenancyConfig.model_validate({"limits": {"fluxObjects": 3}})
+KINDS = ("serviceaccount", "rolebinding", "resourcequota", "networkpolicy")
+POLICIES = "generatingpolicy,mutatingpolicy,validatingpolicy"
+NAME = "flux-tenancy-onboarding"
+OLDER = "older"
+AGGREGATED = {"rbac.kyverno.io/aggregate-to-background-controller": "true"}
+
+
+def named(cluster: RunningCluster, place: str) -> set[tuple[str, str]]:
+    """Kind and name of what a namespace was furnished with."""
+    return {
+        (item["kind"], item["metadata"]["name"])
+        for kind in KINDS
+        for item in cluster.get(kind, namespace=place)["items"]
+        if LABEL in item["metadata"].get("labels", {})
+    }
+
+
+def expected(tenant: str, place: str) -> set[tuple[str, str]]:
+    return {(each["kind"], each["metadata"]["name"]) for each in tenant_template(TENANCY, tenant, place)}
+
+
+def is_furnished(cluster: RunningCluster, tenant: str, place: str) -> bool:
+    return named(cluster, place) == expected(tenant, place)
+
+
+@pytest.fixture(scope="module")
+def cluster(kyverno_stack: Environment) -> Iterator[RunningCluster]:
+    """The policies in force, and a namespace that was labelled before they were."""
+    cluster = kyverno_stack.cluster
+    cluster.apply(namespace(OLDER, {LABEL: "older-team"}))
+    cluster.apply(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": NAME, "labels": AGGREGATED},
+            "rules": background_rules(),
+        }
+    )
+    cluster.apply(tenant_role(TENANCY))
+    in_force(cluster)
+    yield cluster
+    cluster.kubectl("delete", POLICIES, NAME, "--ignore-not-found")
+    for item in cluster.get("namespaces")["items"]:
+        if LABEL in item["metadata"].get("labels", {}):
+            cluster.kubectl("delete", "namespace", item["metadata"]["name"])
+
+
+def in_force(cluster: RunningCluster) -> None:
+    for manifest in onboarding(TENANCY, PolicyMode.ENFORCE):
+        cluster.apply(manifest)
+    reserved = namespace("asked", {LABEL: "flux-system"})
+    eventually(lambda: "is no name that a tenant can have" in cluster.create(reserved, "--dry-run=server"))
+    possible = namespace("asked", {LABEL: "asked"})
+    eventually(lambda: "restricted" in admitted(cluster, possible))
+
+
+def admitted(cluster: RunningCluster, manifest: dict[str, Any]) -> str:
+    """An object as it would be created."""
+    return cluster.kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(manifest)).stdout
+
+
+@pytest.fixture
+def shop(cluster: RunningCluster) -> Iterator[str]:
+    """A namespace of the tenant blue-team, furnished."""
+    cluster.apply(namespace("shop", {LABEL: "blue-team"}))
+    eventually(lambda: is_furnished(cluster, "blue-team", "shop"))
+    yield "shop"
+    cluster.kubectl("delete", "namespace", "shop")
+
+
+def content(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What was asked for, without what the API server and Kyverno note down."""
+    metadata = manifest["metadata"]
+    kept = {"name": metadata["name"], "namespace": metadata["namespace"], "labels": {LABEL: metadata["labels"][LABEL]}}
+    body = {key: value for key, value in manifest.items() if key not in ("metadata", "status")}
+    return body | {"metadata": kept}
+
+
+def test_a_labelled_namespace_gets_what_a_listed_tenant_has(cluster: RunningCluster, shop: str) -> None:
+    for manifest in tenant_template(TENANCY, "blue-team", shop):
+        found = cluster.get(manifest["kind"], manifest["metadata"]["name"], shop)
+        assert content(found) == manifest
+
+    labels = cluster.get("namespace", shop)["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert cluster.get("namespace", shop)["metadata"]["annotations"]["flux-tenancy/namespaces"] == shop
+
+
+def test_the_platform_may_choose_another_pod_security(cluster: RunningCluster) -> None:
+    cluster.apply(namespace("batch", {LABEL: "blue-team", "pod-security.kubernetes.io/enforce": "baseline"}))
+    eventually(lambda: is_furnished(cluster, "blue-team", "batch"))
+
+    labels = cluster.get("namespace", "batch")["metadata"]["labels"]
+
+    assert labels["pod-security.kubernetes.io/enforce"] == "baseline"
+
+
+def test_what_is_removed_or_changed_comes_back_again_and_again(cluster: RunningCluster, shop: str) -> None:
+    for _ in range(2):
+        for kind, name in expected("blue-team", shop):
+            cluster.kubectl("delete", kind, name, "-n", shop)
+        eventually(lambda: is_furnished(cluster, "blue-team", shop))
+    wide = '{"spec": {"egress": [{}]}}'
+    cluster.kubectl("patch", "networkpolicy", "blue-team-default-deny", "-n", shop, "--type=merge", "-p", wide)
+    eventually(lambda: {} not in cluster.get("networkpolicy", "blue-team-default-deny", shop)["spec"]["egress"])
+
+
+def test_the_limits_hold_the_tenant(cluster: RunningCluster, shop: str) -> None:
+    user = f"system:serviceaccount:{shop}:blue-team"
+    said = [
+        cluster.create(git_repository(f"source-{number}", "https://git.example.com/a/b", shop), user=user)
+        for number in range(4)
+    ]
+
+    assert said[:3] == ["", "", ""]
+    assert "exceeded quota: blue-team-flux-objects" in said[3]
+    assert "forbidden" in cluster.kubectl("delete", "resourcequota", "--all", "-n", shop, user=user).stderr
+
+
+def test_a_kustomization_there_runs_as_the_tenant(lab: Lab, cluster: RunningCluster, shop: str, tmp_path: Path) -> None:
+    role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: power\nrules: []\n"
+    note = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: note\n"
+    files = {"ours/note.yaml": note, "theirs/role.yaml": role}
+    url = lab.repository("blue-team", "shop", files, tmp_path)
+    cluster.apply(git_repository("shop", url, shop))
+    for path in ("ours", "theirs"):
+        cluster.apply(kustomization(path, "shop", place=shop, path=f"./{path}", serviceAccountName="blue-team"))
+
+    eventually(lambda: cluster.ready("kustomization", "ours", shop)[0] == "True")
+    refusal = cluster.refusal("kustomization", "theirs", shop, saying="forbidden")
+
+    assert cluster.get("configmap", "note", shop) is not None
+    assert f'User "system:serviceaccount:{shop}:blue-team" cannot patch resource "clusterroles"' in refusal
+
+
+def test_another_label_makes_it_another_tenants(cluster: RunningCluster, shop: str) -> None:
+    cluster.kubectl("label", "namespace", shop, "--overwrite", f"{LABEL}=red-team")
+
+    eventually(lambda: is_furnished(cluster, "red-team", shop))
+
+    spec = cluster.get("networkpolicy", "red-team-default-deny", shop)["spec"]
+    assert spec["ingress"] == [{"from": [{"namespaceSelector": {"matchLabels": {LABEL: "red-team"}}}]}]
+
+
+def test_without_the_label_it_is_nobodys(cluster: RunningCluster, shop: str) -> None:
+    cluster.kubectl("label", "namespace", shop, f"{LABEL}-")
+
+    eventually(lambda: not named(cluster, shop))
+
+    assert cluster.get("namespace", shop) is not None
+
+
+def test_a_tenant_may_have_several_and_none_reaches_into_another(cluster: RunningCluster, shop: str) -> None:
+    cluster.apply(namespace("shop-jobs", {LABEL: "blue-team"}))
+    eventually(lambda: is_furnished(cluster, "blue-team", "shop-jobs"))
+
+    [subject] = cluster.get("rolebinding", "blue-team-reconciler", "shop-jobs")["subjects"]
+
+    assert subject == {"kind": "ServiceAccount", "name": "blue-team", "namespace": "shop-jobs"}
+
+
+@pytest.mark.parametrize("tenant", ["flux-system", "kube-fans", "kyverno", "Blue"])
+def test_a_name_that_no_tenant_can_have_is_refused(cluster: RunningCluster, tenant: str) -> None:
+    said = cluster.create(namespace("asked", {LABEL: tenant}), "--dry-run=server")
+
+    assert f"label {LABEL} {tenant} is no name that a tenant can have" in said
+
+
+def test_no_label_makes_a_tenants_of_the_platforms_namespace(cluster: RunningCluster) -> None:
+    said = cluster.kubectl("label", "namespace", "flux-system", f"{LABEL}=blue-team").stderr
+
+    assert "namespace flux-system is no name that a tenant can have" in said
+
+
+def test_a_namespace_of_a_listed_tenant_is_left_to_pulumi(cluster: RunningCluster, shop: str) -> None:
+    listed = {LABEL: "dev-team", "app.kubernetes.io/managed-by": "flux-tenancy"}
+    cluster.apply(namespace("listed", listed))
+    # What comes after it is furnished, so it would be by now.
+    cluster.apply(namespace("after", {LABEL: "blue-team"}))
+    eventually(lambda: is_furnished(cluster, "blue-team", "after"))
+
+    assert named(cluster, "listed") == set()
+    assert "pod-security.kubernetes.io/enforce" not in cluster.get("namespace", "listed")["metadata"]["labels"]
+
+
+def test_a_namespace_older_than_the_policies_waits_for_its_pod_security(cluster: RunningCluster) -> None:
+    assert named(cluster, OLDER) == set()
+
+    cluster.kubectl("annotate", "namespace", OLDER, "touched=yes")
+
+    eventually(lambda: is_furnished(cluster, "older-team", OLDER))
+    labels = cluster.get("namespace", OLDER)["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_a_background_controller_that_starts_anew_goes_on(cluster: RunningCluster, shop: str) -> None:
+    deployment = "deployment/kyverno-background-controller"
+    cluster.kubectl("rollout", "restart", "-n", "kyverno", deployment)
+    cluster.kubectl("rollout", "status", "-n", "kyverno", deployment, "--timeout=120s")
+
+    cluster.kubectl("annotate", "namespace", shop, "touched=yes")
+    cluster.kubectl("delete", "resourcequota", "blue-team-flux-objects", "-n", shop)
+
+    eventually(lambda: is_furnished(cluster, "blue-team", shop))
+
+
+def test_a_namespace_goes_with_all_in_it(cluster: RunningCluster) -> None:
+    cluster.apply(namespace("short", {LABEL: "blue-team"}))
+    eventually(lambda: is_furnished(cluster, "blue-team", "short"))
+
+    done = cluster.kubectl("delete", "namespace", "short", "--timeout=60s")
+
+    assert done.returncode == 0, done.stderr
+    assert cluster.get("namespace", "short") is None
+
+
+def test_limits_and_rights_outlive_the_policy_and_are_found_again(cluster: RunningCluster, shop: str) -> None:
+    cluster.kubectl("delete", POLICIES, NAME)
+    reserved = namespace("asked", {LABEL: "flux-system"})
+    eventually(lambda: "is no name" not in cluster.create(reserved, "--dry-run=server"))
+    assert is_furnished(cluster, "blue-team", shop)
+
+    in_force(cluster)
+    cluster.kubectl("annotate", "namespace", shop, "touched=again")
+    cluster.kubectl("delete", "networkpolicy", "blue-team-default-deny", "-n", shop)
+
+    eventually(lambda: is_furnished(cluster, "blue-team", shop))
