@@ -70,7 +70,7 @@ class RunningCluster:
         assert done.returncode == 0, done.stderr
 
     def create(self, manifest: dict[str, Any], *options: str, user: str | None = None) -> str:
-        """Create an object; returns what the API server says against it, or warns of, and nothing where it is silent."""
+        """Create an object; returns what the API server says against it or warns of."""
         return self.kubectl("create", "-f", "-", *options, user=user, stdin=json.dumps(manifest)).stderr
 
     def reconcile(self, kind: str, name: str, namespace: str) -> None:
