@@ -274,4 +274,4 @@ def test_webhook_configurations_of_both_kinds_are_found_by_a_label(tmp_path):
     with serving(items, asked=asked) as server:
         assert read_webhook_configurations(client_of(server, tmp_path), "of=kyverno") == ["vali", "muta"]
 
-    assert [parse_qs(urlsplit(url).query) for url in asked] == [{"labelSelector": ["of=kyverno"]}] * 2
+    assert [parse_qs(urlsplit(url).query) for url in asked] == [{"labelSelector": ["of=kyverno"], "limit": ["500"]}] * 2
