@@ -86,7 +86,11 @@ def _refused_intervals(path: Path, tenant: TenantConfig, config: StackConfig) ->
     if not _in_use(PolicyName.RECONCILIATION_INTERVAL, config):
         return
     shortest = config.policies.minimum_interval
-    intervals = {("source", "interval"): tenant.source.interval, ("sync", "interval"): tenant.sync.interval}
+    intervals = {
+        ("source", "interval"): tenant.source.interval,
+        ("sync", "interval"): tenant.sync.interval,
+        ("sync", "retryInterval"): tenant.sync.retry_interval,
+    }
     for key, interval in intervals.items():
         if seconds(interval) < seconds(shortest):
             yield (

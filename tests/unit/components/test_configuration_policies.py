@@ -142,14 +142,17 @@ def test_a_source_that_must_be_verified_says_by_whom(tmp_path, where):
     assert "source: has no verify, but a GitRepository of this tenant must be verified" in problem
 
 
-@pytest.mark.parametrize(("key", "interval"), [("source", "1m"), ("sync", "10m")])
-def test_an_interval_that_admission_would_refuse_is_refused_before(tmp_path, key, interval):
-    longer = {"source": {"interval": "2h"}, "sync": {"interval": "2h"}}
-    del longer[key]
+@pytest.mark.parametrize(
+    ("section", "key", "interval"),
+    [("source", "interval", "1m"), ("sync", "interval", "10m"), ("sync", "retryInterval", "1m")],
+)
+def test_an_interval_that_admission_would_refuse_is_refused_before(tmp_path, section, key, interval):
+    longer = {"source": {"interval": "2h"}, "sync": {"interval": "2h", "retryInterval": "2h"}}
+    del longer[section][key]
 
     [problem] = problems(tmp_path, {"minimumInterval": "1h"}, longer)
 
-    assert f"{key}.interval: {interval} is shorter than policies.minimumInterval, which is 1h" in problem
+    assert f"{section}.{key}: {interval} is shorter than policies.minimumInterval, which is 1h" in problem
 
 
 @pytest.mark.parametrize("engine", ["kyverno", "both"])
