@@ -81,7 +81,7 @@ def _kubectl(rig: Rig, counts: Collection[int], runs: int, results: Path) -> Non
     measured: list[Measured] = [compete(rig, count, runs, _tell) for count in counts]
     found = ratios(measured)
     report.write(results, measured, found, machine)
-    _show(report.table(found))
+    _show(report.results(found).table())
 
 
 def _admission(rig: Rig, engines: list[PolicyEngine], requests: int, results: Path) -> None:
@@ -91,7 +91,7 @@ def _admission(rig: Rig, engines: list[PolicyEngine], requests: int, results: Pa
     )
     found = latencies(samples)
     admission_report.write(results, samples, found, machine)
-    _show(admission_report.table(found))
+    _show(admission_report.results(found).table())
 
 
 def _show(table: Table) -> None:

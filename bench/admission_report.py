@@ -8,11 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.table import Table
-
 from bench.latencies import ENGINES, Latency, Samples
-from bench.report import machine_line, row
+from bench.tables import Results
 from bench.tenant_requests import Verb
 from components.configuration.policies import PolicyEngine
 
@@ -49,33 +46,10 @@ def cells(latency: Latency) -> tuple[str, ...]:
     )
 
 
-def table(latencies: Sequence[Latency]) -> Table:
-    """For a terminal."""
-    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in _HEADINGS:
-        words = heading in ("request", "engine")
-        shown.add_column(heading, justify="left" if words else "right", no_wrap=words)
-    for previous, latency in zip((None, *latencies), latencies, strict=False):
-        if previous and previous.request != latency.request:
-            shown.add_section()
-        shown.add_row(*cells(latency))
-    return shown
-
-
-def markdown(latencies: Sequence[Latency], machine: Mapping[str, Any]) -> str:
-    """A page with the table, the machine and how it was measured."""
-    lines = [
-        "# Latency that admission adds",
-        "",
-        row(_HEADINGS),
-        row(["---"] * len(_HEADINGS)),
-        *(row(cells(latency)) for latency in latencies),
-        "",
-        machine_line(machine),
-        "",
-        *(f"- {note}" for note in NOTES),
-    ]
-    return "\n".join(lines) + "\n"
+def results(latencies: Sequence[Latency]) -> Results:
+    """For people."""
+    rows = [(each.request, cells(each)) for each in latencies]
+    return Results("Latency that admission adds", _HEADINGS, frozenset({"request", "engine"}), rows, NOTES)
 
 
 def as_json(samples: Samples, latencies: Sequence[Latency], machine: Mapping[str, Any]) -> str:
@@ -116,7 +90,7 @@ def write(folder: Path, samples: Samples, latencies: Sequence[Latency], machine:
     """Write `admission.json`, `admission.md` and `admission.png`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "admission.json").write_text(as_json(samples, latencies, machine))
-    (folder / "admission.md").write_text(markdown(latencies, machine))
+    (folder / "admission.md").write_text(results(latencies).markdown(machine))
     plot(latencies, folder / "admission.png")
 
 

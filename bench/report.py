@@ -8,10 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.table import Table
-
 from bench.results import Measured, Ratio, Step
+from bench.tables import Results
 
 NOTES = (
     "Pulumi is the real program with Flux in the stack already; what comes and goes are the tenants. kubectl "
@@ -65,47 +63,10 @@ def cells(ratio: Ratio) -> tuple[str, ...]:
     )
 
 
-def table(ratios: Sequence[Ratio]) -> Table:
-    """For a terminal."""
-    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in _HEADINGS:
-        words = heading in ("step", "against")
-        shown.add_column(heading, justify="left" if words else "right", no_wrap=words)
-    for previous, ratio in zip((None, *ratios), ratios, strict=False):
-        if previous and previous.tenants != ratio.tenants:
-            shown.add_section()
-        shown.add_row(*cells(ratio))
-    return shown
-
-
-def markdown(ratios: Sequence[Ratio], machine: Mapping[str, Any]) -> str:
-    """A page with the table, the machine and how it was measured."""
-    lines = [
-        "# Pulumi against kubectl",
-        "",
-        row(_HEADINGS),
-        row(["---"] * len(_HEADINGS)),
-        *(row(cells(ratio)) for ratio in ratios),
-        "",
-        machine_line(machine),
-        "",
-        *(f"- {note}" for note in NOTES),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def machine_line(machine: Mapping[str, Any]) -> str:
-    """The machine and the versions in one sentence."""
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    return (
-        f"{machine['cores']} cores, {machine['memory_mib']} MiB, {machine['system']}, "
-        f"load {machine['load']:.1f} before the first measurement; {versions}."
-    )
-
-
-def row(columns: Sequence[str]) -> str:
-    """A line of a table in Markdown."""
-    return f"| {' | '.join(columns)} |"
+def results(ratios: Sequence[Ratio]) -> Results:
+    """For people."""
+    rows = [(each.tenants, cells(each)) for each in ratios]
+    return Results("Pulumi against kubectl", _HEADINGS, frozenset({"step", "against"}), rows, NOTES)
 
 
 def as_json(measured: Sequence[Measured], ratios: Sequence[Ratio], machine: Mapping[str, Any]) -> str:
@@ -157,7 +118,7 @@ def write(folder: Path, measured: Sequence[Measured], ratios: Sequence[Ratio], m
     """Write `results.json`, `results.md` and `results.png`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(as_json(measured, ratios, machine))
-    (folder / "results.md").write_text(markdown(ratios, machine))
+    (folder / "results.md").write_text(results(ratios).markdown(machine))
     plot(ratios, folder / "results.png")
 
 

@@ -20,7 +20,7 @@ LATENCIES = latencies(SAMPLES)
 
 
 def test_markdown_has_a_line_for_each_request_and_engine_and_says_how_it_was_measured() -> None:
-    page = admission_report.markdown(LATENCIES, MACHINE)
+    page = admission_report.results(LATENCIES).markdown(MACHINE)
 
     assert "| create Kustomization | kyverno | 101 | 150.0 | 3.00 | 297.0 | 3.00 |" in page
     assert page.count("\n| ") == 2 + len(LATENCIES)
@@ -41,7 +41,7 @@ def test_json_keeps_every_raw_sample() -> None:
 
 def test_the_table_fits_the_width_that_the_others_ask_for() -> None:
     console = Console(width=WIDTH, record=True, file=StringIO())
-    console.print(admission_report.table(LATENCIES))
+    console.print(admission_report.results(LATENCIES).table())
 
     text = console.export_text()
 

@@ -17,7 +17,7 @@ RATIOS = ratios(MEASURED)
 
 
 def test_markdown_has_a_line_for_each_ratio_and_says_how_it_was_measured() -> None:
-    page = report.markdown(RATIOS, MACHINE)
+    page = report.results(RATIOS).markdown(MACHINE)
     assert "| 100 | 500 | first up | kubectl apply | 1 | 20.00 | 2.00 | 10.0 | 500 | 50 | 10.0 |" in page
     assert page.count("\n| ") == 2 + len(RATIOS)
     assert "2 cores, 24000 MiB" in page and "pulumi v3.259.0" in page
@@ -35,7 +35,7 @@ def test_json_keeps_every_raw_sample() -> None:
 
 def test_the_table_fits_the_width_that_it_asks_for() -> None:
     console = Console(width=report.WIDTH, record=True, file=StringIO())
-    console.print(report.table(RATIOS))
+    console.print(report.results(RATIOS).table())
     text = console.export_text()
     assert "…" not in text
     assert "no-change up" in text and "kubectl delete" in text
