@@ -57,6 +57,8 @@ class Workload:
                 f"{_PREFIX}flux": flux,
                 # No sync is measured, so none is waited for.
                 f"{_PREFIX}tenancy": {"settleTimeout": "1ms"},
+                # What admission costs is measured by itself.
+                f"{_PREFIX}policies": {"engine": "none"},
                 f"{_PREFIX}tenants": {},
             }
         )
