@@ -63,6 +63,8 @@ def spec(policy: Policy, *, platform: str) -> Manifest:
                 "expression": f"({each.expression}){guard}" if guard else each.expression,
                 "message": f"refused by the policy {policy.name}: {policy.refuses}",
                 "messageExpression": each.message,
+                # As a role would refuse it; without it the object would be called invalid.
+                "reason": "Forbidden",
             }
             for each in policy.validations
         ],
