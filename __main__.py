@@ -5,25 +5,21 @@ from pathlib import Path
 
 import pulumi
 
+from components.admission import admission
 from components.adoption import adopt
 from components.cluster import Cluster, ClusterArgs
 from components.configuration import ConfigurationError
-from components.configuration.policies import PolicyEngine
 from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
 from components.git_source import git_access
 from components.kubernetes_api import read_syncs
-from components.kyverno_install import KyvernoInstall, KyvernoInstallArgs
 from components.manifests import register
 from components.outputs import settled, stack_outputs
 from components.platform_sync import PlatformSync, PlatformSyncArgs
-from components.policies.kyverno_only import kyverno_only, kyverno_rules
-from components.policies.table import policy_set
 from components.preflight import preflight
 from components.recorded import read_recorded
 from components.rotation import proven, rotating
 from components.stack import read_stack
-from components.tenancy_policies import KyvernoPolicies, NativePolicies, PoliciesArgs
 from components.tenant import Tenant, TenantArgs
 from components.tenant_role import tenant_role
 
@@ -45,31 +41,20 @@ async def main() -> dict[str, object]:
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     flux = FluxInstall("flux", FluxInstallArgs(config.flux, found.release), on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
-    kyverno = None
-    if config.kyverno is not None:
-        args = KyvernoInstallArgs(config.kyverno, found.chart, found.api, kyverno_rules(config.policies))
-        kyverno = KyvernoInstall("kyverno", args, on_cluster())
-    guarded = [flux, role, *([kyverno.serving] if kyverno is not None else [])]
-    if config.policies.engine.native:
-        args = PoliciesArgs(policy_set(config.policies, PolicyEngine.NATIVE), found.api)
-        guarded.append(NativePolicies("native-policies", args, on_cluster(depends_on=[flux])).in_force)
-    if config.policies.engine.kyverno:
-        more = kyverno_only(config.policies, config.tenancy, found.release)
-        args = PoliciesArgs(policy_set(config.policies, PolicyEngine.KYVERNO, more), found.api)
-        opts = on_cluster(depends_on=[flux, role, kyverno.serving])
-        guarded.append(KyvernoPolicies("kyverno-policies", args, opts).in_force)
+    guard = admission(config, found, [flux, role], on_cluster)
+    guarded = partial(on_cluster, depends_on=[flux, role, *guard.ready])
     access = git_access(config)
     platform = None
     if config.flux.sync is not None:
         args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, stack), access)
-        platform = PlatformSync("platform", args, on_cluster(depends_on=guarded))
+        platform = PlatformSync("platform", args, guarded())
     tenants = {
-        name: Tenant(name, TenantArgs(tenant, access, config.tenancy), on_cluster(depends_on=guarded))
+        name: Tenant(name, TenantArgs(tenant, access, config.tenancy), guarded())
         for name, tenant in config.tenants.items()
     }
     rotated = rotating(config, recorded)
     progress = settled(config, platform, tenants, rotated, partial(read_syncs, found.api))
-    return stack_outputs(config, found.cluster, flux, kyverno, platform, tenants, proven(rotated, progress))
+    return stack_outputs(config, found.cluster, flux, guard.kyverno, platform, tenants, proven(rotated, progress))
 
 
 pulumi.run(main)

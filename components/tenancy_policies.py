@@ -44,11 +44,12 @@ class _Policies(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: PoliciesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(f"flux-tenancy:index:{type(self).__name__}", name, None, opts)
-        policies = [self._register(manifest, []) for manifest in args.policies.manifests]
+        registered = [self._register(manifest, []) for manifest in args.policies.manifests]
         # It changes with each of them, and says which of them the engine knows.
-        probe = [self._register(manifest, policies) for manifest in args.policies.probe]
-        registered = pulumi.Output.all(*(each.id for each in (*policies, *probe)))
-        self.in_force = registered.apply(partial(self._in_force, args, probe[-1]))
+        for manifest in args.policies.probe:
+            registered.append(self._register(manifest, registered))
+        # Only the last: each tenant would else name every policy in the state as what it depends on.
+        self.in_force = registered[-1].id.apply(partial(self._in_force, args, registered[-1]))
         self.register_outputs({})
 
     def _register(self, manifest: Manifest, after: list[pulumi.Resource]) -> pulumi.CustomResource:
