@@ -47,7 +47,7 @@ class _Policies(pulumi.ComponentResource):
         registered = [self._register(manifest, []) for manifest in args.policies.manifests]
         # It changes with each of them, and says which of them the engine knows.
         for manifest in args.policies.probe:
-            registered.append(self._register(manifest, registered))
+            registered.append(self._register(manifest, [*registered]))
         # Only the last: each tenant would else name every policy in the state as what it depends on.
         self.in_force = registered[-1].id.apply(partial(self._in_force, args, registered[-1]))
         self.register_outputs({})
