@@ -52,10 +52,7 @@ ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
 
 
 class AllowedSources(Section):
-    """Where manifests, charts and images of tenants may come from.
-
-    Source: the reference's tenancy policies, "Flux sources".
-    """
+    """Where manifests, charts and images of tenants may come from."""
 
     allowed: tuple[SourcePatternText, ...] | None = Field(
         None,

@@ -94,7 +94,8 @@ def lockdown_page() -> str:
 
         ## Flags that it sets
 
-        Each flag goes to exactly the controllers that know it; any other would refuse to start.
+        Each flag goes to exactly the controllers that know it; any other would refuse to start. The
+        [policies](policies.md) refuse much of the same once more, when it is asked for.
         """
     forbidden = """
         ## Flags that it refuses

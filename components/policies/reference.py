@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from inspect import cleandoc
 
 from components.configuration.policies import PoliciesConfig
+from components.policies.names import PolicyName
 from components.policies.parameters import IMAGES, NAMESPACES, SOURCES, VERIFIED
 from components.policies.policy import Policy, Subject
 from components.policies.rendering import OBJECT_PREFIX
@@ -17,6 +19,25 @@ _TITLES = {
 }
 
 _HEAD = "| Policy | Refuses | Settings | Threats |\n| --- | --- | --- | --- |"
+# What they do, the settings that switch them on, and the page that explains them.
+_OF_KYVERNO_ALONE = {
+    PolicyName.TENANT_IMAGES: (
+        "refuses tenants' Pods with images that nobody of the stack's list has signed",
+        ("policies.images.signatures", "policies.images.registries"),
+        "images.md",
+    ),
+    PolicyName.FLUX_IMAGES: (
+        "refuses Pods of `flux-system` with images that Flux's release workflow has not signed",
+        ("policies.fluxImages",),
+        "images.md#fluxs-own-images",
+    ),
+    PolicyName.ONBOARDING: (
+        "furnishes namespaces that the platform labels for a tenant, and refuses such a label with a name that no "
+        "tenant can have",
+        ("policies.onboarding",),
+        "onboarding.md",
+    ),
+}
 
 
 def policies_page() -> str:
@@ -27,26 +48,34 @@ def policies_page() -> str:
 
         # Tenancy policies
 
-        Flux's own lockdown, a narrow role and Pod Security stop most of what a tenant could try. The policies stop it
-        once more, at admission, and with a message that says what to do instead. They look into the namespaces with
-        the label `{TENANT_LABEL}` and into no other.
+        [Flux's own lockdown](lockdown.md), [a narrow role](tenants.md#the-tenant-role) and Pod Security stop much of
+        what a tenant could try. The policies stop it once more, at admission, and what the others do not see: where
+        sources and images come from, how Services are exposed, how often Flux is kept busy. Their message says what
+        to do instead. They look into the namespaces with the label `{TENANT_LABEL}` and at these namespaces
+        themselves, and into no other; only `{PolicyName.FLUX_IMAGES}` looks into `flux-system`.
+
+        Without any setting they are in force, enforced, by Kubernetes itself. `pulumi up` touches a tenant only when
+        a dry run was refused in the words of this very set of policies. That proves it for the API server and the
+        replica of Kyverno that answered; where there are several, the others may follow a moment later.
 
         ## Engines
 
         The same policies are there for two engines; `policies.engine` chooses.
 
-        - `native`: Kubernetes' own ValidatingAdmissionPolicies. The API server decides by itself, so nothing can be
-          down.
-        - `kyverno`: Kyverno's ValidatingPolicies. Kyverno adds reports, and what is looked up in a registry. While it
-          is down, what it would have looked at is refused: changes in tenants' namespaces and of these namespaces
-          themselves, and nothing else. Flux's and Kubernetes' own controllers go on, except that no pod is created.
-        - `both`: each refuses on its own. `none`: no policies.
+        - `native`, the default: Kubernetes' own ValidatingAdmissionPolicies. The API server decides by itself, so
+          nothing can be down.
+        - `kyverno`: Kyverno's ValidatingPolicies, which need [Kyverno](kyverno.md). It adds reports
+          (`kyverno.reports`), and [policies that it alone can have](#of-kyverno-alone). While it is down, what it
+          would have looked at is refused: changes in tenants' namespaces and of these namespaces themselves, and
+          nothing else. Flux's and Kubernetes' own controllers go on, except that no pod is created there.
+        - `both`: each refuses on its own, and while Kyverno is down the native ones still say why.
+        - `none`: no policies.
 
         ## Modes
 
-        `policies.mode` is `enforce`, which refuses, or `audit`, which lets pass, warns and records.
-        `policies.modes.<policy>` sets another mode for one policy, or `off`. Begin with `audit` on a cluster that has
-        tenants already, look at `make policy-report`, and enforce when it is empty.
+        `policies.mode` is `enforce`, the default, which refuses, or `audit`, which lets pass, warns and records.
+        `policies.modes.<policy>` sets another mode for one policy, or `off`. On a cluster that has tenants already,
+        begin with `audit`: [policies-rollout.md](policies-rollout.md) goes through it.
         """
     subjects = f"""
         ## Who is asked
@@ -64,6 +93,17 @@ def policies_page() -> str:
 
         Lists of a tenant are annotations of its namespaces, written from its configuration and separated by spaces:
         `{NAMESPACES}`, `{SOURCES}`, `{IMAGES}` and `{VERIFIED}`. An entry that is no pattern allows nothing.
+
+        In the tables below, the settings are keys of [the configuration](configuration.md#policies), and the threats
+        are rows of the threat model that the tests count by, `../shared/threats.md` beside the project.
+        """
+    of_kyverno_alone = """
+        ## Of Kyverno alone
+
+        They are off unless their setting is there, and need the engine `kyverno` or `both`.
+
+        | Policy | What it does | Settings | Explained in |
+        | --- | --- | --- | --- |
         """
     refusals = f"""
         ## How to read a refusal
@@ -81,16 +121,24 @@ def policies_page() -> str:
 
         ## What admission cannot see
 
-        - A Helm repository's index may name charts at another address.
-        - Whose key a source is verified with: a tenant may name its own.
-        - The steps inside of a Helm chart or a Kustomization; what comes out of them is judged when it is applied.
-        - Objects that are older than a policy, until they change. Kyverno's reports list what they say all the same.
+        - What is inside of a source: a Helm repository's index may name charts at another address, and a
+          kustomization.yaml may name single files that kustomize-controller fetches from anywhere. A network policy on
+          the controllers' way out stops that; what comes out of either is judged when it is applied.
+        - Whose key a source is verified with: a tenant may name its own in `verify`.
+        - Objects that are older than a policy, until they change. `make policy-report` and Kyverno's reports list what
+          they say all the same.
         """
     parts = [cleandoc(introduction), cleandoc(subjects)]
     for subject, title in _TITLES.items():
         rows = [_row(policy) for policy in table if policy.subject is subject]
         parts.append("\n".join([f"## {title}\n", _HEAD, *rows]))
+    alone = (_row_of_kyverno(name, *row) for name, row in _OF_KYVERNO_ALONE.items())
+    parts.append("\n".join([cleandoc(of_kyverno_alone), *alone]))
     return "\n\n".join([*parts, cleandoc(refusals)]) + "\n"
+
+
+def _row_of_kyverno(name: PolicyName, does: str, settings: Sequence[str], page: str) -> str:
+    return f"| `{name}` | {does} | {', '.join(map(_setting, settings))} | [{page.partition('#')[0]}]({page}) |"
 
 
 def _row(policy: Policy) -> str:

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode, TenantPolicies
+from components.configuration.reference import DOCS
 from components.configuration.section import Section
 from components.policies.names import PolicyName
 from components.policies.policy import Subject
@@ -187,3 +188,16 @@ def test_the_page_has_every_policy_of_the_table():
 
     for policy in policies(PoliciesConfig()):
         assert f"| `{policy.name}` | {policy.refuses} |" in page
+
+
+def test_the_page_says_where_the_policies_of_kyverno_alone_are_explained():
+    section = policies_page().partition("## Of Kyverno alone")[2].partition("\n## ")[0]
+    rows = {row.split(" | ")[0].strip("| `"): row for row in section.splitlines() if row.startswith("| `")}
+
+    assert set(rows) == ELSEWHERE
+    for row in rows.values():
+        page = row.rpartition("](")[2].partition(")")[0].partition("#")[0]
+        assert (DOCS / page).is_file()
+    named = {key for row in rows.values() for key in re.findall(r"`(policies\.[A-Za-z.]+)`", row)}
+    assert all(key.startswith(OF_KYVERNO_ALONE) for key in named)
+    assert all(any(key.startswith(prefix) for key in named) for prefix in OF_KYVERNO_ALONE)
