@@ -85,7 +85,7 @@ sops-config: $(VENV)/installed ## Print the .sops.yaml for the repository of TEN
 policy-report: $(VENV)/installed ## Show what the policies of STACK would refuse of what runs; OUTPUT=json for programs
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.policy_report --stack $(STACK) --output $(OUTPUT)
 
-bench: $(VENV)/installed ## Measure against kubectl, and what admission adds (CONTEST=admission: that alone); results in bench/results
+bench: $(VENV)/installed ## Measure against kubectl, and what admission adds; CONTEST=kubectl or admission for one alone
 	@$(RUN) -m bench $(CONTEST)
 
 lock: $(VENV)/installed ## Lock the Python packages anew
