@@ -11,32 +11,28 @@ import pytest
 from tests.e2e.conftest import Environment
 from tests.support.admission import Asking
 from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS
 from tests.support.project import Project
 
 ADMISSION = "deployment/kyverno-admission-controller"
-CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+SERVICES = f"/api/v1/namespaces/{APPS}/services"
 WEBHOOK_KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+DRY_RUN = "--dry-run=server"
 # Asked as often after the disturbance is over.
 LAST_ROUNDS = 20
 
-NO_EVIL = {
-    "apiVersion": "policies.kyverno.io/v1",
-    "kind": "ValidatingPolicy",
-    "metadata": {"name": "no-evil"},
-    "spec": {
-        "validationActions": ["Deny"],
-        "matchConstraints": {
-            "resourceRules": [
-                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
-            ]
-        },
-        "validations": [{"expression": "!has(object.data) || !('evil' in object.data)", "message": "no evil in here"}],
-    },
-}
+
+def service(kind: str) -> dict[str, Any]:
+    metadata = {"name": "asked", "namespace": APPS}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {"type": kind, "ports": [{"port": 80}]},
+    }
 
 
-def config_map(key: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": key}, "data": {key: "1"}}
+LEGITIMATE, ATTEMPT = service("ClusterIP"), service("NodePort")
 
 
 def kyverno(lab: Lab, version: str, **keys: Any) -> dict[str, Any]:
@@ -45,25 +41,26 @@ def kyverno(lab: Lab, version: str, **keys: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def guarded(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """A stack without tenants, up on Kyverno of the release before, with one policy."""
+    """Kyverno of the release before, all its policies, and a tenant's namespace that is not the stack's."""
     project = Project(tmp_path_factory.mktemp("guarded") / "project", lab.pulumi)
     cluster = lab.cluster("guarded")
-    environment = Environment(lab, project, cluster, flux=lab.bundle("2.9.5"), kyverno=kyverno(lab, "1.19.0"))
+    environment = Environment(
+        lab,
+        project,
+        cluster,
+        flux=lab.bundle("2.9.5"),
+        kyverno=kyverno(lab, "1.19.0"),
+        # It alone: what it lets pass, nothing else refuses.
+        policies={"engine": "kyverno"},
+    )
     environment.up()
-    cluster.apply(NO_EVIL)
-    eventually(lambda: "no evil in here" in asked_for("evil", cluster))
+    cluster.apply(NAMESPACE_OBJECTS[APPS])
     yield environment
     project.destroy("guarded")
 
 
-def asked_for(key: str, cluster: RunningCluster) -> str:
-    """What the cluster says against a config map with this key; empty where it would take it."""
-    done = cluster.kubectl("create", "configmap", key, f"--from-literal={key}=1", "--dry-run=server")
-    return done.stderr
-
-
 def asking(environment: Environment) -> Asking:
-    return Asking(environment.cluster, CONFIG_MAPS, config_map("good"), config_map("evil"))
+    return Asking(environment.cluster, SERVICES, LEGITIMATE, ATTEMPT)
 
 
 def settle(loop: Asking) -> None:
@@ -86,7 +83,8 @@ def pods(cluster: RunningCluster) -> set[str]:
 
 def test_it_serves_when_the_update_ends_and_a_second_one_changes_nothing(guarded: Environment) -> None:
     assert guarded.outputs()["kyverno"] == {"version": "1.19.0"}
-    assert asked_for("good", guarded.cluster) == ""
+    assert guarded.cluster.create(LEGITIMATE, DRY_RUN) == ""
+    assert "flux-tenancy-service-exposure" in guarded.cluster.create(ATTEMPT, DRY_RUN)
     assert guarded.changes() == {}
 
 
@@ -165,4 +163,4 @@ def test_what_is_removed_leaves_no_webhook_and_a_cluster_that_takes_requests(gua
     for kind in ("namespaces", "crds", "clusterroles", "clusterrolebindings"):
         left = [item["metadata"]["name"] for item in cluster.get(kind)["items"]]
         assert not [name for name in left if "kyverno" in name or "policyreport" in name], kind
-    assert asked_for("evil", cluster) == ""
+    assert cluster.create(ATTEMPT, DRY_RUN) == ""
