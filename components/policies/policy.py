@@ -74,7 +74,7 @@ class Policy:
     Attributes:
         name: its name.
         refuses: what it is against, as half a sentence for people.
-        threats: the attempts of the threat model that it stops, by number.
+        threats: the attempts that it stops, by their numbers in `components.policies.threats`.
         subject: whose requests it looks at.
         resources: which objects.
         validations: what must hold for them; the first that does not is the one that is told.

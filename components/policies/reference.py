@@ -11,6 +11,7 @@ from components.policies.parameters import IMAGES, NAMESPACES, SOURCES, VERIFIED
 from components.policies.policy import Policy, Subject
 from components.policies.rendering import OBJECT_PREFIX
 from components.policies.table import policies
+from components.policies.threats import THREATS, Threat
 from components.tenant_objects import TENANT_LABEL
 
 _TITLES = {
@@ -95,7 +96,7 @@ def policies_page() -> str:
         `{NAMESPACES}`, `{SOURCES}`, `{IMAGES}` and `{VERIFIED}`. An entry that is no pattern allows nothing.
 
         In the tables below, the settings are keys of [the configuration](configuration.md#policies), and the threats
-        are rows of the threat model that the tests count by, `../shared/threats.md` beside the project.
+        are those [at the end](#threats).
         """
     of_kyverno_alone = """
         ## Of Kyverno alone
@@ -134,7 +135,17 @@ def policies_page() -> str:
         parts.append("\n".join([f"## {title}\n", _HEAD, *rows]))
     alone = (_row_of_kyverno(name, *row) for name, row in _OF_KYVERNO_ALONE.items())
     parts.append("\n".join([cleandoc(of_kyverno_alone), *alone]))
-    return "\n\n".join([*parts, cleandoc(refusals)]) + "\n"
+    return "\n\n".join([*parts, cleandoc(refusals), _threats(table)]) + "\n"
+
+
+def _threats(table: Sequence[Policy]) -> str:
+    head = "## Threats\n\nWhat a tenant may try.\n\n| # | Attempt | Stopped by | Policies |\n| --- | --- | --- | --- |"
+    return "\n".join([head, *(_threat(number, threat, table) for number, threat in THREATS.items())])
+
+
+def _threat(number: int, threat: Threat, table: Sequence[Policy]) -> str:
+    names = ", ".join(f"`{policy.name}`" for policy in table if number in policy.threats)
+    return f"| {number} | {threat.attempt} | {', '.join(threat.stopped_by)} | {names} |"
 
 
 def _row_of_kyverno(name: PolicyName, does: str, settings: Sequence[str], page: str) -> str:

@@ -17,7 +17,6 @@ from components.configuration.policies import PolicyEngine
 from components.configuration.yaml_files import FastLoader
 from components.policies.names import PolicyName
 from components.policies.rendering import object_name
-from components.policies.table import policies
 from lab.cluster import Cluster
 from lab.control_plane import NODE_NAME
 from tests.e2e.conftest import Environment
@@ -28,8 +27,6 @@ from tests.support.policy_requests import access, ask, bound
 from tests.support.project import Project
 
 ENGINES = (PolicyEngine.NATIVE, PolicyEngine.KYVERNO, PolicyEngine.BOTH)
-# ../shared/threats.md, the rows that admission has to stop; 16 and 25 are others', and 23 is a test of its own.
-THREATS_OF_ADMISSION = {1, 2, 3, 5, 6, 9, 10, 11, 12, 13, 14, 15, 17, 19, 20, 22, 24}
 ROWS = [
     pytest.param(engine, config, case, id=f"{engine.value}-{config}-{case.id}")
     for engine in ENGINES
@@ -127,11 +124,6 @@ def test_a_request_of_the_table(
             message = response.json().get("message", "")
             assert refusal(engine, case.policy) in message, f"{user}: {response.text}"
             assert case.refused in message
-
-
-def test_every_attempt_that_admission_has_to_stop_is_some_policys() -> None:
-    stopped = {threat for policy in policies(CONFIGS["open"]) for threat in policy.threats}
-    assert stopped >= THREATS_OF_ADMISSION
 
 
 SPOT = [

@@ -13,6 +13,7 @@ from components.policies.probe import probe_policy, probe_request, refusal
 from components.policies.reference import policies_page
 from components.policies.rendering import object_name
 from components.policies.table import policies, policy_set
+from components.policies.threats import THREATS
 from components.tenant_role import MANAGED
 from tests.support.policy_cases import CONFIGS
 
@@ -181,6 +182,13 @@ def test_every_setting_is_a_key_of_the_configuration():
     general = {"policies.engine", "policies.mode", "policies.modes", "policies.sources", "policies.images"}
     of_kyverno_alone = {key for key in stack if key.startswith(OF_KYVERNO_ALONE)}
     assert (stack | tenant) - named == general | of_kyverno_alone
+
+
+def test_every_attempt_that_admission_has_to_stop_is_some_policys():
+    stopped = {number for policy in policies(PoliciesConfig()) for number in policy.threats}
+
+    assert stopped >= {number for number, threat in THREATS.items() if threat.at_admission}
+    assert stopped <= set(THREATS)
 
 
 def test_the_page_has_every_policy_of_the_table():
