@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from components.manifests import Manifest
+from components.waiting import wait_for
 
 POLICY_API = "policies.kyverno.io/v1"
 POLICIES_PATH = f"/apis/{POLICY_API}/validatingpolicies"
@@ -16,7 +18,6 @@ POLICIES_PATH = f"/apis/{POLICY_API}/validatingpolicies"
 DENIAL = 'admission webhook "validate-policy.kyverno.svc" denied the request'
 
 TIMEOUT_SECONDS = 120.0
-POLL_SECONDS = 1.0
 
 
 class NotServing(Exception):
@@ -58,14 +59,11 @@ def wait_until_serving(
     Raises:
         NotServing: it has not come to that in time.
     """
-    deadline = clock() + timeout_seconds
-    while reason := _not_serving(refusal):
-        if clock() >= deadline:
-            raise NotServing(
-                f"Kyverno does not serve {timeout_seconds:.0f} s after it was installed: {reason}; look at "
-                "`kubectl get pods -n kyverno` and `kubectl logs -n kyverno deploy/kyverno-admission-controller`"
-            )
-        sleep(POLL_SECONDS)
+    if reason := wait_for(partial(_not_serving, refusal), timeout_seconds, clock, sleep):
+        raise NotServing(
+            f"Kyverno does not serve {timeout_seconds:.0f} s after it was installed: {reason}; look at "
+            "`kubectl get pods -n kyverno` and `kubectl logs -n kyverno deploy/kyverno-admission-controller`"
+        )
 
 
 def _not_serving(refusal: Callable[[Manifest], str | None]) -> str | None:
