@@ -1,0 +1,73 @@
+"""A set of policies is in force when the cluster refuses its probe in the words of this very set."""
+
+import pytest
+
+from components.configuration.policies import PolicyEngine
+from components.policies.in_force import NotInForce, wait_until_in_force
+from components.policies.probe import probe_request, refusal
+
+DIGEST = "0123456789abcdef"
+REFUSED = f"admission webhook denied the request: {refusal(DIGEST)}"
+BEFORE = f"admission webhook denied the request: {refusal('fedcba9876543210')}"
+NO_SERVICE = "failed calling webhook: connection refused"
+
+ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.KYVERNO])
+
+
+class Cluster:
+    """Answers each probe with the next answer; the last one stays. Time passes with each wait."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.asked = []
+        self.waited = 0.0
+
+    def answer(self, manifest):
+        self.asked.append(manifest)
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+    def sleep(self, seconds):
+        self.waited += seconds
+
+    def wait(self, engine=PolicyEngine.KYVERNO):
+        wait_until_in_force(engine, DIGEST, self.answer, 10.0, clock=lambda: self.waited, sleep=self.sleep)
+
+
+@ENGINES
+def test_a_set_that_answers_for_itself_is_in_force_at_once(engine):
+    cluster = Cluster(REFUSED)
+
+    cluster.wait(engine)
+
+    assert cluster.asked == [probe_request(engine)]
+    assert cluster.waited == 0
+
+
+def test_it_is_waited_for_while_nobody_the_set_before_or_no_engine_answers():
+    cluster = Cluster(None, BEFORE, NO_SERVICE, REFUSED)
+
+    cluster.wait()
+
+    assert len(cluster.asked) == 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (None, "what they forbid is not refused"),
+        (BEFORE, f"it answers for other policies, or for none: {BEFORE}"),
+        (NO_SERVICE, f"it answers for other policies, or for none: {NO_SERVICE}"),
+    ],
+)
+@ENGINES
+def test_one_that_never_is_ends_with_what_was_answered(engine, answer, reason):
+    cluster = Cluster(answer)
+
+    with pytest.raises(NotInForce) as refused:
+        cluster.wait(engine)
+
+    assert cluster.waited == 10
+    assert str(refused.value) == (
+        f"the policies of the engine {engine} are not in force 10 s after they were applied: {reason}; no tenant is "
+        "touched before they are"
+    )
