@@ -10,8 +10,16 @@ from typing import Any
 import pytest
 
 from components.git.ssh_keys import generate
+from components.tenant_objects import TENANT_LABEL
+from tests.e2e.manifests import namespace
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
+from tests.support.registry import Registry, Signer
+
+OLDER = "older"
+"""A namespace of the cluster of `kyverno_stack` that was labelled for a tenant before there were policies."""
+TENANCY = {"limits": {"fluxObjects": 3}}
+"""What that stack has for all tenants."""
 
 
 def base(lab: Lab, repository: str, namespace: str, **source: Any) -> dict[str, Any]:
@@ -99,10 +107,36 @@ def production_stack(lab: Lab, platform: Project, production: RunningCluster) ->
 
 
 @pytest.fixture(scope="session")
-def kyverno_stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """A stack without tenants on a cluster of its own: Flux, and Kyverno with no policy yet."""
-    project = Project(tmp_path_factory.mktemp("kyverno") / "project", lab.pulumi)
-    kyverno = lab.kyverno_chart("1.19.1") | {"replicas": 1}
-    environment = Environment(lab, project, lab.cluster("policies"), flux=lab.bundle("2.9.5"), kyverno=kyverno)
+def registry(lab: Lab) -> Registry:
+    return Registry(lab.git.gitea, "images")
+
+
+@pytest.fixture(scope="session")
+def signer(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Signer:
+    return Signer.new(lab.tools["cosign"], tmp_path_factory.mktemp("signer") / "key")
+
+
+@pytest.fixture(scope="session")
+def kyverno_stack(
+    lab: Lab, registry: Registry, signer: Signer, tmp_path_factory: pytest.TempPathFactory
+) -> Environment:
+    """A stack without tenants on a cluster of its own: all policies of both engines, and what Kyverno alone can do."""
+    cluster = lab.cluster("policies")
+    cluster.apply(namespace(OLDER, {TENANT_LABEL: "older-team"}))
+    signed = {"images": [f"{registry.prefix}/app"], "key": signer.public_key, "transparencyLog": False}
+    environment = Environment(
+        lab,
+        Project(tmp_path_factory.mktemp("kyverno") / "project", lab.pulumi),
+        cluster,
+        flux=lab.bundle("2.9.5"),
+        kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1},
+        tenancy=TENANCY,
+        policies={
+            "engine": "both",
+            "images": {"allowed": [f"{registry.prefix}/*", "registry.example.com/*"], "signatures": [signed]},
+            "sources": {"plainHttp": True},
+            "onboarding": True,
+        },
+    )
     environment.up()
     return environment

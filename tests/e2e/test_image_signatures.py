@@ -8,20 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from components.configuration.image_signatures import ImageSignature, RegistryAccess
-from components.configuration.policies import PolicyMode
-from components.policies.image_signatures import tenant_images
 from tests.e2e.conftest import Environment
 from tests.e2e.manifests import namespace, pod
-from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.lab import Lab, RunningCluster
 from tests.support.registry import Registry, Signer
 
 HOME = "signed"
-POLICY = "imagevalidatingpolicy/flux-tenancy-tenant-images"
 NOT_SIGNED = "not signed: "
 REMEDY = "; sign it by its digest with `cosign sign` as one of those that policies.images.signatures names"
 
@@ -42,18 +37,11 @@ def cluster(kyverno_stack: Environment) -> Iterator[RunningCluster]:
     cluster = kyverno_stack.cluster
     cluster.apply(namespace(HOME, {"toolkit.fluxcd.io/tenant": "dev-team"}))
     yield cluster
-    cluster.kubectl("delete", POLICY, "--ignore-not-found")
-    cluster.kubectl("delete", "namespace", HOME)
+    cluster.kubectl("delete", "namespace", HOME, "--wait=false")
 
 
 @pytest.fixture(scope="module")
-def signer(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Signer:
-    return Signer.new(lab.tools["cosign"], tmp_path_factory.mktemp("signer") / "key")
-
-
-@pytest.fixture(scope="module")
-def images(lab: Lab, signer: Signer, tmp_path_factory: pytest.TempPathFactory) -> Images:
-    registry = Registry(lab.git.gitea, "images")
+def images(lab: Lab, registry: Registry, signer: Signer, tmp_path_factory: pytest.TempPathFactory) -> Images:
     pushed = Images(
         repository=f"{registry.prefix}/app",
         bundled=registry.push("app", "bundled"),
@@ -72,84 +60,70 @@ def ask(cluster: RunningCluster, image: str) -> str:
     return cluster.create(pod("asked", HOME, image), "--dry-run=server")
 
 
-def in_force(cluster: RunningCluster, images: Images, signer: Signer, mode: PolicyMode) -> None:
-    """Put the policy into force."""
-    entry = {"images": [images.repository], "key": signer.public_key, "transparencyLog": False}
-    cluster.apply(tenant_images([ImageSignature.model_validate(entry)], RegistryAccess(), mode))
-    told = "Warning: " if mode is PolicyMode.AUDIT else "denied the request"
-    eventually(lambda: NOT_SIGNED in (said := ask(cluster, images.unsigned)) and told in said)
-
-
-@pytest.fixture(scope="module")
-def enforced(cluster: RunningCluster, images: Images, signer: Signer) -> RunningCluster:
-    in_force(cluster, images, signer, PolicyMode.ENFORCE)
-    return cluster
-
-
 @pytest.mark.parametrize("form", ["bundled", "tagged"])
-def test_a_signed_image_is_taken_by_its_digest_and_its_tag(enforced: RunningCluster, images: Images, form: str) -> None:
+def test_a_signed_image_is_taken_by_its_digest_and_its_tag(cluster: RunningCluster, images: Images, form: str) -> None:
     """cosign 3 signs by bundles, and those before by tags, as Flux's releases are."""
-    assert ask(enforced, getattr(images, form)) == ""
-    assert ask(enforced, f"{images.repository}:{form}") == ""
+    assert ask(cluster, getattr(images, form)) == ""
+    assert ask(cluster, f"{images.repository}:{form}") == ""
 
 
-def test_a_tag_is_replaced_by_what_was_checked(enforced: RunningCluster, images: Images) -> None:
-    assert enforced.create(pod("pinned", HOME, f"{images.repository}:bundled")) == ""
+def test_a_tag_is_replaced_by_what_was_checked(cluster: RunningCluster, images: Images) -> None:
+    assert cluster.create(pod("pinned", HOME, f"{images.repository}:bundled")) == ""
 
-    [container] = enforced.get("pod", "pinned", HOME)["spec"]["containers"]
+    [container] = cluster.get("pod", "pinned", HOME)["spec"]["containers"]
     assert container["image"] == f"{images.repository}:bundled@{images.bundled.partition('@')[2]}"
 
 
 @pytest.mark.parametrize("image", ["unsigned", "foreign"])
 def test_an_image_that_another_or_nobody_has_signed_is_refused(
-    enforced: RunningCluster, images: Images, image: str
+    cluster: RunningCluster, images: Images, image: str
 ) -> None:
     by_digest = getattr(images, image)
-    assert f"{NOT_SIGNED}{by_digest}{REMEDY}" in ask(enforced, by_digest)
+    assert f"{NOT_SIGNED}{by_digest}{REMEDY}" in ask(cluster, by_digest)
     digest = by_digest.partition("@")[2]
-    assert f"{NOT_SIGNED}{images.repository}:{image}@{digest}{REMEDY}" in ask(enforced, f"{images.repository}:{image}")
+    assert f"{NOT_SIGNED}{images.repository}:{image}@{digest}{REMEDY}" in ask(cluster, f"{images.repository}:{image}")
 
 
-def test_each_of_a_pods_images_counts(enforced: RunningCluster, images: Images) -> None:
+def test_each_of_a_pods_images_counts(cluster: RunningCluster, images: Images) -> None:
     several = pod("several", HOME, images.bundled)
     [signed] = several["spec"]["containers"]
     several["spec"]["initContainers"] = [signed | {"name": "init", "image": images.unsigned}]
 
-    said = enforced.create(several, "--dry-run=server")
+    said = cluster.create(several, "--dry-run=server")
 
     assert f"{NOT_SIGNED}{images.unsigned}{REMEDY}" in said
 
 
-def test_a_pod_gets_no_unsigned_image_later(enforced: RunningCluster, images: Images) -> None:
-    enforced.create(pod("later", HOME, images.bundled))
+def test_a_pod_gets_no_unsigned_image_later(cluster: RunningCluster, images: Images) -> None:
+    cluster.create(pod("later", HOME, images.bundled))
 
-    changed = enforced.kubectl("set", "image", "pod/later", "-n", HOME, f"app={images.unsigned}").stderr
-    debugged = enforced.kubectl("debug", "later", "-n", HOME, f"--image={images.unsigned}", "--profile=restricted")
+    changed = cluster.kubectl("set", "image", "pod/later", "-n", HOME, f"app={images.unsigned}").stderr
+    debugged = cluster.kubectl("debug", "later", "-n", HOME, f"--image={images.unsigned}", "--profile=restricted")
 
     assert NOT_SIGNED in changed
     assert NOT_SIGNED in debugged.stderr
 
 
 def test_other_images_and_other_namespaces_are_not_asked_for_signatures(
-    enforced: RunningCluster, images: Images
+    cluster: RunningCluster, images: Images
 ) -> None:
-    assert ask(enforced, "registry.example.com/other/app:1.0") == ""
-    assert enforced.create(pod("elsewhere", "default", images.unsigned), "--dry-run=server") == ""
+    assert ask(cluster, "registry.example.com/other/app:1.0") == ""
+    assert cluster.create(pod("elsewhere", "default", images.unsigned), "--dry-run=server") == ""
 
 
-def test_what_the_registry_does_not_answer_for_is_refused(enforced: RunningCluster, images: Images) -> None:
-    assert "failed to resolve digest for image" in ask(enforced, f"{images.repository}:missing")
+def test_what_the_registry_does_not_answer_for_is_refused(cluster: RunningCluster, images: Images) -> None:
+    assert "failed to resolve digest for image" in ask(cluster, f"{images.repository}:missing")
 
 
 def test_a_pod_that_runs_can_be_changed_while_the_registry_is_down(
-    lab: Lab, enforced: RunningCluster, images: Images
+    lab: Lab, cluster: RunningCluster, images: Images
 ) -> None:
-    enforced.create(pod("running", HOME, images.bundled))
+    cluster.create(pod("running", HOME, images.bundled))
     lab.git.stop()
     try:
-        labelled = enforced.kubectl("label", "pod", "running", "-n", HOME, "touched=yes")
-        refused = ask(enforced, images.tagged)
-        deleted = enforced.kubectl("delete", "pod", "running", "-n", HOME, "--now")
+        labelled = cluster.kubectl("label", "pod", "running", "-n", HOME, "touched=yes")
+        refused = ask(cluster, images.tagged)
+        deleted = cluster.kubectl("delete", "pod", "running", "-n", HOME, "--now")
     finally:
         lab.start_git_host()
 
@@ -157,11 +131,12 @@ def test_a_pod_that_runs_can_be_changed_while_the_registry_is_down(
     assert "connection refused" in refused
 
 
-def test_an_audit_lets_pass_and_warns(enforced: RunningCluster, images: Images, signer: Signer, tmp_path: Path) -> None:
-    in_force(enforced, images, signer, PolicyMode.AUDIT)
+def test_an_audit_lets_pass_and_warns(kyverno_stack: Environment, cluster: RunningCluster, images: Images) -> None:
+    kyverno_stack.config["policies"]["modes"] = {"tenant-images": "audit"}
+    kyverno_stack.up()
 
-    said = enforced.create(pod("warned", HOME, images.unsigned))
+    said = cluster.create(pod("warned", HOME, images.unsigned))
 
     assert f"{NOT_SIGNED}{images.unsigned}{REMEDY}" in said
     assert said.startswith("Warning: ")
-    assert enforced.get("pod", "warned", HOME) is not None
+    assert cluster.get("pod", "warned", HOME) is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,20 +9,13 @@ from typing import Any
 import pytest
 
 from components.configuration import TenancyConfig
-from components.configuration.policies import PolicyMode
-from components.policies.onboarding import background_rules, onboarding, tenant_template
-from components.tenant_role import tenant_role
-from tests.e2e.conftest import Environment
+from components.policies.onboarding import tenant_template
+from tests.e2e.conftest import OLDER, TENANCY, Environment
 from tests.e2e.manifests import git_repository, kustomization, namespace
 from tests.support.lab import Lab, RunningCluster, eventually
 
 LABEL = "toolkit.fluxcd.io/tenant"
-TENANCY = TenancyConfig.model_validate({"limits": {"fluxObjects": 3}})
 KINDS = ("serviceaccount", "rolebinding", "resourcequota", "networkpolicy")
-POLICIES = "generatingpolicy,mutatingpolicy,validatingpolicy"
-NAME = "flux-tenancy-onboarding"
-OLDER = "older"
-AGGREGATED = {"rbac.kyverno.io/aggregate-to-background-controller": "true"}
 
 
 def named(cluster: RunningCluster, place: str) -> set[tuple[str, str]]:
@@ -36,8 +28,12 @@ def named(cluster: RunningCluster, place: str) -> set[tuple[str, str]]:
     }
 
 
+def template(tenant: str, place: str) -> list[dict[str, Any]]:
+    return tenant_template(TenancyConfig.model_validate(TENANCY), tenant, place)
+
+
 def expected(tenant: str, place: str) -> set[tuple[str, str]]:
-    return {(each["kind"], each["metadata"]["name"]) for each in tenant_template(TENANCY, tenant, place)}
+    return {(each["kind"], each["metadata"]["name"]) for each in template(tenant, place)}
 
 
 def is_furnished(cluster: RunningCluster, tenant: str, place: str) -> bool:
@@ -46,38 +42,9 @@ def is_furnished(cluster: RunningCluster, tenant: str, place: str) -> bool:
 
 @pytest.fixture(scope="module")
 def cluster(kyverno_stack: Environment) -> Iterator[RunningCluster]:
-    """The policies in force, and a namespace that was labelled before they were."""
     cluster = kyverno_stack.cluster
-    cluster.apply(namespace(OLDER, {LABEL: "older-team"}))
-    cluster.apply(
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": NAME, "labels": AGGREGATED},
-            "rules": background_rules(),
-        }
-    )
-    cluster.apply(tenant_role(TENANCY))
-    in_force(cluster)
     yield cluster
-    cluster.kubectl("delete", POLICIES, NAME, "--ignore-not-found")
-    for item in cluster.get("namespaces")["items"]:
-        if LABEL in item["metadata"].get("labels", {}):
-            cluster.kubectl("delete", "namespace", item["metadata"]["name"])
-
-
-def in_force(cluster: RunningCluster) -> None:
-    for manifest in onboarding(TENANCY, PolicyMode.ENFORCE):
-        cluster.apply(manifest)
-    reserved = namespace("asked", {LABEL: "flux-system"})
-    eventually(lambda: "is no name that a tenant can have" in cluster.create(reserved, "--dry-run=server"))
-    possible = namespace("asked", {LABEL: "asked"})
-    eventually(lambda: "restricted" in admitted(cluster, possible))
-
-
-def admitted(cluster: RunningCluster, manifest: dict[str, Any]) -> str:
-    """An object as it would be created."""
-    return cluster.kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(manifest)).stdout
+    cluster.kubectl("delete", "namespaces", "-l", LABEL, "--wait=false")
 
 
 @pytest.fixture
@@ -97,8 +64,12 @@ def content(manifest: dict[str, Any]) -> dict[str, Any]:
     return body | {"metadata": kept}
 
 
+def test_a_second_update_changes_nothing(kyverno_stack: Environment) -> None:
+    assert kyverno_stack.changes() == {}
+
+
 def test_a_labelled_namespace_gets_what_a_listed_tenant_has(cluster: RunningCluster, shop: str) -> None:
-    for manifest in tenant_template(TENANCY, "blue-team", shop):
+    for manifest in template("blue-team", shop):
         found = cluster.get(manifest["kind"], manifest["metadata"]["name"], shop)
         assert content(found) == manifest
 
@@ -235,13 +206,18 @@ def test_a_namespace_goes_with_all_in_it(cluster: RunningCluster) -> None:
     assert cluster.get("namespace", "short") is None
 
 
-def test_limits_and_rights_outlive_the_policy_and_are_found_again(cluster: RunningCluster, shop: str) -> None:
-    cluster.kubectl("delete", POLICIES, NAME)
+def test_limits_and_rights_outlive_the_policy_and_are_found_again(
+    kyverno_stack: Environment, cluster: RunningCluster, shop: str
+) -> None:
+    kyverno_stack.config["policies"]["onboarding"] = False
+    kyverno_stack.up()
     reserved = namespace("asked", {LABEL: "flux-system"})
     eventually(lambda: "is no name" not in cluster.create(reserved, "--dry-run=server"))
     assert is_furnished(cluster, "blue-team", shop)
 
-    in_force(cluster)
+    kyverno_stack.config["policies"]["onboarding"] = True
+    kyverno_stack.up()
+    assert "is no name" in cluster.create(reserved, "--dry-run=server")
     cluster.kubectl("annotate", "namespace", shop, "touched=again")
     cluster.kubectl("delete", "networkpolicy", "blue-team-default-deny", "-n", shop)
 
