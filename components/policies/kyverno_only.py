@@ -26,11 +26,15 @@ def kyverno_only(config: PoliciesConfig, tenancy: TenancyConfig, release: Iterab
         manifests.append(flux_images(controller_images(release), mode))
     if config.images.signatures and (mode := config.mode_of(PolicyName.TENANT_IMAGES)) is not PolicyMode.OFF:
         manifests.append(tenant_images(config.images.signatures, config.images.registries, mode))
-    if config.onboarding and (mode := config.mode_of(PolicyName.ONBOARDING)) is not PolicyMode.OFF:
-        manifests += onboarding(tenancy, mode)
+    if _onboards(config):
+        manifests += onboarding(tenancy, config.mode_of(PolicyName.ONBOARDING))
     return manifests
 
 
 def kyverno_rules(config: PoliciesConfig) -> list[Manifest]:
     """RBAC rules that Kyverno's background controller needs for them."""
-    return background_rules() if config.onboarding else []
+    return background_rules() if _onboards(config) else []
+
+
+def _onboards(config: PoliciesConfig) -> bool:
+    return config.onboarding and config.mode_of(PolicyName.ONBOARDING) is not PolicyMode.OFF

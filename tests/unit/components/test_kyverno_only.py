@@ -95,6 +95,8 @@ def test_one_that_is_off_is_left_out(policy, expected):
     assert made(**ALL, modes={policy: "off"}) == expected
 
 
-def test_kyverno_gets_rights_in_the_background_for_onboarding_alone():
+@pytest.mark.parametrize("without", [{"onboarding": False}, {"modes": {"onboarding": "off"}}])
+def test_kyverno_gets_rights_in_the_background_while_it_onboards(without):
     assert kyverno_rules(PoliciesConfig.model_validate(ALL)) == background_rules()
-    assert kyverno_rules(PoliciesConfig.model_validate(ALL | {"onboarding": False})) == []
+    assert kyverno_rules(PoliciesConfig.model_validate(ALL | {"modes": {"onboarding": "audit"}})) == background_rules()
+    assert kyverno_rules(PoliciesConfig.model_validate(ALL | without)) == []
