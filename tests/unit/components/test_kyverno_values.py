@@ -49,6 +49,13 @@ def test_a_pod_that_ends_serves_on_for_a_while():
     assert lifecycle == {"preStop": {"sleep": {"seconds": 5}}}
 
 
+def test_a_new_pod_is_sent_no_request_before_it_has_compiled_the_policies():
+    probe = helm_values(kyverno_config())["admissionController"]["readinessProbe"]
+
+    assert (probe["successThreshold"] - 1) * probe["periodSeconds"] == 10
+    assert probe["failureThreshold"] * probe["periodSeconds"] == 60
+
+
 @pytest.mark.parametrize("reports", [False, True])
 def test_reports_and_what_makes_them_come_together(reports):
     values = helm_values(kyverno_config(reports=reports))
