@@ -17,16 +17,26 @@ from operations.pulumi_config import PulumiConfig
 
 ALLOWED = (Validation("true", "''"),)
 POLICIES = [
-    Policy(PolicyName.SERVICE_EXPOSURE, (20,), Subject.CONTENT, (Resources("", ("services",)),), ALLOWED),
+    Policy(PolicyName.SERVICE_EXPOSURE, "something", (20,), Subject.CONTENT, (Resources("", ("services",)),), ALLOWED),
     Policy(
         PolicyName.HOST_ACCESS,
+        "something",
         (19,),
         Subject.CONTENT,
         (Resources("", ("pods",)), Resources("apps", ("deployments", "deployments/scale", "unknown"))),
         ALLOWED,
     ),
-    Policy(PolicyName.NO_KUBECONFIG, (15,), Subject.CONTENT, (Resources("not.installed", ("things",)),), ALLOWED),
-    Policy(PolicyName.TENANT_LIMITS, (11,), Subject.TENANTS, (Resources("", ("resourcequotas",)),), ALLOWED),
+    Policy(
+        PolicyName.NO_KUBECONFIG,
+        "something",
+        (15,),
+        Subject.CONTENT,
+        (Resources("not.installed", ("things",)),),
+        ALLOWED,
+    ),
+    Policy(
+        PolicyName.TENANT_LIMITS, "something", (11,), Subject.TENANTS, (Resources("", ("resourcequotas",)),), ALLOWED
+    ),
 ]
 NAMES = tuple(f"flux-tenancy-{policy.name}" for policy in POLICIES)
 AUDIT, ENFORCE = ("Audit", "Warn"), ("Deny",)
@@ -238,7 +248,7 @@ def test_pods_are_judged_by_what_controls_them(stack):
 
 
 def test_pods_that_more_policies_look_at_than_their_owner_are_judged_themselves(stack, monkeypatch):
-    more = Policy(PolicyName.ALLOWED_IMAGES, (), Subject.CONTENT, (Resources("", ("pods",)),), ALLOWED)
+    more = Policy(PolicyName.ALLOWED_IMAGES, "something", (), Subject.CONTENT, (Resources("", ("pods",)),), ALLOWED)
     monkeypatch.setattr(policy_report, "policies", lambda config: [*POLICIES, more])
     stack.cluster.native(AUDIT, *NAMES, "flux-tenancy-allowed-images")
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "controller": True}
