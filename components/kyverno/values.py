@@ -20,6 +20,10 @@ DRAIN_SECONDS = 5
 # answer keeps the chart's minute.
 READINESS = {"periodSeconds": 5, "successThreshold": 3, "failureThreshold": 12}
 
+# What the background controller may do in any case, for a list that has to say nothing. Pulumi's Release leaves an
+# empty one out, and the chart would put its own in place: rights to write quotas, network policies, role bindings.
+_NO_MORE_RULES: tuple[Manifest, ...] = ({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},)
+
 _FEATURES_OF_REPORTS = (
     "admissionReports",
     "aggregateReports",
@@ -69,7 +73,7 @@ def helm_values(config: KyvernoConfig, background_rules: Sequence[Manifest] = ()
             **_replicas(_standby(config)),
             **_resources(config, KyvernoController.BACKGROUND),
             "rbac": {
-                "coreClusterRole": {"extraResources": []},
+                "coreClusterRole": {"extraResources": list(_NO_MORE_RULES)},
                 "clusterRole": {"extraResources": list(background_rules)},
             },
         },

@@ -69,7 +69,8 @@ def test_the_background_controller_may_do_what_it_is_given_and_no_more():
     rule = {"apiGroups": [""], "resources": ["resourcequotas"], "verbs": ["create"]}
 
     assert helm_values(kyverno_config(), [rule])["backgroundController"]["rbac"] == {
-        "coreClusterRole": {"extraResources": []},
+        # Never empty, or the chart's own list would be in its place.
+        "coreClusterRole": {"extraResources": [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]},
         "clusterRole": {"extraResources": [rule]},
     }
 
