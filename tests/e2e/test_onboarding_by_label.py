@@ -15,6 +15,7 @@ from tests.e2e.manifests import git_repository, kustomization, namespace
 from tests.support.lab import Lab, RunningCluster, eventually
 
 LABEL = "toolkit.fluxcd.io/tenant"
+BACKGROUND_CONTROLLER = "system:serviceaccount:kyverno:kyverno-background-controller"
 KINDS = ("serviceaccount", "rolebinding", "resourcequota", "networkpolicy")
 
 
@@ -66,6 +67,13 @@ def content(manifest: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_second_update_changes_nothing(kyverno_stack: Environment) -> None:
     assert kyverno_stack.changes() == {}
+
+
+@pytest.mark.parametrize(("kind", "answer"), [("resourcequotas", "yes"), ("limitranges", "no"), ("roles", "no")])
+def test_kyverno_may_make_what_is_needed_for_that_and_no_more(cluster: RunningCluster, kind: str, answer: str) -> None:
+    said = cluster.kubectl("auth", "can-i", "create", kind, "-n", OLDER, user=BACKGROUND_CONTROLLER).stdout
+
+    assert said == f"{answer}\n"
 
 
 def test_a_labelled_namespace_gets_what_a_listed_tenant_has(cluster: RunningCluster, shop: str) -> None:
@@ -206,7 +214,7 @@ def test_a_namespace_goes_with_all_in_it(cluster: RunningCluster) -> None:
     assert cluster.get("namespace", "short") is None
 
 
-def test_limits_and_rights_outlive_the_policy_and_are_found_again(
+def test_limits_and_rights_outlive_the_policies_and_kyvernos_rights_and_are_found_again(
     kyverno_stack: Environment, cluster: RunningCluster, shop: str
 ) -> None:
     kyverno_stack.config["policies"]["onboarding"] = False
@@ -214,6 +222,8 @@ def test_limits_and_rights_outlive_the_policy_and_are_found_again(
     reserved = namespace("asked", {LABEL: "flux-system"})
     eventually(lambda: "is no name" not in cluster.create(reserved, "--dry-run=server"))
     assert is_furnished(cluster, "blue-team", shop)
+    asked = ("auth", "can-i", "create", "resourcequotas", "-n", shop)
+    eventually(lambda: cluster.kubectl(*asked, user=BACKGROUND_CONTROLLER).stdout == "no\n")
 
     kyverno_stack.config["policies"]["onboarding"] = True
     kyverno_stack.up()
