@@ -63,11 +63,12 @@ def asking(environment: Environment) -> Asking:
     return Asking(environment.cluster, SERVICES, LEGITIMATE, ATTEMPT)
 
 
-def settle(loop: Asking) -> None:
-    """Ask on for a while, and see what all of it came to."""
+def settle(loop: Asking, ended: int) -> None:
+    """Ask on for a while, and see what all of it came to after so many pods have ended."""
     last = loop.rounds + LAST_ROUNDS
     eventually(lambda: loop.rounds >= last)
     assert (loop.failed, loop.passed) == ([], 0)
+    assert loop.cut_off <= ended
 
 
 def rolled_out(cluster: RunningCluster) -> None:
@@ -116,11 +117,11 @@ def test_a_replica_that_ends_and_a_rolling_restart_are_not_noticed(guarded: Envi
     with asking(guarded) as loop:
         cluster.kubectl("delete", "pod", "-n", "kyverno", sorted(before)[0])
         rolled_out(cluster)
-        settle(loop)
+        settle(loop, ended=1)
         cluster.kubectl("rollout", "restart", "-n", "kyverno", ADMISSION)
         rolled_out(cluster)
         eventually(lambda: not before & pods(cluster))
-        settle(loop)
+        settle(loop, ended=3)
 
 
 def test_an_upgrade_is_previewed_as_one_change_and_is_not_noticed(lab: Lab, guarded: Environment) -> None:
@@ -132,7 +133,7 @@ def test_an_upgrade_is_previewed_as_one_change_and_is_not_noticed(lab: Lab, guar
         guarded.up()
         rolled_out(guarded.cluster)
         eventually(lambda: not before & pods(guarded.cluster))
-        settle(loop)
+        settle(loop, ended=2)
 
     deployment = guarded.cluster.get("deployment", "kyverno-admission-controller", "kyverno")
     [container] = deployment["spec"]["template"]["spec"]["containers"]
