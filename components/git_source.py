@@ -57,7 +57,11 @@ def git_access(config: StackConfig) -> GitAccess:
 
 
 def register_source(
-    place: Place, source: GitSource, access: GitAccess, parent: pulumi.Resource, after: Sequence[pulumi.Resource]
+    place: Place,
+    source: GitSource,
+    access: GitAccess,
+    parent: pulumi.Resource,
+    after: Sequence[pulumi.Input[pulumi.Resource]],
 ) -> RegisteredSource:
     """Register a source in the order in which it works at once, and is removed without leaving a key behind.
 

@@ -129,6 +129,16 @@ def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
         ]
 
 
+def read_quota(api: client.ApiClient, namespace: str, name: str) -> dict[str, Any]:
+    """A ResourceQuota as the cluster has it.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or has no such quota.
+    """
+    with explaining(api):
+        return get(api, f"/api/v1/namespaces/{namespace}/resourcequotas/{name}")
+
+
 def read_webhook_configurations(api: client.ApiClient, selector: str) -> list[str]:
     """Names of the webhook configurations, validating and mutating, that a label selector finds.
 

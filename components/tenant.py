@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import pulumi
 
 from components.configuration import TenancyConfig, TenantConfig
 from components.configuration.types import seconds
 from components.git_source import GitAccess, RegisteredSource, register_source
+from components.kubernetes_api import ClusterUnavailable
 from components.manifests import Manifest, register
+from components.quota_status import NotCounting, wait_until_counting
+from components.tenant_limits import counted_for, flux_quota_name
 from components.tenant_objects import source_place, tenant_objects
 
 # Flux deletes what it applied and gets the sync's own timeout for it; Pulumi only waits, and this much longer.
@@ -25,11 +31,13 @@ class TenantArgs:
         config: the tenant as this environment has it.
         access: what all Git sources of the stack share.
         tenancy: what holds for all tenants.
+        read_quota: returns the quota of a namespace by its name, as the cluster has it.
     """
 
     config: TenantConfig
     access: GitAccess
     tenancy: TenancyConfig
+    read_quota: Callable[[str, str], Mapping[str, Any]]
 
 
 class Tenant(pulumi.ComponentResource):
@@ -51,8 +59,10 @@ class Tenant(pulumi.ComponentResource):
         namespaces = [self._register(namespace, after=[]) for namespace in objects.namespaces]
         limits = [self._register(limit, after=namespaces) for limit in objects.limits]
         identity = self._register(objects.identity, after=namespaces)
-        # What is counted is refused until the cluster counts; and nobody may do anything before that.
-        limited = [*namespaces, *limits]
+        # Nobody may do anything before its limits stand, and what they count can be made only once the cluster counts.
+        read = partial(args.read_quota, args.config.home, flux_quota_name(name))
+        counting = limits[0].id.apply(partial(_counting, limits[0], read, counted_for(args.config)))
+        limited = [*namespaces, *limits, counting]
         access = [self._register(binding, after=[*limited, identity]) for binding in objects.access]
         place = source_place(name, args.config)
         self.source = register_source(place, args.config.source, args.access, parent=self, after=limited)
@@ -67,7 +77,18 @@ class Tenant(pulumi.ComponentResource):
     def _register(
         self,
         manifest: Manifest,
-        after: Sequence[pulumi.Resource],
+        after: Sequence[pulumi.Input[pulumi.Resource]],
         timeouts: pulumi.CustomTimeouts | None = None,
     ) -> pulumi.CustomResource:
         return register(manifest, pulumi.ResourceOptions(parent=self, depends_on=list(after), custom_timeouts=timeouts))
+
+
+async def _counting(
+    quota: pulumi.Resource, read: Callable[[], Mapping[str, Any]], counted: Sequence[str], _: str
+) -> pulumi.Resource:
+    if not pulumi.runtime.is_dry_run():
+        try:
+            await asyncio.to_thread(wait_until_counting, read, counted)
+        except (NotCounting, ClusterUnavailable) as error:
+            raise pulumi.RunError(str(error)) from None
+    return quota

@@ -6,10 +6,12 @@ for another tenant gets other ones: of objects that Kyverno 1.19 has just change
 
 from __future__ import annotations
 
-from components.configuration.models import TenantLimits, TenantNetwork
+from components.configuration.models import TenantConfig, TenantLimits, TenantNetwork
 from components.manifests import Manifest
 from components.place import Place
 from components.tenant_role import flux_resources
+
+_FLUX_OBJECTS = "flux-objects"
 
 
 def limiting_objects(place: Place, limits: TenantLimits, network: TenantNetwork) -> list[Manifest]:
@@ -33,7 +35,20 @@ def _flux_quota(place: Place, limit: int) -> Manifest:
 
     Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-on-object-count
     """
-    return _quota(place, "flux-objects", {f"count/{resource}": str(limit) for resource in flux_resources()})
+    return _quota(place, _FLUX_OBJECTS, {f"count/{resource}": str(limit) for resource in flux_resources()})
+
+
+def flux_quota_name(tenant: str) -> str:
+    """What the quota of Flux's objects is called in each of a tenant's namespaces."""
+    return f"{tenant}-{_FLUX_OBJECTS}"
+
+
+def counted_for(config: TenantConfig) -> list[str]:
+    """What that quota calls the kinds of objects that the platform itself makes for a tenant."""
+    kinds = ["gitrepositories.source", "kustomizations.kustomize"]
+    if config.source.webhook is not None:
+        kinds.append("receivers.notification")
+    return [f"count/{kind}.toolkit.fluxcd.io" for kind in kinds]
 
 
 def _default_deny(place: Place) -> Manifest:

@@ -88,3 +88,9 @@ def tenant_config(**keys: Any) -> TenantConfig:
     """The tenant dev-team; `keys` replace what it says."""
     tenant = {"namespaces": [{"name": "apps"}], "source": {"url": "https://git.example.com/dev-team/apps"}}
     return TenantConfig.model_validate(tenant | keys)
+
+
+def read_quota(namespace: str, name: str) -> dict[str, Any]:
+    """A quota of Flux's objects in a cluster that counts them."""
+    kinds = ("gitrepositories.source", "kustomizations.kustomize", "receivers.notification")
+    return {"status": {"used": {f"count/{kind}.toolkit.fluxcd.io": "0" for kind in kinds}}}

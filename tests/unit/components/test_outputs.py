@@ -13,7 +13,7 @@ from recorded_program import run
 from sample_release import release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_sources import private_key, public_key, stack, with_deploy_key
-from sample_stack import CLUSTER, FLUX
+from sample_stack import CLUSTER, FLUX, read_quota
 
 from components.configuration import StackConfig
 from components.flux.platform_objects import platform_path
@@ -56,7 +56,8 @@ def outputs(config, read_syncs=list, *, to_fetch=(), preview=False):
         access = git_access(config)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
         tenants = {
-            name: Tenant(name, TenantArgs(tenant, access, config.tenancy)) for name, tenant in config.tenants.items()
+            name: Tenant(name, TenantArgs(tenant, access, config.tenancy, read_quota))
+            for name, tenant in config.tenants.items()
         }
         platform = None
         if config.flux.sync is not None:
@@ -147,7 +148,9 @@ def test_the_url_of_a_webhook_is_a_secret():
 
     def program():
         config = stack({"dev-team": with_deploy_key(webhook={})})
-        tenant = Tenant("dev-team", TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy))
+        tenant = Tenant(
+            "dev-team", TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, read_quota)
+        )
 
         async def ask():
             secret.append(await tenant.source.webhook.is_secret())

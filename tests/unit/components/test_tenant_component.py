@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import pulumi
+import pytest
 from recorded_program import run
-from sample_stack import tenant_config
+from sample_stack import read_quota, tenant_config
 
 from components.configuration import TenancyConfig
 from components.git_source import GitAccess
 from components.manifests import OWNERSHIP
+from components.quota_status import NotCounting
 from components.tenant import Tenant, TenantArgs
 
 CREDENTIALS = {"url": "https://git.example.com/dev-team/apps", "https": {"password": "pa55word"}}
@@ -26,8 +28,8 @@ SYNC = "Kustomization apps/dev-team"
 COMPONENT = "Tenant dev-team"
 
 
-def tenant(opts=None):
-    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, TenancyConfig()), opts)
+def tenant(opts=None, read=read_quota):
+    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, TenancyConfig(), read), opts)
 
 
 def registered():
@@ -130,3 +132,36 @@ def test_a_tenant_comes_after_everything_that_it_was_told_to_depend_on():
 
     assert resources[COMPONENT].after == {"ConfigMap first"}
     assert list(resources)[:2] == ["ConfigMap first", COMPONENT]
+
+
+def test_what_is_counted_is_made_only_once_the_cluster_counts(monkeypatch):
+    asked = []
+
+    def waited(read, counted):
+        asked.append((read(), counted))
+
+    monkeypatch.setattr("components.tenant.wait_until_counting", waited)
+    run(lambda: tenant(read=lambda namespace, name: f"{namespace}/{name}") and None)
+
+    assert asked == [
+        (
+            "apps/dev-team-flux-objects",
+            ["count/gitrepositories.source.toolkit.fluxcd.io", "count/kustomizations.kustomize.toolkit.fluxcd.io"],
+        )
+    ]
+
+
+def test_a_cluster_that_does_not_count_ends_the_update_before_the_source(monkeypatch):
+    def fail(*_):
+        raise NotCounting("has not begun to count")
+
+    monkeypatch.setattr("components.tenant.wait_until_counting", fail)
+
+    with pytest.raises(pulumi.RunError, match="has not begun to count"):
+        run(lambda: tenant() and None)
+
+
+def test_a_preview_does_not_wait_for_the_cluster_to_count(monkeypatch):
+    monkeypatch.setattr("components.tenant.wait_until_counting", lambda *_: pytest.fail("waited"))
+
+    run(lambda: tenant() and None, preview=True)
