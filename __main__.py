@@ -12,11 +12,12 @@ from components.configuration import ConfigurationError
 from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
 from components.git_source import git_access
-from components.kubernetes_api import read_quota, read_syncs
+from components.kubernetes_api import read_syncs
 from components.manifests import register
 from components.outputs import settled, stack_outputs
 from components.platform_sync import PlatformSync, PlatformSyncArgs
 from components.preflight import preflight
+from components.quota_status import QuotaStatus
 from components.recorded import read_recorded
 from components.rotation import proven, rotating
 from components.stack import read_stack
@@ -48,9 +49,9 @@ async def main() -> dict[str, object]:
     if config.flux.sync is not None:
         args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, stack), access)
         platform = PlatformSync("platform", args, guarded())
-    quota = partial(read_quota, found.api)
+    quotas = QuotaStatus(found.api)
     tenants = {
-        name: Tenant(name, TenantArgs(tenant, access, config.tenancy, quota), guarded())
+        name: Tenant(name, TenantArgs(tenant, access, config.tenancy, quotas), guarded())
         for name, tenant in config.tenants.items()
     }
     rotated = rotating(config, recorded)

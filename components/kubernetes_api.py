@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,19 @@ def read_quota(api: client.ApiClient, namespace: str, name: str) -> dict[str, An
     """
     with explaining(api):
         return get(api, f"/api/v1/namespaces/{namespace}/resourcequotas/{name}")
+
+
+def read_definition_age(api: client.ApiClient, name: str) -> float:
+    """For how many seconds a CustomResourceDefinition has been there, by the cluster's own clock.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or has no such definition.
+    """
+    with explaining(api):
+        response = ask(api, "GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+        found = api.response_deserialize(response, {"200": "object"}).data
+        created = datetime.fromisoformat(found["metadata"]["creationTimestamp"])
+        return (parsedate_to_datetime(response.headers["Date"]) - created).total_seconds()
 
 
 def read_webhook_configurations(api: client.ApiClient, selector: str) -> list[str]:

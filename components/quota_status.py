@@ -1,52 +1,80 @@
-"""Whether the cluster counts what a quota limits.
+"""Whether the cluster counts what a tenant's quota limits; until it does, it refuses every object of such a kind.
 
-Until it does, it refuses every object of such a kind: `status unknown for quota`. Kinds of custom resources that are
-new to a cluster are counted only once its controller-manager has looked for new kinds, which it does every 30 seconds.
+The quota controller looks for new kinds every 30 seconds. A quota that is older than its knowledge of a kind is not
+looked at again for five minutes, in which the answer is `status unknown for quota`. So a quota of Flux's kinds has to
+wait until these have been there for a while, and what it counts until it is counted.
 
-Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-on-object-count
+Source: `--resource-quota-sync-period` of kube-controller-manager, and startResourceQuotaController in
+cmd/kube-controller-manager/app/core.go of Kubernetes 1.36
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
+from kubernetes import client
+
+from components.kubernetes_api import read_definition_age, read_quota
 from components.waiting import wait_for
 
-TIMEOUT_SECONDS = 120.0
+# The kind whose definition is the last of those that are counted to matter: every tenant has one.
+DEFINITION = "kustomizations.kustomize.toolkit.fluxcd.io"
+# Thirty seconds until it is noticed, and some to begin to watch it.
+KNOWN_AFTER_SECONDS = 45.0
+# As long as the controller takes to look at a quota again, and a little more.
+TIMEOUT_SECONDS = 330.0
 
 
 class NotCounting(Exception):
-    """The quota is there, and the cluster does not count yet what it limits."""
+    """The cluster does not count yet what a quota limits."""
 
 
-def wait_until_counting(
-    read: Callable[[], Mapping[str, Any]],
-    counted: Collection[str],
-    timeout_seconds: float = TIMEOUT_SECONDS,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> None:
-    """Wait until a ResourceQuota says how many there are of some of the things that it limits.
+@dataclass(frozen=True)
+class QuotaStatus:
+    """What a cluster knows of its quotas.
 
-    Args:
-        read: the quota as the cluster has it.
-        counted: what has to be counted, e.g. `count/kustomizations.kustomize.toolkit.fluxcd.io`.
-        timeout_seconds: how long that may take.
+    Attributes:
+        api: a client for the cluster.
         clock: seconds that only grow.
         sleep: waits for a number of seconds.
-
-    Raises:
-        NotCounting: it has not come to that in time.
     """
 
-    def missing() -> str | None:
-        used = read().get("status", {}).get("used", {})
-        return ", ".join(sorted(set(counted).difference(used))) or None
+    api: client.ApiClient
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
 
-    if uncounted := wait_for(missing, timeout_seconds, clock, sleep):
-        raise NotCounting(
-            f"the cluster has not begun to count {uncounted} within {timeout_seconds:.0f} s, and refuses such objects "
-            "until it does; look whether its kube-controller-manager is well"
-        )
+    def wait_until_countable(self) -> None:
+        """Wait until Flux's kinds have been there for long enough to be counted.
+
+        Raises:
+            ClusterUnavailable: the cluster does not answer, or has no such kinds.
+        """
+        young = KNOWN_AFTER_SECONDS - read_definition_age(self.api, DEFINITION)
+        if young > 0:
+            self.sleep(young)
+
+    def wait_until_counting(self, namespace: str, name: str, counted: Collection[str]) -> None:
+        """Wait until a ResourceQuota says how many there are of some of the things that it limits.
+
+        Args:
+            namespace: of the quota.
+            name: of the quota.
+            counted: what has to be counted, e.g. `count/kustomizations.kustomize.toolkit.fluxcd.io`.
+
+        Raises:
+            ClusterUnavailable: the cluster does not answer, or has no such quota.
+            NotCounting: it has not come to that in time.
+        """
+
+        def missing() -> str | None:
+            used = read_quota(self.api, namespace, name).get("status", {}).get("used", {})
+            return ", ".join(sorted(set(counted).difference(used))) or None
+
+        if uncounted := wait_for(missing, TIMEOUT_SECONDS, self.clock, self.sleep):
+            raise NotCounting(
+                f"the cluster has not begun to count {uncounted} in the namespace {namespace} within "
+                f"{TIMEOUT_SECONDS:.0f} s, and refuses such objects until it does; look whether its "
+                "kube-controller-manager is well, and run the update again"
+            )

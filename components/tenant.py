@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pulumi
 
@@ -15,7 +14,7 @@ from components.configuration.types import seconds
 from components.git_source import GitAccess, RegisteredSource, register_source
 from components.kubernetes_api import ClusterUnavailable
 from components.manifests import Manifest, register
-from components.quota_status import NotCounting, wait_until_counting
+from components.quota_status import NotCounting, QuotaStatus
 from components.tenant_limits import counted_for, flux_quota_name
 from components.tenant_objects import source_place, tenant_objects
 
@@ -31,13 +30,13 @@ class TenantArgs:
         config: the tenant as this environment has it.
         access: what all Git sources of the stack share.
         tenancy: what holds for all tenants.
-        read_quota: returns the quota of a namespace by its name, as the cluster has it.
+        quotas: what the cluster knows of its quotas.
     """
 
     config: TenantConfig
     access: GitAccess
     tenancy: TenancyConfig
-    read_quota: Callable[[str, str], Mapping[str, Any]]
+    quotas: QuotaStatus
 
 
 class Tenant(pulumi.ComponentResource):
@@ -57,11 +56,13 @@ class Tenant(pulumi.ComponentResource):
         super().__init__("flux-tenancy:index:Tenant", name, None, opts)
         objects = tenant_objects(name, args.config, args.tenancy)
         namespaces = [self._register(namespace, after=[]) for namespace in objects.namespaces]
-        limits = [self._register(limit, after=namespaces) for limit in objects.limits]
+        # Neither may a quota be older than what it counts, nor what it counts be made before it is counted.
+        countable = _after(namespaces[0], args.quotas.wait_until_countable)
+        limits = [self._register(limit, after=[*namespaces, countable]) for limit in objects.limits]
+        quota = (args.config.home, flux_quota_name(name), counted_for(args.config))
+        counting = _after(limits[0], partial(args.quotas.wait_until_counting, *quota))
         identity = self._register(objects.identity, after=namespaces)
-        # Nobody may do anything before its limits stand, and what they count can be made only once the cluster counts.
-        read = partial(args.read_quota, args.config.home, flux_quota_name(name))
-        counting = limits[0].id.apply(partial(_counting, limits[0], read, counted_for(args.config)))
+        # Nobody may do anything before its limits stand.
         limited = [*namespaces, *limits, counting]
         access = [self._register(binding, after=[*limited, identity]) for binding in objects.access]
         place = source_place(name, args.config)
@@ -83,12 +84,15 @@ class Tenant(pulumi.ComponentResource):
         return register(manifest, pulumi.ResourceOptions(parent=self, depends_on=list(after), custom_timeouts=timeouts))
 
 
-async def _counting(
-    quota: pulumi.Resource, read: Callable[[], Mapping[str, Any]], counted: Sequence[str], _: str
-) -> pulumi.Resource:
-    if not pulumi.runtime.is_dry_run():
-        try:
-            await asyncio.to_thread(wait_until_counting, read, counted)
-        except (NotCounting, ClusterUnavailable) as error:
-            raise pulumi.RunError(str(error)) from None
-    return quota
+def _after(resource: pulumi.Resource, wait: Callable[[], None]) -> pulumi.Output[pulumi.Resource]:
+    """The resource, as soon as it is there and something more has been waited for; a preview waits for nothing."""
+
+    async def waited(_: str) -> pulumi.Resource:
+        if not pulumi.runtime.is_dry_run():
+            try:
+                await asyncio.to_thread(wait)
+            except (NotCounting, ClusterUnavailable) as error:
+                raise pulumi.RunError(str(error)) from None
+        return resource
+
+    return resource.id.apply(waited)

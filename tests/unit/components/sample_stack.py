@@ -90,7 +90,18 @@ def tenant_config(**keys: Any) -> TenantConfig:
     return TenantConfig.model_validate(tenant | keys)
 
 
-def read_quota(namespace: str, name: str) -> dict[str, Any]:
-    """A quota of Flux's objects in a cluster that counts them."""
-    kinds = ("gitrepositories.source", "kustomizations.kustomize", "receivers.notification")
-    return {"status": {"used": {f"count/{kind}.toolkit.fluxcd.io": "0" for kind in kinds}}}
+class Quotas:
+    """A cluster that counts at once what a quota limits.
+
+    Attributes:
+        asked: what was waited for.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def wait_until_countable(self) -> None:
+        self.asked.append("countable")
+
+    def wait_until_counting(self, *quota: Any) -> None:
+        self.asked.append(quota)

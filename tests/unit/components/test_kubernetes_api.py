@@ -1,6 +1,7 @@
 """What the program reads from a cluster, and what it says when the cluster cannot be asked."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -12,6 +13,7 @@ from components.kubernetes_api import (
     ClusterFacts,
     ClusterUnavailable,
     connect,
+    read_definition_age,
     read_facts,
     read_syncs,
     read_webhook_configurations,
@@ -275,3 +277,14 @@ def test_webhook_configurations_of_both_kinds_are_found_by_a_label(tmp_path):
         assert read_webhook_configurations(client_of(server, tmp_path), "of=kyverno") == ["vali", "muta"]
 
     assert [parse_qs(urlsplit(url).query) for url in asked] == [{"labelSelector": ["of=kyverno"], "limit": ["500"]}] * 2
+
+
+def test_the_age_of_a_definition_is_told_by_the_clusters_clock(tmp_path):
+    created = datetime.now(UTC) - timedelta(seconds=90)
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com"
+    found = {"metadata": {"creationTimestamp": created.strftime("%Y-%m-%dT%H:%M:%SZ")}}
+
+    with serving({path: json.dumps(found).encode()}) as server:
+        age = read_definition_age(client_of(server, tmp_path), "things.example.com")
+
+    assert 90 <= age < 95

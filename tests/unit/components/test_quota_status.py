@@ -2,8 +2,10 @@
 
 import pytest
 
-from components.quota_status import NotCounting, wait_until_counting
+from components import quota_status
+from components.quota_status import NotCounting, QuotaStatus
 
+API = object()
 SOURCES, SYNCS = "count/gitrepositories.source.toolkit.fluxcd.io", "count/kustomizations.kustomize.toolkit.fluxcd.io"
 
 
@@ -11,21 +13,35 @@ def quota(*used):
     return {"status": {"used": dict.fromkeys(used, "0")}}
 
 
-def test_it_asks_until_all_of_it_is_counted():
+def test_it_asks_until_all_of_it_is_counted(monkeypatch):
     answers = iter([{}, {"status": {}}, quota(SOURCES), quota(SOURCES, SYNCS)])
+    asked = []
+    monkeypatch.setattr(quota_status, "read_quota", lambda *which: asked.append(which) or next(answers))
 
-    wait_until_counting(lambda: next(answers), [SOURCES, SYNCS], sleep=lambda _: None)
+    QuotaStatus(API, sleep=lambda _: None).wait_until_counting("apps", "dev-team-flux-objects", [SOURCES, SYNCS])
 
-    assert list(answers) == []
+    assert asked == [(API, "apps", "dev-team-flux-objects")] * 4
 
 
-def test_what_is_not_counted_in_time_is_named_with_whom_to_look_at():
+def test_what_is_not_counted_in_time_is_named_with_whom_to_look_at(monkeypatch):
     now = iter(range(0, 1000, 50))
+    monkeypatch.setattr(quota_status, "read_quota", lambda *_: quota(SOURCES))
 
     with pytest.raises(NotCounting) as failed:
-        wait_until_counting(lambda: quota(SOURCES), [SOURCES, SYNCS], clock=lambda: next(now), sleep=lambda _: None)
+        status = QuotaStatus(API, clock=lambda: next(now), sleep=lambda _: None)
+        status.wait_until_counting("apps", "dev-team-flux-objects", [SOURCES, SYNCS])
 
     assert str(failed.value) == (
-        f"the cluster has not begun to count {SYNCS} within 120 s, and refuses such objects until it does; look "
-        "whether its kube-controller-manager is well"
+        f"the cluster has not begun to count {SYNCS} in the namespace apps within 330 s, and refuses such objects "
+        "until it does; look whether its kube-controller-manager is well, and run the update again"
     )
+
+
+@pytest.mark.parametrize(("age", "slept"), [(0.0, [45.0]), (30.0, [15.0]), (45.0, []), (86400.0, [])])
+def test_a_kind_is_countable_once_it_has_been_there_for_a_while(monkeypatch, age, slept):
+    waited = []
+    monkeypatch.setattr(quota_status, "read_definition_age", lambda *_: age)
+
+    QuotaStatus(API, sleep=waited.append).wait_until_countable()
+
+    assert waited == slept

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pulumi
 import pytest
 from recorded_program import run
-from sample_stack import read_quota, tenant_config
+from sample_stack import Quotas, tenant_config
 
 from components.configuration import TenancyConfig
 from components.git_source import GitAccess
@@ -28,8 +28,8 @@ SYNC = "Kustomization apps/dev-team"
 COMPONENT = "Tenant dev-team"
 
 
-def tenant(opts=None, read=read_quota):
-    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, TenancyConfig(), read), opts)
+def tenant(opts=None, quotas=None):
+    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, TenancyConfig(), quotas or Quotas()), opts)
 
 
 def registered():
@@ -134,34 +134,29 @@ def test_a_tenant_comes_after_everything_that_it_was_told_to_depend_on():
     assert list(resources)[:2] == ["ConfigMap first", COMPONENT]
 
 
-def test_what_is_counted_is_made_only_once_the_cluster_counts(monkeypatch):
-    asked = []
+def test_a_quota_comes_once_its_kinds_are_known_and_what_it_counts_once_it_does():
+    quotas = Quotas()
 
-    def waited(read, counted):
-        asked.append((read(), counted))
+    run(lambda: tenant(quotas=quotas) and None)
 
-    monkeypatch.setattr("components.tenant.wait_until_counting", waited)
-    run(lambda: tenant(read=lambda namespace, name: f"{namespace}/{name}") and None)
-
-    assert asked == [
-        (
-            "apps/dev-team-flux-objects",
-            ["count/gitrepositories.source.toolkit.fluxcd.io", "count/kustomizations.kustomize.toolkit.fluxcd.io"],
-        )
-    ]
+    counted = ["count/gitrepositories.source.toolkit.fluxcd.io", "count/kustomizations.kustomize.toolkit.fluxcd.io"]
+    assert quotas.asked == ["countable", ("apps", "dev-team-flux-objects", counted)]
 
 
-def test_a_cluster_that_does_not_count_ends_the_update_before_the_source(monkeypatch):
+@pytest.mark.parametrize("step", ["wait_until_countable", "wait_until_counting"])
+def test_a_cluster_that_does_not_count_ends_the_update(monkeypatch, step):
     def fail(*_):
         raise NotCounting("has not begun to count")
 
-    monkeypatch.setattr("components.tenant.wait_until_counting", fail)
+    monkeypatch.setattr(Quotas, step, fail)
 
     with pytest.raises(pulumi.RunError, match="has not begun to count"):
         run(lambda: tenant() and None)
 
 
-def test_a_preview_does_not_wait_for_the_cluster_to_count(monkeypatch):
-    monkeypatch.setattr("components.tenant.wait_until_counting", lambda *_: pytest.fail("waited"))
+def test_a_preview_does_not_wait_for_the_cluster_to_count():
+    quotas = Quotas()
 
-    run(lambda: tenant() and None, preview=True)
+    run(lambda: tenant(quotas=quotas) and None, preview=True)
+
+    assert quotas.asked == []
