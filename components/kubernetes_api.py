@@ -149,8 +149,7 @@ def read_definition_age(api: client.ApiClient, name: str) -> float:
     """
     with explaining(api):
         response = ask(api, "GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
-        found = api.response_deserialize(response, {"200": "object"}).data
-        created = datetime.fromisoformat(found["metadata"]["creationTimestamp"])
+        created = datetime.fromisoformat(_deserialized(api, response)["metadata"]["creationTimestamp"])
         return (parsedate_to_datetime(response.headers["Date"]) - created).total_seconds()
 
 

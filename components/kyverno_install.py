@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,11 +9,12 @@ from functools import partial
 import pulumi
 from kubernetes import client
 
+from components.awaited import awaited
 from components.configuration import KyvernoConfig
-from components.kubernetes_api import ClusterUnavailable, refusal
+from components.kubernetes_api import refusal
 from components.kyverno.chart import Chart
 from components.kyverno.objects import NAMESPACE, namespace, webhook_configurations
-from components.kyverno.serving import POLICIES_PATH, NotServing, wait_until_serving
+from components.kyverno.serving import POLICIES_PATH, wait_until_serving
 from components.kyverno.values import helm_values
 from components.manifests import Manifest, register
 
@@ -78,14 +78,6 @@ class KyvernoInstall(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self, depends_on=[home]),
         )
         self.version = pulumi.Output.from_input(args.config.version)
-        self.serving = release.id.apply(partial(_serving, release, args.api))
+        asked = partial(refusal, args.api, POLICIES_PATH)
+        self.serving = awaited(release, lambda: wait_until_serving(asked))
         self.register_outputs({"version": self.version})
-
-
-async def _serving(release: pulumi.Resource, api: client.ApiClient, _: str) -> pulumi.Resource:
-    if not pulumi.runtime.is_dry_run():
-        try:
-            await asyncio.to_thread(wait_until_serving, partial(refusal, api, POLICIES_PATH))
-        except (NotServing, ClusterUnavailable) as error:
-            raise pulumi.RunError(str(error)) from None
-    return release

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from kubernetes import client
 
 from components.kubernetes_api import read_definition_age, read_quota
-from components.waiting import wait_for
+from components.waiting import NotReady, wait_for
 
 # The kind whose definition is the last of those that are counted to matter: every tenant has one.
 DEFINITION = "kustomizations.kustomize.toolkit.fluxcd.io"
@@ -27,7 +27,7 @@ KNOWN_AFTER_SECONDS = 45.0
 TIMEOUT_SECONDS = 330.0
 
 
-class NotCounting(Exception):
+class NotCounting(NotReady):
     """The cluster does not count yet what a quota limits."""
 
 

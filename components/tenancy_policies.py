@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -10,10 +9,11 @@ from typing import ClassVar
 import pulumi
 from kubernetes import client
 
+from components.awaited import awaited
 from components.configuration.policies import PolicyEngine
-from components.kubernetes_api import ClusterUnavailable, refusal
+from components.kubernetes_api import refusal
 from components.manifests import Manifest, register
-from components.policies.in_force import PROBE_PATH, NotInForce, wait_until_in_force
+from components.policies.in_force import PROBE_PATH, wait_until_in_force
 from components.policies.table import PolicySet
 
 
@@ -49,20 +49,12 @@ class _Policies(pulumi.ComponentResource):
         for manifest in args.policies.probe:
             registered.append(self._register(manifest, [*registered]))
         # Only the last: each tenant would else name every policy in the state as what it depends on.
-        self.in_force = registered[-1].id.apply(partial(self._in_force, args, registered[-1]))
+        asked = partial(refusal, args.api, PROBE_PATH)
+        self.in_force = awaited(registered[-1], lambda: wait_until_in_force(self.ENGINE, args.policies.digest, asked))
         self.register_outputs({})
 
     def _register(self, manifest: Manifest, after: list[pulumi.Resource]) -> pulumi.CustomResource:
         return register(manifest, pulumi.ResourceOptions(parent=self, depends_on=after))
-
-    async def _in_force(self, args: PoliciesArgs, last: pulumi.Resource, _: object) -> pulumi.Resource:
-        if not pulumi.runtime.is_dry_run():
-            asked = partial(refusal, args.api, PROBE_PATH)
-            try:
-                await asyncio.to_thread(wait_until_in_force, self.ENGINE, args.policies.digest, asked)
-            except (NotInForce, ClusterUnavailable) as error:
-                raise pulumi.RunError(str(error)) from None
-        return last
 
 
 class NativePolicies(_Policies):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import pulumi
 
+from components.awaited import awaited
 from components.configuration import TenancyConfig, TenantConfig
 from components.configuration.types import seconds
 from components.git_source import GitAccess, RegisteredSource, register_source
-from components.kubernetes_api import ClusterUnavailable
 from components.manifests import Manifest, register
-from components.quota_status import NotCounting, QuotaStatus
+from components.quota_status import QuotaStatus
 from components.tenant_limits import counted_for, flux_quota_name
 from components.tenant_objects import source_place, tenant_objects
 
@@ -57,10 +56,10 @@ class Tenant(pulumi.ComponentResource):
         objects = tenant_objects(name, args.config, args.tenancy)
         namespaces = [self._register(namespace, after=[]) for namespace in objects.namespaces]
         # Neither may a quota be older than what it counts, nor what it counts be made before it is counted.
-        countable = _after(namespaces[0], args.quotas.wait_until_countable)
+        countable = awaited(namespaces[0], args.quotas.wait_until_countable)
         limits = [self._register(limit, after=[*namespaces, countable]) for limit in objects.limits]
         quota = (args.config.home, flux_quota_name(name), counted_for(args.config))
-        counting = _after(limits[0], partial(args.quotas.wait_until_counting, *quota))
+        counting = awaited(limits[0], partial(args.quotas.wait_until_counting, *quota))
         identity = self._register(objects.identity, after=namespaces)
         # Nobody may do anything before its limits stand.
         limited = [*namespaces, *limits, counting]
@@ -82,17 +81,3 @@ class Tenant(pulumi.ComponentResource):
         timeouts: pulumi.CustomTimeouts | None = None,
     ) -> pulumi.CustomResource:
         return register(manifest, pulumi.ResourceOptions(parent=self, depends_on=list(after), custom_timeouts=timeouts))
-
-
-def _after(resource: pulumi.Resource, wait: Callable[[], None]) -> pulumi.Output[pulumi.Resource]:
-    """The resource, as soon as it is there and something more has been waited for; a preview waits for nothing."""
-
-    async def waited(_: str) -> pulumi.Resource:
-        if not pulumi.runtime.is_dry_run():
-            try:
-                await asyncio.to_thread(wait)
-            except (NotCounting, ClusterUnavailable) as error:
-                raise pulumi.RunError(str(error)) from None
-        return resource
-
-    return resource.id.apply(waited)

@@ -8,6 +8,10 @@ from collections.abc import Callable
 POLL_SECONDS = 1.0
 
 
+class NotReady(Exception):
+    """The cluster has not come to the state in time; the message says what is missing and where to look."""
+
+
 def wait_for(
     missing: Callable[[], str | None],
     timeout_seconds: float,

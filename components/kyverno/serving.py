@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from components.manifests import Manifest
-from components.waiting import wait_for
+from components.waiting import NotReady, wait_for
 
 POLICY_API = "policies.kyverno.io/v1"
 POLICIES_PATH = f"/apis/{POLICY_API}/validatingpolicies"
@@ -20,7 +20,7 @@ DENIAL = 'admission webhook "validate-policy.kyverno.svc" denied the request'
 TIMEOUT_SECONDS = 120.0
 
 
-class NotServing(Exception):
+class NotServing(NotReady):
     """Kyverno runs and does not answer as it should."""
 
 

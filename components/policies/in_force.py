@@ -9,14 +9,14 @@ from components.configuration.policies import PolicyEngine
 from components.flux.platform_objects import FLUX_NAMESPACE
 from components.manifests import Manifest
 from components.policies.probe import probe_request, refusal
-from components.waiting import wait_for
+from components.waiting import NotReady, wait_for
 
 PROBE_PATH = f"/api/v1/namespaces/{FLUX_NAMESPACE}/configmaps"
 # An API server needs a moment, Kyverno some seconds for its webhooks.
 TIMEOUT_SECONDS = 120.0
 
 
-class NotInForce(Exception):
+class NotInForce(NotReady):
     """The policies are registered, and requests that they are against still pass."""
 
 
