@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 from components.configuration.policies import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
-from components.policies.rendering import object_name
+from components.policies.rendering import POLICIES
 
-_POLICIES = {object_name(policy): policy for policy in PolicyName}
 _WARNING = re.compile(r'299 \S+ "(?P<text>(?:[^"\\]|\\.)*)"')
 _NATIVE_WARNING = re.compile(
     r"Validation failed for ValidatingAdmissionPolicy '(?P<policy>[^']+)' with binding '[^']+': (?P<message>.*)"
@@ -28,7 +27,7 @@ _NATIVE_REFUSAL = re.compile(
     r"(?P<message>.*)"
 )
 _KYVERNO_REFUSAL = re.compile(r'admission webhook "[^"]*\.kyverno\.svc[^"]*" denied the request: (?P<messages>.*)')
-_KYVERNO_POLICY = rf"Policy (?P<policy>{'|'.join(map(re.escape, _POLICIES))}) (?:failed|error): "
+_KYVERNO_POLICY = rf"Policy (?P<policy>{'|'.join(map(re.escape, POLICIES))}) (?:failed|error): "
 _KYVERNO_WARNING = re.compile(rf"{_KYVERNO_POLICY}(?P<message>.*)")
 # Several policies in one refusal.
 _KYVERNO_NEXT = re.compile(rf"(?:^|; ){_KYVERNO_POLICY}")
@@ -104,8 +103,8 @@ def _refused(message: str) -> Iterator[Objection]:
 
 
 def _objection(policy: str, engine: PolicyEngine, mode: PolicyMode, message: str) -> Iterator[Objection]:
-    if policy in _POLICIES:
-        yield Objection(_POLICIES[policy], engine, mode, message)
+    if policy in POLICIES:
+        yield Objection(POLICIES[policy], engine, mode, message)
 
 
 def _text(header: str) -> str:

@@ -12,10 +12,9 @@ from components.configuration.policies import PolicyEngine, PolicyMode
 from components.kubernetes_api import items
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
-from components.policies.rendering import object_name
+from components.policies.rendering import POLICIES
 
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-_POLICIES = {object_name(policy): policy for policy in PolicyName}
 _KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc"
 
 
@@ -41,8 +40,8 @@ def _native(api: client.ApiClient) -> Iterator[PolicyInForce]:
     there = {each["metadata"]["name"] for each in items(api, f"{_ADMISSION}/validatingadmissionpolicies")}
     for binding in items(api, f"{_ADMISSION}/validatingadmissionpolicybindings"):
         name = binding["spec"]["policyName"]
-        if name in there and name in _POLICIES:
-            yield PolicyInForce(_POLICIES[name], PolicyEngine.NATIVE, _mode(binding["spec"]))
+        if name in there and name in POLICIES:
+            yield PolicyInForce(POLICIES[name], PolicyEngine.NATIVE, _mode(binding["spec"]))
 
 
 def _kyverno(api: client.ApiClient) -> Iterator[PolicyInForce]:
@@ -56,8 +55,8 @@ def _kyverno(api: client.ApiClient) -> Iterator[PolicyInForce]:
         return
     for policy in items(api, f"/apis/{KYVERNO_API}/validatingpolicies"):
         name = policy["metadata"]["name"]
-        if name in _POLICIES and _reaches_a_webhook(policy):
-            yield PolicyInForce(_POLICIES[name], PolicyEngine.KYVERNO, _mode(policy["spec"]))
+        if name in POLICIES and _reaches_a_webhook(policy):
+            yield PolicyInForce(POLICIES[name], PolicyEngine.KYVERNO, _mode(policy["spec"]))
 
 
 def _reaches_a_webhook(policy: dict[str, Any]) -> bool:

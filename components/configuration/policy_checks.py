@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from components.configuration.models import StackConfig, TenantConfig
 from components.configuration.overlay import Path
-from components.configuration.policies import PolicyMode
+from components.configuration.policies import PolicyEngine, PolicyMode
 from components.configuration.types import seconds
 from components.policies.names import PolicyName
 from components.policies.source_patterns import is_comparable, read_pattern
@@ -52,7 +52,7 @@ def _signatures_under_other_names(config: StackConfig) -> Iterator[tuple[Path, s
 
 def _in_use(policy: PolicyName, config: StackConfig) -> bool:
     policies = config.policies
-    return (policies.engine.native or policies.engine.kyverno) and policies.mode_of(policy) is not PolicyMode.OFF
+    return policies.engine is not PolicyEngine.NONE and policies.mode_of(policy) is not PolicyMode.OFF
 
 
 def _refused_source(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[tuple[Path, str]]:

@@ -22,6 +22,10 @@ def object_name(policy: PolicyName) -> str:
     return f"{OBJECT_PREFIX}{policy.value}"
 
 
+POLICIES: Mapping[str, PolicyName] = {object_name(policy): policy for policy in PolicyName}
+"""The policies by what their objects are called."""
+
+
 def changes(reads: str) -> str:
     """CEL for whether a request creates an object or changes a part of it.
 
