@@ -31,6 +31,9 @@ _LINE_LIMIT = 300
 _POLL_INTERVAL = 0.1
 """Seconds between two looks at a daemon that is not ready yet."""
 
+_EXEC_INTERVAL = 0.001
+"""Seconds between two looks at a process that the kernel is about to run."""
+
 _PORT_GRACE = 2.0
 """Seconds for which the kernel may keep the port of a process that has just been killed."""
 
@@ -110,7 +113,9 @@ class Daemon:
                 "run `make tools` to build what is missing, and see that the log's folder can be written",
             ) from error
         try:
-            self._record(psutil.Process(child.pid))
+            process = psutil.Process(child.pid)
+            self._record(process)
+            _await_command(process)
         except psutil.NoSuchProcess:
             pass  # gone already: whoever waits for it sees that, and shows the log
         except BaseException:
@@ -172,6 +177,16 @@ def _is_running(process: psutil.Process) -> bool:
         with contextlib.suppress(psutil.TimeoutExpired):
             process.wait(timeout=0)
     return False
+
+
+def _await_command(process: psutil.Process) -> None:
+    """Wait until a process that has just been started can be told by its command.
+
+    Linux lets Popen go on as soon as it has closed the descriptors for the new program, a moment before that
+    program's command line can be read. Whoever looked in between would take the process for another one.
+    """
+    while _is_running(process) and not process.cmdline():
+        time.sleep(_EXEC_INTERVAL)
 
 
 def _end(process: psutil.Process, timeout: float) -> None:

@@ -65,6 +65,17 @@ def test_a_later_command_finds_the_process_and_stops_it(daemon):
     assert not one.pid_file.exists()
 
 
+def test_a_started_process_can_be_told_by_its_command_at_once(daemon, monkeypatch):
+    one = daemon()
+    loading = [[], []]  # what Linux shows in the moment in which it loads the program
+    cmdline = psutil.Process.cmdline
+    monkeypatch.setattr(psutil.Process, "cmdline", lambda process: loading.pop() if loading else cmdline(process))
+
+    one.start(python(FOREVER))
+
+    assert one.runs(python(FOREVER))
+
+
 def test_another_process_with_the_same_id_is_neither_taken_for_it_nor_stopped(daemon):
     one = daemon()
     with subprocess.Popen(python(FOREVER)) as stranger:
