@@ -1,0 +1,54 @@
+"""A timed request is one that the API server grants; conflicts on the way to it do not count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bench import tenant_client
+from bench.tenant_client import TenantClient
+from components.manifests import Manifest
+from lab.errors import LabError
+from operations.admission_answers import Answer
+
+CREATED = Answer(201)
+CONFLICT = Answer(409, message='Operation cannot be fulfilled on resourcequotas "a": the object has been modified')
+FORBIDDEN = Answer(403, message="no")
+
+
+class Answering(TenantClient):
+    """A client that is given its answers, each a second after the request."""
+
+    def __init__(self, clock: Iterator[float], *answers: Answer) -> None:
+        self.clock = clock
+        self.answers = list(answers)
+
+    def ask(self, method: str, path: str, body: Manifest | None = None) -> Answer:
+        next(self.clock)
+        return self.answers.pop(0)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[float]:
+    seconds = iter(range(100))
+    monkeypatch.setattr(tenant_client.time, "perf_counter", lambda: next(seconds))
+    return seconds
+
+
+def test_a_conflict_is_asked_again_and_the_last_attempt_is_timed(clock: Iterator[float]) -> None:
+    client = Answering(clock, CONFLICT, CONFLICT, CREATED)
+
+    assert client.timed("POST", "/api/v1/things") == 2
+    assert client.answers == []
+
+
+@pytest.mark.parametrize("answers", [(FORBIDDEN, CREATED), (CONFLICT,) * 6])
+def test_a_refusal_and_a_lasting_conflict_end_the_benchmark(
+    clock: Iterator[float], answers: tuple[Answer, ...]
+) -> None:
+    client = Answering(clock, *answers)
+
+    with pytest.raises(LabError, match=f"was answered with {answers[0].status}: {answers[0].message[:9]}"):
+        client.timed("POST", "/api/v1/things")
+    assert len(client.answers) == 1
