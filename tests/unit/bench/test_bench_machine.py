@@ -10,3 +10,5 @@ def test_the_pinned_versions_are_told():
     assert versions["pulumi"] == "v3.259.0"
     assert versions["pulumi-kubernetes"] == "v4.25.0"
     assert versions["kubernetes"] == "v1.36.3"
+    assert versions["flux"] == "2.9.5"
+    assert versions["kyverno"] == "1.19.1"
