@@ -18,8 +18,9 @@ from components.configuration.policies import PolicyEngine
 from lab.build import ensure, tools_for
 from lab.cluster import Cluster
 from lab.control_plane import STAGES
+from lab.free_ports import free_port_base
 from lab.pulumi import LabPulumi, provide_bundles
-from lab.settings import Settings, free_port_base
+from lab.settings import Settings
 
 _CLUSTERS = 3
 """The benchmark's cluster has the first index beside those of staging and production."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.processes import is_free
 
 DEFAULT_PORT_BASE = 20800
 """Below the range that Linux hands out to outgoing connections (32768 and up)."""
@@ -22,12 +21,9 @@ PORTS_EACH = 10
 HIGHEST_INDEX = 63
 """The last cluster of a lab."""
 
-_PORTS_OF_A_LAB = PORTS_EACH * (HIGHEST_INDEX + 1)
+PORTS_OF_A_LAB = PORTS_EACH * (HIGHEST_INDEX + 1)
 _LOWEST_PORT_BASE = 1024
-_HIGHEST_PORT_BASE = 65535 - _PORTS_OF_A_LAB
-
-_FREE_PORT_BASES = range(DEFAULT_PORT_BASE + _PORTS_OF_A_LAB, 32768 - _PORTS_OF_A_LAB, 100)
-"""Where labs beside the user's own look for ports: above those, below the ones of outgoing connections."""
+_HIGHEST_PORT_BASE = 65535 - PORTS_OF_A_LAB
 
 
 @dataclass(frozen=True)
@@ -61,25 +57,6 @@ class Settings:
             state=_folder(environ.get("LAB_STATE")) or project / ".lab",
             port_base=_port_base(environ.get("LAB_PORT_BASE")),
         )
-
-
-def free_port_base(clusters: int) -> int:
-    """The first port of a lab beside the user's own: all ports of its Git host and first clusters are free.
-
-    Args:
-        clusters: highest index of a cluster that the lab will have.
-
-    Raises:
-        LabError: there is no such range of ports.
-    """
-    ports = PORTS_EACH * (clusters + 1)
-    for base in _FREE_PORT_BASES:
-        if all(is_free(base + port) for port in range(ports)):
-            return base
-    raise LabError(
-        f"no {ports} free ports in a row from {_FREE_PORT_BASES.start} to {_FREE_PORT_BASES.stop}",
-        "stop what listens there; `make status` shows the clusters of this checkout",
-    )
 
 
 def _folder(value: str | None) -> Path | None:

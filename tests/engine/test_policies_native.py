@@ -15,7 +15,8 @@ from components.policies.probe import probe_request, refusal
 from components.policies.rendering import object_name
 from components.policies.table import policy_set
 from lab.build import ensure
-from lab.settings import Settings, free_port_base
+from lab.free_ports import free_port_base
+from lab.settings import Settings
 from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer
 from tests.support.lab import eventually

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 
 from lab.build import ensure, tools_for
 from lab.cluster import Cluster
+from lab.free_ports import free_port_base
 from lab.git_host import GitHost
 from lab.pulumi import LabPulumi
-from lab.settings import Settings, free_port_base
+from lab.settings import Settings
 
 T = TypeVar("T")
 

@@ -21,7 +21,8 @@ from lab import files
 from lab.cluster import Cluster, clusters
 from lab.control_plane import STAGES, ControlPlane, Network
 from lab.errors import LabError
-from lab.settings import PORTS_EACH, Settings, free_port_base
+from lab.free_ports import free_port_base
+from lab.settings import PORTS_EACH, Settings
 
 PARTS = [part for stage in STAGES for part in stage]
 FAKE = Path(__file__).with_name("fake_part.py")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from lab.free_ports import free_port_base
 from lab.github_proxy import GithubProxy
-from lab.settings import free_port_base
 
 FAKE = """
 import ssl, sys

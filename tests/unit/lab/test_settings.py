@@ -1,11 +1,9 @@
-import socket
 from pathlib import Path
 
 import pytest
 
-from lab import settings as settings_module
 from lab.errors import LabError
-from lab.settings import DEFAULT_PORT_BASE, HIGHEST_INDEX, PORTS_EACH, Settings, free_port_base
+from lab.settings import DEFAULT_PORT_BASE, Settings
 
 
 def test_by_default_the_state_is_in_the_checkout_and_the_cache_in_the_users_home(monkeypatch, tmp_path):
@@ -47,19 +45,3 @@ def test_a_port_base_without_room_for_the_labs_ports_is_refused(value):
 
     assert f"LAB_PORT_BASE is {value!r}" in error.value.message
     assert str(DEFAULT_PORT_BASE) in error.value.remedy
-
-
-def test_a_lab_beside_the_users_own_has_other_ports_that_are_all_free():
-    base = free_port_base(clusters=2)
-    assert base >= DEFAULT_PORT_BASE + PORTS_EACH * (HIGHEST_INDEX + 1)
-
-    with socket.create_server(("127.0.0.1", base + 29)):
-        assert free_port_base(clusters=2) > base
-        assert free_port_base(clusters=1) == base
-
-
-def test_no_free_ports_are_an_error(monkeypatch):
-    monkeypatch.setattr(settings_module, "is_free", lambda port: False)
-
-    with pytest.raises(LabError, match="no 20 free ports"):
-        free_port_base(clusters=1)

@@ -1,0 +1,60 @@
+"""Ports for labs beside the user's own, of tests and benchmarks: ranges that no other such lab has or gets."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.processes import is_free
+from lab.settings import DEFAULT_PORT_BASE, PORTS_EACH, PORTS_OF_A_LAB
+
+_STEP = 100
+"""Ports between the bases of two labs; a larger lab takes several steps."""
+
+_BASES = range(DEFAULT_PORT_BASE + PORTS_OF_A_LAB, 32768 - PORTS_OF_A_LAB, _STEP)
+"""Above the user's own lab, below the ports of outgoing connections (32768 and up)."""
+
+_claims: dict[int, int] = {}
+"""Descriptors of the lock files that this process holds, by the base that they stand for."""
+
+
+def free_port_base(clusters: int) -> int:
+    """The first port of a lab whose Git host and first clusters find all their ports free.
+
+    No other process gets any of them by this function until this one ends, be the lab up by then or not.
+
+    Args:
+        clusters: highest index of a cluster that the lab will have.
+
+    Raises:
+        LabError: there is no such range of ports.
+    """
+    ports = PORTS_EACH * (clusters + 1)
+    for base in _BASES:
+        wanted = range(base, base + ports)
+        if all(map(is_free, wanted)) and all(map(_claim, wanted[::_STEP])):
+            return base
+    raise LabError(
+        f"no {ports} free ports in a row from {_BASES.start} to {_BASES.stop}",
+        "stop what listens there; `make status` shows the clusters of this checkout",
+    )
+
+
+def _claim(base: int) -> bool:
+    """Whether this process has or gets the ports of one step; the system takes them back when it ends."""
+    if base in _claims:
+        return True
+    try:
+        lock = os.open(Path(tempfile.gettempdir(), f"flux-tenancy-ports-{base}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        return False  # another user's
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return False
+    _claims[base] = lock
+    return True

@@ -1,0 +1,54 @@
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab import free_ports
+from lab.errors import LabError
+from lab.free_ports import free_port_base
+from lab.settings import DEFAULT_PORT_BASE, PORTS_OF_A_LAB
+
+CLAIMING = "from lab.free_ports import free_port_base; print(free_port_base({clusters}), flush=True); input()"
+
+
+def claiming(clusters: int) -> subprocess.Popen[str]:
+    """Another process that has chosen ports and listens on none of them yet."""
+    command = [sys.executable, "-c", CLAIMING.format(clusters=clusters)]
+    root = Path(__file__).parents[3]
+    return subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_lab_beside_the_users_own_has_other_ports_that_are_all_free():
+    base = free_port_base(clusters=2)
+    assert base >= DEFAULT_PORT_BASE + PORTS_OF_A_LAB
+
+    with socket.create_server(("127.0.0.1", base + 29)):
+        assert free_port_base(clusters=2) > base
+        assert free_port_base(clusters=1) == base
+
+
+def test_no_free_ports_are_an_error(monkeypatch):
+    monkeypatch.setattr(free_ports, "is_free", lambda port: False)
+
+    with pytest.raises(LabError, match="no 20 free ports"):
+        free_port_base(clusters=1)
+
+
+def test_a_lab_that_another_process_is_about_to_start_has_its_ports_for_itself():
+    with claiming(clusters=10) as other:
+        theirs = int(other.stdout.readline())
+        ours = free_port_base(clusters=0)
+        other.communicate("")
+
+    assert not theirs <= ours < theirs + 110
+
+
+def test_the_ports_of_a_process_that_has_ended_are_free_again():
+    with claiming(clusters=0) as other:
+        theirs = int(other.stdout.readline())
+        other.communicate("")
+    with claiming(clusters=0) as next_one:
+        assert int(next_one.stdout.readline()) == theirs
+        next_one.communicate("")
