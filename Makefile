@@ -13,6 +13,8 @@ WITHDRAW ?=
 REPO ?=
 OUTPUT ?= table
 CONTEST ?=
+# Tests of real clusters mostly wait, and come first; modules that share a cluster stay together.
+SIDE_BY_SIDE = --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key sops-key sops-config policy-report bench lock
@@ -58,10 +60,10 @@ tools: $(VENV)/installed ## Build all tools, those of the tests included
 
 test: $(VENV)/installed ## Run all tests, with real tools
 	@$(RUN) -m lab.build test
-	@$(RUN) -m pytest
+	@$(RUN) -m pytest $(SIDE_BY_SIDE)
 
 test-unit: $(VENV)/installed ## Run the tests that need nothing but Python
-	@$(RUN) -m pytest tests/unit
+	@$(RUN) -m pytest $(SIDE_BY_SIDE) tests/unit
 
 lint: $(VENV)/installed ## Check the Python and Go sources
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
