@@ -17,7 +17,6 @@ from components.configuration.policies import PolicyEngine
 from components.configuration.yaml_files import FastLoader
 from components.policies.names import PolicyName
 from components.policies.rendering import object_name
-from lab.cluster import Cluster
 from lab.control_plane import NODE_NAME
 from tests.e2e.conftest import Environment
 from tests.support.api_client import ApiClient
@@ -38,8 +37,8 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def cluster(lab: Lab) -> Iterator[RunningCluster]:
-    yield lab.cluster("admission")
-    Cluster(lab.settings, "admission").stop()
+    with lab.own_cluster("admission") as own:
+        yield own
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ import pytest
 from components.policies.names import PolicyName
 from components.policies.rendering import OBJECT_PREFIX, object_name
 from components.tenant_objects import TENANT_LABEL
-from lab.cluster import Cluster
 from lab.logs import logs
 from tests.e2e.conftest import Environment, base
 from tests.e2e.manifests import kustomization
@@ -48,19 +47,18 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
     """One tenant, and policies that only warn; nothing is up yet."""
     project = Project(tmp_path_factory.mktemp(NAME) / "project", lab.pulumi)
     project.tenant("dev-team", base(lab, "dev-team/apps", "apps", interval="1h", webhook={}))
-    cluster = lab.cluster(NAME)
-    environment = Environment(
-        lab,
-        project,
-        cluster,
-        flux=lab.bundle("2.9.4") | {"webhookUrl": cluster.webhook_url},
-        kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1},
-        policies={"engine": "both", "mode": "audit", "sources": {"allowed": [sources(lab, "dev-team")]}},
-    )
-    environment.onboard("dev-team", "./staging")
-    yield environment
-    project.destroy(NAME)
-    Cluster(lab.settings, NAME).stop()
+    with lab.own_cluster(NAME) as cluster:
+        environment = Environment(
+            lab,
+            project,
+            cluster,
+            flux=lab.bundle("2.9.4") | {"webhookUrl": cluster.webhook_url},
+            kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1},
+            policies={"engine": "both", "mode": "audit", "sources": {"allowed": [sources(lab, "dev-team")]}},
+        )
+        environment.onboard("dev-team", "./staging")
+        yield environment
+        project.destroy(NAME)
 
 
 def order(text: str, done: str, kinds: tuple[str, ...]) -> list[str]:

@@ -43,20 +43,20 @@ def kyverno(lab: Lab, version: str, **keys: Any) -> dict[str, Any]:
 def guarded(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """Kyverno of the release before, all its policies, and a tenant's namespace that is not the stack's."""
     project = Project(tmp_path_factory.mktemp("guarded") / "project", lab.pulumi)
-    cluster = lab.cluster("guarded")
-    environment = Environment(
-        lab,
-        project,
-        cluster,
-        flux=lab.bundle("2.9.5"),
-        kyverno=kyverno(lab, "1.19.0"),
-        # It alone: what it lets pass, nothing else refuses.
-        policies={"engine": "kyverno"},
-    )
-    environment.up()
-    cluster.apply(NAMESPACE_OBJECTS[APPS])
-    yield environment
-    project.destroy("guarded")
+    with lab.own_cluster("guarded") as cluster:
+        environment = Environment(
+            lab,
+            project,
+            cluster,
+            flux=lab.bundle("2.9.5"),
+            kyverno=kyverno(lab, "1.19.0"),
+            # It alone: what it lets pass, nothing else refuses.
+            policies={"engine": "kyverno"},
+        )
+        environment.up()
+        cluster.apply(NAMESPACE_OBJECTS[APPS])
+        yield environment
+        project.destroy("guarded")
 
 
 def asking(environment: Environment) -> Asking:

@@ -123,9 +123,10 @@ class Bootstrapped:
 
 @pytest.fixture
 def bootstrapped(lab: Lab, tmp_path: Path) -> Iterator[Bootstrapped]:
-    cluster = Bootstrapped(lab, lab.cluster("adopted"), tmp_path)
-    cluster.bootstrap()
-    yield cluster
+    with lab.own_cluster("adopted") as own:
+        cluster = Bootstrapped(lab, own, tmp_path)
+        cluster.bootstrap()
+        yield cluster
 
 
 def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(

@@ -7,7 +7,8 @@ import subprocess
 import sysconfig
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -163,6 +164,14 @@ class Lab:
         cluster = Cluster(self.settings, name)
         cluster.up(self.tools)
         return RunningCluster.of(cluster)
+
+    @contextmanager
+    def own_cluster(self, name: str) -> Iterator[RunningCluster]:
+        """A cluster that only the block uses; it is stopped then, since idle ones take time from the others."""
+        try:
+            yield self.cluster(name)
+        finally:
+            Cluster(self.settings, name).stop()
 
     def bundle(self, version: str) -> dict[str, Any]:
         """The keys of the `flux` section that name a release."""
