@@ -13,6 +13,7 @@ from typing import Annotated, get_args
 
 import typer
 
+from lab.build_downloads import downloading_ahead
 from lab.build_key import input_digest
 from lab.build_lock import build_lock
 from lab.build_source import source_folders
@@ -96,14 +97,15 @@ class _Tools:
         self._cache.require_room(missing)
         files = {}
         previous = None
-        for number, tool in enumerate(missing, start=1):
-            if begins_another_module(tool, previous):
-                self._cache.limit_compiled_packages(GO_CACHE_BETWEEN_MODULES)
-            previous = tool
-            begun = time.monotonic()
-            progress.start(tool.name, number, len(missing))
-            files[tool.name] = self._build(tool, progress)
-            progress.finish(tool.name, time.monotonic() - begun)
+        with downloading_ahead(self._go, missing[1:], self._modules):
+            for number, tool in enumerate(missing, start=1):
+                if begins_another_module(tool, previous):
+                    self._cache.limit_compiled_packages(GO_CACHE_BETWEEN_MODULES)
+                previous = tool
+                begun = time.monotonic()
+                progress.start(tool.name, number, len(missing))
+                files[tool.name] = self._build(tool, progress)
+                progress.finish(tool.name, time.monotonic() - begun)
         self._cache.limit_compiled_packages(GO_CACHE_AT_END)
         return files
 
