@@ -21,6 +21,7 @@ SHARED = ({"staging", "production"}, {"kyverno_stack"})
 """Fixtures for clusters that several modules use, one after the other."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for folder, mark in FOLDERS.items():
@@ -42,7 +43,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def _group(path: Path, members: list[pytest.Item]) -> str:
     """What has to be run by one process: a module, and with it those that use the same clusters."""
     used = {name for item in members for name in getattr(item, "fixturenames", ())}
-    return next(("+".join(sorted(shared)) for shared in SHARED if shared & used), str(path))
+    return next(("+".join(sorted(shared)) for shared in SHARED if shared & used), path.stem)
 
 
 @pytest.fixture(scope="session")
