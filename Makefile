@@ -13,8 +13,8 @@ WITHDRAW ?=
 REPO ?=
 OUTPUT ?= table
 CONTEST ?=
-# Tests of real clusters mostly wait, and come first; modules that share a cluster stay together.
-SIDE_BY_SIDE = --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
+# Tests of the lab in one process, which mostly waits, and all others beside it: tests/conftest.py.
+SIDE_BY_SIDE = --numprocesses=2 --dist=loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key sops-key sops-config policy-report bench lock

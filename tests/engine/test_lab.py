@@ -8,13 +8,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from lab.cluster import Cluster
-from lab.go_command import Go
-from lab.tool_cache import ToolCache
 from tests.support.lab import Lab, RunningCluster, eventually
 
 NAME = "spare"
@@ -132,14 +129,3 @@ def test_an_unknown_image_is_marked_as_simulated(lab: Lab, spare: Cluster) -> No
 
     eventually(marked, what="the mark")
     running.kubectl("delete", "pod", "stand-in", "-n", "default")
-
-
-@pytest.mark.parametrize(("module", "packages"), [("kubernetes", "./node-agent/..."), ("github-proxy", "./...")])
-def test_the_labs_own_programs_pass_their_tests(lab: Lab, module: str, packages: str) -> None:
-    folder: Path = lab.settings.project / "lab" / "tools" / module
-    cache = ToolCache(lab.settings.cache)
-    go = Go(cache.go_cache, cache.work)
-    # Compiled for these tests alone: what the programs were compiled from is gone when all of them are built.
-    test = [go.executable, "test", "-trimpath", "-gcflags=all=-l", "-vet=off", packages]
-    done = subprocess.run(test, cwd=folder, env=go.environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,30 @@
+"""The programs of the lab that are written in Go pass the tests that stand beside them."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from lab.go_command import Go
+from lab.settings import Settings
+from lab.tool_cache import ToolCache
+from lab.tools_table import modules_folder
+
+
+@pytest.mark.parametrize(("module", "packages"), [("kubernetes", "./node-agent/..."), ("github-proxy", "./...")])
+def test_the_labs_own_programs_pass_their_tests(module: str, packages: str) -> None:
+    settings = Settings.load()
+    cache = ToolCache(settings.cache)
+    go = Go(cache.go_cache, cache.work)
+    # Compiled for these tests alone: what the programs were compiled from is gone when all of them are built.
+    test = [go.executable, "test", "-trimpath", "-gcflags=all=-l", "-vet=off", packages]
+    done = subprocess.run(
+        test,
+        cwd=modules_folder(settings.project) / module,
+        env=go.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
