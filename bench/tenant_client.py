@@ -53,8 +53,8 @@ class TenantClient:
     def timed(self, method: str, path: str, body: Manifest | None = None) -> float:
         """Seconds of a request that the API server grants.
 
-        A conflict is asked again, as every client of Kubernetes does, and only the last attempt counts: who creates and
-        deletes this fast now and then meets the quota controller at the same quota.
+        A conflict is asked again, as controllers do, and only the last attempt counts: who creates and deletes this
+        fast now and then meets the quota controller at the same quota.
 
         Raises:
             LabError: it refuses, or does not answer.

@@ -12,7 +12,8 @@ from components.sops.age_keys import (
     read_recipient,
 )
 
-# Of age's own manual, age-keygen(1): what it derives from these identities, as far as it prints it.
+# Of age's own manual, age-keygen(1): what it derives from these identities, as far as it prints it. They are published
+# there and protect nothing; another identity would have no recipient that somebody else has derived.
 DOCUMENTED = {
     "AGE-SECRET-KEY-1N9JEPW6DWJ0ZQUDX63F5A03GX8QUW7PXDE39N8UYF82VZ9PC8UFS3M7XA9": (
         "age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z"

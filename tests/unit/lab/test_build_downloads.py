@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -13,6 +12,7 @@ import pytest
 from lab.build_downloads import downloading_ahead
 from lab.go_command import Go
 from lab.tools_table import Room, Tool
+from tests.support.lab import eventually
 
 ROOM = Room(compiled=0, kept=0)
 TOOLS = [
@@ -54,13 +54,6 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGo:
 @pytest.fixture
 def go(fake: FakeGo, tmp_path: Path) -> Go:
     return Go(tmp_path / "cache", tmp_path / "work")
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("outcome", ["true", "exit 1"])

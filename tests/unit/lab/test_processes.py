@@ -4,7 +4,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -13,6 +12,7 @@ import pytest
 from lab import processes
 from lab.errors import LabError
 from lab.processes import Command, Daemon, bring_up, check_ports
+from tests.support.lab import eventually
 
 FOREVER = "import time; time.sleep(600)"
 
@@ -43,13 +43,6 @@ def taken_port():
         server.bind(("127.0.0.1", 0))
         server.listen()
         yield server.getsockname()[1]
-
-
-def eventually(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_later_command_finds_the_process_and_stops_it(daemon):
