@@ -87,18 +87,29 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{
-		Handler:           newProxy(o.upstream),
-		ReadHeaderTimeout: headerTimeout,
-		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
-	}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
+	forHTTP, forHTTPS := newServers(newProxy(o.upstream), certificate)
+	stop := context.AfterFunc(ctx, func() {
+		forHTTP.Close()
+		forHTTPS.Close()
+	})
 	defer stop()
 	ended := make(chan error, 2)
-	go func() { ended <- server.Serve(plain) }()
-	go func() { ended <- server.ServeTLS(encrypted, "", "") }()
+	go func() { ended <- forHTTP.Serve(plain) }()
+	go func() { ended <- forHTTPS.ServeTLS(encrypted, "", "") }()
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// newServers makes a server for each address. One for both would set itself up for HTTP/2 only once, and where plain
+// HTTP begins first, offer it over TLS without having it.
+func newServers(handler http.Handler, certificate tls.Certificate) (forHTTP, forHTTPS *http.Server) {
+	forHTTP = &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
+	forHTTPS = &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+	}
+	return forHTTP, forHTTPS
 }
