@@ -22,7 +22,7 @@ from lab.errors import LabError, reported
 from lab.go_command import Go
 from lab.progress import BuildProgress, progress_for_standard_error
 from lab.settings import Settings
-from lab.tool_cache import GO_CACHE_AT_END, GO_CACHE_BETWEEN_MODULES, ToolCache, begins_another_module
+from lab.tool_cache import GO_CACHE_AT_END, ToolCache
 from lab.tools_table import Purpose, Tool, load_table, modules_folder
 
 
@@ -96,12 +96,8 @@ class _Tools:
         self._cache.clear_work()
         self._cache.require_room(missing)
         files = {}
-        previous = None
         with downloading_ahead(self._go, missing[1:], self._modules):
             for number, tool in enumerate(missing, start=1):
-                if begins_another_module(tool, previous):
-                    self._cache.limit_compiled_packages(GO_CACHE_BETWEEN_MODULES)
-                previous = tool
                 begun = time.monotonic()
                 progress.start(tool.name, number, len(missing))
                 files[tool.name] = self._build(tool, progress)

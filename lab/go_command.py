@@ -39,10 +39,15 @@ class GoError(Exception):
 
 @dataclass(frozen=True)
 class Pin:
-    """What a go.mod says of one module: the effective path and version, after its replace directives."""
+    """What a go.mod says of one module: the effective path and version, after its replace directives.
+
+    Attributes:
+        replaced: whether there is such a directive.
+    """
 
     path: str
     version: str
+    replaced: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,7 +149,7 @@ class Go:
         content = json.loads(self.run(["mod", "edit", "-json", str(go_mod)]))
         pins = {entry["Path"]: Pin(entry["Path"], entry["Version"]) for entry in content["Require"] or []}
         for entry in content["Replace"] or []:
-            pins[entry["Old"]["Path"]] = Pin(entry["New"]["Path"], entry["New"].get("Version", ""))
+            pins[entry["Old"]["Path"]] = Pin(entry["New"]["Path"], entry["New"].get("Version", ""), True)
         return pins, content["Go"]
 
     def download(self, folder: Path, modules: list[str]) -> list[dict[str, Any]]:

@@ -17,34 +17,17 @@ GIGABYTE = 10**9
 
 _ELSEWHERE = "set FLUX_TENANCY_CACHE to a folder"
 
-GO_CACHE_BETWEEN_MODULES = 8 * GIGABYTE
-"""Bytes of compiled packages that may be there when another module is begun, which shares little of them."""
-
-GO_CACHE_AT_END = 3 * GIGABYTE
-"""Bytes of compiled packages that may stay when a run has built all that it was asked for: those of today's Flux, of
-which the release before is made that the tests need on top."""
+GO_CACHE_AT_END = 5 * GIGABYTE
+"""Bytes of compiled packages that may stay when a run has built all that it was asked for: those that a later run
+may share, of the lab's own programs' tests or of another release."""
 
 _KEPT_BUILDS = 2
 """Builds of one tool that are kept: the newest, and the one before, which a running lab may still use."""
 
 
-def begins_another_module(tool: Tool, previous: Tool | None) -> bool:
-    """Whether a tool is built from another module than the one before it."""
-    return previous is not None and tool.module != previous.module
-
-
-def peak_room(tools: Iterable[Tool]) -> float:
-    """The most disk space in bytes that is taken at any time while tools are built in this order."""
-    compiled = kept = peak = 0.0
-    previous = None
-    for tool in tools:
-        if begins_another_module(tool, previous) and compiled > GO_CACHE_BETWEEN_MODULES:
-            compiled = 0.0
-        compiled += tool.room.compiled * GIGABYTE
-        kept += tool.room.kept * GIGABYTE
-        peak = max(peak, compiled + kept)
-        previous = tool
-    return peak
+def room_for(tools: Iterable[Tool]) -> float:
+    """The disk space in bytes that building tools takes at its peak, which is its end."""
+    return sum(tool.room.compiled + tool.room.kept for tool in tools) * GIGABYTE
 
 
 @dataclass(frozen=True)
@@ -106,12 +89,12 @@ class ToolCache:
         self.work.mkdir()
 
     def require_room(self, tools: Iterable[Tool]) -> None:
-        """Checks that the disk has room for building tools in this order.
+        """Checks that the disk has room for building tools.
 
         Raises:
             LabError: it has not.
         """
-        needed = peak_room(tools)
+        needed = room_for(tools)
         free = shutil.disk_usage(self.root).free
         if free < needed:
             raise LabError(
@@ -142,10 +125,14 @@ class ToolCache:
         self._forget_old_builds(parent)
 
     def limit_compiled_packages(self, size: int) -> None:
-        """Deletes the compiled packages, all of them, when they take more than so many bytes."""
-        files = (entry for entry in self.go_cache.rglob("*") if entry.is_file())
-        if sum(file.stat().st_size for file in files) > size:
-            shutil.rmtree(self.go_cache)
+        """Deletes compiled packages until they take no more than so many bytes, those first that were used first."""
+        files = [(file, file.stat()) for file in self.go_cache.rglob("*") if file.is_file()]
+        taken = sum(status.st_size for _, status in files)
+        for file, status in sorted(files, key=lambda entry: entry[1].st_mtime_ns):
+            if taken <= size:
+                break
+            file.unlink()
+            taken -= status.st_size
 
     def _tool(self, tool: Tool) -> Path:
         return self.root / "tools" / tool.name

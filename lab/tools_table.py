@@ -75,8 +75,6 @@ class Tool(_Entry):
     """Linker flags besides those that all tools get."""
     needs_cgo: bool = False
     """Whether the program contains C, so that a C compiler is needed."""
-    fast_compile: bool = False
-    """Compile without inlining: a fifth faster, slower at run time; never for what a benchmark measures."""
     copies: list[ModuleFiles] = []
     """Files put into the package's folder before compiling, e.g. to be embedded."""
     assets: list[ModuleFiles] = []

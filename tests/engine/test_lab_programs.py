@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from lab.build_key import COMPILED_ALIKE
 from lab.go_command import Go
 from lab.settings import Settings
 from lab.tool_cache import ToolCache
@@ -17,8 +18,8 @@ def test_the_labs_own_programs_pass_their_tests(module: str, packages: str) -> N
     settings = Settings.load()
     cache = ToolCache(settings.cache)
     go = Go(cache.go_cache, cache.work)
-    # Compiled for these tests alone: what the programs were compiled from is gone when all of them are built.
-    test = [go.executable, "test", "-trimpath", "-gcflags=all=-l", "-vet=off", packages]
+    # Compiled as the tools are, of what is still there of them.
+    test = [go.executable, "test", *COMPILED_ALIKE, "-vet=off", packages]
     done = subprocess.run(
         test,
         cwd=modules_folder(settings.project) / module,

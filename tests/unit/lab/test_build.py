@@ -20,7 +20,6 @@ from lab.build_lock import build_lock
 from lab.errors import LabError
 from lab.go_command import Go
 from lab.progress import LineProgress
-from lab.tools_table import Room, Tool
 
 BOTH = ["alpha", "beta"]
 ALPHA, BETA = "example.org/alpha", "./beta"
@@ -211,18 +210,6 @@ def test_no_room(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatc
     assert builder_project.builds() == []
 
 
-def test_room_is_counted_as_the_compiled_packages_come_and_go() -> None:
-    limit = tool_cache.GO_CACHE_BETWEEN_MODULES / tool_cache.GIGABYTE
-    sizes = {"first": ("m", limit + 1), "second": ("m", 1), "third": ("other", limit)}
-    tools = [
-        Tool(name=name, module=module, package="p", room=Room(compiled=compiled, kept=0.5))
-        for name, (module, compiled) in sizes.items()
-    ]
-    assert tool_cache.peak_room(tools) == (limit + 1 + 1 + 2 * 0.5) * tool_cache.GIGABYTE
-    assert tool_cache.peak_room(tools[::2]) == (limit + 1 + 0.5) * tool_cache.GIGABYTE
-    assert tool_cache.peak_room(tools[1:]) == (1 + limit + 2 * 0.5) * tool_cache.GIGABYTE
-
-
 def test_cache_that_cannot_be_written_to(builder_project: BuilderProject) -> None:
     # A file where the folder should be: unlike missing permissions this stops root, too.
     builder_project.settings.cache.write_text("")
@@ -289,22 +276,25 @@ def test_the_disk_runs_full(builder_project: BuilderProject, monkeypatch: pytest
         build.ensure(builder_project.settings, BOTH)
 
 
-def test_compiled_packages_are_kept_until_all_is_built(
+def test_compiled_packages_are_kept_until_all_is_built_and_the_last_used_longer(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "GO_CACHE_AT_END", 10)
-    compiled = builder_project.settings.cache / "build/go-cache/package"
-    compiled.parent.mkdir(parents=True)
-    compiled.write_text("more than ten bytes")
+    older, newer = (builder_project.settings.cache / "build/go-cache/ab" / name for name in ("older", "newer"))
+    older.parent.mkdir(parents=True)
+    older.write_text("six...")
+    newer.write_text("eight...")
+    os.utime(older, (1, 1))
     monkeypatch.setenv("FAKE_GO_FAIL", BETA)
     monkeypatch.setenv("FAKE_GO_FAILURE", "interrupted")
     with pytest.raises(LabError):
         build.ensure(builder_project.settings, BOTH)
-    assert compiled.exists()
+    assert older.exists()
 
     monkeypatch.delenv("FAKE_GO_FAIL")
     build.ensure(builder_project.settings, BOTH)
-    assert not compiled.exists()
+    assert not older.exists()
+    assert newer.exists(), "there is room for what was used last"
 
 
 def test_the_users_own_go_settings_do_not_change_what_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

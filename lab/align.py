@@ -1,0 +1,137 @@
+"""Gives the Go modules that several tools contain one version, so that what is compiled of them serves all.
+
+Also a command, for whoever has raised the version of a tool: ``python -m lab.align``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import typer
+from semver import Version
+
+from lab.errors import LabError, reported
+from lab.go_command import Go, GoError, Pin
+from lab.settings import Settings
+from lab.tool_cache import ToolCache
+from lab.tools_table import Tool, load_table, modules_folder
+
+APART = frozenset({"pulumi-kubernetes", "pulumi-github"})
+"""Module folders that stay as upstream's releases pin them: the first is made for an older client of Kubernetes, and
+for the second, which has no pruned module graph, every other version adds thousands of lines to go.sum."""
+
+SHARED = (
+    "cloud.google.com/*",
+    "github.com/Azure/azure-sdk-for-go/*",
+    "github.com/ProtonMail/go-crypto",
+    "github.com/aws/*",
+    "github.com/cloudflare/circl",
+    "github.com/cyphar/filepath-securejoin",
+    "github.com/felixge/httpsnoop",
+    "github.com/fxamacker/cbor/*",
+    "github.com/go-git/*",
+    "github.com/go-logr/*",
+    "github.com/go-openapi/*",
+    "github.com/google/gnostic-models",
+    "github.com/google/go-containerregistry",
+    "github.com/googleapis/*",
+    "github.com/grpc-ecosystem/*",
+    "github.com/json-iterator/go",
+    "github.com/klauspost/compress",
+    "github.com/mailru/easyjson",
+    "github.com/opencontainers/go-digest",
+    "github.com/prometheus/*",
+    "github.com/sigstore/*",
+    "go.opentelemetry.io/*",
+    "go.yaml.in/*",
+    "golang.org/x/*",
+    "google.golang.org/*",
+    "k8s.io/*",
+    "oras.land/*",
+    "sigs.k8s.io/*",
+)
+"""Modules that much is built on, or that much is in. All others stay as each tool's upstream has them: not everything
+takes a newer version, and what little code they have is compiled twice."""
+
+_ROUNDS = 5
+"""One module's new version may ask for others; four rounds were enough for all of today's."""
+
+
+def behind(pins: Mapping[str, Mapping[str, Pin]]) -> dict[str, dict[str, str]]:
+    """What has to be raised for all folders to have the same versions.
+
+    Args:
+        pins: what each folder's go.mod says of its modules, by folder and path.
+
+    Returns:
+        By folder and path, the highest version that any folder has. What a replace directive holds is left alone,
+        and a fork counts for nothing.
+    """
+    found = {
+        (folder, path): pin
+        for folder, modules in pins.items()
+        for path, pin in modules.items()
+        if folder not in APART and pin.path == path and any(fnmatchcase(path, shared) for shared in SHARED)
+    }
+    highest: dict[str, str] = {}
+    for (_, path), pin in found.items():
+        highest[path] = max(highest.get(path, pin.version), pin.version, key=_order)
+    wanted: dict[str, dict[str, str]] = defaultdict(dict)
+    for (folder, path), pin in found.items():
+        if pin.version != highest[path] and not pin.replaced:
+            wanted[folder][path] = highest[path]
+    return dict(wanted)
+
+
+def read_pins(go: Go, modules: Path) -> dict[str, Mapping[str, Pin]]:
+    """What the go.mod of each folder says, by folder."""
+    return {file.parent.name: go.pins(file)[0] for file in sorted(modules.glob("*/go.mod"))}
+
+
+def align(go: Go, modules: Path, tools: list[Tool]) -> None:
+    """Rewrites each go.mod and go.sum that is behind.
+
+    Raises:
+        GoError: a version could not be had.
+        LabError: new versions went on asking for newer ones.
+    """
+    for _ in range(_ROUNDS):
+        wanted = behind(read_pins(go, modules))
+        if not wanted:
+            return
+        for folder, versions in wanted.items():
+            _raise(go, modules / folder, versions, [tool for tool in tools if tool.module == folder])
+    raise LabError(f"after {_ROUNDS} rounds versions still differ", "run the same again, or raise them by hand")
+
+
+def _raise(go: Go, folder: Path, versions: Mapping[str, str], tools: list[Tool]) -> None:
+    """Writes versions into a go.mod, and completes it and its go.sum with what the tools then need."""
+    go.run(["mod", "edit", *(f"-require={path}@{version}" for path, version in versions.items())], folder)
+    tags = ",".join(sorted({tag for tool in tools for tag in tool.tags}))
+    packages = [tool.package for tool in tools if not tool.package_from]
+    go.run(["list", "-mod=mod", "-e", "-deps", f"-tags={tags}", *packages], folder)
+
+
+def _order(version: str) -> Version:
+    """A Go version to compare by; a pseudo-version is a pre-release, https://go.dev/ref/mod#pseudo-versions."""
+    return Version.parse(version.removeprefix("v"))
+
+
+def _main() -> None:
+    """Give the modules that several tools contain one version."""
+    with reported("the go.mod files may have been changed in part; git shows how"):
+        settings = Settings.load()
+        cache = ToolCache(settings.cache)
+        cache.prepare()
+        go = Go(cache.go_cache, cache.work)
+        try:
+            align(go, modules_folder(settings.project), list(load_table(settings.project, go).values()))
+        except GoError as error:
+            raise LabError("\n".join(error.output[-3:]), "see what the modules ask for") from error
+
+
+if __name__ == "__main__":
+    typer.run(_main)

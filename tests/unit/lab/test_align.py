@@ -1,0 +1,102 @@
+"""Modules that several tools contain have one version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab.align import align, behind, read_pins
+from lab.errors import LabError
+from lab.go_command import Go, Pin
+from lab.settings import Settings
+from lab.tools_table import Room, Tool, modules_folder
+
+X = "golang.org/x/net"
+
+
+def pins(**versions: str) -> dict[str, dict[str, Pin]]:
+    return {folder: {X: Pin(X, version)} for folder, version in versions.items()}
+
+
+def test_the_labs_tools_share_what_they_are_made_of(tmp_path: Path) -> None:
+    go = Go(tmp_path / "cache", tmp_path / "work")
+    assert behind(read_pins(go, modules_folder(Settings.load().project))) == {}, "run `python -m lab.align`"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("v0.9.0", "v0.10.0"),
+        ("v1.2.3-rc.1", "v1.2.3"),
+        ("v0.0.0-20260101000000-abcdefabcdef", "v0.0.0-20260102000000-0123456789ab"),
+        ("v1.36.12-0.20260120151049-f2248ac996af", "v1.36.12"),
+        ("v28.0.0+incompatible", "v29.6.2+incompatible"),
+    ],
+)
+def test_the_older_version_is_behind(older: str, newer: str) -> None:
+    assert behind(pins(flux=older, kyverno=newer)) == {"flux": {X: newer}}
+    assert behind(pins(flux=newer, kyverno=newer)) == {}
+
+
+def test_a_replaced_module_is_left_alone_and_counts_for_others() -> None:
+    held = {"kubernetes": {X: Pin(X, "v0.2.0", replaced=True)}}
+    assert behind(held | pins(flux="v0.1.0")) == {"flux": {X: "v0.2.0"}}
+    assert behind(held | pins(flux="v0.3.0")) == {}
+
+
+def test_a_fork_counts_for_nothing() -> None:
+    fork = {"kyverno": {X: Pin("example.org/fork", "v9.0.0", replaced=True)}}
+    assert behind(fork | pins(flux="v0.1.0")) == {}
+
+
+def test_what_stays_apart() -> None:
+    assert behind(pins(**{"pulumi-github": "v0.1.0", "flux": "v0.2.0"})) == {}
+    own = "github.com/fluxcd/pkg/ssa"
+    assert behind({"old": {own: Pin(own, "v0.1.0")}, "new": {own: Pin(own, "v0.2.0")}}) == {}
+
+
+class Folders(Go):
+    """A Go command that notes a new version, and raises it further where `brings` says so."""
+
+    def __init__(self, modules: Path, brings: dict[str, str]) -> None:
+        super().__init__(modules / "cache", modules / "work")
+        self.versions = {"flux": "v0.1.0", "kyverno": "v0.2.0"}
+        self.brings = brings
+        self.asked: list[tuple[str, ...]] = []
+        for folder in self.versions:
+            (modules / folder).mkdir()
+            (modules / folder / "go.mod").touch()
+
+    def pins(self, go_mod: Path) -> tuple[dict[str, Pin], str]:
+        return {X: Pin(X, self.versions[go_mod.parent.name])}, "1.26"
+
+    def run(self, arguments: list[str], folder: Path | None = None, on_line: object = None) -> str:
+        assert folder
+        self.asked.append((folder.name, *arguments))
+        if arguments[0] == "mod":
+            version = arguments[2].partition("@")[2]
+            self.versions[folder.name] = self.brings.get(version, version)
+        return ""
+
+
+TOOLS = [
+    Tool(name="source", module="flux", package="example.org/source", tags=["b", "a"], room=Room(compiled=0, kept=0)),
+    Tool(name="bundle", module="flux", package="./own", package_from="other", room=Room(compiled=0, kept=0)),
+]
+
+
+def test_versions_are_raised_until_none_is_behind(tmp_path: Path) -> None:
+    go = Folders(tmp_path, {"v0.2.0": "v0.3.0"})
+    align(go, tmp_path, TOOLS)
+    assert go.versions == {"flux": "v0.3.0", "kyverno": "v0.3.0"}
+    assert go.asked[:2] == [
+        ("flux", "mod", "edit", f"-require={X}@v0.2.0"),
+        ("flux", "list", "-mod=mod", "-e", "-deps", "-tags=a,b", "example.org/source"),
+    ]
+
+
+def test_versions_that_never_meet(tmp_path: Path) -> None:
+    endless = {f"v0.{number}.0": f"v0.{number + 1}.0" for number in range(100)}
+    with pytest.raises(LabError, match="after 5 rounds"):
+        align(Folders(tmp_path, endless), tmp_path, TOOLS)
