@@ -28,7 +28,7 @@ $(VENV)/installed: requirements.txt requirements-dev.txt
 		{ echo "error: $(PYTHON) is older than Python 3.11" >&2; echo "remedy: make PYTHON=python3.12 …" >&2; exit 1; }
 	@echo "Installing Python packages into $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV)
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt -r requirements-dev.txt
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.txt -r requirements-dev.txt
 	@touch $@
 
 up: $(VENV)/installed ## Build the tools, start the cluster of STACK and bring the stack up
