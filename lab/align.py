@@ -57,7 +57,7 @@ SHARED = (
 takes a newer version, and what little code they have is compiled twice."""
 
 _ROUNDS = 5
-"""One module's new version may ask for others; four rounds were enough for all of today's."""
+"""One module's new version may ask for others; those of today needed fewer rounds."""
 
 
 def behind(pins: Mapping[str, Mapping[str, Pin]]) -> dict[str, dict[str, str]]:
