@@ -37,13 +37,14 @@ def downloading_ahead(go: Go, tools: Sequence[Tool], modules: Path) -> Iterator[
 def _download(go: Go, tools: Sequence[Tool], modules: Path, ended: Event) -> None:
     for module, its_tools in groupby(tools, key=lambda tool: tool.module):
         # Whoever lists packages has to read them; `go mod download` would fetch what no tool contains.
-        if not _run(go, _listing(list(its_tools)), modules / module, ended):
+        if not _run(go, listing(list(its_tools)), modules / module, ended):
             return
 
 
-def _listing(tools: Sequence[Tool]) -> list[str]:
+def listing(tools: Sequence[Tool], *flags: str) -> list[str]:
+    """Arguments of the Go command that reads all packages of one module's tools, and so downloads what they are in."""
     tags = sorted({tag for tool in tools for tag in tool.tags})
-    return ["list", "-e", "-deps", f"-tags={','.join(tags)}", *(tool.package for tool in tools)]
+    return ["list", *flags, "-e", "-deps", f"-tags={','.join(tags)}", *(tool.package for tool in tools)]
 
 
 def _run(go: Go, arguments: list[str], folder: Path, ended: Event) -> bool:
