@@ -13,7 +13,7 @@ WITHDRAW ?=
 REPO ?=
 OUTPUT ?= table
 CONTEST ?=
-# Tests of the lab in one process, which mostly waits, and all others beside it: tests/conftest.py.
+# Two labs, one in each process, and all other tests after that of the shorter: tests/conftest.py.
 SIDE_BY_SIDE = --numprocesses=2 --dist=loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help

@@ -1,6 +1,6 @@
-"""One lab for all tests that need real parts; it is started with the first of them and removed after the last.
+"""A lab for all tests that need real parts; it is started with the first of them and removed after the last.
 
-Of several processes one has it; what needs no lab is run in the others.
+Of two processes each has one: a lab mostly waits for its clusters, and lets the other have the processors.
 """
 
 from __future__ import annotations
@@ -17,18 +17,33 @@ from tests.support.project import Project
 
 FOLDERS = {"engine": pytest.mark.engine, "e2e": pytest.mark.e2e}
 KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/]{28}")
-OF_THE_LAB = ("tests/e2e/", "tests/engine/test_cluster_safety.py", "tests/engine/test_lab.py")
+# The modules of each lab, by how their paths begin; the first that fits counts.
+LABS = {
+    # Clusters of their own.
+    "clusters": (
+        "tests/e2e/test_admission.py",
+        "tests/e2e/test_guarded_platform.py",
+        "tests/e2e/test_image_signatures.py",
+        "tests/e2e/test_kyverno.py",
+        "tests/e2e/test_onboarding_by_label.py",
+        "tests/engine/test_cluster_safety.py",
+        "tests/engine/test_lab.py",
+    ),
+    # Staging and production, which go from test to test; the last module removes them.
+    "environments": ("tests/e2e/",),
+}
 
 
-class OneLab(LoadScopeScheduling):
-    """All that needs the lab in one process, which mostly waits; the other modules in those beside it."""
+class LabScheduling(LoadScopeScheduling):
+    """All modules of a lab in one process; the others wherever nothing is left to do."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "lab" if nodeid.startswith(OF_THE_LAB) else nodeid.partition("::")[0]
+        fitting = (lab for lab, paths in LABS.items() if nodeid.startswith(paths))
+        return next(fitting, nodeid.partition("::")[0])
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneLab:
-    return OneLab(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LabScheduling:
+    return LabScheduling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

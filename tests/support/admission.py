@@ -13,8 +13,9 @@ from tests.support.lab import RunningCluster
 Manifest = dict[str, Any]
 
 # The API server sends requests on connections that it has open already, and does not repeat one whose connection is
-# closed meanwhile.
-CONNECTION_CLOSED = ": EOF"
+# closed meanwhile. Go's client says so in the words of what it was about: reading the answer, or writing the request
+# (of more than 4 KiB; a smaller one it does repeat).
+CONNECTION_CLOSED = (": EOF", ": use of closed network connection", ": connection reset by peer", ": broken pipe")
 
 
 class Asking:
