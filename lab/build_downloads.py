@@ -43,8 +43,7 @@ def _download(go: Go, tools: Sequence[Tool], modules: Path, ended: Event) -> Non
 
 def listing(tools: Sequence[Tool], *flags: str) -> list[str]:
     """Arguments of the Go command that reads all packages of one module's tools, and so downloads what they are in."""
-    tags = sorted({tag for tool in tools for tag in tool.tags})
-    return ["list", *flags, "-e", "-deps", f"-tags={','.join(tags)}", *(tool.package for tool in tools)]
+    return ["list", *flags, "-e", "-deps", *(tool.package for tool in tools)]
 
 
 def _run(go: Go, arguments: list[str], folder: Path, ended: Event) -> bool:

@@ -20,12 +20,7 @@ _PACKAGE_FIELDS = "ImportPath,Dir,Module,DefaultGODEBUG,Stale,EmbedFiles"
 
 COMPILED_ALIKE = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
 """Flags that all tools share, and with them what they are compiled of. Debug information is not made, since the
-linker would leave it out: an eighth of the time."""
-
-
-def build_flags(tool: Tool) -> list[str]:
-    """The flags that decide what is compiled and how, the same for ``go list`` and ``go build``."""
-    return [*COMPILED_ALIKE, f"-tags={','.join(tool.tags)}"] if tool.tags else list(COMPILED_ALIKE)
+linker would leave it out: an eighth of the time. ``go list`` gets them too, to say what is compiled already."""
 
 
 def linker_flags(tool: Tool) -> str:
@@ -66,7 +61,7 @@ def list_packages(go: Go, tool: Tool, source: Path, on_line: LineHandler | None 
     Raises:
         GoError: a module could not be downloaded, or is not what go.sum says.
     """
-    arguments = ["list", "-deps", f"-json={_PACKAGE_FIELDS}", *build_flags(tool), tool.package]
+    arguments = ["list", "-deps", f"-json={_PACKAGE_FIELDS}", *COMPILED_ALIKE, tool.package]
     return [
         Package(
             import_path=entry["ImportPath"],
@@ -99,7 +94,7 @@ def build_key(go: Go, tool: Tool, source: Path, packages: Iterable[Package]) -> 
     return _digest(
         {
             "platform": go.platform,
-            "flags": [*build_flags(tool), linker_flags(tool)],
+            "flags": [*COMPILED_ALIKE, linker_flags(tool)],
             "modules": sorted(modules),
             "own": own,
             "language": sorted(language),

@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.build_key import Package, build_flags, build_key, linker_flags, list_packages
+from lab.build_key import COMPILED_ALIKE, Package, build_key, linker_flags, list_packages
 from lab.build_source import put_module_files, stage
 from lab.errors import LabError
 from lab.go_command import Go, GoError
@@ -52,11 +52,6 @@ class ToolBuild:
             self.cache.log(self.tool).write_text("\n".join(self._log))
 
     def _run(self) -> str:
-        if self.tool.needs_cgo and self.go.platform["CGO_ENABLED"] == "0":
-            raise LabError(
-                f"{self.tool.name} contains C code, and there is no C compiler",
-                "install gcc, or set CC to a compiler",
-            )
         self.progress.step("reading modules")
         source = self.cache.source(self.tool)
         stage(self.go, self.tool, self.modules, source)
@@ -82,7 +77,7 @@ class ToolBuild:
                 waiting.remove(line)
                 self._show_compiled(total - len(waiting), total)
 
-        arguments = ["build", "-v", *build_flags(self.tool), "-ldflags", linker_flags(self.tool)]
+        arguments = ["build", "-v", *COMPILED_ALIKE, "-ldflags", linker_flags(self.tool)]
         self.go.run([*arguments, "-o", str(program), self.tool.package], source, on_line)
 
     def _make_document(self, document: Document, source: Path, folder: Path) -> None:

@@ -69,12 +69,8 @@ class Tool(_Entry):
     """The tool's version; from go.mod, but for a release that is no Go module's."""
     purpose: Purpose = "up"
     """``test`` for tools that only the tests need."""
-    tags: list[str] = []
-    """Build tags."""
     ldflags: str = ""
     """Linker flags besides those that all tools get."""
-    needs_cgo: bool = False
-    """Whether the program contains C, so that a C compiler is needed."""
     copies: list[ModuleFiles] = []
     """Files put into the package's folder before compiling, e.g. to be embedded."""
     assets: list[ModuleFiles] = []

@@ -2,7 +2,7 @@
 
 ``packages.json`` in the module folder says which modules a package is made of. The environment says the
 rest: FAKE_GO_LOG (file that gets a line for each build), FAKE_GO_MODULES (folder of the modules' files),
-FAKE_GO_FAIL (package whose build fails), FAKE_GO_FAILURE (what it then prints), FAKE_GO_VERSION, FAKE_GO_CGO.
+FAKE_GO_FAIL (package whose build fails), FAKE_GO_FAILURE (what it then prints), FAKE_GO_VERSION.
 """
 
 import json
@@ -23,7 +23,7 @@ def module(path: str) -> dict:
 
 
 def env(_: list[str]) -> None:
-    version, cgo = os.environ.get("FAKE_GO_VERSION", "go1.26.8"), os.environ.get("FAKE_GO_CGO", "1")
+    version, cgo = os.environ.get("FAKE_GO_VERSION", "go1.26.8"), os.environ["CGO_ENABLED"]
     print(json.dumps({"GOVERSION": version, "GOOS": "linux", "GOARCH": "amd64", "CGO_ENABLED": cgo}))
 
 

@@ -81,7 +81,7 @@ class Folders(Go):
 
 
 TOOLS = [
-    Tool(name="source", module="flux", package="example.org/source", tags=["b", "a"], room=Room(compiled=0, kept=0)),
+    Tool(name="source", module="flux", package="example.org/source", room=Room(compiled=0, kept=0)),
     Tool(name="bundle", module="flux", package="./own", package_from="other", room=Room(compiled=0, kept=0)),
 ]
 
@@ -92,7 +92,7 @@ def test_versions_are_raised_until_none_is_behind(tmp_path: Path) -> None:
     assert go.versions == {"flux": "v0.3.0", "kyverno": "v0.3.0"}
     assert go.asked[:2] == [
         ("flux", "mod", "edit", f"-require={X}@v0.2.0"),
-        ("flux", "list", "-mod=mod", "-e", "-deps", "-tags=a,b", "example.org/source"),
+        ("flux", "list", "-mod=mod", "-e", "-deps", "example.org/source"),
     ]
 
 

@@ -242,13 +242,6 @@ def test_go_is_too_old(builder_project: BuilderProject, monkeypatch: pytest.Monk
         build.ensure(builder_project.settings, BOTH)
 
 
-def test_no_c_compiler(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    builder_project.change_tool("alpha", needs_cgo=True)
-    monkeypatch.setenv("FAKE_GO_CGO", "0")
-    with pytest.raises(LabError, match=r"alpha contains C code.*install gcc"):
-        build.ensure(builder_project.settings, BOTH)
-
-
 def test_a_failed_build_shows_its_end_and_leaves_the_rest_to_go_on(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,10 +293,12 @@ def test_compiled_packages_are_kept_until_all_is_built_and_the_last_used_longer(
 def test_the_users_own_go_settings_do_not_change_what_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GOFLAGS", "-mod=mod -race")
     monkeypatch.setenv("GOWORK", str(tmp_path / "go.work"))
+    monkeypatch.setenv("CGO_ENABLED", "1")
     monkeypatch.setenv("GOPROXY", "https://proxy.example.org")
     environment = Go(tmp_path / "go-cache", tmp_path / "tmp").environment
     assert environment["GOFLAGS"] == "-mod=readonly"
     assert environment["GOWORK"] == "off"
+    assert environment["CGO_ENABLED"] == "0"
     assert environment["GOCACHE"] == str(tmp_path / "go-cache")
     assert environment["GOPROXY"] == "https://proxy.example.org"
 

@@ -16,13 +16,13 @@ from tests.support.lab import eventually
 
 ROOM = Room(compiled=0, kept=0)
 TOOLS = [
-    Tool(name="one", module="a", package="example.org/one", tags=["sqlite"], room=ROOM),
+    Tool(name="one", module="a", package="example.org/one", room=ROOM),
     Tool(name="two", module="a", package="./two", room=ROOM),
     Tool(name="three", module="b", package="./three", room=ROOM),
 ]
 LISTED = [
-    "a: list -e -deps -tags=sqlite example.org/one ./two",
-    "b: list -e -deps -tags= ./three",
+    "a: list -e -deps example.org/one ./two",
+    "b: list -e -deps ./three",
 ]
 
 

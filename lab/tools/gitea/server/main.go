@@ -1,0 +1,35 @@
+// Command gitea is Gitea with SQLite in Go. Upstream's own program binds the C library, and so needs a C compiler,
+// which a machine that has Go need not have.
+package main
+
+import (
+	"database/sql"
+	"os"
+
+	"code.gitea.io/gitea/cmd"
+	"code.gitea.io/gitea/modules/log"
+	"code.gitea.io/gitea/modules/setting"
+	"modernc.org/sqlite"
+)
+
+// driver is the name by which Gitea asks for SQLite.
+const driver = "sqlite3"
+
+// version is set by the linker.
+var version = "development"
+
+func init() {
+	sql.Register(driver, &sqlite.Driver{})
+	setting.EnableSQLite3 = true
+	setting.SupportedDatabaseTypes = append(setting.SupportedDatabaseTypes, driver)
+	setting.AppVer = version
+}
+
+func main() {
+	err := cmd.RunMainApp(cmd.NewMainApp(cmd.AppVersion{Version: version}), os.Args...)
+	// It has printed the error, and writes its log behind the scenes.
+	log.GetManager().Close()
+	if err != nil {
+		os.Exit(1)
+	}
+}
