@@ -7,6 +7,7 @@ godebug x509negativeserial=1
 
 require (
 	code.gitea.io/gitea v1.26.0
+	github.com/urfave/cli/v3 v3.4.1
 	modernc.org/sqlite v1.60.1
 )
 
@@ -230,7 +231,6 @@ require (
 	github.com/ulikunitz/xz v0.5.15 // indirect
 	github.com/unknwon/com v1.0.1 // indirect
 	github.com/urfave/cli-docs/v3 v3.1.0 // indirect
-	github.com/urfave/cli/v3 v3.4.1 // indirect
 	github.com/wneessen/go-mail v0.7.2 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect

@@ -9,6 +9,7 @@ import (
 	"code.gitea.io/gitea/cmd"
 	"code.gitea.io/gitea/modules/log"
 	"code.gitea.io/gitea/modules/setting"
+	"github.com/urfave/cli/v3"
 	"modernc.org/sqlite"
 )
 
@@ -26,10 +27,15 @@ func init() {
 }
 
 func main() {
-	err := cmd.RunMainApp(cmd.NewMainApp(cmd.AppVersion{Version: version}), os.Args...)
-	// It has printed the error, and writes its log behind the scenes.
-	log.GetManager().Close()
-	if err != nil {
-		os.Exit(1)
+	cli.OsExiter = exit
+	if err := cmd.RunMainApp(cmd.NewMainApp(cmd.AppVersion{Version: version}), os.Args...); err != nil {
+		exit(1)
 	}
+	exit(0)
+}
+
+// exit ends the program when its log is written, which Gitea does behind the scenes.
+func exit(code int) {
+	log.GetManager().Close()
+	os.Exit(code)
 }
