@@ -145,7 +145,7 @@ class Reconciling:
 
 
 class Lab:
-    """The lab of one test session."""
+    """The lab of one process of a test session."""
 
     def __init__(self, state: Path) -> None:
         self.settings = replace(Settings.load(), state=state, port_base=free_port_base(CLUSTERS))
