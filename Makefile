@@ -13,11 +13,11 @@ WITHDRAW ?=
 REPO ?=
 OUTPUT ?= table
 CONTEST ?=
-# Two labs, one in each process, and all other tests after that of the shorter: tests/conftest.py.
-SIDE_BY_SIDE = --numprocesses=2 --dist=loadscope --no-loadscope-reorder
+# A lab in each process: they wait for their clusters more than they work. tests/conftest.py says what goes where.
+SIDE_BY_SIDE = --numprocesses=3 --dist=loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key sops-key sops-config policy-report bench lock
+.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key sops-key sops-config policy-report bench lock test-all lint-fast
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,12 +55,16 @@ env: $(VENV)/installed ## Print settings for your shell, to be evaluated by it
 logs: $(VENV)/installed ## List logs, or show those of NAME
 	@$(RUN) -m lab logs $(NAME)
 
-tools: $(VENV)/installed ## Build all tools, those of the tests included
-	@$(RUN) -m lab.build test
+tools: $(VENV)/installed ## Build all tools, those of all tests included
+	@$(RUN) -m lab.build test-all
 
-test: $(VENV)/installed ## Run all tests, with real tools
+test: $(VENV)/installed lint-fast ## Check the sources, then run the tests that every change has to pass, with real tools
 	@$(RUN) -m lab.build test
 	@$(RUN) -m pytest $(SIDE_BY_SIDE)
+
+test-all: $(VENV)/installed lint ## The same with the exhaustive tests: all requests under all engines, upgrades from older releases
+	@$(RUN) -m lab.build test-all
+	@$(RUN) -m pytest $(SIDE_BY_SIDE) --all
 
 test-unit: $(VENV)/installed ## Run the tests that need nothing but Python
 	@$(RUN) -m pytest $(SIDE_BY_SIDE) tests/unit

@@ -1,56 +1,64 @@
-"""A lab for all tests that need real parts; it is started with the first of them and removed after the last.
-
-Of two processes each has one: a lab mostly waits for its clusters, and lets the other have the processors.
-"""
+"""The order of the tests, and a lab for those that need real parts: one a process, started with the first of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.support.lab import Lab, RunningCluster
+from tests.support import order, scenarios
+from tests.support.lab import Lab
 from tests.support.project import Project
 
 FOLDERS = {"engine": pytest.mark.engine, "e2e": pytest.mark.e2e}
 KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/]{28}")
-# The modules of each lab, by how their paths begin; the first that fits counts.
-LABS = {
-    # Clusters of their own.
-    "clusters": (
-        "tests/e2e/test_admission.py",
-        "tests/e2e/test_guarded_platform.py",
-        "tests/e2e/test_image_signatures.py",
-        "tests/e2e/test_kyverno.py",
-        "tests/e2e/test_onboarding_by_label.py",
-        "tests/engine/test_cluster_safety.py",
-        "tests/engine/test_lab.py",
-    ),
-    # Staging and production, which go from test to test; the last module removes them.
-    "environments": ("tests/e2e/",),
-}
+E2E = PurePosixPath("tests/e2e")
+ALL, SHUFFLE = "--all", "--shuffle"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(ALL, action="store_true", help="run what `make test-all` runs, the exhaustive tests too")
+    parser.addoption(SHUFFLE, type=int, metavar="SEED", help="run the tests in an order by chance")
 
 
 class LabScheduling(LoadScopeScheduling):
-    """All modules of a lab in one process; the others wherever nothing is left to do."""
+    """A module to a process, and the modules of a folder of tests/e2e together: they share clusters."""
 
     def _split_scope(self, nodeid: str) -> str:
-        fitting = (lab for lab, paths in LABS.items() if nodeid.startswith(paths))
-        return next(fitting, nodeid.partition("::")[0])
+        module = PurePosixPath(nodeid.partition("::")[0])
+        return str(module if module.parent == E2E or E2E not in module.parents else module.parent)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LabScheduling:
     return LabScheduling(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         for folder, mark in FOLDERS.items():
             if folder in item.path.relative_to(Path(__file__).parent).parts:
                 item.add_marker(mark)
+    if (seed := config.getoption(SHUFFLE)) is not None:
+        items[:] = order.shuffled(items, seed)
+    # Whatever else orders and selects tests comes before scenarios are put in order.
+    yield
+    if not config.getoption(ALL):
+        left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+        config.hook.pytest_deselected(items=left_out)
+    items[:] = scenarios.complete(items)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    scenarios.skip_after_failure(item)
+
+
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    scenarios.note_outcome(item, call)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -60,23 +68,13 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    running = Lab(tmp_path_factory.mktemp("lab"))
+def lab(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Lab]:
+    running = Lab(tmp_path_factory.mktemp("lab"), "test-all" if pytestconfig.getoption(ALL) else "test")
     yield running
     running.stop()
 
 
-@pytest.fixture(scope="session")
-def staging(lab: Lab) -> RunningCluster:
-    return lab.cluster("staging")
-
-
-@pytest.fixture(scope="session")
-def production(lab: Lab) -> RunningCluster:
-    return lab.cluster("production")
-
-
 @pytest.fixture(scope="module")
 def project(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project of the module's own; its stacks are the module's to destroy."""
+    """A project of the module's own; its stacks go with the clusters that they are applied to."""
     return Project(tmp_path_factory.mktemp("project") / "platform", lab.pulumi)

@@ -12,10 +12,9 @@ import pytest
 
 from components.policies.names import PolicyName
 from components.policies.rendering import OBJECT_PREFIX, object_name
-from components.tenant_objects import TENANT_LABEL
-from lab.logs import logs
-from tests.e2e.conftest import Environment, base
 from tests.e2e.manifests import kustomization
+from tests.support.admission import refused_to_controllers
+from tests.support.environment import Environment, base
 from tests.support.lab import Lab, eventually
 from tests.support.project import Project
 
@@ -26,10 +25,14 @@ ORDERS = (
     ("CustomResourceDefinition", "ValidatingPolicy", "Namespace apps"),
     ("Release", "ValidatingPolicy", "Namespace apps"),
 )
-# Whose requests admission must not refuse, by the name of the log.
-CONTROLLERS = ("flux-system/", "kyverno/", "kube-controller-manager", "kube-scheduler", "node-agent")
-# In the words of the API server.
-REFUSED = re.compile(r"admission webhook .* denied the request|denied request: |failed calling webhook")
+# A sync prunes while its identity still may.
+OFFBOARDING = (
+    "Kustomization tools/ops-team",
+    "RoleBinding tools/ops-team-reconciler",
+    "ServiceAccount tools/ops-team",
+    "Namespace tools",
+)
+OWN_NAMESPACES = {"default", "kube-node-lease", "kube-public", "kube-system"}
 POLICY_KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 WEBHOOK_KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 MISSING = (
@@ -47,18 +50,17 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
     """One tenant, and policies that only warn; nothing is up yet."""
     project = Project(tmp_path_factory.mktemp(NAME) / "project", lab.pulumi)
     project.tenant("dev-team", base(lab, "dev-team/apps", "apps", interval="1h", webhook={}))
-    with lab.own_cluster(NAME) as cluster:
+    with lab.cluster(NAME) as cluster:
         environment = Environment(
             lab,
             project,
             cluster,
-            flux=lab.bundle("2.9.4") | {"webhookUrl": cluster.webhook_url},
+            flux=lab.bundle("2.9.5") | {"webhookUrl": cluster.webhook_url},
             kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1},
             policies={"engine": "both", "mode": "audit", "sources": {"allowed": [sources(lab, "dev-team")]}},
         )
         environment.onboard("dev-team", "./staging")
         yield environment
-        project.destroy(NAME)
 
 
 def order(text: str, done: str, kinds: tuple[str, ...]) -> list[str]:
@@ -68,57 +70,11 @@ def order(text: str, done: str, kinds: tuple[str, ...]) -> list[str]:
     return [kind for kind, _ in groupby(found)]
 
 
-def refused(lab: Lab) -> list[str]:
-    """What admission refused to controllers, as their logs have it."""
-    asking = tuple(f"{NAME}/{name}" for name in CONTROLLERS)
-    paths = [log.path for log in logs(lab.settings) if log.name.startswith(asking)]
-    return [line for path in paths for line in path.read_text().splitlines() if REFUSED.search(line)]
-
-
 def nameless(name: str) -> dict[str, Any]:
     """A sync that does not say as whom it is applied."""
     manifest = kustomization(name)
     del manifest["spec"]["serviceAccountName"]
     return manifest
-
-
-def application(environment: Environment) -> tuple[str, int]:
-    """uid and generation of the tenant's Deployment: neither changes unless somebody touches it."""
-    metadata = environment.cluster.get("deployment", "guestbook", "apps")["metadata"]
-    return metadata["uid"], metadata["generation"]
-
-
-def images(environment: Environment) -> set[str]:
-    found = environment.cluster.get("deployments", namespace="flux-system")["items"]
-    return {item["spec"]["template"]["spec"]["containers"][0]["image"].split("/")[-1] for item in found}
-
-
-def test_all_comes_up_at_once_and_in_order(stack: Environment) -> None:
-    text = stack.up()
-
-    for kinds in ORDERS:
-        assert order(text, "created", kinds) == list(kinds)
-    eventually(lambda: stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True")
-    done = stack.cluster.kubectl("rollout", "status", "-n", "apps", "deployment/guestbook", "--timeout=60s")
-    assert done.returncode == 0, done.stderr
-
-
-def test_audit_warns_and_enforcing_leaves_what_is_there_alone(stack: Environment) -> None:
-    cluster, policy = stack.cluster, object_name(PolicyName.TENANT_SERVICE_ACCOUNT)
-    warnings = [line for line in cluster.create(nameless("older")).splitlines() if MISSING in line]
-    assert len(warnings) == 2 and all(line.startswith("Warning: ") and policy in line for line in warnings)
-    eventually(lambda: cluster.get("kustomization", "older", "apps")["metadata"].get("finalizers"))
-
-    stack.config["policies"]["mode"] = "enforce"
-    stack.up()
-
-    said = cluster.create(nameless("newer"))
-    assert f"'{policy}' denied request: {MISSING}" in said
-    assert cluster.kubectl("label", "kustomization", "older", "-n", "apps", "a=b").returncode == 0
-    cluster.reconcile("kustomization", "older", "apps")
-    eventually(lambda: was_handled(stack, "older"))
-    done = cluster.kubectl("delete", "kustomization", "older", "-n", "apps", "--timeout=60s")
-    assert done.returncode == 0, done.stderr
 
 
 def was_handled(environment: Environment, name: str) -> bool:
@@ -128,78 +84,97 @@ def was_handled(environment: Environment, name: str) -> bool:
     return found["status"].get("lastHandledReconcileAt") == asked
 
 
-def test_flux_is_upgraded_under_enforced_policies(lab: Lab, stack: Environment) -> None:
-    before = application(stack)
-    stack.config["flux"] |= lab.bundle("2.9.5")
-
-    stack.up()
-
-    assert {"kustomize-controller:v1.9.5", "source-controller:v1.9.5"} <= images(stack)
-    stack.cluster.reconcile("kustomization", "dev-team", "apps")
-    eventually(lambda: was_handled(stack, "dev-team"))
-    assert stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True"
-    assert application(stack) == before
-    assert refused(lab) == []
-
-
-def test_a_push_reaches_the_cluster(lab: Lab, stack: Environment) -> None:
-    commit = lab.git.commit_files("dev-team", "apps", {"NOTES.md": f"{time.time_ns()}\n"}, "Note the time")
-
-    eventually(lambda: applied(stack, "dev-team", "apps").endswith(commit))
-    assert refused(lab) == []
-
-
 def applied(environment: Environment, name: str, namespace: str) -> str:
     return environment.cluster.get("kustomization", name, namespace)["status"].get("lastAppliedRevision", "")
 
 
-def test_a_source_that_is_not_allowed_is_refused_before_anything_is_applied(lab: Lab, stack: Environment) -> None:
-    before = stack.project.resources(NAME)
-    stack.project.tenant("ops-team", base(lab, "ops-team/tools", "tools"))
-    stack.onboard("ops-team", "./production")
-    stack.write()
+@pytest.mark.scenario
+class TestGuardedPlatform:
+    """A platform from its first update to its removal."""
 
-    outcome = stack.project.up(NAME)
+    def test_all_comes_up_at_once_and_in_order(self, stack: Environment) -> None:
+        text = stack.up()
 
-    assert not outcome.succeeded
-    assert "tenants/ops-team.yaml: source.url: is not among the sources that the stack allows" in outcome.text
-    assert stack.project.resources(NAME) == before
-    assert stack.cluster.get("namespace", "tools") is None
+        for kinds in ORDERS:
+            assert order(text, "created", kinds) == list(kinds)
+        eventually(lambda: stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True")
+        done = stack.cluster.kubectl("rollout", "status", "-n", "apps", "deployment/guestbook", "--timeout=60s")
+        assert done.returncode == 0, done.stderr
 
+    def test_audit_warns_and_enforcing_leaves_what_is_there_alone(self, stack: Environment) -> None:
+        cluster, policy = stack.cluster, object_name(PolicyName.TENANT_SERVICE_ACCOUNT)
+        warnings = [line for line in cluster.create(nameless("older")).splitlines() if MISSING in line]
+        assert len(warnings) == 2 and all(line.startswith("Warning: ") and policy in line for line in warnings)
+        eventually(lambda: cluster.get("kustomization", "older", "apps")["metadata"].get("finalizers"))
 
-def test_a_tenant_comes_and_goes_under_enforced_policies(lab: Lab, stack: Environment) -> None:
-    before = application(stack)
-    own = {"policies": {"sources": [sources(lab, "ops-team")]}}
-    stack.project.tenant("ops-team", base(lab, "ops-team/tools", "tools") | own)
+        stack.config["policies"]["mode"] = "enforce"
+        stack.up()
 
-    stack.up()
-    eventually(lambda: stack.cluster.ready("kustomization", "ops-team", "tools")[0] == "True")
-    del stack.config["tenants"]["ops-team"]
-    stack.up()
+        said = cluster.create(nameless("newer"))
+        assert f"'{policy}' denied request: {MISSING}" in said
+        assert cluster.kubectl("label", "kustomization", "older", "-n", "apps", "a=b").returncode == 0
+        cluster.reconcile("kustomization", "older", "apps")
+        eventually(lambda: was_handled(stack, "older"))
+        done = cluster.kubectl("delete", "kustomization", "older", "-n", "apps", "--timeout=60s")
+        assert done.returncode == 0, done.stderr
 
-    assert stack.cluster.get("namespace", "tools") is None
-    assert application(stack) == before
-    assert refused(lab) == []
+    def test_a_push_reaches_the_cluster(self, lab: Lab, stack: Environment) -> None:
+        commit = lab.git.commit_files("dev-team", "apps", {"NOTES.md": f"{time.time_ns()}\n"}, "Note the time")
 
+        eventually(lambda: applied(stack, "dev-team", "apps").endswith(commit))
+        assert refused_to_controllers(lab, stack.cluster) == []
 
-def test_all_goes_in_reverse_and_leaves_nothing(lab: Lab, stack: Environment) -> None:
-    cluster = stack.cluster
+    def test_a_source_that_is_not_allowed_is_refused_before_anything_is_applied(
+        self, lab: Lab, stack: Environment
+    ) -> None:
+        before = stack.project.resources(NAME)
+        stack.project.tenant("ops-team", base(lab, "ops-team/tools", "tools"))
+        stack.onboard("ops-team", "./production")
+        stack.write()
 
-    outcome = stack.project.destroy(NAME)
+        outcome = stack.project.up(NAME)
 
-    assert outcome.succeeded, outcome.text
-    for kinds in ORDERS:
-        assert order(outcome.text, "deleted", kinds) == list(reversed(kinds))
-    for kind in POLICY_KINDS:
-        left = [item["metadata"]["name"] for item in cluster.get(kind)["items"]]
-        assert not [name for name in left if name.startswith(OBJECT_PREFIX)], kind
-    for kind in WEBHOOK_KINDS:
-        assert cluster.get(kind)["items"] == [], kind
-    # With the definitions of Kyverno's policies go the policies.
-    left = [item["metadata"]["name"] for item in cluster.get("crds")["items"]]
-    assert not [name for name in left if "kyverno" in name or "fluxcd" in name]
-    namespaces = [item["metadata"] for item in cluster.get("namespaces")["items"]]
-    assert not [
-        each for each in namespaces if TENANT_LABEL in each["labels"] or each["name"] in ("kyverno", "flux-system")
-    ]
-    assert refused(lab) == []
+        assert not outcome.succeeded
+        assert "tenants/ops-team.yaml: source.url: is not among the sources that the stack allows" in outcome.text
+        assert stack.project.resources(NAME) == before
+        assert stack.cluster.get("namespace", "tools") is None
+
+    def test_a_tenant_comes_and_goes_under_enforced_policies(self, lab: Lab, stack: Environment) -> None:
+        before = stack.applications("apps")
+        own = {"policies": {"sources": [sources(lab, "ops-team")]}}
+        stack.project.tenant("ops-team", base(lab, "ops-team/tools", "tools") | own)
+
+        stack.up()
+        eventually(lambda: stack.cluster.ready("kustomization", "ops-team", "tools")[0] == "True")
+        del stack.config["tenants"]["ops-team"]
+        text = stack.up()
+
+        steps = re.findall(r"kubernetes:\S+:(\w+ \S+) deleted", text)
+        assert [step for step in steps if step in OFFBOARDING] == list(OFFBOARDING)
+        assert stack.cluster.get("namespace", "tools") is None
+        assert stack.applications("apps") == before
+        assert refused_to_controllers(lab, stack.cluster) == []
+
+    def test_all_goes_in_reverse_and_leaves_nothing(self, lab: Lab, stack: Environment) -> None:
+        cluster = stack.cluster
+
+        outcome = stack.project.destroy(NAME)
+
+        assert outcome.succeeded, outcome.text
+        for kinds in ORDERS:
+            assert order(outcome.text, "deleted", kinds) == list(reversed(kinds))
+        for kind in POLICY_KINDS:
+            left = [item["metadata"]["name"] for item in cluster.get(kind)["items"]]
+            assert not [name for name in left if name.startswith(OBJECT_PREFIX)], kind
+        for kind in WEBHOOK_KINDS:
+            assert cluster.get(kind)["items"] == [], kind
+        # With the definitions of Kyverno's policies go the policies.
+        left = [item["metadata"]["name"] for item in cluster.get("crds")["items"]]
+        assert not [name for name in left if "kyverno" in name or "fluxcd" in name]
+        assert {item["metadata"]["name"] for item in cluster.get("namespaces")["items"]} == OWN_NAMESPACES
+        for kind in ("clusterroles", "clusterrolebindings"):
+            left = [item["metadata"]["name"] for item in cluster.get(kind)["items"]]
+            of_flux = [name for name in left if "flux" in name or name in ("crd-controller", "cluster-reconciler")]
+            assert not of_flux, kind
+        assert stack.project.resources(NAME) == []
+        assert refused_to_controllers(lab, stack.cluster) == []

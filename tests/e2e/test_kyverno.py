@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Environment
 from tests.support.admission import Asking
+from tests.support.environment import Environment
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS
 from tests.support.project import Project
 
+NAME, UPGRADED = "guarded", "guarded-upgrade"
 ADMISSION = "deployment/kyverno-admission-controller"
 SERVICES = f"/api/v1/namespaces/{APPS}/services"
 WEBHOOK_KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
@@ -39,24 +41,28 @@ def kyverno(lab: Lab, version: str, **keys: Any) -> dict[str, Any]:
     return lab.kyverno_chart(version) | {"replicas": 2} | keys
 
 
-@pytest.fixture(scope="module")
-def guarded(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """Kyverno of the release before, all its policies, and a tenant's namespace that is not the stack's."""
-    project = Project(tmp_path_factory.mktemp("guarded") / "project", lab.pulumi)
-    with lab.own_cluster("guarded") as cluster:
+@contextmanager
+def guarded_by(lab: Lab, project: Project, name: str, version: str) -> Iterator[Environment]:
+    """A cluster with a Kyverno, all its policies, and a tenant's namespace that is not the stack's."""
+    with lab.cluster(name) as cluster:
         environment = Environment(
             lab,
             project,
             cluster,
             flux=lab.bundle("2.9.5"),
-            kyverno=kyverno(lab, "1.19.0"),
+            kyverno=kyverno(lab, version),
             # It alone: what it lets pass, nothing else refuses.
             policies={"engine": "kyverno"},
         )
         environment.up()
         cluster.apply(NAMESPACE_OBJECTS[APPS])
         yield environment
-        project.destroy("guarded")
+
+
+@pytest.fixture(scope="module")
+def guarded(lab: Lab, project: Project) -> Iterator[Environment]:
+    with guarded_by(lab, project, NAME, "1.19.1") as environment:
+        yield environment
 
 
 def asking(environment: Environment) -> Asking:
@@ -82,86 +88,90 @@ def pods(cluster: RunningCluster) -> set[str]:
     return {item["metadata"]["name"] for item in found if "admission-controller" in item["metadata"]["name"]}
 
 
-def test_it_serves_when_the_update_ends_and_a_second_one_changes_nothing(guarded: Environment) -> None:
-    assert guarded.outputs()["kyverno"] == {"version": "1.19.0"}
-    assert guarded.cluster.create(LEGITIMATE, DRY_RUN) == ""
-    assert "flux-tenancy-service-exposure" in guarded.cluster.create(ATTEMPT, DRY_RUN)
-    assert guarded.changes() == {}
+@pytest.mark.scenario
+class TestKyverno:
+    """Installed, disturbed and removed."""
+
+    def test_it_serves_when_the_update_ends_and_a_second_one_changes_nothing(self, guarded: Environment) -> None:
+        assert guarded.outputs()["kyverno"] == {"version": "1.19.1"}
+        assert guarded.cluster.create(LEGITIMATE, DRY_RUN) == ""
+        assert "flux-tenancy-service-exposure" in guarded.cluster.create(ATTEMPT, DRY_RUN)
+        assert guarded.changes() == {}
+
+    def test_nobody_below_cluster_admin_may_write_policies_or_exceptions(self, guarded: Environment) -> None:
+        for role in ("admin", "edit", "view"):
+            rules = guarded.cluster.get("clusterrole", role)["rules"]
+            assert not [rule for rule in rules if any("kyverno" in group for group in rule.get("apiGroups", ()))], role
+
+    def test_webhooks_fail_closed_and_are_asked_through_the_service(self, guarded: Environment) -> None:
+        webhooks = [
+            webhook
+            for kind in WEBHOOK_KINDS
+            for found in guarded.cluster.get(kind)["items"]
+            for webhook in found.get("webhooks", ())
+        ]
+
+        assert {webhook["clientConfig"]["service"]["name"] for webhook in webhooks} == {"kyverno-svc"}
+        # Kyverno looks at its own health by this one.
+        open_ones = {webhook["name"] for webhook in webhooks if webhook["failurePolicy"] != "Fail"}
+        assert open_ones == {"monitor-webhooks.kyverno.svc"}
+
+    def test_a_replica_that_ends_and_a_rolling_restart_are_not_noticed(self, guarded: Environment) -> None:
+        cluster = guarded.cluster
+        before = pods(cluster)
+        assert len(before) == 2
+
+        with asking(guarded) as loop:
+            cluster.kubectl("delete", "pod", "-n", "kyverno", sorted(before)[0])
+            rolled_out(cluster)
+            settle(loop, ended=1)
+            cluster.kubectl("rollout", "restart", "-n", "kyverno", ADMISSION)
+            rolled_out(cluster)
+            eventually(lambda: not before & pods(cluster))
+            settle(loop, ended=3)
+
+    def test_a_kyverno_that_is_not_the_stacks_is_left_alone(
+        self, lab: Lab, guarded: Environment, tmp_path: Path
+    ) -> None:
+        stranger = Project(tmp_path / "stranger", lab.pulumi)
+        # Adoption takes over many things, and not this one.
+        cluster = guarded.config["cluster"] | {"adopt": True}
+        stranger.stack("stranger", cluster=cluster, flux=lab.bundle("2.9.5"), kyverno=kyverno(lab, "1.19.1"))
+
+        outcome = stranger.run("preview", "--stack", "stranger")
+
+        assert not outcome.succeeded
+        assert "the cluster has a Kyverno that is not this stack's (the namespace kyverno, " in outcome.text
+
+    def test_what_is_removed_leaves_no_webhook_and_a_cluster_that_takes_requests(self, guarded: Environment) -> None:
+        cluster = guarded.cluster
+
+        outcome = guarded.project.destroy(NAME)
+
+        assert outcome.succeeded, outcome.text
+        for kind in WEBHOOK_KINDS:
+            assert cluster.get(kind)["items"] == [], kind
+        for kind in ("namespaces", "crds", "clusterroles", "clusterrolebindings"):
+            left = [item["metadata"]["name"] for item in cluster.get(kind)["items"]]
+            assert not [name for name in left if "kyverno" in name or "policyreport" in name], kind
+        assert cluster.create(ATTEMPT, DRY_RUN) == ""
 
 
-def test_nobody_below_cluster_admin_may_write_policies_or_exceptions(guarded: Environment) -> None:
-    for role in ("admin", "edit", "view"):
-        rules = guarded.cluster.get("clusterrole", role)["rules"]
-        assert not [rule for rule in rules if any("kyverno" in group for group in rule.get("apiGroups", ()))], role
+@pytest.mark.exhaustive
+def test_an_upgrade_is_previewed_as_one_change_and_is_not_noticed(lab: Lab, tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", lab.pulumi)
+    with guarded_by(lab, project, UPGRADED, "1.19.0") as guarded:
+        guarded.config["kyverno"] = kyverno(lab, "1.19.1")
+        assert set(guarded.changes()) == {"Release kyverno"}
+        before = pods(guarded.cluster)
 
+        with asking(guarded) as loop:
+            guarded.up()
+            rolled_out(guarded.cluster)
+            eventually(lambda: not before & pods(guarded.cluster))
+            settle(loop, ended=2)
 
-def test_webhooks_fail_closed_and_are_asked_through_the_service(guarded: Environment) -> None:
-    webhooks = [
-        webhook
-        for kind in WEBHOOK_KINDS
-        for found in guarded.cluster.get(kind)["items"]
-        for webhook in found.get("webhooks", ())
-    ]
-
-    assert {webhook["clientConfig"]["service"]["name"] for webhook in webhooks} == {"kyverno-svc"}
-    # Kyverno looks at its own health by this one.
-    open_ones = {webhook["name"] for webhook in webhooks if webhook["failurePolicy"] != "Fail"}
-    assert open_ones == {"monitor-webhooks.kyverno.svc"}
-
-
-def test_a_replica_that_ends_and_a_rolling_restart_are_not_noticed(guarded: Environment) -> None:
-    cluster = guarded.cluster
-    before = pods(cluster)
-    assert len(before) == 2
-
-    with asking(guarded) as loop:
-        cluster.kubectl("delete", "pod", "-n", "kyverno", sorted(before)[0])
-        rolled_out(cluster)
-        settle(loop, ended=1)
-        cluster.kubectl("rollout", "restart", "-n", "kyverno", ADMISSION)
-        rolled_out(cluster)
-        eventually(lambda: not before & pods(cluster))
-        settle(loop, ended=3)
-
-
-def test_an_upgrade_is_previewed_as_one_change_and_is_not_noticed(lab: Lab, guarded: Environment) -> None:
-    guarded.config["kyverno"] = kyverno(lab, "1.19.1")
-    assert set(guarded.changes()) == {"Release kyverno"}
-    before = pods(guarded.cluster)
-
-    with asking(guarded) as loop:
-        guarded.up()
-        rolled_out(guarded.cluster)
-        eventually(lambda: not before & pods(guarded.cluster))
-        settle(loop, ended=2)
-
-    deployment = guarded.cluster.get("deployment", "kyverno-admission-controller", "kyverno")
-    [container] = deployment["spec"]["template"]["spec"]["containers"]
-    assert container["image"].endswith("/kyverno:v1.19.1")
-    assert guarded.changes() == {}
-
-
-def test_a_kyverno_that_is_not_the_stacks_is_left_alone(lab: Lab, guarded: Environment, tmp_path: Path) -> None:
-    stranger = Project(tmp_path / "stranger", lab.pulumi)
-    # Adoption takes over many things, and not this one.
-    cluster = guarded.config["cluster"] | {"adopt": True}
-    stranger.stack("stranger", cluster=cluster, flux=lab.bundle("2.9.5"), kyverno=kyverno(lab, "1.19.1"))
-
-    outcome = stranger.run("preview", "--stack", "stranger")
-
-    assert not outcome.succeeded
-    assert "the cluster has a Kyverno that is not this stack's (the namespace kyverno, " in outcome.text
-
-
-def test_what_is_removed_leaves_no_webhook_and_a_cluster_that_takes_requests(guarded: Environment) -> None:
-    cluster = guarded.cluster
-
-    outcome = guarded.project.destroy("guarded")
-
-    assert outcome.succeeded, outcome.text
-    for kind in WEBHOOK_KINDS:
-        assert cluster.get(kind)["items"] == [], kind
-    for kind in ("namespaces", "crds", "clusterroles", "clusterrolebindings"):
-        left = [item["metadata"]["name"] for item in cluster.get(kind)["items"]]
-        assert not [name for name in left if "kyverno" in name or "policyreport" in name], kind
-    assert cluster.create(ATTEMPT, DRY_RUN) == ""
+        deployment = guarded.cluster.get("deployment", "kyverno-admission-controller", "kyverno")
+        [container] = deployment["spec"]["template"]["spec"]["containers"]
+        assert container["image"].endswith("/kyverno:v1.19.1")
+        assert guarded.changes() == {}

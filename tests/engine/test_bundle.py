@@ -97,7 +97,7 @@ class Bundle:
         return {o["metadata"]["name"]: o for o in self.objects if o["kind"] == kind}
 
 
-@pytest.fixture(scope="module", params=sorted(CONTROLLERS))
+@pytest.fixture(scope="module", params=["2.9.5", pytest.param("2.9.4", marks=pytest.mark.exhaustive)])
 def bundle(request: pytest.FixtureRequest) -> Bundle:
     """Each bundle, composed where the tool cache does not have it."""
     name = f"flux-bundle-{request.param}"

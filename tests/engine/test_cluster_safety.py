@@ -12,40 +12,53 @@ import yaml
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
 
+NAME = "safety"
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: Lab) -> Iterator[RunningCluster]:
+    with lab.cluster(NAME) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def elsewhere(lab: Lab) -> Iterator[RunningCluster]:
+    with lab.cluster("elsewhere") as running:
+        yield running
+
 
 @pytest.fixture
-def stack(lab: Lab, staging: RunningCluster, project: Project) -> Iterator[dict[str, Any]]:
-    """Sections of a stack without tenants, which each test bends; nothing may be left of it afterwards."""
-    yield {
-        "cluster": {"kubeconfig": str(staging.kubeconfig), "context": "staging"},
+def stack(lab: Lab, cluster: RunningCluster) -> dict[str, Any]:
+    """Sections of a stack without tenants, which each test bends."""
+    return {
+        "cluster": {"kubeconfig": str(cluster.kubeconfig), "context": NAME},
         "flux": lab.bundle("2.9.5"),
     }
-    assert project.destroy("staging").succeeded
 
 
-def refusal(project: Project, sections: dict[str, Any], stack: str = "staging") -> str:
+def refusal(project: Project, sections: dict[str, Any]) -> str:
     """What `pulumi up` prints when it refuses; nothing may have been applied, and nobody may see a traceback."""
-    project.stack(stack, **sections)
-    before = applied(project, stack)
-    outcome = project.up(stack)
+    project.stack(NAME, **sections)
+    before = applied(project)
+    outcome = project.up(NAME)
     assert not outcome.succeeded
     assert "Traceback" not in outcome.text
-    assert applied(project, stack) == before
+    assert applied(project) == before
     return outcome.text
 
 
-def applied(project: Project, stack: str) -> list[str]:
+def applied(project: Project) -> list[str]:
     """What the state holds beside what the engine puts there for itself: the stack, and its own provider."""
-    return [entry for entry in project.resources(stack) if entry != "pulumi default" and not entry.startswith("Stack ")]
+    return [entry for entry in project.resources(NAME) if entry != "pulumi default" and not entry.startswith("Stack ")]
 
 
 def test_all_problems_come_at_once_and_nothing_is_applied(
-    project: Project, staging: RunningCluster, stack: dict[str, Any]
+    project: Project, cluster: RunningCluster, stack: dict[str, Any]
 ) -> None:
     project.tenant(
         "dev-team", {"namespaces": [{"name": "kube-apps"}], "source": {"url": "https://git.example.com/a/b"}}
     )
-    stack["cluster"]["contxt"] = "staging"
+    stack["cluster"]["contxt"] = NAME
     stack["flux"]["profile"] = "lenient"
     stack["tenants"] = {"dev-team": {"sync": {"interval": "5 minutes"}}, "ghost": {}}
 
@@ -53,14 +66,14 @@ def test_all_problems_come_at_once_and_nothing_is_applied(
 
     for line in (
         "5 problems to mend before anything is applied:",
-        "Pulumi.staging.yaml: cluster.contxt: is an unknown key; did you mean 'context'?",
-        "Pulumi.staging.yaml: flux.profile: 'lenient' is not one of 'multi-tenant' or 'single-tenant'",
-        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: '5 minutes' is not a duration",
+        "Pulumi.safety.yaml: cluster.contxt: is an unknown key; did you mean 'context'?",
+        "Pulumi.safety.yaml: flux.profile: 'lenient' is not one of 'multi-tenant' or 'single-tenant'",
+        "Pulumi.safety.yaml: tenants.dev-team.sync.interval: '5 minutes' is not a duration",
         "tenants/dev-team.yaml: namespaces[0].name: 'kube-apps' is reserved for the cluster's own parts",
-        "tenants/ghost.yaml: does not exist, but Pulumi.staging.yaml lists the tenant ghost",
+        "tenants/ghost.yaml: does not exist, but Pulumi.safety.yaml lists the tenant ghost",
     ):
         assert line in text
-    assert staging.get("namespace", "flux-system") is None
+    assert cluster.get("namespace", "flux-system") is None
 
 
 def test_a_wrong_digest_and_an_unreachable_cluster_come_together(project: Project, stack: dict[str, Any]) -> None:
@@ -83,61 +96,59 @@ def test_another_cluster_than_the_expected_one_is_refused(project: Project, stac
     )
 
 
-def test_the_cluster_is_recorded_and_another_one_refused(
-    project: Project, production: RunningCluster, stack: dict[str, Any]
-) -> None:
-    project.stack("staging", **stack)
-    assert project.up("staging").succeeded
-    elsewhere = stack | {"cluster": {"kubeconfig": str(production.kubeconfig), "context": "production"}}
-
-    text = refusal(project, elsewhere)
-
-    assert "this stack was applied to the cluster" in text
-    assert production.get("namespace", "flux-system") is None
-    project.stack("staging", **stack)
-
-
-def test_a_renewed_kubeconfig_replaces_nothing(project: Project, stack: dict[str, Any]) -> None:
-    project.stack("staging", **stack)
-    assert project.up("staging").succeeded
-    renewed = project.folder / "renewed"
-    renewed.write_text(Path(stack["cluster"]["kubeconfig"]).read_text())
-    project.stack("staging", **stack | {"cluster": {"kubeconfig": "renewed", "context": "staging"}})
-
-    changes = project.changes("staging")
-
-    assert set(changes) <= {"kubernetes cluster"}
-    assert [change[0] for change in changes.values()] in ([], ["update"])
-    project.stack("staging", **stack)
-
-
 def test_a_namespace_that_is_somebody_elses_is_refused(
-    project: Project, staging: RunningCluster, stack: dict[str, Any]
+    project: Project, cluster: RunningCluster, stack: dict[str, Any]
 ) -> None:
-    staging.kubectl("create", "namespace", "taken")
+    cluster.kubectl("create", "namespace", "taken")
     project.tenant("dev-team", {"namespaces": [{"name": "taken"}], "source": {"url": "https://git.example.com/a/b"}})
     stack["tenants"] = {"dev-team": {}}
     try:
         assert "the namespace 'taken' exists in the cluster and is not this tenant's" in refusal(project, stack)
     finally:
-        staging.kubectl("delete", "namespace", "taken")
+        cluster.kubectl("delete", "namespace", "taken")
 
 
-def test_a_secret_kubeconfig_stays_secret(lab: Lab, project: Project, stack: dict[str, Any]) -> None:
-    """Set as the documentation says, it is in neither the stack file, the diff, the output nor the state."""
-    content = Path(stack["cluster"]["kubeconfig"]).read_text()
-    key = yaml.safe_load(content)["users"][0]["user"]["client-key-data"]
-    del stack["cluster"]["kubeconfig"]
-    project.stack("staging", **stack)
-    for arguments in (
-        ["config", "set", "--secret", "--path", "cluster.kubeconfigContent", content, "--stack", "staging"],
-        ["preview", "--diff", "--stack", "staging"],
-        ["up", "--yes", "--skip-preview", "--stack", "staging"],
-        ["stack", "export", "--stack", "staging"],
-    ):
-        outcome = project.run(*arguments)
-        assert outcome.succeeded, outcome.text
-        assert key not in outcome.text
-    assert key not in (project.folder / "Pulumi.staging.yaml").read_text()
-    for checkpoint in (lab.pulumi.folder / "backend").rglob("*.json*"):
-        assert key not in checkpoint.read_text()
+@pytest.mark.scenario
+class TestAppliedStack:
+    """A stack that has been applied once, to its cluster."""
+
+    def test_the_cluster_is_recorded_and_another_one_refused(
+        self, project: Project, elsewhere: RunningCluster, stack: dict[str, Any]
+    ) -> None:
+        project.stack(NAME, **stack)
+        assert project.up(NAME).succeeded
+        other = stack | {"cluster": {"kubeconfig": str(elsewhere.kubeconfig), "context": "elsewhere"}}
+
+        text = refusal(project, other)
+
+        assert "this stack was applied to the cluster" in text
+        assert elsewhere.get("namespace", "flux-system") is None
+
+    def test_a_renewed_kubeconfig_replaces_nothing(self, project: Project, stack: dict[str, Any]) -> None:
+        renewed = project.folder / "renewed"
+        renewed.write_text(Path(stack["cluster"]["kubeconfig"]).read_text())
+        project.stack(NAME, **stack | {"cluster": {"kubeconfig": "renewed", "context": NAME}})
+
+        changes = project.changes(NAME)
+
+        assert set(changes) <= {"kubernetes cluster"}
+        assert [change[0] for change in changes.values()] in ([], ["update"])
+
+    def test_a_secret_kubeconfig_stays_secret(self, lab: Lab, project: Project, stack: dict[str, Any]) -> None:
+        """Set as the documentation says, it is in neither the stack file, the diff, the output nor the state."""
+        content = Path(stack["cluster"]["kubeconfig"]).read_text()
+        key = yaml.safe_load(content)["users"][0]["user"]["client-key-data"]
+        del stack["cluster"]["kubeconfig"]
+        project.stack(NAME, **stack)
+        for arguments in (
+            ["config", "set", "--secret", "--path", "cluster.kubeconfigContent", content, "--stack", NAME],
+            ["preview", "--diff", "--stack", NAME],
+            ["up", "--yes", "--skip-preview", "--stack", NAME],
+            ["stack", "export", "--stack", NAME],
+        ):
+            outcome = project.run(*arguments)
+            assert outcome.succeeded, outcome.text
+            assert key not in outcome.text
+        assert key not in (project.folder / f"Pulumi.{NAME}.yaml").read_text()
+        for checkpoint in (lab.pulumi.folder / "backend").rglob("*.json*"):
+            assert key not in checkpoint.read_text()

@@ -17,13 +17,17 @@ from tests.support.lab import Lab, RunningCluster, eventually
 NAME = "spare"
 
 
+@pytest.fixture(scope="module")
+def cluster(lab: Lab) -> Iterator[Cluster]:
+    with lab.cluster(NAME):
+        yield Cluster(lab.settings, NAME)
+
+
 @pytest.fixture
-def spare(lab: Lab) -> Iterator[Cluster]:
-    """A cluster that a test may treat badly."""
-    cluster = Cluster(lab.settings, NAME)
+def spare(lab: Lab, cluster: Cluster) -> Cluster:
+    """A cluster that a test may treat badly; what it stops is started again for the next."""
     cluster.up(lab.tools)
-    yield cluster
-    cluster.stop()
+    return cluster
 
 
 def command(lab: Lab, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -27,6 +27,9 @@ from lab.build import ensure
 from lab.settings import Settings
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User, merged
 
+# The real Kyverno is asked the same in tests/e2e/test_admission.py; this is whether its command line can be used, too.
+pytestmark = pytest.mark.exhaustive
+
 TOOL = "kubectl-kyverno"
 NOT_JUDGED = [case for case in CASES if case.operation == "UPDATE" or case.subresource]
 JUDGED = [case for case in CASES if case not in NOT_JUDGED]

@@ -1,14 +1,16 @@
-"""Requests that go on while Kyverno is disturbed: those that it must let pass, and those that it must not."""
+"""Requests that go on while Kyverno is disturbed, and what admission has refused to controllers."""
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
 
 from components.configuration import ClusterConfig
 from components.kubernetes_api import ClusterUnavailable, connect, refusal
-from tests.support.lab import RunningCluster
+from lab.logs import logs
+from tests.support.lab import Lab, RunningCluster
 
 Manifest = dict[str, Any]
 
@@ -16,6 +18,18 @@ Manifest = dict[str, Any]
 # closed meanwhile. Go's client says so in the words of what it was about: reading the answer, or writing the request
 # (of more than 4 KiB; a smaller one it does repeat).
 CONNECTION_CLOSED = (": EOF", ": use of closed network connection", ": connection reset by peer", ": broken pipe")
+
+# Whose requests admission must not refuse, by the name of the log.
+CONTROLLERS = ("flux-system/", "kyverno/", "kube-controller-manager", "kube-scheduler", "node-agent")
+# In the words of the API server.
+REFUSED = re.compile(r"admission webhook .* denied the request|denied request: |failed calling webhook")
+
+
+def refused_to_controllers(lab: Lab, cluster: RunningCluster) -> list[str]:
+    """What admission refused to a cluster's controllers, as their logs have it."""
+    asking = tuple(f"{cluster.name}/{name}" for name in CONTROLLERS)
+    paths = [log.path for log in logs(lab.settings) if log.name.startswith(asking)]
+    return [line for path in paths for line in path.read_text().splitlines() if REFUSED.search(line)]
 
 
 class Asking:

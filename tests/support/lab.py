@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sysconfig
 import threading
@@ -20,11 +21,14 @@ from lab.free_ports import free_port_base
 from lab.git_host import GitHost
 from lab.pulumi import LabPulumi
 from lab.settings import Settings
+from lab.tools_table import Purpose
 
 T = TypeVar("T")
 
 KUBECTL = Path(sysconfig.get_path("scripts"), "kubectl")
 CLUSTERS = 8
+"""Clusters that a lab has ports for; each is gone when its tests are done."""
+
 POLL_SECONDS = 0.5
 
 
@@ -147,9 +151,9 @@ class Reconciling:
 class Lab:
     """The lab of one process of a test session."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, purpose: Purpose) -> None:
         self.settings = replace(Settings.load(), state=state, port_base=free_port_base(CLUSTERS))
-        self.tools = ensure(self.settings, tools_for(self.settings, "test"))
+        self.tools = ensure(self.settings, tools_for(self.settings, purpose))
         self.git = GitHost(self.settings)
         self.start_git_host()
         self.pulumi = LabPulumi(self.settings)
@@ -159,19 +163,16 @@ class Lab:
         """Start it, or start it again after a test has stopped it."""
         self.git.up(self.tools)
 
-    def cluster(self, name: str) -> RunningCluster:
-        """A cluster by name, started where it does not run yet."""
-        cluster = Cluster(self.settings, name)
-        cluster.up(self.tools)
-        return RunningCluster.of(cluster)
-
     @contextmanager
-    def own_cluster(self, name: str) -> Iterator[RunningCluster]:
-        """A cluster that only the block uses; it is stopped then, since idle ones take time from the others."""
+    def cluster(self, name: str) -> Iterator[RunningCluster]:
+        """A new cluster, which is removed after the block with all that ran in it."""
+        cluster = Cluster(self.settings, name)
         try:
-            yield self.cluster(name)
+            cluster.up(self.tools)
+            yield RunningCluster.of(cluster)
         finally:
-            Cluster(self.settings, name).stop()
+            cluster.stop()
+            shutil.rmtree(cluster.folder, ignore_errors=True)
 
     def bundle(self, version: str) -> dict[str, Any]:
         """The keys of the `flux` section that name a release."""

@@ -32,6 +32,7 @@ class Project:
     def __init__(self, folder: Path, pulumi: LabPulumi) -> None:
         self.folder = folder
         self._pulumi = pulumi
+        self._stacks: set[str] = set()
         (folder / "tenants").mkdir(parents=True)
         for name in PROGRAM:
             (folder / name).symlink_to(CHECKOUT / name)
@@ -50,7 +51,9 @@ class Project:
             **{f"flux-tenancy:{section}": value for section, value in sections.items()},
         }
         file.write_text(yaml.safe_dump(content))
-        self._pulumi.select(name, self.folder)
+        if name not in self._stacks:
+            self._pulumi.select(name, self.folder)
+            self._stacks.add(name)
 
     def secret(self, stack: str, text: str) -> dict[str, str]:
         """A text as it stands in the stack file once the stack's own secrets provider has encrypted it."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Environment
 from tests.e2e.manifests import git_repository, kustomization
+from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
 
 TENANT = "system:serviceaccount:apps:dev-team"

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from operations import policy_report
-from tests.e2e.conftest import Environment
+from tests.support.environment import Environment
 from tests.support.lab import eventually
 
 EXPOSED = {

@@ -6,13 +6,12 @@ way. tests/engine/test_kyverno_schemas.py holds that policy against Kyverno's sc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
-from tests.e2e.conftest import Environment
 from tests.e2e.manifests import namespace, pod
+from tests.support.environment import Environment
 from tests.support.lab import Lab, RunningCluster
 from tests.support.registry import Registry, Signer
 
@@ -33,11 +32,9 @@ class Images:
 
 
 @pytest.fixture(scope="module")
-def cluster(kyverno_stack: Environment) -> Iterator[RunningCluster]:
-    cluster = kyverno_stack.cluster
-    cluster.apply(namespace(HOME, {"toolkit.fluxcd.io/tenant": "dev-team"}))
-    yield cluster
-    cluster.kubectl("delete", "namespace", HOME, "--wait=false")
+def cluster(kyverno_stack: Environment) -> RunningCluster:
+    kyverno_stack.cluster.apply(namespace(HOME, {"toolkit.fluxcd.io/tenant": "dev-team"}))
+    return kyverno_stack.cluster
 
 
 @pytest.fixture(scope="module")
@@ -129,14 +126,3 @@ def test_a_pod_that_runs_can_be_changed_while_the_registry_is_down(
 
     assert (labelled.returncode, deleted.returncode) == (0, 0)
     assert "connection refused" in refused
-
-
-def test_an_audit_lets_pass_and_warns(kyverno_stack: Environment, cluster: RunningCluster, images: Images) -> None:
-    kyverno_stack.config["policies"]["modes"] = {"tenant-images": "audit"}
-    kyverno_stack.up()
-
-    said = cluster.create(pod("warned", HOME, images.unsigned))
-
-    assert f"{NOT_SIGNED}{images.unsigned}{REMEDY}" in said
-    assert said.startswith("Warning: ")
-    assert cluster.get("pod", "warned", HOME) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.e2e.conftest import Environment
+from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
 
 
@@ -14,9 +14,11 @@ def welcome(environment: Environment) -> str:
 
 
 def test_the_tenants_application_runs(staging_stack: Environment) -> None:
-    deployment = staging_stack.cluster.get("deployment", "guestbook", "apps")
-    assert deployment["status"]["readyReplicas"] == 1
-    assert deployment["metadata"]["labels"]["kustomize.toolkit.fluxcd.io/name"] == "dev-team"
+    def deployed() -> dict[str, Any]:
+        return staging_stack.cluster.get("deployment", "guestbook", "apps") or {}
+
+    eventually(lambda: deployed().get("status", {}).get("readyReplicas") == 1)
+    assert deployed()["metadata"]["labels"]["kustomize.toolkit.fluxcd.io/name"] == "dev-team"
     assert "staging" in welcome(staging_stack)
 
 
@@ -24,10 +26,6 @@ def test_two_environments_live_side_by_side(staging_stack: Environment, producti
     assert welcome(staging_stack) != welcome(production_stack)
     assert production_stack.cluster.get("namespace", "tools")
     assert staging_stack.cluster.get("namespace", "tools") is None
-    assert [environment.outputs()["flux"]["version"] for environment in (staging_stack, production_stack)] == [
-        "2.9.5",
-        "2.9.4",
-    ]
 
 
 def test_a_second_up_changes_nothing(staging_stack: Environment) -> None:
@@ -53,7 +51,7 @@ def test_outputs_say_what_an_operator_asks_next(lab: Lab, staging_stack: Environ
     outputs = staging_stack.outputs()
     uid = staging_stack.cluster.get("namespace", "kube-system")["metadata"]["uid"]
     assert outputs["cluster"] == {"uid": uid, "version": "v1.36.3", "context": "staging"}
-    assert outputs["flux"] == {"version": "2.9.5", "profile": "multi-tenant"}
+    assert (outputs["flux"]["version"], outputs["flux"]["profile"]) == ("2.9.5", "multi-tenant")
     tenant = outputs["tenants"]["dev-team"]
     assert tenant["namespaces"] == ["apps"]
     assert tenant["url"] == lab.git.ssh_url("dev-team", "apps")
@@ -83,22 +81,14 @@ def test_a_push_changes_the_cluster_and_a_removed_file_is_pruned(lab: Lab, stagi
     eventually(lambda: staging_stack.cluster.get("configmap", "extra", "apps") is None, what="the pruning")
 
 
-def test_a_tenant_that_fails_blocks_neither_platform_nor_tenants(lab: Lab, staging_stack: Environment) -> None:
-    base: dict[str, Any] = {
-        "namespaces": [{"name": "broken"}],
-        "source": {"url": lab.git.url("nobody", "nothing")},
-    }
-    staging_stack.project.tenant("broken-team", base)
-    staging_stack.config["tenants"]["broken-team"] = {}
-    staging_stack.config["tenancy"] = {"settleTimeout": "30s"}
-    try:
-        text = staging_stack.up()
-        assert "tenant broken-team is not ready" in text
-        tenants = staging_stack.outputs()["tenants"]
-        assert tenants["dev-team"]["status"]["ready"] == "True"
-        assert tenants["broken-team"]["status"]["ready"] == "False"
-        assert "nobody/nothing" in tenants["broken-team"]["status"]["message"]
-    finally:
-        del staging_stack.config["tenants"]["broken-team"], staging_stack.config["tenancy"]
-        staging_stack.up()
-    assert staging_stack.cluster.get("namespace", "broken") is None
+def test_what_the_platform_keeps_in_git_is_applied_with_its_own_rights(lab: Lab, staging_stack: Environment) -> None:
+    sync = staging_stack.outputs()["flux"]["sync"]
+    assert sync["status"] == {"ready": "True", "message": ""}
+    assert sync["path"] == "./clusters/staging"
+    applied = staging_stack.cluster.get("kustomization", "flux-system", "flux-system")
+    assert applied["spec"]["serviceAccountName"] == "kustomize-controller"
+    # Cluster-wide, so no tenant could have done it.
+    classes = staging_stack.cluster.get("priorityclasses")["items"]
+    owner = "kustomize.toolkit.fluxcd.io/name"
+    assert [each for each in classes if each["metadata"].get("labels", {}).get(owner) == "flux-system"]
+    assert len(lab.git.deploy_keys("platform", "fleet")) == 1

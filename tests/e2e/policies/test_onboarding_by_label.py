@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,15 @@ import pytest
 
 from components.configuration import TenancyConfig
 from components.policies.onboarding import tenant_template
-from tests.e2e.conftest import OLDER, TENANCY, Environment
 from tests.e2e.manifests import git_repository, kustomization, namespace
+from tests.e2e.policies.given import OLDER, TENANCY
+from tests.support.environment import Environment
 from tests.support.lab import Lab, RunningCluster, eventually
 
 LABEL = "toolkit.fluxcd.io/tenant"
 BACKGROUND_CONTROLLER = "system:serviceaccount:kyverno:kyverno-background-controller"
 KINDS = ("serviceaccount", "rolebinding", "resourcequota", "networkpolicy")
+_numbers = itertools.count(1)
 
 
 def named(cluster: RunningCluster, place: str) -> set[tuple[str, str]]:
@@ -42,19 +44,17 @@ def is_furnished(cluster: RunningCluster, tenant: str, place: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def cluster(kyverno_stack: Environment) -> Iterator[RunningCluster]:
-    cluster = kyverno_stack.cluster
-    yield cluster
-    cluster.kubectl("delete", "namespaces", "-l", LABEL, "--wait=false")
+def cluster(kyverno_stack: Environment) -> RunningCluster:
+    return kyverno_stack.cluster
 
 
 @pytest.fixture
-def shop(cluster: RunningCluster) -> Iterator[str]:
-    """A namespace of the tenant blue-team, furnished."""
-    cluster.apply(namespace("shop", {LABEL: "blue-team"}))
-    eventually(lambda: is_furnished(cluster, "blue-team", "shop"))
-    yield "shop"
-    cluster.kubectl("delete", "namespace", "shop")
+def shop(cluster: RunningCluster) -> str:
+    """A namespace of the tenant blue-team, furnished; each test has one of its own."""
+    name = f"shop-{next(_numbers)}"
+    cluster.apply(namespace(name, {LABEL: "blue-team"}))
+    eventually(lambda: is_furnished(cluster, "blue-team", name))
+    return name
 
 
 def content(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -212,23 +212,3 @@ def test_a_namespace_goes_with_all_in_it(cluster: RunningCluster) -> None:
 
     assert done.returncode == 0, done.stderr
     assert cluster.get("namespace", "short") is None
-
-
-def test_limits_and_rights_outlive_the_policies_and_kyvernos_rights_and_are_found_again(
-    kyverno_stack: Environment, cluster: RunningCluster, shop: str
-) -> None:
-    kyverno_stack.config["policies"]["onboarding"] = False
-    kyverno_stack.up()
-    reserved = namespace("asked", {LABEL: "flux-system"})
-    eventually(lambda: "is no name" not in cluster.create(reserved, "--dry-run=server"))
-    assert is_furnished(cluster, "blue-team", shop)
-    asked = ("auth", "can-i", "create", "resourcequotas", "-n", shop)
-    eventually(lambda: cluster.kubectl(*asked, user=BACKGROUND_CONTROLLER).stdout == "no\n")
-
-    kyverno_stack.config["policies"]["onboarding"] = True
-    kyverno_stack.up()
-    assert "is no name" in cluster.create(reserved, "--dry-run=server")
-    cluster.kubectl("annotate", "namespace", shop, "touched=again")
-    cluster.kubectl("delete", "networkpolicy", "blue-team-default-deny", "-n", shop)
-
-    eventually(lambda: is_furnished(cluster, "blue-team", shop))

@@ -1,4 +1,4 @@
-"""The platform's own repository, and a cluster that `flux bootstrap` had set up before."""
+"""A cluster that `flux bootstrap` had set up before, with a tenant in the platform's repository."""
 
 from __future__ import annotations
 
@@ -9,55 +9,24 @@ from typing import Any
 import pytest
 import yaml
 
-from components.git.ssh_keys import generate
-from tests.e2e.conftest import Environment
+from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.project import Project
 
-FLEET = ("platform", "fleet")
+NAME = "adopted"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fleet, namespace: flux-system}\ndata: {is: here}\n"
-
-
-def platform_source(lab: Lab, environment: Environment, repository: tuple[str, str]) -> dict[str, Any]:
-    """The platform's repository with a new deploy key."""
-    environment.config["github"]["owners"][repository[0]] = {}
-    return {
-        "url": lab.git.ssh_url(*repository),
-        "interval": "1m",
-        "deployKey": environment.secret(generate().private),
-        "github": {"repository": "/".join(repository)},
-    }
-
-
-def test_what_the_platform_keeps_in_git_is_applied_with_its_own_rights(lab: Lab, staging_stack: Environment) -> None:
-    staging_stack.config["flux"]["sync"] = {"source": platform_source(lab, staging_stack, FLEET)}
-    try:
-        staging_stack.up()
-
-        found = staging_stack.outputs()["flux"]["sync"]
-        assert found["status"] == {"ready": "True", "message": ""}
-        assert found["path"] == "./clusters/staging"
-        applied = staging_stack.cluster.get("kustomization", "flux-system", "flux-system")
-        assert applied["spec"]["serviceAccountName"] == "kustomize-controller"
-        # Cluster-wide, so no tenant could have done it.
-        classes = staging_stack.cluster.get("priorityclasses")["items"]
-        owner = "kustomize.toolkit.fluxcd.io/name"
-        assert [each for each in classes if each["metadata"].get("labels", {}).get(owner) == "flux-system"]
-        assert len(lab.git.deploy_keys(*FLEET)) == 1
-    finally:
-        del staging_stack.config["flux"]["sync"]
-        staging_stack.up()
-    assert lab.git.deploy_keys(*FLEET) == []
+RELEASES = ["2.9.5", pytest.param("2.9.4", marks=pytest.mark.exhaustive)]
+"""Those that the cluster was bootstrapped with; the stack has the first."""
 
 
 class Bootstrapped:
     """A cluster in which Flux applies itself, and a tenant, from the platform's repository."""
 
-    def __init__(self, lab: Lab, cluster: RunningCluster, folder: Path) -> None:
+    def __init__(self, lab: Lab, cluster: RunningCluster, release: str, folder: Path) -> None:
         self.lab = lab
         self.cluster = cluster
-        self.release = Path(lab.bundle("2.9.4")["manifests"]["bundle"]).read_text()
-        self.repository = ("acme", "fleet")
+        self.release = Path(lab.bundle(release)["manifests"]["bundle"]).read_text()
+        self.repository = ("acme", f"fleet-{release}")
         files = {
             "clusters/adopted/flux-system/gotk-components.yaml": self.release,
             "clusters/adopted/flux-system/gotk-sync.yaml": yaml.safe_dump_all(self._sync()),
@@ -121,35 +90,36 @@ class Bootstrapped:
         return found
 
 
-@pytest.fixture
-def bootstrapped(lab: Lab, tmp_path: Path) -> Iterator[Bootstrapped]:
-    with lab.own_cluster("adopted") as own:
-        cluster = Bootstrapped(lab, own, tmp_path)
+@pytest.fixture(params=RELEASES)
+def bootstrapped(lab: Lab, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bootstrapped]:
+    with lab.cluster(NAME) as own:
+        cluster = Bootstrapped(lab, own, request.param, tmp_path)
         cluster.bootstrap()
         yield cluster
 
 
 def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
-    lab: Lab, platform: Project, bootstrapped: Bootstrapped
+    lab: Lab, project: Project, bootstrapped: Bootstrapped
 ) -> None:
     cluster, before = bootstrapped.cluster, bootstrapped.objects()
     assert len(before) > 30
-    stack = Environment(lab, platform, cluster, flux=lab.bundle("2.9.5"))
-    stack.config["flux"]["sync"] = {"source": platform_source(lab, stack, bootstrapped.repository)}
+    project.tenant("dev-team", base(lab, "dev-team/apps", "apps"))
+    stack = Environment(lab, project, cluster, flux=lab.bundle("2.9.5"))
+    stack.config["flux"]["sync"] = {"source": stack.private_source(*bootstrapped.repository)}
     stack.onboard("dev-team", "./staging")
     stack.write()
 
-    refused = platform.up("adopted")
+    refused = project.up(NAME)
     assert not refused.succeeded
     assert "set cluster.adopt to take it over" in refused.text
     assert bootstrapped.objects() == before
 
     stack.config["cluster"]["adopt"] = True
     stack.write()
-    preview = platform.run("preview", "--diff", "--stack", "adopted")
+    preview = project.run("preview", "--diff", "--stack", NAME)
     assert preview.succeeded, preview.text
     assert "--no-cross-namespace-refs=true" in preview.text
-    imported = platform.imports("adopted")
+    imported = project.imports(NAME)
     assert "Deployment flux-system/kustomize-controller" in imported
     assert "GitRepository flux-system/flux-system" in imported
     assert "Namespace apps" in imported
@@ -161,7 +131,7 @@ def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
     del stack.config["cluster"]["adopt"]
     assert stack.changes() == {}
 
-    # The platform's repository still has the release before, and the tenant. It neither takes back what Pulumi has
+    # The platform's repository still has the release as it was, and the tenant. It neither takes back what Pulumi has
     # changed nor deletes it when it leaves the repository.
     reconcile_platform(cluster)
     files = dict.fromkeys(["gotk-components.yaml", "gotk-sync.yaml", "kustomization.yaml"])
@@ -173,7 +143,8 @@ def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
     eventually(lambda: len(bootstrapped.objects()) == 1, what="the inventory without what left the repository")
     assert {kind: cluster.get(*kind) is not None for kind in kept()} == dict.fromkeys(kept(), True)
     assert stack.changes() == {}
-    assert platform.destroy("adopted").succeeded
+    assert project.destroy(NAME).succeeded
+    assert lab.git.deploy_keys(*bootstrapped.repository) == []
 
 
 def kept() -> list[tuple[str, str, str]]:

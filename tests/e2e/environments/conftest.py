@@ -1,0 +1,52 @@
+"""Both environments of the platform on the current Flux, with private repositories and a deploy key for each of them.
+
+Staging syncs the platform's own repository, too, with the secrets in it encrypted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.environment import Environment, base
+from tests.support.lab import Lab, RunningCluster
+from tests.support.project import Project
+
+
+@pytest.fixture(scope="package")
+def platform(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(tmp_path_factory.mktemp("platform") / "project", lab.pulumi)
+    project.tenant("dev-team", base(lab, "dev-team/apps", "apps"))
+    project.tenant("ops-team", base(lab, "ops-team/tools", "tools"))
+    return project
+
+
+@pytest.fixture(scope="package")
+def staging(lab: Lab) -> Iterator[RunningCluster]:
+    with lab.cluster("staging") as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="package")
+def production(lab: Lab) -> Iterator[RunningCluster]:
+    with lab.cluster("production") as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="package")
+def staging_stack(lab: Lab, platform: Project, staging: RunningCluster) -> Environment:
+    environment = Environment(lab, platform, staging, flux=lab.bundle("2.9.5"))
+    environment.config["flux"]["sync"] = {"source": environment.private_source("platform", "fleet")}
+    environment.onboard("dev-team", "./staging")
+    environment.up()
+    return environment
+
+
+@pytest.fixture(scope="package")
+def production_stack(lab: Lab, platform: Project, production: RunningCluster) -> Environment:
+    environment = Environment(lab, platform, production, flux=lab.bundle("2.9.5"))
+    for tenant in ("dev-team", "ops-team"):
+        environment.onboard(tenant, "./production")
+    environment.up()
+    return environment

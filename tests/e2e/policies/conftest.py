@@ -1,0 +1,50 @@
+"""A stack without tenants whose policies both engines enforce, with what Kyverno alone can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from components.tenant_objects import TENANT_LABEL
+from tests.e2e.manifests import namespace
+from tests.e2e.policies.given import OLDER, TENANCY
+from tests.support.environment import Environment
+from tests.support.lab import Lab
+from tests.support.project import Project
+from tests.support.registry import Registry, Signer
+
+
+@pytest.fixture(scope="package")
+def registry(lab: Lab) -> Registry:
+    return Registry(lab.git.gitea, "images")
+
+
+@pytest.fixture(scope="package")
+def signer(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Signer:
+    return Signer.new(lab.tools["cosign"], tmp_path_factory.mktemp("signer") / "key")
+
+
+@pytest.fixture(scope="package")
+def kyverno_stack(
+    lab: Lab, registry: Registry, signer: Signer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Environment]:
+    signed = {"images": [f"{registry.prefix}/app"], "key": signer.public_key, "transparencyLog": False}
+    with lab.cluster("policies") as cluster:
+        cluster.apply(namespace(OLDER, {TENANT_LABEL: "older-team"}))
+        environment = Environment(
+            lab,
+            Project(tmp_path_factory.mktemp("kyverno") / "project", lab.pulumi),
+            cluster,
+            flux=lab.bundle("2.9.5"),
+            kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1},
+            tenancy=TENANCY,
+            policies={
+                "engine": "both",
+                "images": {"allowed": [f"{registry.prefix}/*", "registry.example.com/*"], "signatures": [signed]},
+                "sources": {"plainHttp": True},
+                "onboarding": True,
+            },
+        )
+        environment.up()
+        yield environment

@@ -1,0 +1,45 @@
+"""Policies that only Kyverno has, taken back and put into force again by an update."""
+
+from __future__ import annotations
+
+from tests.e2e.manifests import namespace, pod
+from tests.e2e.policies.test_image_signatures import NOT_SIGNED, REMEDY
+from tests.e2e.policies.test_onboarding_by_label import BACKGROUND_CONTROLLER, LABEL, is_furnished
+from tests.support.environment import Environment
+from tests.support.lab import eventually
+from tests.support.registry import Registry
+
+IMAGES, SHOP = "audited", "outliving"
+
+
+def test_limits_outlive_their_policies_which_find_them_again_and_an_audit_warns(
+    kyverno_stack: Environment, registry: Registry
+) -> None:
+    """Onboarding goes, with Kyverno's rights for it, and comes back; signatures are warned of meanwhile."""
+    cluster, policies = kyverno_stack.cluster, kyverno_stack.config["policies"]
+    reserved = namespace("asked", {LABEL: "flux-system"})
+    unsigned = registry.push("app", "audited")
+    cluster.apply(namespace(SHOP, {LABEL: "blue-team"}))
+    eventually(lambda: is_furnished(cluster, "blue-team", SHOP))
+    cluster.apply(namespace(IMAGES, {LABEL: "dev-team"}))
+
+    kyverno_stack.config["policies"] = policies | {"onboarding": False, "modes": {"tenant-images": "audit"}}
+    kyverno_stack.up()
+    try:
+        said = cluster.create(pod("warned", IMAGES, unsigned))
+        assert f"{NOT_SIGNED}{unsigned}{REMEDY}" in said
+        assert said.startswith("Warning: ")
+        assert cluster.get("pod", "warned", IMAGES) is not None
+        eventually(lambda: "is no name" not in cluster.create(reserved, "--dry-run=server"))
+        assert is_furnished(cluster, "blue-team", SHOP)
+        asked = ("auth", "can-i", "create", "resourcequotas", "-n", SHOP)
+        eventually(lambda: cluster.kubectl(*asked, user=BACKGROUND_CONTROLLER).stdout == "no\n")
+    finally:
+        kyverno_stack.config["policies"] = policies
+        kyverno_stack.up()
+
+    assert "is no name" in cluster.create(reserved, "--dry-run=server")
+    assert NOT_SIGNED in cluster.create(pod("refused", IMAGES, unsigned))
+    cluster.kubectl("annotate", "namespace", SHOP, "touched=again")
+    cluster.kubectl("delete", "networkpolicy", "blue-team-default-deny", "-n", SHOP)
+    eventually(lambda: is_furnished(cluster, "blue-team", SHOP))

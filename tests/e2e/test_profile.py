@@ -1,0 +1,71 @@
+"""Changing the profile of Flux under a running tenant, which does not notice, and removing what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.manifests import git_repository, kustomization
+from tests.support.environment import Environment, base
+from tests.support.lab import Lab, eventually
+from tests.support.project import Project
+
+NAME = "profile"
+
+
+@pytest.fixture(scope="module")
+def stack(lab: Lab, project: Project) -> Iterator[Environment]:
+    project.tenant("dev-team", base(lab, "dev-team/apps", "apps"))
+    with lab.cluster(NAME) as cluster:
+        environment = Environment(lab, project, cluster, flux=lab.bundle("2.9.5"))
+        environment.onboard("dev-team", "./production")
+        environment.up()
+        yield environment
+
+
+def nameless_sync(lab: Lab, folder: Path) -> list[dict[str, Any]]:
+    """A source of one config map, and a sync that names no service account."""
+    note = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\n"
+    url = lab.repository("mallory", "note", {"production/note.yaml": note}, folder)
+    sync = kustomization("nameless", source="note", path="./production")
+    del sync["spec"]["serviceAccountName"]
+    return [git_repository("note", url), sync]
+
+
+@pytest.mark.scenario
+class TestProfile:
+    """There and back, and away with everything."""
+
+    def test_the_profile_is_switched_there_and_back(self, lab: Lab, stack: Environment, tmp_path: Path) -> None:
+        before = stack.applications("apps")
+        assert len(before) == 1
+        stack.config["flux"]["profile"] = "single-tenant"
+
+        changes = stack.changes()
+
+        assert set(changes) >= {"Deployment flux-system/kustomize-controller", "ClusterRole crd-controller"}
+        assert not [name for name in changes if not name.startswith(("Deployment flux-system/", "ClusterRole "))]
+        stack.up()
+        # What the multi-tenant profile refuses is applied with the controller's own rights here.
+        for manifest in nameless_sync(lab, tmp_path):
+            stack.cluster.apply(manifest)
+        eventually(lambda: stack.cluster.ready("kustomization", "nameless", "apps")[0] == "True")
+
+        del stack.config["flux"]["profile"]
+        stack.up()
+        stack.cluster.reconcile("kustomization", "nameless", "apps")
+        stack.cluster.refusal("kustomization", "nameless", "apps", saying="system:serviceaccount:apps:default")
+        assert stack.applications("apps") == before
+        assert stack.outputs()["flux"]["profile"] == "multi-tenant"
+
+    def test_a_sync_that_may_not_prune_does_not_hold_its_namespace(self, stack: Environment) -> None:
+        """The refused sync of the step before is still there: its finalizer must not outlive the tenant."""
+        assert stack.cluster.get("kustomization", "nameless", "apps")
+
+        outcome = stack.project.destroy(NAME)
+
+        assert outcome.succeeded, outcome.text
+        assert stack.cluster.get("namespace", "apps") is None

@@ -1,0 +1,34 @@
+"""The order of the tests: as they are written, or by chance."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+
+def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
+    """The tests in an order by chance: the modules, the groups marked `together` in each, and the tests in those.
+
+    A module stays in one piece, since what its tests share is made once.
+
+    Args:
+        items: the tests.
+        seed: the same seed gives the same order, in each of several processes too.
+    """
+    chance = random.Random(seed)
+    order = {item: chance.random() for item in items}
+    # Each module and each group comes where its first test by chance is.
+    places: dict[tuple[str, ...], float] = {}
+    for item in items:
+        for key in ((str(item.path),), (str(item.path), _group(item))):
+            places[key] = min(places.get(key, 1.0), order[item])
+    return sorted(
+        items,
+        key=lambda item: (places[(str(item.path),)], places[str(item.path), _group(item)], order[item]),
+    )
+
+
+def _group(item: pytest.Item) -> str:
+    mark = item.get_closest_marker("together")
+    return str(mark.args[0]) if mark else ""
