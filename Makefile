@@ -16,6 +16,11 @@ CONTEST ?=
 # A lab in each process: they wait for their clusters more than they work. tests/conftest.py says what goes where.
 SIDE_BY_SIDE = --numprocesses=3 --dist=loadscope --no-loadscope-reorder
 
+# Packages are installed without bytecode, most of which nobody needs; each module is compiled when it is first imported,
+# and kept where no other Python looks.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
+
 .DEFAULT_GOAL := help
 .PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key sops-key sops-config policy-report bench lock test-all lint-fast
 
