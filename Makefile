@@ -17,7 +17,7 @@ CONTEST ?=
 SIDE_BY_SIDE = --numprocesses=2 --dist=loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key sops-key sops-config policy-report bench lock
+.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report bench lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,9 +65,15 @@ test: $(VENV)/installed ## Run all tests, with real tools
 test-unit: $(VENV)/installed ## Run the tests that need nothing but Python
 	@$(RUN) -m pytest $(SIDE_BY_SIDE) tests/unit
 
-lint: $(VENV)/installed ## Check the Python and Go sources
+lint: lint-fast ## Check the Python and Go sources and the workflows
+	@$(RUN) -m lab.vet
+
+# All of it that compiles nothing.
+lint-fast: $(VENV)/installed
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
 	@test -z "$$(gofmt -l lab/tools)" || { gofmt -l lab/tools; exit 1; }
+	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*
 
 schemas: $(VENV)/installed ## Write the JSON Schemas and the reference from the models
 	@$(RUN) -m components.configuration.schemas
