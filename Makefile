@@ -22,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-unit lint schemas deploy-key sops-key sops-config policy-report bench lock test-all lint-fast
+.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report bench lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,9 +74,15 @@ test-all: $(VENV)/installed lint ## The same with the exhaustive tests: all requ
 test-unit: $(VENV)/installed ## Run the tests that need nothing but Python
 	@$(RUN) -m pytest $(SIDE_BY_SIDE) tests/unit
 
-lint: $(VENV)/installed ## Check the Python and Go sources
+lint: lint-fast ## Check the Python and Go sources and the workflows
+	@$(RUN) -m lab.vet
+
+# All of it that compiles nothing.
+lint-fast: $(VENV)/installed
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
 	@test -z "$$(gofmt -l lab/tools)" || { gofmt -l lab/tools; exit 1; }
+	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*
 
 schemas: $(VENV)/installed ## Write the JSON Schemas and the reference from the models
 	@$(RUN) -m components.configuration.schemas

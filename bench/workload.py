@@ -83,7 +83,8 @@ class Workload:
     def set_one_tenant(self) -> str:
         """Give the stack one tenant; returns its name, which is that of its namespace and service account, too."""
         self.set_tenants(1)
-        (name,) = self._config()[f"{_PREFIX}tenants"]
+        names: dict[str, Any] = self._config()[f"{_PREFIX}tenants"]
+        (name,) = names
         return name
 
     def set_policies(self, policies: Manifest, kyverno: Manifest | None) -> None:
@@ -106,7 +107,8 @@ class Workload:
         return load_stack(STACK, {key: json.dumps(value) for key, value in own.items()}, (), self.folder)
 
     def _config(self) -> Manifest:
-        return yaml.safe_load(self._stack_file.read_text())["config"]
+        config: Manifest = yaml.safe_load(self._stack_file.read_text())["config"]
+        return config
 
     def _write_config(self, config: Manifest) -> None:
         # Whatever else stands there is Pulumi's, e.g. the salt of the stack's secrets.
@@ -150,4 +152,6 @@ def kyverno_section(checkout: Path, bundle: Path) -> dict[str, Any]:
 
 def staging_section(checkout: Path, section: str) -> dict[str, Any]:
     """A section of the sample stack, whose releases are the ones that are measured."""
-    return yaml.safe_load((checkout / "Pulumi.staging.yaml").read_text())["config"][f"{_PREFIX}{section}"]
+    config: Manifest = yaml.safe_load((checkout / "Pulumi.staging.yaml").read_text())["config"]
+    found: Manifest = config[f"{_PREFIX}{section}"]
+    return found

@@ -46,8 +46,9 @@ def admission(
     policies, kyverno = config.policies, None
     ready: list[pulumi.Input[pulumi.Resource]] = []
     if config.kyverno is not None:
-        args = KyvernoInstallArgs(config.kyverno, found.chart, found.api, kyverno_rules(policies))
-        kyverno = KyvernoInstall("kyverno", args, on_cluster())
+        assert found.chart is not None  # The preflight reads it for every Kyverno.
+        release = KyvernoInstallArgs(config.kyverno, found.chart, found.api, kyverno_rules(policies))
+        kyverno = KyvernoInstall("kyverno", release, on_cluster())
         ready.append(kyverno.serving)
     if policies.engine.native:
         args = PoliciesArgs(policy_set(policies, PolicyEngine.NATIVE), found.api)
@@ -55,6 +56,7 @@ def admission(
     if policies.engine.kyverno:
         more = kyverno_only(policies, config.tenancy, found.release)
         args = PoliciesArgs(policy_set(policies, PolicyEngine.KYVERNO, more), found.api)
+        assert kyverno is not None  # The configuration refuses the engine without it.
         opts = on_cluster(depends_on=[*after, kyverno.serving])
         ready.append(KyvernoPolicies("kyverno-policies", args, opts).in_force)
     return Admission(kyverno, ready)

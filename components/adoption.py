@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeGuard
 
 import pulumi
 from kubernetes import client
@@ -57,9 +58,12 @@ def _told(api: client.ApiClient) -> Iterator[None]:
         raise pulumi.RunError(str(error)) from None
 
 
-def _is_importable(properties: object) -> bool:
-    is_object = isinstance(properties, dict) and {"apiVersion", "kind", "metadata"} <= properties.keys()
-    return is_object and properties["kind"] not in _NOT_IMPORTED
+def _is_importable(properties: object) -> TypeGuard[Manifest]:
+    return (
+        isinstance(properties, dict)
+        and {"apiVersion", "kind", "metadata"} <= properties.keys()
+        and properties["kind"] not in _NOT_IMPORTED
+    )
 
 
 def _exists(cluster: DynamicClient, manifest: Manifest) -> bool:

@@ -11,7 +11,7 @@ from components.kubernetes_api import ClusterUnavailable
 from components.waiting import NotReady
 
 
-def awaited(resource: pulumi.Resource, wait: Callable[[], None]) -> pulumi.Output[pulumi.Resource]:
+def awaited(resource: pulumi.CustomResource, wait: Callable[[], None]) -> pulumi.Output[pulumi.Resource]:
     """The resource, for `depends_on`, as soon as it is there and more has been waited for; a preview waits for nothing.
 
     Args:

@@ -75,10 +75,11 @@ def register_source(
     objects = source_objects(place, source, access.known_hosts)
     standing = list(after)
 
-    def opts(*more: pulumi.Resource, **options: object) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=parent, depends_on=[*standing, *more], **options)
+    def opts(*more: pulumi.Resource, ignore_changes: list[str] | None = None) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=parent, depends_on=[*standing, *more], ignore_changes=ignore_changes)
 
     if (key := registered_key(source)) is not None:
+        assert source.github is not None and access.github is not None  # Only then there is a key to register.
         standing.append(access.github.deploy_key(place.name, key, source.github, opts()))
     standing += [register(secret, opts()) for secret in objects.secrets]
     registered = register(objects.source, opts())
@@ -87,9 +88,12 @@ def register_source(
 
     # Generated once: from then on the one in the state counts, which both ends take it from.
     token_secret = register(webhook_secret(place, secrets.token_urlsafe(TOKEN_BYTES)), opts(ignore_changes=["data"]))
-    token = token_secret.data["token"].apply(lambda encoded: b64decode(encoded).decode())
+    # The SDK gives a resource an attribute for each of its properties.
+    data: pulumi.Output[dict[str, str]] = token_secret.data  # type: ignore[attr-defined]
+    token = data["token"].apply(lambda encoded: b64decode(encoded).decode())
     receiver = register(objects.receiver, opts(token_secret, registered))
     url = token.apply(lambda text: f"{(access.webhook_url or '').rstrip('/')}{webhook_path(text, place)}")
     if source.github is not None:
+        assert access.github is not None  # There is one for whatever is registered there.
         access.github.webhook(place.name, url, token, source.github, opts(receiver))
     return RegisteredSource(registered, receiver, url)

@@ -68,7 +68,7 @@ class GitHub(pulumi.ComponentResource):
         """
         import pulumi_github
 
-        return pulumi_github.RepositoryDeployKey(
+        registered: pulumi.Resource = pulumi_github.RepositoryDeployKey(
             deploy_key_name(owner, key),
             repository=repository.name,
             # GitHub shows the same fingerprint, so a person can tell which key belongs to which environment.
@@ -77,6 +77,7 @@ class GitHub(pulumi.ComponentResource):
             read_only=True,
             opts=self._at(repository, opts),
         )
+        return registered
 
     def webhook(
         self,
@@ -89,7 +90,7 @@ class GitHub(pulumi.ComponentResource):
         """Register a webhook that announces pushes."""
         import pulumi_github
 
-        return pulumi_github.RepositoryWebhook(
+        registered: pulumi.Resource = pulumi_github.RepositoryWebhook(
             name,
             repository=repository.name,
             active=True,
@@ -99,6 +100,7 @@ class GitHub(pulumi.ComponentResource):
             ),
             opts=self._at(repository, opts),
         )
+        return registered
 
     def _at(self, repository: GitHubRepository, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
         provider = pulumi.ResourceOptions(provider=self._providers[repository.owner.lower()])

@@ -66,6 +66,7 @@ def _client(base_url: str, auth: Auth.Auth) -> Github:
 
 def _auth(identity: GitHubOwner) -> Auth.Auth | None:
     if identity.app is not None:
+        assert identity.app.installation_id is not None  # GitHubOwner requires it.
         app = Auth.AppAuth(identity.app.app_id, identity.app.private_key.get_secret_value())
         return app.get_installation_auth(identity.app.installation_id)
     token = identity.token.get_secret_value() if identity.token is not None else environ.get("GITHUB_TOKEN")

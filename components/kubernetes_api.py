@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from kubernetes import client
@@ -70,7 +70,7 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
     key = "kubeconfig" if config.kubeconfig is not None else "kubeconfigContent"
     try:
         path = kubeconfig_path(config, project)
-        text = path.read_text(encoding="utf-8") if path else config.kubeconfig_content.get_secret_value()
+        text = path.read_text(encoding="utf-8") if path else _content(config)
     except OSError as error:
         raise ClusterUnavailable(key, f"{config.kubeconfig} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -93,6 +93,11 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
     except ConfigException as error:
         raise ClusterUnavailable(key, f"cannot be used: {error}") from None
     return client.ApiClient(configuration)
+
+
+def _content(config: ClusterConfig) -> str:
+    """The kubeconfig that the configuration holds itself."""
+    return config.kubeconfig_content.get_secret_value() if config.kubeconfig_content is not None else ""
 
 
 def read_facts(api: client.ApiClient) -> ClusterFacts:
@@ -184,7 +189,8 @@ def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> st
         except ApiException as error:
             if not error.body:
                 raise
-            return json.loads(error.body).get("message", str(error.reason))
+            message: str = json.loads(error.body).get("message", str(error.reason))
+            return message
     return None
 
 
@@ -218,7 +224,7 @@ def get(api: client.ApiClient, path: str, **query: str) -> dict[str, Any]:
 
 
 def ask(
-    api: client.ApiClient, method: str, path: str, body: Mapping[str, Any] | None = None, **query: str
+    api: client.ApiClient, method: str, path: str, body: Mapping[str, Any] | None = None, /, **query: str
 ) -> client.rest.RESTResponse:
     """The API server's answer to one request, whatever its status, read to its end.
 
@@ -238,7 +244,9 @@ def ask(
 
 
 def _deserialized(api: client.ApiClient, response: client.rest.RESTResponse) -> dict[str, Any]:
-    return api.response_deserialize(response, {"2XX": "object"}).data
+    content = api.response_deserialize(response, {"2XX": "object"}).data
+    # The client says that it is text, which it is only where the type asked for is.
+    return cast(dict[str, Any], content)
 
 
 @contextmanager

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import pulumi
 
-from components.configuration import GitSource, StackConfig, TenantConfig
+from components.configuration import GitSource, PlatformSyncConfig, StackConfig, TenantConfig
 from components.configuration.decryption import Decryption
 from components.configuration.types import seconds
 from components.flux.platform_objects import PLATFORM
@@ -43,10 +43,11 @@ def stack_outputs(
         tenants: the tenants by name.
         progress: how far each sync has come (`settled`).
     """
+    sync = config.flux.sync
     return {
         "cluster": {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context},
         "flux": {"version": flux.version, "profile": flux.profile}
-        | ({"sync": _platform(config, platform, progress)} if platform is not None else {}),
+        | ({"sync": _platform(sync, platform, progress)} if sync is not None and platform is not None else {}),
         **({"kyverno": {"version": kyverno.version}} if kyverno is not None else {}),
         "tenants": {name: _tenant(name, config, tenants[name], progress) for name in config.tenants},
     }
@@ -57,7 +58,7 @@ def settled(
     platform: PlatformSync | None,
     tenants: Mapping[str, Tenant],
     to_fetch: Collection[str],
-    read_syncs: Callable[[], list[Mapping[str, Any]]],
+    read_syncs: Callable[[], Iterable[Mapping[str, Any]]],
 ) -> pulumi.Output[dict[str, Progress]]:
     """How far each sync has come, by the name of its objects.
 
@@ -109,12 +110,12 @@ def _tenant(
 
 
 def _platform(
-    config: StackConfig, platform: PlatformSync, progress: pulumi.Output[dict[str, Progress]]
+    sync: PlatformSyncConfig, platform: PlatformSync, progress: pulumi.Output[dict[str, Progress]]
 ) -> dict[str, Any]:
     return {
-        **_source(config.flux.sync.source, platform.source),
+        **_source(sync.source, platform.source),
         "path": platform.path,
-        **_sops(platform.path, config.flux.sync.decryption),
+        **_sops(platform.path, sync.decryption),
         "status": _status(PLATFORM.name, progress),
     }
 

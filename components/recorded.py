@@ -35,7 +35,9 @@ async def read_recorded() -> Recorded:
     It is read from the resources and not from the stack's outputs, since an update that failed halfway records none.
     """
     # The engine has written what it knows once it answers for the stack itself; before, it may be writing just now.
-    await get_root_resource().urn.future()
+    root = get_root_resource()
+    assert root is not None  # Every program that the engine runs has one.
+    await root.urn.future()
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
     answer = await pulumi.runtime.invoke_async("pulumi:pulumi:readStackResourceOutputs", {"stackName": stack})
     resources: dict[str, dict[str, Any]] = answer["outputs"]

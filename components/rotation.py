@@ -6,7 +6,7 @@ a source has not come through with its new key: everything is applied by then, a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import pulumi
 
@@ -36,7 +36,7 @@ def proven(
         pulumi.RunError: inside the output, where one has not been.
     """
 
-    def check(found: Mapping[str, Progress]) -> Mapping[str, Progress]:
+    def check(found: dict[str, Progress]) -> dict[str, Progress]:
         stuck = {name: found[name].fetched for name in sources if found[name].fetched.ready != "True"}
         if stuck and not pulumi.runtime.is_dry_run():
             reasons = "".join(f"\n  {name}: {status.message}" for name, status in sorted(stuck.items()))

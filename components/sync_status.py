@@ -72,7 +72,7 @@ def status_of(found: Mapping[str, Any]) -> SyncStatus:
 
 
 def wait_until_settled(
-    read: Callable[[], list[Mapping[str, Any]]],
+    read: Callable[[], Iterable[Mapping[str, Any]]],
     syncs: Collection[tuple[str, str]],
     timeout_seconds: float,
     to_fetch: Collection[tuple[str, str]] = (),

@@ -62,7 +62,7 @@ class Tenant(pulumi.ComponentResource):
         counting = awaited(limits[0], partial(args.quotas.wait_until_counting, *quota))
         identity = self._register(objects.identity, after=namespaces)
         # Nobody may do anything before its limits stand.
-        limited = [*namespaces, *limits, counting]
+        limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits, counting]
         access = [self._register(binding, after=[*limited, identity]) for binding in objects.access]
         place = source_place(name, args.config)
         self.source = register_source(place, args.config.source, args.access, parent=self, after=limited)

@@ -194,18 +194,19 @@ class GitHost:
                 api.post("/orgs", json=new).raise_for_status()
             path = f"/repos/{organisation}/{repository}"
             if not _exists(api, path):
-                new = {"name": repository, "default_branch": BRANCH, "private": private}
-                api.post(f"/orgs/{organisation}/repos", json=new).raise_for_status()
+                created = {"name": repository, "default_branch": BRANCH, "private": private}
+                api.post(f"/orgs/{organisation}/repos", json=created).raise_for_status()
             # A command that was killed here has left the repository empty.
             if api.get(path).raise_for_status().json()["empty"]:
                 self._fill(organisation, repository, source)
 
-    def _github(self, path: str) -> Any:
+    def _github(self, path: str) -> list[dict[str, Any]]:
         """What GitHub's API says of ``path`` to the administrator."""
         headers = {"Authorization": f"Bearer {self.token()}"}
         # The user's proxy settings are not for loopback.
         with httpx.Client(base_url=f"{self.github_url}api/v3", headers=headers, trust_env=False) as api:
-            return api.get(path).raise_for_status().json()
+            found: list[dict[str, Any]] = api.get(path).raise_for_status().json()
+            return found
 
     def _fill(self, organisation: str, repository: str, source: Path) -> None:
         with tempfile.TemporaryDirectory() as temporary:

@@ -43,9 +43,11 @@ def main(arguments: Sequence[str], stdin: bytes) -> bytes:
 def _decrypt(home: Path, message: bytes) -> bytes:
     for file in sorted(home.glob(KEYS)):
         try:
-            return pysequoia.decrypt(message, decryptor=pysequoia.Tsk.from_file(str(file)).decryptor()).bytes
+            decrypted = pysequoia.decrypt(message, decryptor=pysequoia.Tsk.from_file(str(file)).decryptor())
         except RuntimeError:
             continue  # meant for another key
+        if decrypted.bytes is not None:
+            return decrypted.bytes
     raise SystemExit("gpg: decryption failed: No secret key")
 
 

@@ -96,7 +96,8 @@ class Go:
     @cached_property
     def platform(self) -> Mapping[str, str]:
         """What the toolchain is and compiles for: the go env variables that a build depends on."""
-        return json.loads(self.run(["env", "-json", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED"]))
+        platform: dict[str, str] = json.loads(self.run(["env", "-json", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED"]))
+        return platform
 
     def require_version(self, go_mod: Path, wanted: str) -> None:
         """Checks that Go is at least what a go.mod asks for.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
+from lab.certificates import Pair
 from lab.files import SECRET, write_file
-from lab.pki import Pair
 
 
 def write_kubeconfig(path: Path, name: str, server: str, authority: Path, client: Pair) -> None:

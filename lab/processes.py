@@ -254,7 +254,7 @@ def _listeners() -> dict[int, str]:
     holders: dict[int, str] = {}
     with contextlib.suppress(psutil.AccessDenied):
         for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.pid is not None:
+            if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.pid is not None:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     name = psutil.Process(connection.pid).name()
                     holders[connection.laddr.port] = f"{name} (pid {connection.pid})"

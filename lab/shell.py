@@ -37,7 +37,7 @@ def execute(settings: Settings, stack: str, command: Sequence[str]) -> NoReturn:
     """
     lab = _variables(settings) if _has_cluster(settings, stack) else {}
     try:
-        os.execvpe(command[0], command, os.environ | lab)
+        os.execvpe(command[0], list(command), os.environ | lab)
     except OSError as error:
         raise LabError(f"cannot run {command[0]}: {error.strerror}", "see that it is installed and on PATH") from error
 

@@ -79,7 +79,7 @@ def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> A
     warnings = response.headers.getlist("Warning")
     if response.status < 400:
         return Answer(response.status, warnings)
-    return Answer(response.status, warnings, str(json.loads(response.data).get("message", "")))
+    return Answer(response.status, warnings, str(json.loads(response.data or b"").get("message", "")))
 
 
 def _versions(api: client.ApiClient, group: str) -> list[str]:

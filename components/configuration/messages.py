@@ -58,7 +58,8 @@ def _shown(value: Any, show_input: bool) -> str:
         return {None: "nothing", True: "true", False: "false"}[value]
     if show_input and isinstance(value, str | int | float):
         return repr(value)
-    return {dict: "a mapping", list: "a list"}.get(type(value), "this value")
+    names: dict[type, str] = {dict: "a mapping", list: "a list"}
+    return names.get(type(value), "this value")
 
 
 def _suggestion(key: str) -> str:

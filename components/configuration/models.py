@@ -375,8 +375,10 @@ class StackConfig(Section):
     @property
     def sources(self) -> dict[tuple[str, ...], GitSource]:
         """Every Git source of the stack by the path of its keys."""
-        own = {("flux", "sync", "source"): self.flux.sync.source} if self.flux.sync is not None else {}
-        return own | {("tenants", name, "source"): tenant.source for name, tenant in self.tenants.items()}
+        sources: dict[tuple[str, ...], GitSource] = {}
+        if self.flux.sync is not None:
+            sources["flux", "sync", "source"] = self.flux.sync.source
+        return sources | {("tenants", name, "source"): tenant.source for name, tenant in self.tenants.items()}
 
     @property
     def decryptions(self) -> dict[tuple[str, ...], Decryption]:

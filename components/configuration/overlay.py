@@ -51,8 +51,10 @@ def _merge(base: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in entry.items():
         below = merged.get(key)
-        both = isinstance(below, Mapping) and isinstance(value, Mapping)
-        merged[key] = _merge(below, value) if both else value
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            merged[key] = _merge(below, value)
+        else:
+            merged[key] = value
     return merged
 
 

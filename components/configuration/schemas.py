@@ -21,7 +21,8 @@ def tenant_schema() -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Base of a tenant, shared by all environments",
-    } | _with_secrets(tenant, lambda _: False)
+        **_with_secrets(tenant, lambda _: False),
+    }
 
 
 def stack_schema() -> dict[str, Any]:

@@ -55,7 +55,8 @@ def _tune(deployment: Manifest, controller: Controller, config: FluxConfig) -> N
 
 
 def _container(deployment: Manifest) -> Manifest:
-    return deployment["spec"]["template"]["spec"]["containers"][0]
+    container: Manifest = deployment["spec"]["template"]["spec"]["containers"][0]
+    return container
 
 
 def _add_arguments(deployment: Manifest, arguments: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from hashlib import sha256
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 from components.git import armor
 
@@ -61,6 +62,7 @@ def read_private_key(text: str) -> SshKey:
     _check_kind(text)
     private = armor.normalised(text)
     [label] = armor.labels(private)
+    key: PrivateKeyTypes
     try:
         if label == "OPENSSH PRIVATE KEY":
             key = serialization.load_ssh_private_key(private.encode(), password=None)

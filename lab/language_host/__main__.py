@@ -29,28 +29,34 @@ class PythonLanguageHost(LanguageRuntimeServicer):
         self._stopped = threading.Event()
         self._programs: set[subprocess.Popen[bytes]] = set()
 
-    def Handshake(self, request, context):
+    def Handshake(
+        self, request: language_pb2.LanguageHandshakeRequest, context: grpc.ServicerContext
+    ) -> language_pb2.LanguageHandshakeResponse:
         self._engine_address = request.engine_address
         return language_pb2.LanguageHandshakeResponse()
 
-    def GetPluginInfo(self, request, context):
+    def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
         return plugin_pb2.PluginInfo(version=metadata.version("pulumi"))
 
-    def GetRequiredPackages(self, request, context):
+    def GetRequiredPackages(
+        self, request: language_pb2.GetRequiredPackagesRequest, context: grpc.ServicerContext
+    ) -> language_pb2.GetRequiredPackagesResponse:
         python = _interpreter(request.info)
         return language_pb2.GetRequiredPackagesResponse(packages=list(_installed_plugins(python)))
 
-    def About(self, request, context):
+    def About(self, request: language_pb2.AboutRequest, context: grpc.ServicerContext) -> language_pb2.AboutResponse:
         return language_pb2.AboutResponse(executable=sys.executable, version=sys.version.split()[0])
 
-    def InstallDependencies(self, request, context):
+    def InstallDependencies(
+        self, request: language_pb2.InstallDependenciesRequest, context: grpc.ServicerContext
+    ) -> Iterator[language_pb2.InstallDependenciesResponse]:
         command = [str(_interpreter(request.info)), "-m", "pip", "install", "-r", "requirements.txt"]
         done = subprocess.run(command, cwd=request.directory, capture_output=True, check=False)
         yield language_pb2.InstallDependenciesResponse(stdout=done.stdout, stderr=done.stderr)
         if done.returncode:
             context.abort(grpc.StatusCode.INTERNAL, f"pip ended with exit code {done.returncode}")
 
-    def Run(self, request, context):
+    def Run(self, request: language_pb2.RunRequest, context: grpc.ServicerContext) -> language_pb2.RunResponse:
         request.args[:] = [self._engine_address]
         reading, writing = os.pipe()
         with os.fdopen(reading, "rb") as answer:
@@ -62,6 +68,7 @@ class PythonLanguageHost(LanguageRuntimeServicer):
                 pass_fds=[writing],
             )
             os.close(writing)
+            assert program.stdin is not None  # as it is with a pipe
             self._programs.add(program)
             try:
                 program.stdin.write(request.SerializeToString())
@@ -77,7 +84,7 @@ class PythonLanguageHost(LanguageRuntimeServicer):
             return language_pb2.RunResponse(error=f"the program ended with exit code {program.returncode}")
         return language_pb2.RunResponse.FromString(response)
 
-    def Cancel(self, request, context):
+    def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
         for program in list(self._programs):
             program.send_signal(signal.SIGINT)
         self._stopped.set()
@@ -94,7 +101,7 @@ def _interpreter(info: language_pb2.ProgramInfo) -> Path:
     """The interpreter of the virtual environment in `Pulumi.yaml` (`runtime.options.virtualenv`), or our own."""
     options = dict(info.options)
     if "virtualenv" in options:
-        python = Path(info.root_directory, options["virtualenv"], "bin", "python")
+        python = Path(info.root_directory, str(options["virtualenv"]), "bin", "python")
         if python.exists():
             return python
     return Path(sys.executable)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from bench import admission
 from bench.admission import measure_admission
 from bench.latencies import ENGINES, Request
+from bench.rig import Rig
 from bench.tenant_requests import OUTSIDE, Verb, forbidden, targets
 from components.configuration.policies import PolicyEngine
 from lab.errors import LabError
@@ -99,7 +100,7 @@ def rig(monkeypatch) -> FakeRig:
 def test_every_engine_is_measured_twice_in_one_order_and_then_in_the_other(rig: FakeRig) -> None:
     told: list[PolicyEngine] = []
 
-    samples = measure_admission(rig, 5, told.append)
+    samples = measure_admission(cast(Rig, rig), 5, told.append)
 
     assert rig.engines == told == [*ENGINES, *reversed(ENGINES)]
     requests = {Request(verb, target.name) for verb in Verb for target in targets("team-001")}
@@ -108,7 +109,7 @@ def test_every_engine_is_measured_twice_in_one_order_and_then_in_the_other(rig: 
 
 
 def test_what_warms_up_does_not_count(rig: FakeRig) -> None:
-    samples = measure_admission(rig, 4, lambda _: None, [PolicyEngine.NONE, NATIVE])
+    samples = measure_admission(cast(Rig, rig), 4, lambda _: None, [PolicyEngine.NONE, NATIVE])
 
     kinds = len(targets("team-001")) * len(Verb)
     by_engine = Counter(engine for engine, _, _ in rig.requests)
@@ -118,7 +119,7 @@ def test_what_warms_up_does_not_count(rig: FakeRig) -> None:
 
 
 def test_objects_are_gone_before_their_names_are_used_again(rig: FakeRig) -> None:
-    measure_admission(rig, 4, lambda _: None, [PolicyEngine.NONE])
+    measure_admission(cast(Rig, rig), 4, lambda _: None, [PolicyEngine.NONE])
 
     there: set[str] = set()
     for _, method, path in rig.requests:
@@ -133,7 +134,7 @@ def test_an_engine_that_refuses_nothing_is_not_measured_under_its_name(rig: Fake
     monkeypatch.setattr(admission, "_IN_FORCE_SECONDS", 0.05)
 
     with pytest.raises(LabError, match="with the engine kyverno, a Service of type NodePort is refused by nobody"):
-        measure_admission(rig, 4, lambda _: None, [KYVERNO])
+        measure_admission(cast(Rig, rig), 4, lambda _: None, [KYVERNO])
 
 
 def test_a_request_names_its_object_and_nothing_of_another_namespace() -> None:

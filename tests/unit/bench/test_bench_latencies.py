@@ -12,7 +12,8 @@ from components.configuration.policies import PolicyEngine
 def test_a_latency_has_the_median_and_what_one_of_a_hundred_takes_longer_than() -> None:
     found = next(each for each in latencies(samples(PolicyEngine.NONE)) if each.request == CREATE)
 
-    assert (found.requests, found.p50, found.p99) == (101, pytest.approx(50.0), pytest.approx(99.0))
+    assert found.requests == 101
+    assert (found.p50, found.p99) == pytest.approx((50.0, 99.0))
     assert (found.p50_ratio, found.p99_ratio) == (1.0, 1.0)
 
 

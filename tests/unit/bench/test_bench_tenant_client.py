@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench import tenant_client
 from bench.tenant_client import TenantClient
 from components.manifests import Manifest
 from lab.errors import LabError
@@ -32,7 +31,7 @@ class Answering(TenantClient):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[float]:
     seconds = iter(range(100))
-    monkeypatch.setattr(tenant_client.time, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr("bench.tenant_client.time.perf_counter", lambda: next(seconds))
     return seconds
 
 

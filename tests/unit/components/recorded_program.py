@@ -57,9 +57,9 @@ class _Engine(Mocks):
     def new_resource(self, args: MockResourceArgs) -> tuple[str, dict[str, Any]]:
         return f"{args.name}-id", args.inputs
 
-    def call(self, args: MockCallArgs) -> dict[str, Any]:
+    def call(self, args: MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         answer = self._calls[args.token]
-        return dict(answer(args.args) if callable(answer) else answer)
+        return dict(answer(args.args) if callable(answer) else answer), []
 
 
 class _Recorder(MockMonitor):
@@ -114,7 +114,8 @@ def run(
     recorder = _Recorder(engine, state or {})
     set_mocks(engine, project=PROJECT, stack=STACK, preview=preview, organization="organization", monitor=recorder)
     # The stack is the same for all programs of a process; what one of them asked of it is nothing to the next.
-    get_root_resource()._transformations = []
+    if (stack := get_root_resource()) is not None:
+        stack._transformations = []
     pulumi.runtime.test(program)()
     return recorder.registrations
 

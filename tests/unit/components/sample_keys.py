@@ -9,6 +9,7 @@ from functools import cache
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 OPENSSH, PKCS8 = serialization.PrivateFormat.OpenSSH, serialization.PrivateFormat.PKCS8
 TRADITIONAL = serialization.PrivateFormat.TraditionalOpenSSL
@@ -38,27 +39,21 @@ def dsa_key() -> dsa.DSAPrivateKey:
 
 
 def private_text(
-    key: object,
+    key: PrivateKeyTypes,
     form: serialization.PrivateFormat,
     encryption: serialization.KeySerializationEncryption | None = None,
 ) -> str:
-    return key.private_bytes(  # type: ignore[attr-defined]
-        serialization.Encoding.PEM, form, encryption or serialization.NoEncryption()
-    ).decode()
+    return key.private_bytes(serialization.Encoding.PEM, form, encryption or serialization.NoEncryption()).decode()
 
 
-def public_line(key: object) -> str:
+def public_line(key: PrivateKeyTypes) -> str:
     """The public half as OpenSSH writes it."""
-    return (
-        key.public_key()  # type: ignore[attr-defined]
-        .public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
-        .decode()
-    )
+    return key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
 
 
-def public_pem(key: object) -> str:
+def public_pem(key: PrivateKeyTypes) -> str:
     return (
-        key.public_key()  # type: ignore[attr-defined]
+        key.public_key()
         .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
         .decode()
     )

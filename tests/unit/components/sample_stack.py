@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
+from kubernetes.client import ApiClient
 
 from components.configuration import ConfigurationError, FluxConfig, GitSource, StackConfig, TenantConfig, load_stack
-from components.configuration.schemas import PROJECT
+from components.configuration.stack_file import PROJECT
+from components.quota_status import QuotaStatus
 
 DIGEST = "5f" * 32
 CLUSTER: dict[str, Any] = {"kubeconfig": "kubeconfig"}
@@ -90,7 +92,7 @@ def tenant_config(**keys: Any) -> TenantConfig:
     return TenantConfig.model_validate(tenant | keys)
 
 
-class Quotas:
+class Quotas(QuotaStatus):
     """A cluster that counts at once what a quota limits.
 
     Attributes:
@@ -98,10 +100,11 @@ class Quotas:
     """
 
     def __init__(self) -> None:
+        super().__init__(cast(ApiClient, None))
         self.asked: list[Any] = []
 
     def wait_until_countable(self) -> None:
         self.asked.append("countable")
 
-    def wait_until_counting(self, *quota: Any) -> None:
-        self.asked.append(quota)
+    def wait_until_counting(self, namespace: str, name: str, counted: Collection[str]) -> None:
+        self.asked.append((namespace, name, counted))

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from typing import Any
 
 import pulumi
 import pytest
@@ -69,7 +70,7 @@ def adopted(program, existing=(), recorded=NOTHING, statuses=None):
     """What a program registers in a cluster that has these objects."""
     answers = {path: json.dumps(answer).encode() for path, answer in SERVER.items()}
     answers |= {AT[name]: EXISTING for name in existing}
-    asked = []
+    asked: list[Any] = []
     statuses = dict.fromkeys(answers, 200) | (statuses or {})
     with serving(answers, 404, asked=asked, statuses=statuses) as server:
         configuration = client.Configuration()
@@ -156,7 +157,12 @@ def test_the_options_of_an_imported_object_stay_as_they_were():
     with serving(answers, 404, statuses=dict.fromkeys(answers, 200)) as server:
         configuration = client.Configuration()
         configuration.host = server
-        found = run(lambda: adopt(client.ApiClient(configuration), NOTHING) or program())["Namespace flux-system"]
+
+        def with_adoption():
+            adopt(client.ApiClient(configuration), NOTHING)
+            program()
+
+        found = run(with_adoption)["Namespace flux-system"]
 
     assert (found.imported, found.parent, found.after, found.ignored) == (
         "flux-system",

@@ -1,5 +1,7 @@
 """Cluster: the one provider of the stack, tied to the cluster itself and not to a file that leads there."""
 
+from typing import Any
+
 import pulumi
 import pytest
 from recorded_program import run
@@ -62,7 +64,7 @@ def test_the_cluster_of_the_last_update_is_read_from_the_state(resources, uid):
 
 
 def test_the_next_update_finds_the_identity_of_this_one():
-    found = []
+    found: list[Any] = []
 
     def program():
         cluster = Cluster("cluster", ClusterArgs(ClusterConfig.model_validate({"kubeconfig": "kubeconfig"}), UID))

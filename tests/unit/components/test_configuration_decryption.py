@@ -45,6 +45,7 @@ def test_keys_of_all_kinds_may_stand_side_by_side(tmp_path):
 
     found = load(tmp_path, **stack(decryption, **IDENTITY)).tenants["dev-team"].sync.decryption
 
+    assert found is not None
     assert found.rule_keys == {
         "age": (first.recipient, second.recipient),
         "pgp": (key.fingerprint,),
@@ -55,6 +56,7 @@ def test_keys_of_all_kinds_may_stand_side_by_side(tmp_path):
 def test_public_halves_that_nobody_has_written_down_are_derived(tmp_path):
     found = load(tmp_path, **stack(age("first", "second"))).tenants["dev-team"].sync.decryption
 
+    assert found is not None
     assert found.rule_keys == {"age": (age_identity("first").recipient, age_identity("second").recipient)}
 
 

@@ -1,9 +1,12 @@
 """What is wrong with a stack is told all at once, each problem with its file, its key and its remedy."""
 
+from typing import Any
+
 import pytest
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from components.configuration import ConfigurationError
+from components.flux.controllers import Controller
 
 GIT_URL_EXAMPLE = "write it like https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
 NO_SCHEME = f"must begin with http:// or https:// or ssh://; {GIT_URL_EXAMPLE}"
@@ -165,7 +168,7 @@ def test_an_argument_that_undoes_the_lockdown_is_refused_and_single_tenant_takes
     (tmp_path / "tenants" / "dev-team.yaml").unlink()
     (tmp_path / "tenants").rmdir()
     config = load(tmp_path, flux=flux | {"profile": "single-tenant"})
-    assert config.flux.extra_args["kustomize-controller"] == (argument,)
+    assert config.flux.extra_args[Controller.KUSTOMIZE] == (argument,)
 
 
 def test_all_arguments_that_undo_the_lockdown_are_named(tmp_path):
@@ -467,7 +470,8 @@ def test_nothing_of_a_secret_section_is_shown(tmp_path, sections, problem):
 def test_a_kubeconfig_in_the_configuration_is_hidden_from_whoever_prints_it(tmp_path):
     config = load(tmp_path, cluster={"kubeconfigContent": "token: pa55word"}, secret_keys={"cluster"})
 
-    assert config.cluster.kubeconfig_content.get_secret_value() == "token: pa55word"
+    content = config.cluster.kubeconfig_content
+    assert content is not None and content.get_secret_value() == "token: pa55word"
     assert "pa55word" not in repr(config) + str(config)
 
 
@@ -492,7 +496,8 @@ def test_an_empty_entry_takes_the_base_as_it_is(tmp_path, entry):
 
 @pytest.mark.parametrize("key", ["tenants", "tenancy", "git", "github"])
 def test_an_empty_optional_section_says_nothing(tmp_path, key):
-    assert load(tmp_path, **{key: None}).tenants == {}
+    sections: dict[str, Any] = {key: None}
+    assert load(tmp_path, **sections).tenants == {}
 
 
 def test_the_stack_changes_single_keys_and_replaces_lists(tmp_path):

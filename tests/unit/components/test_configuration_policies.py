@@ -1,12 +1,14 @@
 """The policies of a stack: what is refused by itself, and what does not go with the rest of the stack."""
 
+from typing import Any
+
 import pytest
 from sample_sources import SSH_URL, private_key
 from sample_stack import Secret, load
 from sample_stack import problems as problems_of
 
 URL = "https://git.example.com/dev-team/apps"
-TENANT = {"dev-team": {}}
+TENANT: dict[str, Any] = {"dev-team": {}}
 ELSEWHERE = ["https://git.example.com/ops-team/*"]
 
 

@@ -53,8 +53,9 @@ def test_encrypted_secrets_are_taken_and_hidden_from_whoever_prints_them(tmp_pat
         cluster={"kubeconfigContent": Secret("token: pa55word")},
     )
 
-    assert config.tenants["dev-team"].source.deploy_key.get_secret_value() == KEY
-    assert config.github.owners["acme"].app.private_key.get_secret_value() == APP_KEY
+    deploy_key, app = config.tenants["dev-team"].source.deploy_key, config.github.owners["acme"].app
+    assert deploy_key is not None and deploy_key.get_secret_value() == KEY
+    assert app is not None and app.private_key.get_secret_value() == APP_KEY
     shown = repr(config) + str(config)
     assert not [text for text in (KEY.splitlines()[1], APP_KEY.splitlines()[1], "pa55word") if text in shown]
 
@@ -210,7 +211,8 @@ def test_where_the_file_does_not_hold_the_very_value_nothing_of_a_secret_section
 def test_a_secret_that_another_file_or_environment_holds_is_taken_on_pulumis_word(tmp_path):
     config = load(tmp_path, cluster={"kubeconfigContent": "token: pa55word"}, secret_keys={"cluster"})
 
-    assert config.cluster.kubeconfig_content.get_secret_value() == "token: pa55word"
+    content = config.cluster.kubeconfig_content
+    assert content is not None and content.get_secret_value() == "token: pa55word"
 
 
 def test_keys_of_the_stack_file_may_be_written_in_the_long_form(tmp_path):

@@ -1,5 +1,7 @@
 """Sources that cannot be read, or are read by nobody or anybody: refused with what to write instead."""
 
+from typing import Any
+
 import pytest
 import sample_keys as keys
 from pydantic import ValidationError
@@ -13,7 +15,7 @@ KEY = generate().private
 APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
 SSH, HTTPS = "ssh://git@github.com/acme/apps", "https://github.com/acme/apps.git"
 APP = {"appId": 1, "installationId": 2, "privateKey": Secret(APP_KEY)}
-ACME = {"owners": {"acme": {}}}
+ACME: dict[str, Any] = {"owners": {"acme": {}}}
 WEBHOOK_URL = FLUX | {"webhookUrl": "https://flux.example.com"}
 HOST_LINE = f"git.example.com {keys.public_line(keys.ed25519_key())}"
 
@@ -58,12 +60,9 @@ def test_a_source_in_order_is_taken(tmp_path, source):
 def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
     source = {"url": SSH, "deployKey": Secret(KEY.replace("\n", "\r\n"))}
 
-    assert (
-        load(tmp_path, tenants={"dev-team": {"source": source}})
-        .tenants["dev-team"]
-        .source.deploy_key.get_secret_value()
-        == KEY
-    )
+    found = load(tmp_path, tenants={"dev-team": {"source": source}}).tenants["dev-team"].source.deploy_key
+    assert found is not None
+    assert found.get_secret_value() == KEY
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """FluxInstall: namespaces, definitions, access and controllers, each after what it stands on."""
 
+from typing import Any
+
 import pulumi
 from recorded_program import run
 from sample_release import release
@@ -80,7 +82,7 @@ def test_whatever_depends_on_flux_waits_for_its_controllers():
 
 
 def test_the_installed_version_and_profile_can_be_asked_for():
-    found = {}
+    found: dict[str, Any] = {}
 
     def program():
         flux = FluxInstall("flux", FluxInstallArgs(flux_config(profile="single-tenant"), release()))

@@ -91,7 +91,9 @@ def test_the_operators_arguments_reach_their_controller_and_no_other(profile):
 def test_an_operators_feature_gate_stands_in_one_flag_with_the_releases_and_the_lockdowns():
     gates = ["--feature-gates=Beta=true,ObjectLevelWorkloadIdentity=false"]
 
-    [*_, last] = arguments(installed(extraArgs={"kustomize-controller": gates}))["kustomize-controller"]
+    found = arguments(installed(extraArgs={"kustomize-controller": gates}))["kustomize-controller"]
+    assert found is not None
+    [*_, last] = found
 
     # Of a gate that stands twice the controllers take the last word.
     assert last == (

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from base64 import b64decode, b64encode
+from typing import Any
 
 import pulumi
 import pytest
@@ -160,7 +161,8 @@ def test_nothing_but_the_token_is_kept_against_the_configuration():
 def test_everything_that_is_secret_goes_over_the_wire_as_a_secret(source, private):
     resources = registered(source)
 
-    secret, plain = [], []
+    secret: list[str] = []
+    plain: list[str] = []
     for resource in resources.values():
         _sort(resource.properties, secret, plain)
     encoded = [b64decode(text).decode() for text in secret if _is_base64(text)]
@@ -172,7 +174,8 @@ def test_everything_that_is_secret_goes_over_the_wire_as_a_secret(source, privat
 def test_the_programs_own_credentials_and_tokens_go_over_the_wire_as_secrets():
     resources = registered(EVERYTHING)
     token = resources[WEBHOOK].properties["configuration"]["secret"]["secret"]
-    secret, plain = [], []
+    secret: list[str] = []
+    plain: list[str] = []
     for resource in resources.values():
         _sort(resource.properties, secret, plain)
 
@@ -230,12 +233,13 @@ def test_the_url_of_a_webhook_may_or_may_not_end_with_a_slash():
 
 
 def test_what_became_of_a_source_can_be_asked_for():
-    found = {}
+    found: dict[str, Any] = {}
 
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         config = stack({"dev-team": EVERYTHING})
         result = register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [])
+        assert result.receiver is not None
         asked = {"source": result.source.urn, "receiver": result.receiver.urn, "webhook": result.webhook}
         return pulumi.Output.all(**asked).apply(found.update)
 

@@ -1,6 +1,7 @@
 """Before the first resource: GitHub is asked only for what is new there, and says in words what is in the way."""
 
 import json
+from typing import Any
 
 import pytest
 from loopback import closed_port, serving
@@ -58,7 +59,7 @@ def recorded(*resources):
 
 def asked(config_of, state=NOTHING):
     """The repositories that GitHub is asked for."""
-    paths = []
+    paths: list[Any] = []
     with serving({}, 404, asked=paths) as server:
         problems(config_of(server), state)
     return sorted(path.removeprefix("/api/v3/repos/") for path in paths)
@@ -131,7 +132,7 @@ def test_an_outage_is_told_with_what_github_answers(status, body):
 
 def test_an_outage_is_not_waited_out():
     """Trying again is the operator's to decide; nothing is applied yet."""
-    paths = []
+    paths: list[Any] = []
 
     with serving({}, 503, asked=paths) as server:
         problems(stack({"dev-team": with_deploy_key()}, github=github(server)))
@@ -157,8 +158,12 @@ def test_a_server_that_is_not_github_is_recognised(body):
 def test_the_token_is_the_one_of_the_configuration_or_else_of_the_environment(monkeypatch):
     seen = []
 
+    def client(_, found):
+        seen.append(found.token)
+        raise ZeroDivisionError
+
     def auth(identity):
-        monkeypatch.setattr("components.github_access._client", lambda _, found: seen.append(found.token) or 1 / 0)
+        monkeypatch.setattr("components.github_access._client", client)
         with pytest.raises(ZeroDivisionError):
             problems(stack({"dev-team": with_deploy_key()}, github=github("http://127.0.0.1:1", acme=identity)))
         return seen[-1]
@@ -173,7 +178,7 @@ def test_the_token_is_the_one_of_the_configuration_or_else_of_the_environment(mo
 def test_without_any_token_nobody_is_asked_and_the_remedy_is_told(monkeypatch, environment):
     if environment is not None:
         monkeypatch.setenv("GITHUB_TOKEN", environment)
-    paths = []
+    paths: list[Any] = []
 
     with serving({}, asked=paths) as server:
         found = problems(stack({"dev-team": with_deploy_key()}, github=github(server, acme={})))
@@ -189,7 +194,7 @@ def test_an_app_asks_with_a_token_of_its_installation_and_its_rights_are_not_tho
     """GitHub tells what a user may do in a repository; for an App it says `false` throughout."""
     token = {"token": "installation-t0ken", "expires_at": "2036-01-01T00:00:00Z", "permissions": {}}
     answers = {INSTALLATION: json.dumps(token).encode(), APPS: repository(admin=False)}
-    paths = []
+    paths: list[Any] = []
 
     with serving(answers, asked=paths) as server:
         found = problems(stack({"dev-team": with_deploy_key()}, github=github(server, acme={"app": APP})))
@@ -287,7 +292,12 @@ def test_an_outage_holds_up_nothing_that_is_registered_already():
 
 def test_the_public_api_has_no_path_of_its_own(monkeypatch):
     bases = []
-    monkeypatch.setattr("components.github_access.Github", lambda **arguments: bases.append(arguments) or 1 / 0)
+
+    def client(**arguments):
+        bases.append(arguments)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("components.github_access.Github", client)
 
     for base in ("https://api.github.com", "https://api.github.com/", "https://github.example.com/"):
         with pytest.raises(ZeroDivisionError):

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -209,7 +210,7 @@ def test_the_sources_and_syncs_of_the_platform_and_all_tenants_are_read_as_they_
 
 def test_only_the_tenants_own_and_the_platforms_own_are_asked_for(tmp_path):
     """A tenant may have more sources and syncs of its own, and the platform as well."""
-    asked = []
+    asked: list[Any] = []
     answers = dict.fromkeys((SOURCES, PLATFORM_SOURCES, SYNCS, PLATFORM_SYNCS), b'{"items": []}')
 
     with serving(answers, asked=asked) as server:
@@ -245,7 +246,7 @@ def client_of(server, project):
 
 
 def test_a_request_that_would_be_granted_is_asked_for_as_a_dry_run(tmp_path):
-    asked = []
+    asked: list[Any] = []
     with serving({CONFIG_MAPS: b"{}"}, 201, asked=asked) as server:
         assert refusal(client_of(server, tmp_path), CONFIG_MAPS, {"kind": "ConfigMap"}) is None
 
@@ -272,7 +273,7 @@ def test_webhook_configurations_of_both_kinds_are_found_by_a_label(tmp_path):
         f"{registry}/{kind}": json.dumps({"items": [{"metadata": {"name": kind[:4]}}]}).encode()
         for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
     }
-    asked = []
+    asked: list[Any] = []
     with serving(items, asked=asked) as server:
         assert read_webhook_configurations(client_of(server, tmp_path), "of=kyverno") == ["vali", "muta"]
 

@@ -12,6 +12,7 @@ def test_no_section_is_no_kyverno(tmp_path):
 def test_a_kyverno_without_more_is_highly_available_and_makes_no_reports(tmp_path):
     config = load(tmp_path, kyverno=KYVERNO).kyverno
 
+    assert config is not None
     assert (config.version, config.replicas, config.reports) == ("1.19.1", 3, False)
 
 

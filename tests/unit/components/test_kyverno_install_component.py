@@ -1,7 +1,10 @@
 """KyvernoInstall: webhook configurations outlive the chart, and what is built on Kyverno waits until it serves."""
 
+from typing import Any, cast
+
 import pulumi
 import pytest
+from kubernetes.client import ApiClient
 from recorded_program import run
 from sample_kyverno import kyverno_config
 
@@ -12,14 +15,14 @@ from components.kyverno.serving import NotServing
 from components.kyverno_install import KyvernoInstall, KyvernoInstallArgs
 
 CHART = Chart(".charts/5f.tgz", "3.9.1")
-API = object()
+API = cast(ApiClient, object())
 RELEASE = "Release kyverno"
 
 
 @pytest.fixture
 def probes(monkeypatch):
     """How often Kyverno was waited for."""
-    made = []
+    made: list[Any] = []
     monkeypatch.setattr(kyverno_install, "wait_until_serving", made.append)
     return made
 

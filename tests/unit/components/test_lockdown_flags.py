@@ -58,7 +58,7 @@ def test_a_controller_older_than_a_flag_does_not_get_it():
 @pytest.mark.parametrize("name", sorted(CLOSED_TO_THE_OPERATOR))
 @pytest.mark.parametrize("form", ["--{}", "--{}=", "--{}=false", "--{}=true"])
 def test_nobody_sets_a_flag_of_the_lockdown_in_any_form(name, form):
-    assert f"--{name} " in refusal(form.format(name))
+    assert f"--{name} " in (refusal(form.format(name)) or "")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 from base64 import b64decode
+from typing import Any
 
 import pulumi
 import pytest
@@ -27,7 +28,7 @@ from components.tenant import Tenant, TenantArgs
 
 DEV, PLATFORM = ("dev-team-apps", "dev-team"), ("flux-system", "flux-system")
 FACTS = ClusterFacts("the-cluster", "v1.36.3", {})
-PUBLIC = {"dev-team": {}}
+PUBLIC: dict[str, Any] = {"dev-team": {}}
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,7 @@ def found_in_cluster(where, source=("True", "stored artifact"), sync=("True", "A
 
 def outputs(config, read_syncs=list, *, to_fetch=(), preview=False):
     """The outputs of such a stack, and how far its syncs have come, once the program has ended."""
-    found = {}
+    found: dict[str, Any] = {}
 
     def program():
         access = git_access(config)
@@ -153,6 +154,7 @@ def test_the_url_of_a_webhook_is_a_secret():
         )
 
         async def ask():
+            assert tenant.source.webhook is not None
             secret.append(await tenant.source.webhook.is_secret())
 
         return ask()
@@ -221,7 +223,8 @@ def test_the_cluster_is_asked_only_when_the_last_sync_is_registered(config, sync
     registered = []
 
     def read_syncs():
-        registered.append(list(get_monitor().registrations))
+        monitor: Any = get_monitor()
+        registered.append(list(monitor.registrations))
         return []
 
     outputs(config, read_syncs)

@@ -1,5 +1,7 @@
 """PlatformSync: the names that `flux bootstrap` gives, with the rights of the platform."""
 
+from typing import Any
+
 import pulumi
 import pytest
 from recorded_program import run
@@ -102,7 +104,7 @@ def test_whatever_the_platform_was_told_to_depend_on_comes_first():
 
 
 def test_the_source_the_sync_and_the_folder_can_be_asked_for():
-    found = {}
+    found: dict[str, Any] = {}
 
     def program():
         made = platform()

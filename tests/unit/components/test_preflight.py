@@ -1,5 +1,7 @@
 """Before the first resource: the right cluster, of a version that Flux supports, with room for the tenants."""
 
+from typing import Any
+
 import pytest
 import yaml
 from loopback import closed_port
@@ -120,7 +122,7 @@ def test_a_cluster_that_has_lost_its_flux_is_no_problem(tmp_path):
 
 
 def test_everything_that_is_wrong_with_a_cluster_is_told_at_once(tmp_path):
-    namespaces = {"apps": {}, "flux-system": {}}
+    namespaces: dict[str, Any] = {"apps": {}, "flux-system": {}}
 
     assert len(found(tmp_path, uid=OTHER, recorded=THIS, version="v1.20.0", namespaces=namespaces)) == 5
 

@@ -1,11 +1,14 @@
 """Waiting until the cluster counts what a quota limits."""
 
+from typing import Any, cast
+
 import pytest
+from kubernetes.client import ApiClient
 
 from components import quota_status
 from components.quota_status import NotCounting, QuotaStatus
 
-API = object()
+API = cast(ApiClient, object())
 SOURCES, SYNCS = "count/gitrepositories.source.toolkit.fluxcd.io", "count/kustomizations.kustomize.toolkit.fluxcd.io"
 
 
@@ -16,7 +19,12 @@ def quota(*used):
 def test_it_asks_until_all_of_it_is_counted(monkeypatch):
     answers = iter([{}, {"status": {}}, quota(SOURCES), quota(SOURCES, SYNCS)])
     asked = []
-    monkeypatch.setattr(quota_status, "read_quota", lambda *which: asked.append(which) or next(answers))
+
+    def read(*which):
+        asked.append(which)
+        return next(answers)
+
+    monkeypatch.setattr(quota_status, "read_quota", read)
 
     QuotaStatus(API, sleep=lambda _: None).wait_until_counting("apps", "dev-team-flux-objects", [SOURCES, SYNCS])
 
@@ -39,7 +47,7 @@ def test_what_is_not_counted_in_time_is_named_with_whom_to_look_at(monkeypatch):
 
 @pytest.mark.parametrize(("age", "slept"), [(0.0, [45.0]), (30.0, [15.0]), (45.0, []), (86400.0, [])])
 def test_a_kind_is_countable_once_it_has_been_there_for_a_while(monkeypatch, age, slept):
-    waited = []
+    waited: list[Any] = []
     monkeypatch.setattr(quota_status, "read_definition_age", lambda *_: age)
 
     QuotaStatus(API, sleep=waited.append).wait_until_countable()

@@ -37,7 +37,11 @@ def test_the_stack_itself_is_asked_for():
     async def program():
         await read_recorded()
 
-    run(program, calls={STATE: lambda arguments: asked.append(arguments) or {"outputs": {}}})
+    def answer(arguments):
+        asked.append(arguments)
+        return {"outputs": {}}
+
+    run(program, calls={STATE: answer})
 
     assert asked == [{"stackName": "organization/flux-tenancy/staging"}]
 

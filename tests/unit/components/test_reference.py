@@ -11,7 +11,8 @@ from components.configuration import GitSource
 from components.configuration.decryption import Decryption
 from components.configuration.models import TenantConfig
 from components.configuration.reference import configuration_page, lockdown_page, rendered
-from components.configuration.schemas import PROJECT, stack_schema, tenant_schema
+from components.configuration.schemas import stack_schema, tenant_schema
+from components.configuration.stack_file import PROJECT
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 
 

@@ -1,5 +1,7 @@
 """A deploy key is removed only when the source has been fetched with the one that comes after it."""
 
+from typing import Any
+
 import pulumi
 import pytest
 from recorded_program import run
@@ -62,7 +64,7 @@ def test_the_platforms_own_key_is_rotated_as_a_tenants_is():
 
 def checked(sources, progress, preview=False):
     """What `proven` gives for such progress, once the program has ended."""
-    found = []
+    found: list[Any] = []
     run(lambda: proven(sources, pulumi.Output.from_input(progress)).apply(found.append), preview=preview)
     return found[0]
 

@@ -23,7 +23,9 @@ KEYLESS = {"images": IMAGES, "keyless": {"issuer": ISSUER, "subjectRegExp": WORK
 
 def spec(*entries: dict[str, Any], registries: dict[str, Any] | None = None) -> dict[str, Any]:
     signatures = [ImageSignature.model_validate(entry) for entry in entries]
-    return tenant_images(signatures, RegistryAccess.model_validate(registries or {}), PolicyMode.ENFORCE)["spec"]
+    policy = tenant_images(signatures, RegistryAccess.model_validate(registries or {}), PolicyMode.ENFORCE)
+    found: dict[str, Any] = policy["spec"]
+    return found
 
 
 def refused(tmp_path, *entries: dict[str, Any], **policies: Any) -> list[str]:

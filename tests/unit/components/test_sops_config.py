@@ -9,7 +9,8 @@ from components.sops.sops_config import Environment, sops_config
 
 
 def rules(*environments: Environment) -> list[dict[str, str]]:
-    return yaml.safe_load(sops_config(environments))["creation_rules"]
+    found: list[dict[str, str]] = yaml.safe_load(sops_config(environments))["creation_rules"]
+    return found
 
 
 def rule_for(file: str, *environments: Environment) -> dict[str, str]:

@@ -10,12 +10,12 @@ from sample_sources import SSH_URL, app_key, authority, private_key, public_key,
 from sample_stack import git_source
 
 from components.git.source_objects import (
-    Place,
     credentials_of,
     source_objects,
     webhook_path,
     webhook_secret,
 )
+from components.place import Place
 
 LABELS = {"toolkit.fluxcd.io/tenant": "dev-team"}
 PLACE = Place(name="dev-team", namespace="apps", labels=LABELS)

@@ -7,7 +7,7 @@ import pytest
 from recorded_program import run
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX
 
-from components.configuration import ConfigurationError
+from components.configuration import ConfigurationError, StackConfig
 from components.stack import read_stack
 
 
@@ -15,7 +15,7 @@ def read(project, values, secret_keys=()):
     """What the program of a stack with these values reads, or its error."""
     (project / "tenants").mkdir()
     (project / "tenants" / "dev-team.yaml").write_text(DEV_TEAM_BASE)
-    found = []
+    found: list[StackConfig | list[str]] = []
 
     def program():
         texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}

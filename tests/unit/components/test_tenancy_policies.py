@@ -1,7 +1,10 @@
 """NativePolicies and KyvernoPolicies: the probe comes last, and what is guarded waits until it is refused."""
 
+from typing import cast
+
 import pulumi
 import pytest
+from kubernetes.client import ApiClient
 from recorded_program import run
 
 from components import tenancy_policies
@@ -12,7 +15,7 @@ from components.policies.in_force import NotInForce
 from components.policies.table import PolicySet
 from components.tenancy_policies import KyvernoPolicies, NativePolicies, PoliciesArgs
 
-API = object()
+API = cast(ApiClient, object())
 COMPONENTS = {PolicyEngine.NATIVE: NativePolicies, PolicyEngine.KYVERNO: KyvernoPolicies}
 ENGINES = pytest.mark.parametrize("engine", COMPONENTS)
 

@@ -1,6 +1,7 @@
 """Tenant: a team's objects come in an order in which each finds what it needs, and go the other way round."""
 
 from dataclasses import replace
+from typing import Any
 
 import pulumi
 import pytest
@@ -101,7 +102,7 @@ def test_everything_that_belongs_to_a_tenants_source_bears_its_name_and_stands_i
 
 
 def test_its_namespaces_and_its_source_can_be_asked_for():
-    found = {}
+    found: dict[str, Any] = {}
 
     def program():
         made = tenant()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -30,7 +31,7 @@ class BuilderProject:
     def module(self) -> Path:
         return self.settings.project / "lab/tools/m"
 
-    def write_table(self, *tools: dict) -> None:
+    def write_table(self, *tools: dict[str, Any]) -> None:
         (self.settings.project / "lab/tools.yaml").write_text(yaml.safe_dump(list(tools)))
 
     def change_tool(self, tool: str, **fields: object) -> None:

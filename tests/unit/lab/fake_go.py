@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 
 
-def pins(go_mod: str) -> list[dict]:
+def pins(go_mod: str) -> list[dict[str, str]]:
     return [{"Path": p, "Version": v} for p, v in re.findall(r"^\t(\S+) (v\S+)$", go_mod, re.MULTILINE)]
 
 
-def module(path: str) -> dict:
+def module(path: str) -> dict[str, str]:
     [pin] = [pin for pin in pins(Path("go.mod").read_text()) if pin["Path"] == path]
     folder = Path(os.environ["FAKE_GO_MODULES"], path)
     return pin | {"Dir": str(folder), "Sum": f"h1:{path}@{pin['Version']}"}

@@ -25,7 +25,7 @@ class AllIsWell(BaseHTTPRequestHandler):
 
 def listeners(flags: dict[str, str]) -> list[int]:
     if "listen-peer-urls" in flags:
-        return [urlsplit(flags[name]).port for name in ("listen-client-urls", "listen-peer-urls")]
+        return [urlsplit(flags[name]).port or 0 for name in ("listen-client-urls", "listen-peer-urls")]
     if "kubelet-address" in flags:
         return [int(flags["kubelet-address"].rpartition(":")[2])]
     return [int(flags["secure-port"])]
@@ -38,6 +38,7 @@ def first(flags: dict[str, str], *names: str) -> str | None:
 def main(part: str, *arguments: str) -> None:
     flags = dict(argument.removeprefix("--").split("=", 1) for argument in arguments)
     certificate = first(flags, "cert-file", "tls-cert-file", "tls-cert")
+    assert certificate is not None
     pki = Path(certificate).parent
     with (pki / "starts").open("a") as starts:
         starts.write(f"{part}\n")

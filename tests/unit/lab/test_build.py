@@ -11,11 +11,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builder_project import BuilderProject, make_project
 
-from lab import build, build_source, tool_cache
+from lab import build
 from lab.build_lock import build_lock
 from lab.errors import LabError
 from lab.go_command import Go
@@ -126,7 +127,7 @@ def test_going_back_to_the_last_version_builds_nothing(builder_project: BuilderP
 
 
 def test_older_builds_are_deleted(builder_project: BuilderProject) -> None:
-    paths = []
+    paths: list[Any] = []
     for patch in range(3):
         builder_project.pin(alpha=f"v1.2.{patch}", shared="v1.0.0", files="v1.0.0")
         paths += build.ensure(builder_project.settings, ["alpha"]).values()
@@ -201,7 +202,7 @@ def test_unknown_tool(builder_project: BuilderProject) -> None:
 
 def test_no_room(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(builder_project.settings.project)
-    monkeypatch.setattr(tool_cache.shutil, "disk_usage", lambda _: usage._replace(free=50 * 10**6))
+    monkeypatch.setattr("lab.tool_cache.shutil.disk_usage", lambda _: usage._replace(free=50 * 10**6))
     with pytest.raises(LabError) as error:
         build.ensure(builder_project.settings, BOTH)
     cache = builder_project.settings.cache
@@ -225,7 +226,7 @@ def test_the_cache_runs_full_while_files_are_copied(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(build_source.shutil, "copyfile", full)
+    monkeypatch.setattr("lab.build_source.shutil.copyfile", full)
     with pytest.raises(LabError, match=r"cannot be written to \(No space left on device\); set FLUX_TENANCY_CACHE"):
         build.ensure(builder_project.settings, BOTH)
 

@@ -21,7 +21,7 @@ PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def state(tmp_path, monkeypatch) -> Path:
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("LAB_PORT_BASE", str(PORT_BASE))
     monkeypatch.setattr("lab.processes._PORT_GRACE", 0)
@@ -32,8 +32,13 @@ def state(tmp_path, monkeypatch) -> Path:
 def calls(state, monkeypatch) -> list[str]:
     """What the commands would do, in order."""
     made: list[str] = []
+
+    def build(settings: Settings, names: list[str]) -> dict[str, Path]:
+        made.append("build")
+        return {}
+
     monkeypatch.setattr(cli, "_needed_tools", lambda settings: ["gitea", "github-proxy"])
-    monkeypatch.setattr(cli, "ensure", lambda settings, names: made.append("build") or {})
+    monkeypatch.setattr(cli, "ensure", build)
     monkeypatch.setattr(GitHost, "up", lambda self, tools: made.append("Git host"))
     monkeypatch.setattr(Cluster, "up", lambda self, tools: made.append(f"cluster {self.name}"))
     monkeypatch.setattr(cli, "provide_bundles", lambda settings: made.append("bundles"))

@@ -52,6 +52,11 @@ def processes(cluster: Cluster) -> dict[str, psutil.Process | None]:
     return {part: daemon.process() for part, daemon in cluster.daemons().items()}
 
 
+def running(cluster: Cluster) -> dict[str, psutil.Process]:
+    """Those of the processes that there are."""
+    return {part: process for part, process in processes(cluster).items() if process is not None}
+
+
 def starts(cluster: Cluster) -> Counter[str]:
     return Counter((cluster.folder / "pki" / "starts").read_text().split())
 
@@ -70,7 +75,7 @@ def test_a_second_up_reuses_what_runs(staging):
 def test_a_killed_part_is_started_again_and_the_others_are_left_alone(staging, part):
     staging.up(TOOLS)
     before = processes(staging)
-    before[part].kill()
+    running(staging)[part].kill()
 
     staging.up(TOOLS)
 
@@ -81,7 +86,7 @@ def test_a_killed_part_is_started_again_and_the_others_are_left_alone(staging, p
 
 def test_all_parts_are_started_again_after_a_reboot(staging):
     staging.up(TOOLS)
-    for process in processes(staging).values():
+    for process in running(staging).values():
         process.kill()
 
     staging.up(TOOLS)
@@ -107,8 +112,8 @@ def test_two_clusters_run_side_by_side(settings, staging):
     staging.up(TOOLS)
     production.up(TOOLS)
 
-    running = [*processes(staging).values(), *processes(production).values()]
-    assert all(running) and len(set(running)) == 2 * len(PARTS)
+    both = [*processes(staging).values(), *processes(production).values()]
+    assert all(both) and len(set(both)) == 2 * len(PARTS)
     # Of several kubeconfigs kubectl takes the context of the first: let it not be production.
     assert [cluster.name for cluster in clusters(settings)] == ["staging", "production"]
 
@@ -116,7 +121,7 @@ def test_two_clusters_run_side_by_side(settings, staging):
 def test_webhooks_reach_the_cluster_where_it_says_before_flux_is_there(settings, staging):
     staging.up(TOOLS)
 
-    agent = processes(staging)["node-agent"]
+    agent = running(staging)["node-agent"]
     port = settings.port_base + 16
     assert staging.webhook_url == f"http://127.0.0.1:{port}"
     assert f"--expose=127.0.0.1:{port}=flux-system/webhook-receiver:80" in agent.cmdline()
@@ -183,7 +188,7 @@ def test_a_damaged_record_is_written_anew(staging, text):
 
 
 def test_staging_and_production_have_their_own_index_and_others_the_next_free_one(settings):
-    def ports(name: str) -> int:
+    def ports(name):
         cluster = Cluster(settings, name)
         cluster._prepare(TOOLS)
         return cluster.daemons()["kube-apiserver"].ports[0] - settings.port_base
@@ -229,9 +234,9 @@ def test_a_cluster_that_is_slow_to_get_ready_fails_and_stops(staging, monkeypatc
 
 def test_no_two_clusters_share_an_address_whatever_their_state_and_ports():
     networks = [Network(first_port) for first_port in range(1024, 65530, PORTS_EACH)]
-    ranges = sorted(ipaddress.ip_network(each) for n in networks for each in (n.service_range, n.pod_range))
+    ranges = sorted(ipaddress.IPv4Network(each) for n in networks for each in (n.service_range, n.pod_range))
 
     assert not any(earlier.overlaps(later) for earlier, later in pairwise(ranges))
-    assert all(each.subnet_of(ipaddress.ip_network("127.0.0.0/8")) for each in ranges)
+    assert all(each.subnet_of(ipaddress.IPv4Network("127.0.0.0/8")) for each in ranges)
     assert not ranges[0].overlaps(ipaddress.ip_network("127.0.0.1/32"))
     assert all(ipaddress.ip_address(n.service_address) in ipaddress.ip_network(n.service_range) for n in networks)

@@ -1,6 +1,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from lab.images import write_images
 
 
 @pytest.fixture
-def table(tmp_path) -> Path:
+def table(tmp_path: Path) -> Path:
     return tmp_path / "images.json"
 
 
@@ -18,7 +19,7 @@ def program(folder: Path, name: str) -> Path:
     return path
 
 
-def images(table: Path) -> dict[str, dict]:
+def images(table: Path) -> dict[str, dict[str, Any]]:
     return {entry["image"]: entry for entry in json.loads(table.read_text())["images"]}
 
 

@@ -20,6 +20,12 @@ def claiming(clusters: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+def port_of(process: subprocess.Popen[str]) -> int:
+    """The first port that such a process has chosen."""
+    assert process.stdout is not None
+    return int(process.stdout.readline())
+
+
 def test_a_lab_beside_the_users_own_has_other_ports_that_are_all_free():
     base = free_port_base(clusters=2)
     assert base >= DEFAULT_PORT_BASE + PORTS_OF_A_LAB
@@ -38,7 +44,7 @@ def test_no_free_ports_are_an_error(monkeypatch):
 
 def test_a_lab_that_another_process_is_about_to_start_has_its_ports_for_itself():
     with claiming(clusters=10) as other:
-        theirs = int(other.stdout.readline())
+        theirs = port_of(other)
         ours = free_port_base(clusters=0)
         other.communicate("")
 
@@ -47,8 +53,8 @@ def test_a_lab_that_another_process_is_about_to_start_has_its_ports_for_itself()
 
 def test_the_ports_of_a_process_that_has_ended_are_free_again():
     with claiming(clusters=0) as other:
-        theirs = int(other.stdout.readline())
+        theirs = port_of(other)
         other.communicate("")
     with claiming(clusters=0) as next_one:
-        assert int(next_one.stdout.readline()) == theirs
+        assert port_of(next_one) == theirs
         next_one.communicate("")

@@ -6,6 +6,7 @@ import re
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -51,7 +52,7 @@ class Api:
     def is_empty(self, repository: Path) -> bool:
         return not commits(repository)
 
-    def create(self, path: str, body: dict) -> httpx.Response:
+    def create(self, path: str, body: dict[str, Any]) -> httpx.Response:
         if path == "/orgs":
             self.organisations[body["username"]] = body["visibility"]
         else:

@@ -30,7 +30,7 @@ server.serve_forever()
 
 
 @pytest.fixture
-def program(tmp_path, monkeypatch) -> Path:
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Takes the place of ``github-proxy``; Python is the program then, and the stand-in its first argument."""
     fake = tmp_path / "github-proxy"
     fake.write_text(FAKE)

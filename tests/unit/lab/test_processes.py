@@ -60,7 +60,7 @@ def test_a_later_command_finds_the_process_and_stops_it(daemon):
 
 def test_a_started_process_can_be_told_by_its_command_at_once(daemon, monkeypatch):
     one = daemon()
-    loading = [[], []]  # what Linux shows in the moment in which it loads the program
+    loading: list[list[str]] = [[], []]  # what Linux shows in the moment in which it loads the program
     cmdline = psutil.Process.cmdline
     monkeypatch.setattr(psutil.Process, "cmdline", lambda process: loading.pop() if loading else cmdline(process))
 

@@ -30,7 +30,7 @@ def pulumi(tmp_path, monkeypatch) -> LabPulumi:
 
 
 @pytest.fixture
-def official(tmp_path, monkeypatch) -> Path:
+def official(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An official CLI with its language host and both plugins, named by $PULUMI; the result is its home."""
     cli = tmp_path / "official" / "pulumi"
     cli.parent.mkdir()

@@ -16,7 +16,7 @@ import yaml
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 KYVERNO = "/apis/policies.kyverno.io/v1"
-DISCOVERY = {
+DISCOVERY: dict[str, dict[str, Any]] = {
     "/api/v1": {
         "resources": [
             {"name": "services", "kind": "Service", "namespaced": True},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 from operations.dry_run_copies import copy_of
 
@@ -21,7 +22,7 @@ METADATA = {
 }
 
 
-def copied(kind: str, spec: dict) -> dict:
+def copied(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     manifest = {"apiVersion": "v1", "kind": kind, "metadata": METADATA, "spec": spec, "status": {"x": 1}}
     before = deepcopy(manifest)
     copy = copy_of(manifest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster, Said, manifest, namespace, served, write_kubeconfig
@@ -72,10 +73,10 @@ class Stack:
         assert "pa55word" not in done.output
         return done.exit_code, done.stdout, done.stderr
 
-    def found(self, *arguments: str) -> dict:
+    def found(self, *arguments: str) -> dict[str, Any]:
         code, out, error = self.run("--output", "json", *arguments)
         assert error == ""
-        content = json.loads(out)
+        content: dict[str, Any] = json.loads(out)
         assert code == (1 if content["findings"] else 0)
         return content
 
@@ -224,7 +225,7 @@ def test_a_warning_counts_even_where_something_else_refuses(stack):
 
 
 def test_pods_are_judged_by_what_controls_them(stack):
-    def owned(name: str, kind: str, api_version: str = "apps/v1") -> dict:
+    def owned(name: str, kind: str, api_version: str = "apps/v1") -> dict[str, Any]:
         owner = {"apiVersion": api_version, "kind": kind, "name": f"the-{kind.lower()}", "controller": True}
         return manifest(name, ownerReferences=[{"kind": "Other", "name": "o", "apiVersion": "v1"}, owner])
 
@@ -382,7 +383,7 @@ def test_a_cluster_that_cannot_be_reached_is_told(stack):
 def test_a_kubeconfig_that_the_stack_holds_itself_is_decrypted_by_pulumi(stack, monkeypatch):
     asked = []
 
-    def decrypted(config: PulumiConfig, path: str) -> str:
+    def decrypted(config, path):
         asked.append((config.stack, path))
         return (stack.folder / "kubeconfig").read_text()
 

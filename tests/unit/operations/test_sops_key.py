@@ -25,7 +25,7 @@ def project(tmp_path, monkeypatch) -> Project:
 
 
 @pytest.fixture
-def checkout(tmp_path) -> Path:
+def checkout(tmp_path: Path) -> Path:
     folder = tmp_path / "checkout"
     (folder / ".git").mkdir(parents=True)
     return folder

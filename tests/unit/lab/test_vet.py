@@ -1,0 +1,53 @@
+"""go vet looks at the lab's own packages, in the builder's cache, and what it finds is an error."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from builder_project import BuilderProject, make_project
+
+from lab.errors import LabError
+from lab.tool_cache import ToolCache
+from lab.vet import vet
+
+GO = """\
+#!/bin/sh
+case "$1" in
+mod) echo '{"Require": null, "Replace": null, "Go": "1.26.0"}' ;;
+env) echo '{"GOVERSION": "go1.26.8"}' ;;
+vet) echo "$PWD $GOCACHE $*" >> "$VET_LOG"; echo "$VET_SAYS" >&2; test -z "$VET_SAYS" ;;
+esac
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuilderProject:
+    """A checkout, and on the PATH a Go command that notes what it is to look at."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/go").write_text(GO)
+    (tmp_path / "bin/go").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setenv("VET_LOG", str(tmp_path / "vet.log"))
+    monkeypatch.setenv("VET_SAYS", "")
+    return make_project(tmp_path)
+
+
+def test_own_packages_alone_are_looked_at_with_what_the_builder_has_compiled(
+    checkout: BuilderProject, tmp_path: Path
+) -> None:
+    vet(checkout.settings)
+
+    [line] = (tmp_path / "vet.log").read_text().splitlines()
+    folder, go_cache, *arguments = line.split()
+    assert (Path(folder), Path(go_cache)) == (checkout.module, ToolCache(checkout.settings.cache).go_cache)
+    assert (arguments[0], arguments[-1]) == ("vet", "./beta/...")
+    assert "-trimpath" in arguments
+
+
+def test_what_it_finds_is_an_error(checkout: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VET_SAYS", "beta/main.go:3:2: self-assignment of x to x")
+
+    with pytest.raises(LabError, match=r"beta/main.go:3:2: self-assignment"):
+        vet(checkout.settings)
