@@ -47,9 +47,12 @@ class Package:
     compiled: bool
 
     @property
-    def is_own(self) -> bool:
-        """Whether it belongs to the module that is built in, not to a dependency."""
-        return bool(self.module.get("Main"))
+    def is_staged(self) -> bool:
+        """Whether its source is in the staged folder, as that of the tool's own module and of a trimmed one is.
+
+        No go.sum says what it is made of then, and it has no version of its own.
+        """
+        return bool(self.module) and "Version" not in self.module.get("Replace", self.module)
 
 
 def list_packages(go: Go, tool: Tool, source: Path, on_line: LineHandler | None = None) -> list[Package]:
@@ -78,15 +81,16 @@ def build_key(go: Go, tool: Tool, source: Path, packages: Iterable[Package]) -> 
     """The digest of everything that goes into a tool.
 
     Of go.mod only the modules count whose packages the tool contains or whose files it reads, so that another
-    pin that moves in the same go.mod leaves the tool alone.
+    pin that moves in the same go.mod leaves the tool alone. Of what is staged the content counts: of a trimmed
+    module, that is the pinned module's, which go.sum vouches for, with the lab's own files.
     """
     modules: set[str] = set()
-    own: dict[str, str] = {}
+    staged: dict[str, str] = {}
     language: set[str] = set()
     for package in packages:
         language.add(package.godebug)
-        if package.is_own:
-            own[package.import_path] = digest_folder(package.folder)
+        if package.is_staged:
+            staged[package.import_path] = digest_folder(package.folder)
             language.add(package.module.get("GoVersion", ""))
         elif package.module:
             modules.add(_module_identity(package.module))
@@ -96,7 +100,7 @@ def build_key(go: Go, tool: Tool, source: Path, packages: Iterable[Package]) -> 
             "platform": go.platform,
             "flags": [*COMPILED_ALIKE, linker_flags(tool)],
             "modules": sorted(modules),
-            "own": own,
+            "own": staged,
             "language": sorted(language),
             "read": sorted(f"{module['Path']} {module['Version']} {module['Sum']}" for module in read),
             "copies": [entry.model_dump() for entry in tool.copies],

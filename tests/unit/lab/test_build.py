@@ -164,8 +164,68 @@ def test_copies_are_compiled_in_and_the_checkout_stays_as_it_is(builder_project:
     builder_project.change_tool("beta", copies=[{"module": "example.org/files", "paths": ["data/embedded.json"]}])
     before = _names(builder_project.settings.project)
     tools = build.ensure(builder_project.settings, ["beta"])
-    assert "# embedded!" in tools["beta"].read_text()
+    assert "# beta/embedded.json: embedded!" in tools["beta"].read_text()
     assert _names(builder_project.settings.project) == before
+
+
+@pytest.fixture
+def trimmed(builder_project: BuilderProject) -> None:
+    """The lab's file in place of one of ``shared``, which alpha is compiled with in part."""
+    for name in ("go.mod", "kept/upstream.go", "kept/kinds.go", "kept/below/left.go", "dropped/large.go"):
+        _module_file("shared", name).write_text(f"shared's {name}")
+    _module_file("shared", "kept/upstream.go").chmod(0o444)
+    own = builder_project.module / "_shared/kept/kinds.go"
+    own.parent.mkdir(parents=True)
+    own.write_text("the lab's kinds.go")
+    trim = {"module": "example.org/shared", "folder": "_shared", "packages": ["kept"]}
+    builder_project.change_tool("alpha", trims=[trim])
+
+
+@pytest.mark.usefixtures("trimmed")
+def test_a_trimmed_module_has_the_labs_files_over_its_own_and_only_the_packages_that_are_named(
+    builder_project: BuilderProject,
+) -> None:
+    before = _contents(builder_project.settings.project)
+    program = build.ensure(builder_project.settings, ["alpha"])["alpha"]
+    assert [line for line in program.read_text().splitlines() if "_shared/" in line] == [
+        "# _shared/go.mod: shared's go.mod",
+        "# _shared/kept/kinds.go: the lab's kinds.go",
+        "# _shared/kept/upstream.go: shared's kept/upstream.go",
+    ]
+    assert _contents(builder_project.settings.project) == before
+
+
+def _the_labs_file(project: BuilderProject) -> None:
+    (project.module / "_shared/kept/kinds.go").write_text("another kinds.go")
+
+
+def _another_version_of_what_is_kept(project: BuilderProject) -> None:
+    _module_file("shared", "kept/new.go").write_text("new")
+    _pin_of_both(project)
+
+
+def _another_version_of_what_is_dropped(project: BuilderProject) -> None:
+    _module_file("shared", "dropped/large.go").write_text("larger")
+    _pin_of_both(project)
+
+
+@pytest.mark.parametrize(
+    ("change", "rebuilt"),
+    [
+        (_the_labs_file, [ALPHA]),
+        (_another_version_of_what_is_kept, [ALPHA, BETA]),
+        (_another_version_of_what_is_dropped, [BETA]),
+    ],
+)
+@pytest.mark.usefixtures("trimmed")
+def test_a_trimmed_module_counts_for_what_is_compiled_of_it(
+    builder_project: BuilderProject, change: Callable[[BuilderProject], None], rebuilt: list[str]
+) -> None:
+    build.ensure(builder_project.settings, BOTH)
+    builder_project.builds()
+    change(builder_project)
+    build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == rebuilt
 
 
 def test_assets_stand_beside_the_program_and_can_be_deleted(builder_project: BuilderProject) -> None:
@@ -345,6 +405,10 @@ def _module_file(module: str, name: str) -> Path:
     file = Path(os.environ["FAKE_GO_MODULES"], "example.org", module, name)
     file.parent.mkdir(parents=True, exist_ok=True)
     return file
+
+
+def _contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def _names(folder: Path) -> set[Path]:
