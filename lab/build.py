@@ -1,7 +1,7 @@
 """Builds the lab's tools from their pinned Go modules, each one when its own inputs have changed.
 
-Also a command: ``python -m lab.build up`` builds what the staging stack needs, ``test`` everything, and any
-other words are names of tools.
+Also a command: ``python -m lab.build up`` builds what the staging stack needs, ``test`` what the tests need, too,
+``test-all`` everything, and any other words are names of tools.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ def ensure(settings: Settings, names: Iterable[str], progress: BuildProgress | N
 
 
 def tools_for(settings: Settings, purpose: Purpose) -> list[str]:
-    """Names of the tools that a purpose needs: ``up`` is for the staging stack, ``test`` for everything."""
-    table = _Tools(settings).table
-    return [name for name, tool in table.items() if purpose == "test" or tool.purpose == "up"]
+    """Names of the tools that a purpose needs, those of the purposes before it included."""
+    purposes = get_args(Purpose)
+    needed = purposes[: purposes.index(purpose) + 1]
+    return [name for name, tool in _Tools(settings).table.items() if tool.purpose in needed]
 
 
 def pinned_version(settings: Settings, name: str) -> str:
@@ -123,7 +124,7 @@ class _Tools:
 
 
 def _main(
-    names: Annotated[list[str], typer.Argument(help="`up`, `test`, or names of tools")],
+    names: Annotated[list[str], typer.Argument(help="`up`, `test`, `test-all`, or names of tools")],
 ) -> None:
     """Build the lab's tools where they are missing, and print where they are."""
     with reported("the same command goes on where it stopped"):

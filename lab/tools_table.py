@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from lab.go_command import Go, Pin
 
-Purpose = Literal["up", "test"]
-"""What tools are needed for: ``up`` is the staging stack alone, ``test`` is everything."""
+Purpose = Literal["up", "test", "test-all"]
+"""What tools are needed for: ``up`` is the staging stack alone, ``test`` the tests of every day, ``test-all`` those
+that are run now and then, too. Each needs the tools of those before it as well."""
 
 
 class _Entry(BaseModel):
@@ -84,7 +85,7 @@ class Tool(_Entry):
     version: str = ""
     """The tool's version; from go.mod, but for a release that is no Go module's."""
     purpose: Purpose = "up"
-    """``test`` for tools that only the tests need."""
+    """The first purpose that needs the tool."""
     ldflags: str = ""
     """Linker flags besides those that all tools get."""
     copies: list[ModuleFiles] = []

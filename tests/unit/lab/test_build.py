@@ -20,6 +20,7 @@ from lab.build_lock import build_lock
 from lab.errors import LabError
 from lab.go_command import Go
 from lab.progress import LineProgress
+from lab.tools_table import Purpose
 
 BOTH = ["alpha", "beta"]
 ALPHA, BETA = "example.org/alpha", "./beta"
@@ -153,10 +154,19 @@ def test_names_and_linker_flags_have_the_pinned_version(builder_project: Builder
     assert build.pinned_version(builder_project.settings, "alpha@v1.2.3") == "v1.2.3"
 
 
-def test_purposes(builder_project: BuilderProject) -> None:
-    builder_project.change_tool("beta", purpose="test")
-    assert build.tools_for(builder_project.settings, "up") == ["alpha"]
-    assert build.tools_for(builder_project.settings, "test") == BOTH
+@pytest.mark.parametrize(
+    ("first_needed", "needed"),
+    [
+        ("up", {"up": BOTH, "test": BOTH, "test-all": BOTH}),
+        ("test", {"up": ["alpha"], "test": BOTH, "test-all": BOTH}),
+        ("test-all", {"up": ["alpha"], "test": ["alpha"], "test-all": BOTH}),
+    ],
+)
+def test_a_purpose_needs_the_tools_of_those_before_it(
+    builder_project: BuilderProject, first_needed: Purpose, needed: dict[Purpose, list[str]]
+) -> None:
+    builder_project.change_tool("beta", purpose=first_needed)
+    assert {purpose: build.tools_for(builder_project.settings, purpose) for purpose in needed} == needed
 
 
 def test_copies_are_compiled_in_and_the_checkout_stays_as_it_is(builder_project: BuilderProject) -> None:
