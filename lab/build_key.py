@@ -15,12 +15,12 @@ from lab.tools_table import Tool
 _KEY_LENGTH = 32
 """Hexadecimal digits of a digest that are used, as a folder name for a person to compare."""
 
-_PACKAGE_FIELDS = "ImportPath,Dir,Module,DefaultGODEBUG,Stale,EmbedFiles"
-"""EmbedFiles is for Stale: unless it is asked for, `go list` takes packages that embed files for stale."""
+_PACKAGE_FIELDS = "ImportPath,Dir,Module,Imports,DefaultGODEBUG"
+"""Not Stale, which would say what is compiled already: `go list` then looks at every source file for it."""
 
 COMPILED_ALIKE = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
 """Flags that all tools share, and with them what they are compiled of. Debug information is not made, since the
-linker would leave it out: an eighth of the time. ``go list`` gets them too, to say what is compiled already."""
+linker would leave it out: an eighth of the time."""
 
 
 def linker_flags(tool: Tool) -> str:
@@ -36,15 +36,15 @@ class Package:
         import_path: its import path.
         folder: where its source is.
         module: what go list says of its module; empty for the standard library.
+        imports: import paths of the packages that it imports.
         godebug: default GODEBUG settings, for the main package.
-        compiled: whether the build cache has it already.
     """
 
     import_path: str
     folder: Path
     module: Mapping[str, Any]
+    imports: list[str]
     godebug: str
-    compiled: bool
 
     @property
     def is_staged(self) -> bool:
@@ -56,7 +56,7 @@ class Package:
 
 
 def list_packages(go: Go, tool: Tool, source: Path, on_line: LineHandler | None = None) -> list[Package]:
-    """All packages that a tool contains, downloading their modules where needed.
+    """All packages that a tool contains, its main package last, downloading their modules where needed.
 
     Args:
         source: the staged module folder.
@@ -64,14 +64,14 @@ def list_packages(go: Go, tool: Tool, source: Path, on_line: LineHandler | None 
     Raises:
         GoError: a module could not be downloaded, or is not what go.sum says.
     """
-    arguments = ["list", "-deps", f"-json={_PACKAGE_FIELDS}", *COMPILED_ALIKE, tool.package]
+    arguments = ["list", "-deps", f"-json={_PACKAGE_FIELDS}", tool.package]
     return [
         Package(
             import_path=entry["ImportPath"],
             folder=Path(entry["Dir"]),
             module=entry.get("Module", {}),
+            imports=entry.get("Imports", []),
             godebug=entry.get("DefaultGODEBUG", ""),
-            compiled=not entry.get("Stale", False),
         )
         for entry in parse_json_stream(go.run(arguments, source, on_line))
     ]

@@ -1,15 +1,21 @@
 """Stands in for the go command in tests of the builder: as much of it as the builder asks, in milliseconds.
 
 ``packages.json`` in the module folder says which modules a package is made of; a replaced one is the folder that
-stands in for it. The environment says the
-rest: FAKE_GO_LOG (file that gets a line for each build), FAKE_GO_MODULES (folder of the modules' files),
-FAKE_GO_FAIL (package whose build fails), FAKE_GO_FAILURE (what it then prints), FAKE_GO_VERSION.
+stands in for it. The environment says the rest:
+
+FAKE_GO_LOG: file that gets a line for each build.
+FAKE_GO_MODULES: folder of the modules' files.
+FAKE_GO_COMPILED: package that is compiled already.
+FAKE_GO_WAITS: by "compile" or "link" and a package, a pattern of the file that this step waits for.
+FAKE_GO_FAIL, FAKE_GO_FAILURE: package whose linking fails, and what is printed then.
+FAKE_GO_VERSION: version of Go.
 """
 
 import json
 import os
 import re
 import sys
+import time
 from pathlib import Path
 
 
@@ -46,30 +52,52 @@ def mod(arguments: list[str]) -> None:
 def list_packages(arguments: list[str]) -> None:
     package = arguments[-1]
     own = {"Path": "own", "Main": True, "GoVersion": "1.26.0"}
-    if package.startswith("./"):
-        print(json.dumps({"ImportPath": f"own/{package[2:]}", "Dir": str(Path(package).absolute()), "Module": own}))
-    for path in json.loads(Path("packages.json").read_text())[package]:
+    contained = json.loads(Path("packages.json").read_text())[package]
+    for path in contained:
         entry = module(path)
         folder = entry["Dir"]
         if path in replaced():
             folder = str(Path(replaced()[path]).absolute())
             entry = {"Path": path, "Version": entry["Version"], "Replace": {"Path": replaced()[path]}}
-        print(json.dumps({"ImportPath": path, "Dir": folder, "Module": entry, "Stale": True}))
+        imports = [] if path.endswith("/shared") else ["example.org/shared"]
+        print(json.dumps({"ImportPath": path, "Dir": folder, "Module": entry, "Imports": imports}))
+    if package.startswith("./"):
+        entry = {"ImportPath": main(package), "Dir": str(Path(package).absolute()), "Module": own}
+        print(json.dumps(entry | {"Imports": contained}))
+
+
+def main(package: str) -> str:
+    return f"own/{package[2:]}" if package.startswith("./") else package
+
+
+def wait(step: str, package: str) -> None:
+    pattern = json.loads(os.environ.get("FAKE_GO_WAITS", "{}")).get(f"{step} {package}")
+    end = time.monotonic() + 20
+    while pattern and not list(Path("/").glob(pattern.removeprefix("/"))):
+        if time.monotonic() > end:
+            sys.exit(f"there is no {pattern}")
+        time.sleep(0.01)
 
 
 def build(arguments: list[str]) -> None:
     package = arguments[-1]
     with Path(os.environ["FAKE_GO_LOG"]).open("a") as log:
         log.write(f"{package}\n")
+    compiling = Path(os.environ["GOTMPDIR"], "compiling")
+    compiling.touch(exist_ok=False)  # Nobody else compiles.
     for path in json.loads(Path("packages.json").read_text())[package]:
-        print(path, file=sys.stderr)
+        if path not in (main(package), os.environ.get("FAKE_GO_COMPILED")):
+            print(path, file=sys.stderr, flush=True)
+    wait("compile", package)
+    compiling.unlink()
+    print(main(package), file=sys.stderr, flush=True)
+    wait("link", package)
     if os.environ.get("FAKE_GO_FAIL") == package:
         sys.exit(os.environ["FAKE_GO_FAILURE"])
     output = Path(arguments[arguments.index("-o") + 1])
-    used = [
-        Path(package, "embedded.json"),
-        *(file for folder in replaced().values() for file in Path(folder).rglob("*")),
-    ]
+    used = [Path(package, "embedded.json")]
+    for folder in replaced().values():
+        used += Path(folder).rglob("*")
     comments = "".join(f"# {file}: {file.read_text()}\n" for file in sorted(used) if file.is_file())
     # A program that shows what it was called with, and what it was compiled with.
     output.write_text(f'#!/bin/sh\n# {" ".join(arguments)}\n{comments}echo "$@" > "$4"\n')
