@@ -7,6 +7,7 @@ FAKE_GO_LOG: file that gets a line for each build.
 FAKE_GO_MODULES: folder of the modules' files.
 FAKE_GO_COMPILED: package that is compiled already.
 FAKE_GO_WAITS: by "compile" or "link" and a package, a pattern of the file that this step waits for.
+FAKE_GO_SECONDS: how long each of these steps lasts.
 FAKE_GO_FAIL, FAKE_GO_FAILURE: package whose linking fails, and what is printed then.
 FAKE_GO_VERSION: version of Go.
 """
@@ -72,6 +73,7 @@ def main(package: str) -> str:
 
 def wait(step: str, package: str) -> None:
     pattern = json.loads(os.environ.get("FAKE_GO_WAITS", "{}")).get(f"{step} {package}")
+    time.sleep(float(os.environ.get("FAKE_GO_SECONDS", "0")))
     end = time.monotonic() + 20
     while pattern and not list(Path("/").glob(pattern.removeprefix("/"))):
         if time.monotonic() > end:
@@ -84,7 +86,7 @@ def build(arguments: list[str]) -> None:
     with Path(os.environ["FAKE_GO_LOG"]).open("a") as log:
         log.write(f"{package}\n")
     compiling = Path(os.environ["GOTMPDIR"], "compiling")
-    compiling.touch(exist_ok=False)  # Nobody else compiles.
+    compiling.touch(exist_ok=False)  # An error where two compile at once.
     for path in json.loads(Path("packages.json").read_text())[package]:
         if path not in (main(package), os.environ.get("FAKE_GO_COMPILED")):
             print(path, file=sys.stderr, flush=True)

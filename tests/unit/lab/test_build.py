@@ -71,6 +71,12 @@ def test_a_tool_is_prepared_while_one_compiles_and_compiled_while_that_links(
     assert builder_project.builds() == [ALPHA, BETA]
 
 
+def test_no_two_tools_compile_at_once(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_GO_SECONDS", "0.5")
+    build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == [ALPHA, BETA]
+
+
 def test_the_progress_of_a_tool_counts_what_is_compiled_with_what_that_imports(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
