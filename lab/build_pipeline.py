@@ -34,27 +34,27 @@ def run_all(go: Go, builds: Sequence[ToolBuild], progress: BuildProgress) -> lis
     Raises:
         LabError: of the build that failed first. All others are ended; what they have compiled is kept.
     """
-    turns: list[Future[Path]] = []
+    files: list[Future[Path]] = []
     with ThreadPoolExecutor(1) as preparing, ThreadPoolExecutor(_AT_ONCE) as building:
         try:
             # Preparing also downloads, which needs no processor: as far ahead as may be.
             ahead = [preparing.submit(build.prepare) for build in builds]
             for number, (build, prepared) in enumerate(zip(builds, ahead, strict=True), start=1):
                 turn = _Turn(go, build, prepared, progress)
-                turns.append(building.submit(turn.run, number, len(builds)))
+                files.append(building.submit(turn.run, number, len(builds)))
                 turn.compiled.wait()
                 if go.stopped:
                     break
-            wait(turns)
+            wait(files)
         except BaseException:
             go.stop()
             raise
         finally:
             preparing.shutdown(wait=False, cancel_futures=True)
-    for turn in turns:
-        if (error := turn.exception()) and not isinstance(error, GoStopped | CancelledError):
+    for file in files:
+        if (error := file.exception()) and not isinstance(error, GoStopped | CancelledError):
             raise error
-    return [turn.result() for turn in turns]
+    return [file.result() for file in files]
 
 
 @dataclass
