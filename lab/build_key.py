@@ -15,7 +15,7 @@ from lab.tools_table import Tool
 _KEY_LENGTH = 32
 """Hexadecimal digits of a digest that are used, as a folder name for a person to compare."""
 
-_PACKAGE_FIELDS = "ImportPath,Dir,Module,Imports,DefaultGODEBUG"
+_PACKAGE_FIELDS = "ImportPath,Dir,Module,DefaultGODEBUG"
 """Not Stale, which would say what is compiled already: `go list` then looks at every source file for it."""
 
 COMPILED_ALIKE = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
@@ -36,14 +36,12 @@ class Package:
         import_path: its import path.
         folder: where its source is.
         module: what go list says of its module; empty for the standard library.
-        imports: import paths of the packages that it imports.
         godebug: default GODEBUG settings, for the main package.
     """
 
     import_path: str
     folder: Path
     module: Mapping[str, Any]
-    imports: list[str]
     godebug: str
 
     @property
@@ -56,7 +54,7 @@ class Package:
 
 
 def list_packages(go: Go, tool: Tool, source: Path, on_line: LineHandler | None = None) -> list[Package]:
-    """All packages that a tool contains, its main package last, downloading their modules where needed.
+    """All packages that a tool contains, each after those that it imports, downloading their modules where needed.
 
     Args:
         source: the staged module folder.
@@ -70,7 +68,6 @@ def list_packages(go: Go, tool: Tool, source: Path, on_line: LineHandler | None 
             import_path=entry["ImportPath"],
             folder=Path(entry["Dir"]),
             module=entry.get("Module", {}),
-            imports=entry.get("Imports", []),
             godebug=entry.get("DefaultGODEBUG", ""),
         )
         for entry in parse_json_stream(go.run(arguments, source, on_line))

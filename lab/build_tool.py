@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,12 +29,12 @@ class Prepared:
     Attributes:
         digest: of the inputs, by which the cache remembers the key.
         key: of what the tool is made of.
-        imports: the packages that each of its packages imports; the main package is the last.
+        packages: import paths of all packages that it contains, each after those that it imports.
     """
 
     digest: str
     key: str
-    imports: Mapping[str, list[str]]
+    packages: list[str]
 
 
 @dataclass
@@ -65,7 +65,7 @@ class ToolBuild:
             stage(self.go, self.tool, self.modules, source)
             packages = list_packages(self.go, self.tool, source, self._on_download)
             key = build_key(self.go, self.tool, source, packages)
-            return Prepared(digest, key, {package.import_path: package.imports for package in packages})
+            return Prepared(digest, key, [package.import_path for package in packages])
 
     def run(self, prepared: Prepared, on_linking: Callable[[], None]) -> Path:
         """Builds and publishes the tool, unless the cache has it under the same key already.
@@ -84,30 +84,29 @@ class ToolBuild:
             if not result.is_file():
                 source = self.cache.source(self.tool)
                 with self.cache.publishing(self.tool, prepared.key) as folder:
-                    self._compile(source, prepared.imports, folder / self.tool.program, on_linking)
+                    self._compile(source, prepared.packages, folder / self.tool.program, on_linking)
                     put_module_files(self.go, source, self.tool.assets, folder)
                     if self.tool.document:
                         self._make_document(self.tool.document, source, folder)
         self.cache.remember_key(prepared.digest, prepared.key)
         return result
 
-    def _compile(
-        self, source: Path, imports: Mapping[str, list[str]], program: Path, on_linking: Callable[[], None]
-    ) -> None:
-        main = list(imports)[-1]  # go list names a package after all that it imports.
-        compiled: set[str] = set()
+    def _compile(self, source: Path, packages: list[str], program: Path, on_linking: Callable[[], None]) -> None:
+        # Go compiles packages in about this order, too, and names with -v those that are not compiled already when it
+        # begins with them: what stands before is done, now or by another build.
+        positions = {package: position for position, package in enumerate(packages)}
+        done = 0
         self.progress.step(self.tool.name, "compiling")
 
         def on_line(line: str) -> None:
+            nonlocal done
             self._log.append(line)
-            # With -v each package is named when its compilation begins, so all that it imports is compiled, now or
-            # before. What is compiled and not imported by any of those yet is not seen.
-            if line == main:
-                self.progress.step(self.tool.name, "linking", len(imports), len(imports))
+            if line == packages[-1]:
+                self.progress.step(self.tool.name, "linking", len(packages), len(packages))
                 on_linking()
-            elif line in imports:
-                _add_with_imports(line, imports, compiled)
-                self.progress.step(self.tool.name, "compiling", len(compiled), len(imports))
+            elif line in positions:
+                done = max(done, positions[line])
+                self.progress.step(self.tool.name, "compiling", done, len(packages))
 
         arguments = ["build", "-v", *COMPILED_ALIKE, "-ldflags", linker_flags(self.tool)]
         self.go.run([*arguments, "-o", str(program), self.tool.package], source, on_line)
@@ -153,13 +152,3 @@ class ToolBuild:
                 "make room and run the same again: it goes on where it stopped",
             )
         return LabError(f"building {self.tool.name} failed:\n{lines}", f"the full output is in {log}")
-
-
-def _add_with_imports(package: str, imports: Mapping[str, list[str]], found: set[str]) -> None:
-    """Adds a package, and all that it imports directly or not, to those that were found."""
-    waiting = [package]
-    while waiting:
-        name = waiting.pop()
-        if name in imports and name not in found:
-            found.add(name)
-            waiting += imports[name]

@@ -5,7 +5,7 @@ stands in for it. The environment says the rest:
 
 FAKE_GO_LOG: file that gets a line for each build.
 FAKE_GO_MODULES: folder of the modules' files.
-FAKE_GO_COMPILED: package that is compiled already.
+FAKE_GO_COMPILED: packages that are compiled already.
 FAKE_GO_WAITS: by "compile" or "link" and a package, a pattern of the file that this step waits for.
 FAKE_GO_SECONDS: how long each of these steps lasts.
 FAKE_GO_FAIL, FAKE_GO_FAILURE: package whose linking fails, and what is printed then.
@@ -60,11 +60,9 @@ def list_packages(arguments: list[str]) -> None:
         if path in replaced():
             folder = str(Path(replaced()[path]).absolute())
             entry = {"Path": path, "Version": entry["Version"], "Replace": {"Path": replaced()[path]}}
-        imports = [] if path.endswith("/shared") else ["example.org/shared"]
-        print(json.dumps({"ImportPath": path, "Dir": folder, "Module": entry, "Imports": imports}))
+        print(json.dumps({"ImportPath": path, "Dir": folder, "Module": entry}))
     if package.startswith("./"):
-        entry = {"ImportPath": main(package), "Dir": str(Path(package).absolute()), "Module": own}
-        print(json.dumps(entry | {"Imports": contained}))
+        print(json.dumps({"ImportPath": main(package), "Dir": str(Path(package).absolute()), "Module": own}))
 
 
 def main(package: str) -> str:
@@ -88,7 +86,7 @@ def build(arguments: list[str]) -> None:
     compiling = Path(os.environ["GOTMPDIR"], "compiling")
     compiling.touch(exist_ok=False)  # An error where two compile at once.
     for path in json.loads(Path("packages.json").read_text())[package]:
-        if path not in (main(package), os.environ.get("FAKE_GO_COMPILED")):
+        if path not in [main(package), *os.environ.get("FAKE_GO_COMPILED", "").split()]:
             print(path, file=sys.stderr, flush=True)
     wait("compile", package)
     compiling.unlink()

@@ -77,7 +77,7 @@ def test_no_two_tools_compile_at_once(builder_project: BuilderProject, monkeypat
     assert builder_project.builds() == [ALPHA, BETA]
 
 
-def test_the_progress_of_a_tool_counts_what_is_compiled_with_what_that_imports(
+def test_the_progress_of_a_tool_counts_what_was_compiled_before(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[tuple[str, str, int, int]] = []
@@ -86,16 +86,17 @@ def test_the_progress_of_a_tool_counts_what_is_compiled_with_what_that_imports(
         def step(self, tool: str, text: str, done: int = 0, total: int = 0) -> None:
             steps.append((tool, text, done, total))
 
-    packages = {ALPHA: ["example.org/shared", "example.org/files", ALPHA]}
+    builder_project.pin(alpha="v1.2.3", shared="v1.0.0", files="v1.0.0", more="v1.0.0")
+    packages = {ALPHA: ["example.org/shared", "example.org/files", "example.org/more", ALPHA]}
     (builder_project.module / "packages.json").write_text(json.dumps(packages))
     # The compiler names only what it has to compile.
-    monkeypatch.setenv("FAKE_GO_COMPILED", "example.org/shared")
+    monkeypatch.setenv("FAKE_GO_COMPILED", "example.org/shared example.org/files")
     build.ensure(builder_project.settings, ["alpha"], Noted(io.StringIO()))
     assert [step for step in steps if step[0] == "alpha"] == [
         ("alpha", "reading modules", 0, 0),
         ("alpha", "compiling", 0, 0),
-        ("alpha", "compiling", 2, 3),
-        ("alpha", "linking", 3, 3),
+        ("alpha", "compiling", 2, 4),
+        ("alpha", "linking", 4, 4),
     ]
 
 
