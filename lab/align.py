@@ -13,7 +13,6 @@ from pathlib import Path
 import typer
 from semver import Version
 
-from lab.build_downloads import listing
 from lab.errors import LabError, reported
 from lab.go_command import Go, GoError, Pin
 from lab.settings import Settings
@@ -111,7 +110,8 @@ def align(go: Go, modules: Path, tools: list[Tool]) -> None:
 def _raise(go: Go, folder: Path, versions: Mapping[str, str], tools: list[Tool]) -> None:
     """Writes versions into a go.mod, and completes it and its go.sum with what the tools then need."""
     go.run(["mod", "edit", *(f"-require={path}@{version}" for path, version in versions.items())], folder)
-    go.run(listing([tool for tool in tools if not tool.package_from], "-mod=mod"), folder)
+    packages = [tool.package for tool in tools if not tool.package_from]
+    go.run(["list", "-mod=mod", "-e", "-deps", *packages], folder)
 
 
 def _order(version: str) -> Version:

@@ -1,21 +1,20 @@
 """Builds the lab's tools from their pinned Go modules, each one when its own inputs have changed.
 
-Also a command: ``python -m lab.build up`` builds what the staging stack needs, ``test`` everything, and any
-other words are names of tools.
+Also a command: ``python -m lab.build up`` builds what the staging stack needs, ``test`` what the tests need, too,
+``test-all`` everything, and any other words are names of tools.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
 
-from lab.build_downloads import downloading_ahead
 from lab.build_key import input_digest
 from lab.build_lock import build_lock
+from lab.build_pipeline import run_all
 from lab.build_source import source_folders
 from lab.build_tool import ToolBuild
 from lab.errors import LabError, reported
@@ -42,9 +41,10 @@ def ensure(settings: Settings, names: Iterable[str], progress: BuildProgress | N
 
 
 def tools_for(settings: Settings, purpose: Purpose) -> list[str]:
-    """Names of the tools that a purpose needs: ``up`` is for the staging stack, ``test`` for everything."""
-    table = _Tools(settings).table
-    return [name for name, tool in table.items() if purpose == "test" or tool.purpose == "up"]
+    """Names of the tools that a purpose needs, those of the purposes before it included."""
+    purposes = get_args(Purpose)
+    needed = purposes[: purposes.index(purpose) + 1]
+    return [name for name, tool in _Tools(settings).table.items() if tool.purpose in needed]
 
 
 def pinned_version(settings: Settings, name: str) -> str:
@@ -95,22 +95,10 @@ class _Tools:
     def _build_all(self, missing: list[Tool], progress: BuildProgress) -> dict[str, Path]:
         self._cache.clear_work()
         self._cache.require_room(missing)
-        files = {}
-        with downloading_ahead(self._go, missing[1:], self._modules):
-            for number, tool in enumerate(missing, start=1):
-                begun = time.monotonic()
-                progress.start(tool.name, number, len(missing))
-                files[tool.name] = self._build(tool, progress)
-                progress.finish(tool.name, time.monotonic() - begun)
+        builds = [ToolBuild(self._go, self._cache, self._modules, tool, progress) for tool in missing]
+        files = run_all(self._go, builds, progress)
         self._cache.limit_compiled_packages(GO_CACHE_AT_END)
-        return files
-
-    def _build(self, tool: Tool, progress: BuildProgress) -> Path:
-        # Of the sources as they are now, whatever happens to them while they are compiled.
-        digest = self._digest(tool)
-        key = ToolBuild(self._go, self._cache, self._modules, tool, progress).run()
-        self._cache.remember_key(digest, key)
-        return self._cache.result(tool, key)
+        return {tool.name: file for tool, file in zip(missing, files, strict=True)}
 
     def _finished(self, tools: Iterable[Tool]) -> dict[str, Path]:
         """The files of those tools that the cache has, by name."""
@@ -123,7 +111,7 @@ class _Tools:
 
 
 def _main(
-    names: Annotated[list[str], typer.Argument(help="`up`, `test`, or names of tools")],
+    names: Annotated[list[str], typer.Argument(help="`up`, `test`, `test-all`, or names of tools")],
 ) -> None:
     """Build the lab's tools where they are missing, and print where they are."""
     with reported("the same command goes on where it stopped"):

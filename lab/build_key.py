@@ -15,12 +15,12 @@ from lab.tools_table import Tool
 _KEY_LENGTH = 32
 """Hexadecimal digits of a digest that are used, as a folder name for a person to compare."""
 
-_PACKAGE_FIELDS = "ImportPath,Dir,Module,DefaultGODEBUG,Stale,EmbedFiles"
-"""EmbedFiles is for Stale: unless it is asked for, `go list` takes packages that embed files for stale."""
+_PACKAGE_FIELDS = "ImportPath,Dir,Module,DefaultGODEBUG"
+"""Not Stale, which would say what is compiled already: `go list` then looks at every source file for it."""
 
 COMPILED_ALIKE = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
 """Flags that all tools share, and with them what they are compiled of. Debug information is not made, since the
-linker would leave it out: an eighth of the time. ``go list`` gets them too, to say what is compiled already."""
+linker would leave it out: an eighth of the time."""
 
 
 def linker_flags(tool: Tool) -> str:
@@ -37,23 +37,24 @@ class Package:
         folder: where its source is.
         module: what go list says of its module; empty for the standard library.
         godebug: default GODEBUG settings, for the main package.
-        compiled: whether the build cache has it already.
     """
 
     import_path: str
     folder: Path
     module: Mapping[str, Any]
     godebug: str
-    compiled: bool
 
     @property
-    def is_own(self) -> bool:
-        """Whether it belongs to the module that is built in, not to a dependency."""
-        return bool(self.module.get("Main"))
+    def is_staged(self) -> bool:
+        """Whether its source is in the staged folder, as that of the tool's own module and of a trimmed one is.
+
+        No go.sum says what it is made of then, and it has no version of its own.
+        """
+        return bool(self.module) and "Version" not in self.module.get("Replace", self.module)
 
 
 def list_packages(go: Go, tool: Tool, source: Path, on_line: LineHandler | None = None) -> list[Package]:
-    """All packages that a tool contains, downloading their modules where needed.
+    """All packages that a tool contains, each after those that it imports, downloading their modules where needed.
 
     Args:
         source: the staged module folder.
@@ -61,14 +62,13 @@ def list_packages(go: Go, tool: Tool, source: Path, on_line: LineHandler | None 
     Raises:
         GoError: a module could not be downloaded, or is not what go.sum says.
     """
-    arguments = ["list", "-deps", f"-json={_PACKAGE_FIELDS}", *COMPILED_ALIKE, tool.package]
+    arguments = ["list", "-deps", f"-json={_PACKAGE_FIELDS}", tool.package]
     return [
         Package(
             import_path=entry["ImportPath"],
             folder=Path(entry["Dir"]),
             module=entry.get("Module", {}),
             godebug=entry.get("DefaultGODEBUG", ""),
-            compiled=not entry.get("Stale", False),
         )
         for entry in parse_json_stream(go.run(arguments, source, on_line))
     ]
@@ -78,15 +78,16 @@ def build_key(go: Go, tool: Tool, source: Path, packages: Iterable[Package]) -> 
     """The digest of everything that goes into a tool.
 
     Of go.mod only the modules count whose packages the tool contains or whose files it reads, so that another
-    pin that moves in the same go.mod leaves the tool alone.
+    pin that moves in the same go.mod leaves the tool alone. Of what is staged the content counts: of a trimmed
+    module, that is the pinned module's, which go.sum vouches for, with the lab's own files.
     """
     modules: set[str] = set()
-    own: dict[str, str] = {}
+    staged: dict[str, str] = {}
     language: set[str] = set()
     for package in packages:
         language.add(package.godebug)
-        if package.is_own:
-            own[package.import_path] = digest_folder(package.folder)
+        if package.is_staged:
+            staged[package.import_path] = digest_folder(package.folder)
             language.add(package.module.get("GoVersion", ""))
         elif package.module:
             modules.add(_module_identity(package.module))
@@ -96,7 +97,7 @@ def build_key(go: Go, tool: Tool, source: Path, packages: Iterable[Package]) -> 
             "platform": go.platform,
             "flags": [*COMPILED_ALIKE, linker_flags(tool)],
             "modules": sorted(modules),
-            "own": own,
+            "own": staged,
             "language": sorted(language),
             "read": sorted(f"{module['Path']} {module['Version']} {module['Sum']}" for module in read),
             "copies": [entry.model_dump() for entry in tool.copies],

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lab.go_command import Go
-from lab.tools_table import ModuleFiles, Tool
+from lab.tools_table import ModuleFiles, Tool, Trim
 
 
 def source_folders(modules: Path, tool: Tool) -> list[Path]:
@@ -39,6 +39,8 @@ def stage(go: Go, tool: Tool, modules: Path, target: Path) -> None:
     for package in packages:
         copy_tree(package, target / tool.package)
     put_module_files(go, target, tool.copies, target / tool.package)
+    for trim in tool.trims:
+        _put_trimmed_module(go, target, trim)
 
 
 def put_module_files(go: Go, source: Path, entries: Iterable[ModuleFiles], target: Path) -> None:
@@ -54,6 +56,23 @@ def put_module_files(go: Go, source: Path, entries: Iterable[ModuleFiles], targe
         [module] = go.download(source, [entry.module])
         for path in entry.paths:
             copy_tree(Path(module["Dir"], path), target / Path(path).name)
+
+
+def _put_trimmed_module(go: Go, source: Path, trim: Trim) -> None:
+    """Completes the lab's files for a module with the module's own, and lets the staged go.mod name the result.
+
+    A folder, since Go refuses an overlay for files of the module cache.
+    """
+    [module] = go.download(source, [trim.module])
+    original, trimmed = Path(module["Dir"]), source / trim.folder
+    files = [original / "go.mod"]
+    for package in trim.packages:
+        files += [file for file in (original / package).iterdir() if file.is_file()]
+    for file in files:
+        target = trimmed / file.relative_to(original)
+        if not target.exists():
+            copy_tree(file, target)
+    go.run(["mod", "edit", f"-replace={trim.module}=./{trim.folder}"], source)
 
 
 def copy_tree(source: Path, target: Path) -> None:

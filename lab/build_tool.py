@@ -1,15 +1,17 @@
-"""Builds one tool: stage its source, look at what it contains, compile, publish."""
+"""Builds one tool: stage its source and look at what it contains, then compile, link and publish it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.build_key import COMPILED_ALIKE, Package, build_key, linker_flags, list_packages
-from lab.build_source import put_module_files, stage
+from lab.build_key import COMPILED_ALIKE, build_key, input_digest, linker_flags, list_packages
+from lab.build_source import put_module_files, source_folders, stage
 from lab.errors import LabError
 from lab.go_command import Go, GoError
 from lab.progress import BuildProgress
@@ -18,6 +20,21 @@ from lab.tools_table import Document, Tool
 
 _SHOWN_LINES = 15
 """Lines of a failed build's output that the error shows; the log has all."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known of a tool before it is compiled.
+
+    Attributes:
+        digest: of the inputs, by which the cache remembers the key.
+        key: of what the tool is made of.
+        packages: import paths of all packages that it contains, each after those that it imports.
+    """
+
+    digest: str
+    key: str
+    packages: list[str]
 
 
 @dataclass
@@ -35,47 +52,61 @@ class ToolBuild:
     progress: BuildProgress
     _log: list[str] = field(default_factory=list)
 
-    def run(self) -> str:
+    def prepare(self) -> Prepared:
+        """Stages the tool's source, downloads what it is made of and says what it is.
+
+        Raises:
+            LabError: something could not be downloaded; it names the file with the full output.
+        """
+        with self._logged():
+            # Of the sources as they are now, whatever happens to them later.
+            digest = input_digest(self.go, self.tool, source_folders(self.modules, self.tool))
+            source = self.cache.source(self.tool)
+            stage(self.go, self.tool, self.modules, source)
+            packages = list_packages(self.go, self.tool, source, self._on_download)
+            key = build_key(self.go, self.tool, source, packages)
+            return Prepared(digest, key, [package.import_path for package in packages])
+
+    def run(self, prepared: Prepared, on_linking: Callable[[], None]) -> Path:
         """Builds and publishes the tool, unless the cache has it under the same key already.
 
+        Args:
+            on_linking: called when all packages are compiled, if that is seen, and only the linker is left to run.
+
         Returns:
-            The tool's key.
+            The tool's file.
 
         Raises:
             LabError: something could not be downloaded or compiled; it names the file with the full output.
         """
-        try:
-            return self._run()
-        except GoError as error:
-            raise self._failure(error.output) from error
-        finally:
-            self.cache.log(self.tool).write_text("\n".join(self._log))
+        result = self.cache.result(self.tool, prepared.key)
+        with self._logged():
+            if not result.is_file():
+                source = self.cache.source(self.tool)
+                with self.cache.publishing(self.tool, prepared.key) as folder:
+                    self._compile(source, prepared.packages, folder / self.tool.program, on_linking)
+                    put_module_files(self.go, source, self.tool.assets, folder)
+                    if self.tool.document:
+                        self._make_document(self.tool.document, source, folder)
+        self.cache.remember_key(prepared.digest, prepared.key)
+        return result
 
-    def _run(self) -> str:
-        self.progress.step("reading modules")
-        source = self.cache.source(self.tool)
-        stage(self.go, self.tool, self.modules, source)
-        packages = list_packages(self.go, self.tool, source, self._on_download)
-        key = build_key(self.go, self.tool, source, packages)
-        if not self.cache.result(self.tool, key).is_file():
-            with self.cache.publishing(self.tool, key) as folder:
-                self._compile(source, packages, folder / self.tool.program)
-                put_module_files(self.go, source, self.tool.assets, folder)
-                if self.tool.document:
-                    self._make_document(self.tool.document, source, folder)
-        return key
-
-    def _compile(self, source: Path, packages: list[Package], program: Path) -> None:
-        waiting = {package.import_path for package in packages if not package.compiled}
-        total = len(packages)
-        self._show_compiled(total - len(waiting), total)
+    def _compile(self, source: Path, packages: list[str], program: Path, on_linking: Callable[[], None]) -> None:
+        # Go compiles packages in about this order, too, and names with -v those that are not compiled already when it
+        # begins with them: what stands before is done, now or by another build.
+        positions = {package: position for position, package in enumerate(packages)}
+        done = 0
+        self.progress.step(self.tool.name, "compiling")
 
         def on_line(line: str) -> None:
+            nonlocal done
             self._log.append(line)
-            # With -v each package is named when its compilation begins.
-            if line in waiting:
-                waiting.remove(line)
-                self._show_compiled(total - len(waiting), total)
+            if line == packages[-1]:
+                self.progress.step(self.tool.name, "linking", len(packages), len(packages))
+                on_linking()
+            elif line in positions:
+                done = max(done, positions[line])
+                self.progress.step(self.tool.name, "compiling", done, len(packages))
 
         arguments = ["build", "-v", *COMPILED_ALIKE, "-ldflags", linker_flags(self.tool)]
         self.go.run([*arguments, "-o", str(program), self.tool.package], source, on_line)
@@ -101,10 +132,16 @@ class ToolBuild:
 
     def _on_download(self, line: str) -> None:
         self._log.append(line)
-        self.progress.step(f"downloading {line.rpartition('downloading ')[2]}")
+        self.progress.step(self.tool.name, f"downloading {line.rpartition('downloading ')[2]}")
 
-    def _show_compiled(self, done: int, total: int) -> None:
-        self.progress.step("linking" if done == total else "compiling", done, total)
+    @contextmanager
+    def _logged(self) -> Iterator[None]:
+        try:
+            yield
+        except GoError as error:
+            raise self._failure(error.output) from error
+        finally:
+            self.cache.log(self.tool).write_text("\n".join(self._log))
 
     def _failure(self, output: list[str]) -> LabError:
         log = self.cache.log(self.tool)

@@ -9,9 +9,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from lab.errors import LabError
@@ -35,6 +36,10 @@ class GoError(Exception):
     def __init__(self, arguments: list[str], output: list[str]) -> None:
         super().__init__(f"go {' '.join(arguments)} failed")
         self.output = output
+
+
+class GoStopped(Exception):
+    """A Go command was ended, or not begun, since :meth:`Go.stop` was called."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,19 @@ class Go:
 
     build_cache: Path
     work: Path
+    _running: set[subprocess.Popen[str]] = field(default_factory=set, init=False, repr=False, compare=False)
+    _stopped: Event = field(default_factory=Event, init=False, repr=False, compare=False)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether :meth:`stop` was called."""
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        """Ends the commands that run in any thread, and lets none begin any more."""
+        self._stopped.set()
+        for process in list(self._running):
+            process.terminate()
 
     @cached_property
     def executable(self) -> str:
@@ -121,6 +139,7 @@ class Go:
 
         Raises:
             GoError: the command failed.
+            GoStopped: it was not to run, or not to its end.
         """
         lines: list[str] = []
         # Standard output goes to a file: of two pipes the one not being read could fill, and both would wait.
@@ -134,7 +153,10 @@ class Go:
                 encoding="utf-8",
                 errors="replace",
             ) as process:
+                self._running.add(process)
                 try:
+                    if self.stopped:
+                        raise GoStopped
                     for line in process.stderr or ():
                         lines.append(line.rstrip())
                         if on_line:
@@ -142,6 +164,10 @@ class Go:
                 except BaseException:
                     process.terminate()
                     raise
+                finally:
+                    self._running.discard(process)
+            if process.returncode != 0 and self.stopped:
+                raise GoStopped
             if process.returncode != 0:
                 raise GoError(arguments, lines)
             output.seek(0)

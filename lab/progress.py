@@ -6,24 +6,28 @@ import sys
 import threading
 import time
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 _LINE_INTERVAL = 15.0
 """Seconds between two lines where nobody watches, as in a CI log."""
 
 
 class BuildProgress(AbstractContextManager["BuildProgress"], Protocol):
-    """Receives what happens while tools are built."""
+    """Receives what happens while tools are built, from any thread."""
 
     def start(self, tool: str, number: int, count: int) -> None:
-        """A tool is begun: the ``number``-th of ``count`` that are missing."""
+        """A tool has its turn: the ``number``-th of ``count`` that are missing."""
 
-    def step(self, text: str, done: int = 0, total: int = 0) -> None:
-        """What is done now, and where it can be counted, how many packages of how many are finished."""
+    def step(self, tool: str, text: str, done: int = 0, total: int = 0) -> None:
+        """What is done now, and where it can be counted, how many packages of how many are finished.
+
+        Of a tool that does not have its turn yet nothing is shown.
+        """
 
     def finish(self, tool: str, seconds: float) -> None:
         """A tool is ready."""
@@ -33,7 +37,7 @@ class BuildProgress(AbstractContextManager["BuildProgress"], Protocol):
 
 
 class LiveProgress(BuildProgress):
-    """A line that moves on a terminal, and one that stays for each finished tool."""
+    """A line that moves on a terminal for each tool at work, and one that stays for each finished tool."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -44,8 +48,8 @@ class LiveProgress(BuildProgress):
             console=console,
             transient=True,
         )
-        self._task = self._progress.add_task("", total=None, position="", text="", visible=False)
-        self._position = ""
+        self._tasks: dict[str, TaskID] = {}
+        self._positions: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -57,28 +61,42 @@ class LiveProgress(BuildProgress):
         self._progress.stop()
 
     def start(self, tool: str, number: int, count: int) -> None:
-        self._position = f"{number}/{count}"
-        self._progress.reset(self._task, total=None, description=tool, position=self._position, text="", visible=True)
+        self._positions[tool] = f"{number}/{count}"
+        self._tasks[tool] = self._progress.add_task(tool, total=None, position=self._positions[tool], text="")
 
-    def step(self, text: str, done: int = 0, total: int = 0) -> None:
-        self._progress.update(self._task, completed=done, total=total or None, text=_counted(text, done, total))
+    def step(self, tool: str, text: str, done: int = 0, total: int = 0) -> None:
+        if tool in self._tasks:
+            text = _counted(text, done, total)
+            self._progress.update(self._tasks[tool], completed=done, total=total or None, text=text)
 
     def finish(self, tool: str, seconds: float) -> None:
-        self._progress.console.print(f"{self._position} {tool} ready in {_duration(seconds)}")
+        self._progress.remove_task(self._tasks.pop(tool))
+        self._progress.console.print(f"{self._positions[tool]} {tool} ready in {_duration(seconds)}")
 
     def say(self, text: str) -> None:
         self._progress.console.print(text)
 
 
+@dataclass
+class _AtWork:
+    """A tool at work.
+
+    Attributes:
+        begun: when its turn came, on the monotonic clock.
+    """
+
+    prefix: str
+    begun: float
+    state: str = ""
+
+
 class LineProgress(BuildProgress):
-    """A line every 15 seconds, for logs."""
+    """A line every 15 seconds for each tool at work, for logs."""
 
     def __init__(self, stream: TextIO, interval: float = _LINE_INTERVAL) -> None:
         self._stream = stream
         self._interval = interval
-        self._state = ""
-        self._prefix = ""
-        self._started = time.monotonic()
+        self._at_work: dict[str, _AtWork] = {}
         self._stop = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
@@ -93,25 +111,26 @@ class LineProgress(BuildProgress):
         self._ticker.join()
 
     def start(self, tool: str, number: int, count: int) -> None:
-        self._started = time.monotonic()
-        self._prefix = f"[{number}/{count}] {tool}"
-        self._state = ""
-        self.say(f"{self._prefix}: begun")
+        prefix = f"[{number}/{count}] {tool}"
+        self._at_work[tool] = _AtWork(prefix, time.monotonic())
+        self.say(f"{prefix}: begun")
 
-    def step(self, text: str, done: int = 0, total: int = 0) -> None:
-        self._state = _counted(text, done, total)
+    def step(self, tool: str, text: str, done: int = 0, total: int = 0) -> None:
+        if found := self._at_work.get(tool):
+            found.state = _counted(text, done, total)
 
     def finish(self, tool: str, seconds: float) -> None:
-        self._state = ""
-        self.say(f"{self._prefix}: ready in {_duration(seconds)}")
+        self.say(f"{self._at_work.pop(tool).prefix}: ready in {_duration(seconds)}")
 
     def say(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        # In one piece, since tools are at work in several threads.
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
 
     def _tick(self) -> None:
         while not self._stop.wait(self._interval):
-            if state := self._state:
-                self.say(f"{self._prefix}: {state}, {_duration(time.monotonic() - self._started)}")
+            for tool in [tool for tool in self._at_work.copy().values() if tool.state]:
+                self.say(f"{tool.prefix}: {tool.state}, {_duration(time.monotonic() - tool.begun)}")
 
 
 def progress_for_standard_error() -> BuildProgress:

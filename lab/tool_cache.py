@@ -64,8 +64,11 @@ class ToolCache:
         return self.root / "build" / "logs" / f"{tool.name}.log"
 
     def source(self, tool: Tool) -> Path:
-        """The copy of the tool's module folder that it is built in, so that the checkout may be read-only."""
-        return self.root / "build" / "src" / tool.module
+        """The copy of the tool's module folder that it is built in, so that the checkout may be read-only.
+
+        Each tool has its own: one of the same folder may be made while it is built.
+        """
+        return self.root / "build" / "src" / tool.name
 
     def result(self, tool: Tool, key: str) -> Path:
         """The file that a tool is, there or not."""

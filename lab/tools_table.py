@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from lab.go_command import Go, Pin
 
-Purpose = Literal["up", "test"]
-"""What tools are needed for: ``up`` is the staging stack alone, ``test`` is everything."""
+Purpose = Literal["up", "test", "test-all"]
+"""What tools are needed for: ``up`` is the staging stack alone, ``test`` the tests of every day, ``test-all`` those
+that are run now and then, too. Each needs the tools of those before it as well."""
 
 
 class _Entry(BaseModel):
@@ -27,6 +28,22 @@ class ModuleFiles(_Entry):
     """Path of the module."""
     paths: list[str]
     """Files or folders, relative to the module's root."""
+
+
+class Trim(_Entry):
+    """A Go module that a program is compiled with in part, because of a file of the lab's own in place of one of it.
+
+    The build compiles a copy: of the pinned module the packages that are named here, with the lab's files over its
+    own. Where those files are wrong for another version of the module, or a package is missing, compiling fails.
+    """
+
+    module: str
+    """Path of the module."""
+    folder: str
+    """Folder within the module folder of the tool, with the lab's files at the paths that they have in the module.
+    Its name begins with ``_``, so that Go does not take it for packages of the tool's own."""
+    packages: list[str]
+    """Folders of the packages that are still needed, relative to the module's root."""
 
 
 class Document(_Entry):
@@ -68,11 +85,13 @@ class Tool(_Entry):
     version: str = ""
     """The tool's version; from go.mod, but for a release that is no Go module's."""
     purpose: Purpose = "up"
-    """``test`` for tools that only the tests need."""
+    """The first purpose that needs the tool."""
     ldflags: str = ""
     """Linker flags besides those that all tools get."""
     copies: list[ModuleFiles] = []
     """Files put into the package's folder before compiling, e.g. to be embedded."""
+    trims: list[Trim] = []
+    """Modules of which the program does not get all that they have."""
     assets: list[ModuleFiles] = []
     """Files and folders put beside the finished program, which finds them there at run time."""
     document: Document | None = None

@@ -59,7 +59,7 @@ def make_project(folder: Path) -> BuilderProject:
     (project.module / "beta/main.go").write_text("package main\n")
     (project.module / "go.sum").write_text("")
     packages = {
-        "example.org/alpha": ["example.org/alpha", "example.org/shared"],
+        "example.org/alpha": ["example.org/shared", "example.org/alpha"],
         "./beta": ["example.org/shared"],
     }
     (project.module / "packages.json").write_text(json.dumps(packages))

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
+import json
 import multiprocessing
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from builder_project import BuilderProject, make_project
+from rich.console import Console
 
 from lab import build
 from lab.build_lock import build_lock
 from lab.errors import LabError
-from lab.go_command import Go
-from lab.progress import LineProgress
+from lab.go_command import Go, GoStopped
+from lab.progress import LineProgress, LiveProgress
+from lab.tools_table import Purpose
 
 BOTH = ["alpha", "beta"]
 ALPHA, BETA = "example.org/alpha", "./beta"
@@ -54,6 +60,45 @@ def test_builds_what_is_missing_and_nothing_twice(
     assert build.ensure(builder_project.settings, BOTH) == first
     assert builder_project.builds() == []
     assert capsys.readouterr().err == "", "what is finished is not looked at again"
+
+
+def test_a_tool_is_prepared_while_one_compiles_and_compiled_while_that_links(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = builder_project.settings.cache
+    waits = {f"compile {ALPHA}": f"{cache}/build/src/beta/go.mod", f"link {ALPHA}": f"{cache}/tools/beta/*/beta"}
+    monkeypatch.setenv("FAKE_GO_WAITS", json.dumps(waits))
+    build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == [ALPHA, BETA]
+
+
+def test_no_two_tools_compile_at_once(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_GO_SECONDS", "0.5")
+    build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == [ALPHA, BETA]
+
+
+def test_the_progress_of_a_tool_counts_what_was_compiled_before(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[tuple[str, str, int, int]] = []
+
+    class Noted(LineProgress):
+        def step(self, tool: str, text: str, done: int = 0, total: int = 0) -> None:
+            steps.append((tool, text, done, total))
+
+    builder_project.pin(alpha="v1.2.3", shared="v1.0.0", files="v1.0.0", more="v1.0.0")
+    packages = {ALPHA: ["example.org/shared", "example.org/files", "example.org/more", ALPHA]}
+    (builder_project.module / "packages.json").write_text(json.dumps(packages))
+    # The compiler names only what it has to compile.
+    monkeypatch.setenv("FAKE_GO_COMPILED", "example.org/shared example.org/files")
+    build.ensure(builder_project.settings, ["alpha"], Noted(io.StringIO()))
+    assert [step for step in steps if step[0] == "alpha"] == [
+        ("alpha", "reading modules", 0, 0),
+        ("alpha", "compiling", 0, 0),
+        ("alpha", "compiling", 2, 4),
+        ("alpha", "linking", 4, 4),
+    ]
 
 
 def test_builds_only_what_is_asked_for(builder_project: BuilderProject) -> None:
@@ -154,10 +199,19 @@ def test_names_and_linker_flags_have_the_pinned_version(builder_project: Builder
     assert build.pinned_version(builder_project.settings, "alpha@v1.2.3") == "v1.2.3"
 
 
-def test_purposes(builder_project: BuilderProject) -> None:
-    builder_project.change_tool("beta", purpose="test")
-    assert build.tools_for(builder_project.settings, "up") == ["alpha"]
-    assert build.tools_for(builder_project.settings, "test") == BOTH
+@pytest.mark.parametrize(
+    ("first_needed", "needed"),
+    [
+        ("up", {"up": BOTH, "test": BOTH, "test-all": BOTH}),
+        ("test", {"up": ["alpha"], "test": BOTH, "test-all": BOTH}),
+        ("test-all", {"up": ["alpha"], "test": ["alpha"], "test-all": BOTH}),
+    ],
+)
+def test_a_purpose_needs_the_tools_of_those_before_it(
+    builder_project: BuilderProject, first_needed: Purpose, needed: dict[Purpose, list[str]]
+) -> None:
+    builder_project.change_tool("beta", purpose=first_needed)
+    assert {purpose: build.tools_for(builder_project.settings, purpose) for purpose in needed} == needed
 
 
 def test_copies_are_compiled_in_and_the_checkout_stays_as_it_is(builder_project: BuilderProject) -> None:
@@ -165,8 +219,68 @@ def test_copies_are_compiled_in_and_the_checkout_stays_as_it_is(builder_project:
     builder_project.change_tool("beta", copies=[{"module": "example.org/files", "paths": ["data/embedded.json"]}])
     before = _names(builder_project.settings.project)
     tools = build.ensure(builder_project.settings, ["beta"])
-    assert "# embedded!" in tools["beta"].read_text()
+    assert "# beta/embedded.json: embedded!" in tools["beta"].read_text()
     assert _names(builder_project.settings.project) == before
+
+
+@pytest.fixture
+def trimmed(builder_project: BuilderProject) -> None:
+    """The lab's file in place of one of ``shared``, which alpha is compiled with in part."""
+    for name in ("go.mod", "kept/upstream.go", "kept/kinds.go", "kept/below/left.go", "dropped/large.go"):
+        _module_file("shared", name).write_text(f"shared's {name}")
+    _module_file("shared", "kept/upstream.go").chmod(0o444)
+    own = builder_project.module / "_shared/kept/kinds.go"
+    own.parent.mkdir(parents=True)
+    own.write_text("the lab's kinds.go")
+    trim = {"module": "example.org/shared", "folder": "_shared", "packages": ["kept"]}
+    builder_project.change_tool("alpha", trims=[trim])
+
+
+@pytest.mark.usefixtures("trimmed")
+def test_a_trimmed_module_has_the_labs_files_over_its_own_and_only_the_packages_that_are_named(
+    builder_project: BuilderProject,
+) -> None:
+    before = _contents(builder_project.settings.project)
+    program = build.ensure(builder_project.settings, ["alpha"])["alpha"]
+    assert [line for line in program.read_text().splitlines() if "_shared/" in line] == [
+        "# _shared/go.mod: shared's go.mod",
+        "# _shared/kept/kinds.go: the lab's kinds.go",
+        "# _shared/kept/upstream.go: shared's kept/upstream.go",
+    ]
+    assert _contents(builder_project.settings.project) == before
+
+
+def _the_labs_file(project: BuilderProject) -> None:
+    (project.module / "_shared/kept/kinds.go").write_text("another kinds.go")
+
+
+def _another_version_of_what_is_kept(project: BuilderProject) -> None:
+    _module_file("shared", "kept/new.go").write_text("new")
+    _pin_of_both(project)
+
+
+def _another_version_of_what_is_dropped(project: BuilderProject) -> None:
+    _module_file("shared", "dropped/large.go").write_text("larger")
+    _pin_of_both(project)
+
+
+@pytest.mark.parametrize(
+    ("change", "rebuilt"),
+    [
+        (_the_labs_file, [ALPHA]),
+        (_another_version_of_what_is_kept, [ALPHA, BETA]),
+        (_another_version_of_what_is_dropped, [BETA]),
+    ],
+)
+@pytest.mark.usefixtures("trimmed")
+def test_a_trimmed_module_counts_for_what_is_compiled_of_it(
+    builder_project: BuilderProject, change: Callable[[BuilderProject], None], rebuilt: list[str]
+) -> None:
+    build.ensure(builder_project.settings, BOTH)
+    builder_project.builds()
+    change(builder_project)
+    build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == rebuilt
 
 
 def test_assets_stand_beside_the_program_and_can_be_deleted(builder_project: BuilderProject) -> None:
@@ -263,6 +377,56 @@ def test_a_failed_build_shows_its_end_and_leaves_the_rest_to_go_on(
     assert builder_project.builds() == [BETA]
 
 
+@pytest.mark.parametrize("waits_in", ["compile", "link"])
+def test_a_tool_that_fails_ends_the_others(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch, waits_in: str
+) -> None:
+    cache = builder_project.settings.cache
+    # Alpha fails when beta is at work.
+    waits = {f"link {ALPHA}": f"{cache}/tools/beta/.new-*", f"{waits_in} {BETA}": f"{cache}/never"}
+    monkeypatch.setenv("FAKE_GO_WAITS", json.dumps(waits))
+    monkeypatch.setenv("FAKE_GO_FAIL", ALPHA)
+    monkeypatch.setenv("FAKE_GO_FAILURE", "no symbol")
+    begun = time.monotonic()
+    with pytest.raises(LabError, match=r"(?s)building alpha failed:\n.*no symbol"):
+        build.ensure(builder_project.settings, BOTH)
+    assert time.monotonic() - begun < 15
+    assert _go_commands() == []
+    assert not list(builder_project.settings.cache.glob("tools/*/*")), "nothing is left half finished"
+
+
+def test_an_interrupted_build_ends_its_commands_and_goes_on_later(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = {f"compile {BETA}": str(builder_project.settings.project / "never")}
+    monkeypatch.setenv("FAKE_GO_WAITS", json.dumps(waits))
+
+    class Interrupted(LineProgress):
+        def finish(self, tool: str, seconds: float) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        build.ensure(builder_project.settings, BOTH, Interrupted(io.StringIO()))
+    assert _go_commands() == []
+
+    builder_project.builds()
+    monkeypatch.delenv("FAKE_GO_WAITS")
+    build.ensure(builder_project.settings, BOTH)
+    assert builder_project.builds() == [BETA]
+
+
+def test_a_go_command_that_is_stopped(builder_project: BuilderProject) -> None:
+    go = Go(builder_project.settings.cache, builder_project.settings.cache)
+    assert go.platform
+    go.stop()
+    with pytest.raises(GoStopped):
+        go.run(["env"])
+
+
+def _go_commands() -> list[str]:
+    return [" ".join(child.cmdline()) for child in psutil.Process().children() if "build" in child.cmdline()]
+
+
 def test_the_disk_runs_full(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_GO_FAIL", ALPHA)
     monkeypatch.setenv("FAKE_GO_FAILURE", "write $WORK/b001/_pkg_.a: no space left on device")
@@ -332,13 +496,42 @@ def _hold(lock: Path, held, release) -> None:
 def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     with LineProgress(sys.stderr, interval=0.05) as progress:
         progress.start("alpha", 1, 2)
-        progress.step("compiling", 10, 200)
+        progress.step("alpha", "linking", 200, 200)
+        progress.start("beta", 2, 2)
+        progress.step("beta", "compiling", 10, 300)
+        progress.step("gamma", "downloading", 0, 0)
         time.sleep(0.2)
         progress.finish("alpha", 75)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "[1/2] alpha: begun"
-    assert lines[1].startswith("[1/2] alpha: compiling, 10 of 200 packages")
+    assert lines[:2] == ["[1/2] alpha: begun", "[2/2] beta: begun"]
+    assert lines[2:4] == [
+        "[1/2] alpha: linking, 200 of 200 packages, 0 s",
+        "[2/2] beta: compiling, 10 of 300 packages, 0 s",
+    ]
     assert lines[-1] == "[1/2] alpha: ready in 1 min 15 s"
+    assert not any("gamma" in line for line in lines), "its turn has not come"
+
+
+def test_a_terminal_shows_each_tool_at_work() -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100, highlight=False)
+    picture = io.StringIO()
+    with LiveProgress(console) as progress:
+        progress.start("alpha", 1, 2)
+        progress.step("alpha", "linking", 200, 200)
+        progress.start("beta", 2, 2)
+        progress.step("beta", "compiling", 10, 300)
+        progress.step("gamma", "downloading")
+        # What is shown now, on a screen where nothing was before.
+        Console(file=picture, width=100).print(progress._progress.get_renderable())
+        progress.finish("alpha", 75)
+        progress.finish("beta", 5)
+    lines = picture.getvalue().splitlines()
+    assert [("linking, 200 of 200" in line, "compiling, 10 of 300" in line) for line in lines] == [
+        (True, False),
+        (False, True),
+    ]
+    assert "alpha ready in 1 min 15 s" in screen.getvalue() and "gamma" not in screen.getvalue()
 
 
 def _module_file(module: str, name: str) -> Path:
@@ -346,6 +539,10 @@ def _module_file(module: str, name: str) -> Path:
     file = Path(os.environ["FAKE_GO_MODULES"], "example.org", module, name)
     file.parent.mkdir(parents=True, exist_ok=True)
     return file
+
+
+def _contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def _names(folder: Path) -> set[Path]:
