@@ -73,7 +73,7 @@ class Bootstrapped:
             done = self.cluster.kubectl("apply", "--server-side", "--field-manager=flux", "-f", "-", stdin=text)
             assert done.returncode == 0, done.stderr
             self.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-        eventually(lambda: self.cluster.get("namespace", "apps"), timeout=120, what="the tenant from Git")
+        eventually(lambda: self.cluster.find("namespace", "apps"), timeout=120, what="the tenant from Git")
         eventually(lambda: self.cluster.ready("kustomization", "flux-system", "flux-system")[0] == "True", timeout=120)
 
     def objects(self) -> dict[str, str]:
@@ -85,7 +85,7 @@ class Bootstrapped:
         for entry in inventory:
             namespace, name, group, kind = entry["id"].split("_")
             assert kind in kinds, kind
-            object_ = self.cluster.get(f"{kind}.{group}" if group else kind, name, namespace or None)
+            object_ = self.cluster.find(f"{kind}.{group}" if group else kind, name, namespace or None)
             found[entry["id"]] = object_["metadata"]["uid"] if object_ else "gone"
         return found
 
@@ -141,7 +141,7 @@ def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
     )
     reconcile_platform(cluster)
     eventually(lambda: len(bootstrapped.objects()) == 1, what="the inventory without what left the repository")
-    assert {kind: cluster.get(*kind) is not None for kind in kept()} == dict.fromkeys(kept(), True)
+    assert {kind: cluster.find(*kind) is not None for kind in kept()} == dict.fromkeys(kept(), True)
     assert stack.changes() == {}
     assert project.destroy(NAME).succeeded
     assert lab.git.deploy_keys(*bootstrapped.repository) == []

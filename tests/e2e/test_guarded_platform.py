@@ -137,7 +137,7 @@ class TestGuardedPlatform:
         assert not outcome.succeeded
         assert "tenants/ops-team.yaml: source.url: is not among the sources that the stack allows" in outcome.text
         assert stack.project.resources(NAME) == before
-        assert stack.cluster.get("namespace", "tools") is None
+        assert stack.cluster.find("namespace", "tools") is None
 
     def test_a_tenant_comes_and_goes_under_enforced_policies(self, lab: Lab, stack: Environment) -> None:
         before = stack.applications("apps")
@@ -151,7 +151,7 @@ class TestGuardedPlatform:
 
         steps = re.findall(r"kubernetes:\S+:(\w+ \S+) deleted", text)
         assert [step for step in steps if step in OFFBOARDING] == list(OFFBOARDING)
-        assert stack.cluster.get("namespace", "tools") is None
+        assert stack.cluster.find("namespace", "tools") is None
         assert stack.applications("apps") == before
         assert refused_to_controllers(lab, stack.cluster) == []
 

@@ -36,7 +36,7 @@ def note(text: str) -> str:
 
 def noted(environment: Environment, namespace: str) -> str | None:
     """What the note in the cluster says."""
-    found = environment.cluster.get("configmap", "note", namespace)
+    found = environment.cluster.find("configmap", "note", namespace)
     return found["data"]["text"] if found else None
 
 
@@ -322,7 +322,7 @@ class TestDeployKey:
 
         assert shop.lab.git.deploy_keys(*REPOSITORY) == []
         assert shop.lab.git.webhooks(*REPOSITORY) == []
-        assert shop.stack.cluster.get("namespace", "shop") is None
+        assert shop.stack.cluster.find("namespace", "shop") is None
 
 
 @pytest.fixture

@@ -68,4 +68,4 @@ class TestProfile:
         outcome = stack.project.destroy(NAME)
 
         assert outcome.succeeded, outcome.text
-        assert stack.cluster.get("namespace", "apps") is None
+        assert stack.cluster.find("namespace", "apps") is None

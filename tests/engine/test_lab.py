@@ -111,7 +111,7 @@ def test_a_crashing_controller_fails_as_on_any_cluster_with_its_log_at_hand(lab:
     running.kubectl("apply", "-f", "-", stdin=pod)
 
     def crashed() -> bool:
-        found = running.get("pod", "crash", "default") or {}
+        found = running.find("pod", "crash", "default") or {}
         states = [status["state"] for status in found.get("status", {}).get("containerStatuses", ())]
         return any(state.get("waiting", {}).get("reason") == "CrashLoopBackOff" for state in states)
 
@@ -126,7 +126,7 @@ def test_an_unknown_image_is_marked_as_simulated(lab: Lab, spare: Cluster) -> No
     running.kubectl("run", "stand-in", "--image=registry.example/any:1", "-n", "default")
 
     def marked() -> bool:
-        pod = running.get("pod", "stand-in", "default") or {"metadata": {}, "status": {}}
+        pod = running.find("pod", "stand-in", "default") or {"metadata": {}, "status": {}}
         return pod["status"].get("phase") == "Running" and "lab.flux-tenancy.dev/simulated" in pod["metadata"].get(
             "annotations", {}
         )

@@ -65,8 +65,14 @@ class RunningCluster:
         ]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
 
-    def get(self, kind: str, name: str = "", namespace: str | None = None) -> dict[str, Any] | None:
-        """An object, or the list of them without a name; None where there is none."""
+    def get(self, kind: str, name: str = "", namespace: str | None = None) -> dict[str, Any]:
+        """An object, or the list of them without a name; it has to be there."""
+        found = self.find(kind, name, namespace)
+        assert found is not None, f"{kind} {name} not found"
+        return found
+
+    def find(self, kind: str, name: str = "", namespace: str | None = None) -> dict[str, Any] | None:
+        """An object, or None where there is none."""
         where = ["--all-namespaces"] if namespace is None and not name else ["-n", namespace] if namespace else []
         done = self.kubectl("get", kind, *([name] if name else []), *where, "-o", "json")
         return json.loads(done.stdout) if done.returncode == 0 else None
@@ -93,7 +99,7 @@ class RunningCluster:
 
     def ready(self, kind: str, name: str, namespace: str) -> tuple[str, str]:
         """Status and message of an object's Ready condition; `Unknown` for one of an older generation."""
-        found = self.get(kind, name, namespace) or {"metadata": {}}
+        found = self.find(kind, name, namespace) or {"metadata": {}}
         for condition in found.get("status", {}).get("conditions", ()):
             if condition["type"] == "Ready" and condition["observedGeneration"] == found["metadata"]["generation"]:
                 return condition["status"], condition["message"]

@@ -85,7 +85,7 @@ class Tenant:
 
     def password(self, stack: Environment) -> str | None:
         """What the cluster has of the tenant's password."""
-        found = stack.cluster.get("secret", "password", self.name)
+        found = stack.cluster.find("secret", "password", self.name)
         return base64.b64decode(found["data"]["password"]).decode() if found else None
 
     def sync(self, stack: Environment) -> dict[str, Any]:
@@ -415,7 +415,7 @@ def test_the_platforms_own_secrets_are_decrypted_with_a_key_of_its_own(
 ) -> None:
     staging_stack.cluster.reconcile("gitrepository", "flux-system", "flux-system")
 
-    found = eventually(lambda: staging_stack.cluster.get("secret", "password", "flux-system"))
+    found = eventually(lambda: staging_stack.cluster.find("secret", "password", "flux-system"))
 
     assert base64.b64decode(found["data"]["password"]) == b"of-the-platform"
     assert unharmed(teams, staging_stack)

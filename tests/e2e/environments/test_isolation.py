@@ -108,7 +108,7 @@ def test_a_cluster_role_in_the_repository_is_refused_and_the_tenant_sees_why(
             "ClusterRole/everything" in staging_stack.cluster.kubectl("get", "events", "-n", "apps", user=TENANT).stdout
         )
     )
-    assert staging_stack.cluster.get("clusterrole", "everything") is None
+    assert staging_stack.cluster.find("clusterrole", "everything") is None
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ def test_the_controllers_run_with_the_lockdown(staging_stack: Environment) -> No
     assert '"ObjectLevelWorkloadIdentity":true' in logs
     role = staging_stack.cluster.get("clusterrole", "crd-controller")
     assert not [rule for rule in role["rules"] if "serviceaccounts/token" in rule.get("resources", ())]
-    assert eventually(lambda: staging_stack.cluster.get("networkpolicy", "allow-egress", "flux-system"))
+    assert eventually(lambda: staging_stack.cluster.find("networkpolicy", "allow-egress", "flux-system"))

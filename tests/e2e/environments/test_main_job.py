@@ -9,13 +9,13 @@ from tests.support.lab import Lab, eventually
 
 
 def welcome(environment: Environment) -> str:
-    found = environment.cluster.get("configmap", "guestbook-welcome", "apps")
+    found = environment.cluster.find("configmap", "guestbook-welcome", "apps")
     return found["data"]["welcome.txt"] if found else ""
 
 
 def test_the_tenants_application_runs(staging_stack: Environment) -> None:
     def deployed() -> dict[str, Any]:
-        return staging_stack.cluster.get("deployment", "guestbook", "apps") or {}
+        return staging_stack.cluster.find("deployment", "guestbook", "apps") or {}
 
     eventually(lambda: deployed().get("status", {}).get("readyReplicas") == 1)
     assert deployed()["metadata"]["labels"]["kustomize.toolkit.fluxcd.io/name"] == "dev-team"
@@ -25,7 +25,7 @@ def test_the_tenants_application_runs(staging_stack: Environment) -> None:
 def test_two_environments_live_side_by_side(staging_stack: Environment, production_stack: Environment) -> None:
     assert welcome(staging_stack) != welcome(production_stack)
     assert production_stack.cluster.get("namespace", "tools")
-    assert staging_stack.cluster.get("namespace", "tools") is None
+    assert staging_stack.cluster.find("namespace", "tools") is None
 
 
 def test_a_second_up_changes_nothing(staging_stack: Environment) -> None:
@@ -73,12 +73,12 @@ def test_a_push_changes_the_cluster_and_a_removed_file_is_pruned(lab: Lab, stagi
     }
     lab.git.commit_files("dev-team", "apps", files, "Add a config map")
     staging_stack.cluster.reconcile("gitrepository", "dev-team", "apps")
-    eventually(lambda: staging_stack.cluster.get("configmap", "extra", "apps"), what="the pushed config map")
+    eventually(lambda: staging_stack.cluster.find("configmap", "extra", "apps"), what="the pushed config map")
 
     files = {"staging/extra.yaml": None, "staging/kustomization.yaml": before}
     lab.git.commit_files("dev-team", "apps", files, "Remove it again")
     staging_stack.cluster.reconcile("gitrepository", "dev-team", "apps")
-    eventually(lambda: staging_stack.cluster.get("configmap", "extra", "apps") is None, what="the pruning")
+    eventually(lambda: staging_stack.cluster.find("configmap", "extra", "apps") is None, what="the pruning")
 
 
 def test_what_the_platform_keeps_in_git_is_applied_with_its_own_rights(lab: Lab, staging_stack: Environment) -> None:

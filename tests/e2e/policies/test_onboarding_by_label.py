@@ -129,7 +129,7 @@ def test_a_kustomization_there_runs_as_the_tenant(lab: Lab, cluster: RunningClus
     eventually(lambda: cluster.ready("kustomization", "ours", shop)[0] == "True")
     refusal = cluster.refusal("kustomization", "theirs", shop, saying="forbidden")
 
-    assert cluster.get("configmap", "note", shop) is not None
+    assert cluster.find("configmap", "note", shop) is not None
     assert f'User "system:serviceaccount:{shop}:blue-team" cannot patch resource "clusterroles"' in refusal
 
 
@@ -147,7 +147,7 @@ def test_without_the_label_it_is_nobodys(cluster: RunningCluster, shop: str) -> 
 
     eventually(lambda: not named(cluster, shop))
 
-    assert cluster.get("namespace", shop) is not None
+    assert cluster.find("namespace", shop) is not None
 
 
 def test_a_tenant_may_have_several_and_none_reaches_into_another(cluster: RunningCluster, shop: str) -> None:
@@ -211,4 +211,4 @@ def test_a_namespace_goes_with_all_in_it(cluster: RunningCluster) -> None:
     done = cluster.kubectl("delete", "namespace", "short", "--timeout=60s")
 
     assert done.returncode == 0, done.stderr
-    assert cluster.get("namespace", "short") is None
+    assert cluster.find("namespace", "short") is None

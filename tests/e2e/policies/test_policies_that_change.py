@@ -29,7 +29,7 @@ def test_limits_outlive_their_policies_which_find_them_again_and_an_audit_warns(
         said = cluster.create(pod("warned", IMAGES, unsigned))
         assert f"{NOT_SIGNED}{unsigned}{REMEDY}" in said
         assert said.startswith("Warning: ")
-        assert cluster.get("pod", "warned", IMAGES) is not None
+        assert cluster.find("pod", "warned", IMAGES) is not None
         eventually(lambda: "is no name" not in cluster.create(reserved, "--dry-run=server"))
         assert is_furnished(cluster, "blue-team", SHOP)
         asked = ("auth", "can-i", "create", "resourcequotas", "-n", SHOP)
