@@ -18,6 +18,7 @@ from lab.errors import LabError, reported
 from lab.files import delete_folder
 from lab.git_host import GitHost
 from lab.processes import check_ports
+from lab.project import delete_project, provide_project
 from lab.pulumi import CLI, PLUGINS, LabPulumi, provide_bundles
 from lab.pulumi import up as apply_stack
 from lab.settings import STATE_PARTS, Settings
@@ -72,6 +73,8 @@ def down() -> None:
     _stop(settings)
     for part in STATE_PARTS:
         delete_folder(settings.state / part)
+    if kept := delete_project(settings):
+        typer.echo(f"{kept} stays: stack or tenant files in it are your own. Delete it to go without them.", err=True)
 
 
 @app.command()
@@ -142,6 +145,13 @@ def _start(settings: Settings, names: Sequence[str]) -> None:
         _report(f"Cluster {cluster.name}", partial(cluster.up, built))
     provide_bundles(settings)
     LabPulumi(settings).install()
+    provide_project(settings)
+    _say_where_files_are(settings)
+
+
+def _say_where_files_are(settings: Settings) -> None:
+    if not settings.is_default:
+        typer.echo(f"Stack and tenant files of this lab: {settings.pulumi_project}", err=True)
 
 
 def _needed_tools(settings: Settings) -> list[str]:

@@ -162,8 +162,9 @@ def up(settings: Settings, stack: str) -> None:
         LabError: the update failed; Pulumi has said why.
     """
     pulumi = LabPulumi(settings)
-    pulumi.select(stack, settings.project)
-    if pulumi.run(["up", "--yes", "--skip-preview", "--stack", stack], settings.project).returncode:
+    project = settings.pulumi_project
+    pulumi.select(stack, project)
+    if pulumi.run(["up", "--yes", "--skip-preview", "--stack", stack], project).returncode:
         raise LabError(f"`pulumi up` of the stack {stack} failed", "mend what it says above and run the command again")
 
 
