@@ -13,6 +13,8 @@ WITHDRAW ?=
 REPO ?=
 OUTPUT ?= table
 CONTEST ?=
+# STACK where the caller has set it, not its default: an empty one is an argument too, and an error of `down`.
+GIVEN = $(if $(filter command environment,$(origin STACK)),$(or $(STACK),""))
 # Two labs, one in each process, and all other tests after that of the shorter: tests/conftest.py.
 SIDE_BY_SIDE = --numprocesses=2 --dist=loadscope --no-loadscope-reorder
 
@@ -49,8 +51,8 @@ status: $(VENV)/installed ## What runs where and how to reach it
 kubeconfig: $(VENV)/installed ## Print the path of STACK's kubeconfig
 	@$(RUN) -m lab kubeconfig $(STACK)
 
-env: $(VENV)/installed ## Print settings for your shell, to be evaluated by it
-	@$(RUN) -m lab env
+env: $(VENV)/installed ## Print settings for your shell, to be evaluated by it, with STACK as the current stack
+	@$(RUN) -m lab env $(GIVEN)
 
 logs: $(VENV)/installed ## List logs, or show those of NAME
 	@$(RUN) -m lab logs $(NAME)

@@ -14,7 +14,7 @@ from lab import logs as lab_logs
 from lab import status as lab_status
 from lab.build import ensure, tools_for
 from lab.cluster import Cluster, clusters
-from lab.errors import LabError, reported
+from lab.errors import reported
 from lab.files import delete_folder
 from lab.git_host import GitHost
 from lab.processes import check_ports
@@ -22,7 +22,7 @@ from lab.project import delete_project, provide_project
 from lab.pulumi import CLI, PLUGINS, LabPulumi, provide_bundles
 from lab.pulumi import up as apply_stack
 from lab.settings import STATE_PARTS, Settings
-from lab.shell import execute, exports
+from lab.shell import execute, exports, missing_cluster
 
 _DEFAULT_STACK = "staging"
 
@@ -86,16 +86,23 @@ def status() -> None:
 @app.command()
 def kubeconfig(stack: Annotated[str, typer.Argument(help="name of the stack")] = _DEFAULT_STACK) -> None:
     """Print the path of a cluster's kubeconfig, and nothing else."""
-    cluster = Cluster(Settings.load(), stack)
+    settings = Settings.load()
+    cluster = Cluster(settings, stack)
     if not cluster.exists():
-        raise LabError(f"there is no cluster {stack} in {cluster.folder.parent}", f"`make up STACK={stack}` creates it")
+        raise missing_cluster(settings, stack)
     typer.echo(cluster.kubeconfig)
 
 
 @app.command()
-def env() -> None:
+def env(
+    stack: Annotated[
+        str | None, typer.Argument(help="name of the stack that Pulumi and kubectl take; by default Pulumi's own")
+    ] = None,
+) -> None:
     """Print shell commands that put the lab's tools and settings into your shell: eval "$(make -s env)"."""
-    typer.echo(exports(Settings.load()))
+    settings = Settings.load()
+    typer.echo(exports(settings, stack or None))
+    _say_where_files_are(settings)
 
 
 @app.command(name="exec")

@@ -1,11 +1,13 @@
 """The commands, with nothing built and nothing started."""
 
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner, Result
 
 from lab import __main__ as cli
@@ -166,6 +168,9 @@ def test_env_is_for_the_shell_whatever_is_in_the_values(state, monkeypatch, tmp_
         def __init__(self, settings: Settings) -> None:
             pass
 
+        def selected(self, project: Path) -> None:
+            return None
+
         def environment(self) -> dict[str, str]:
             return {"PULUMI_HOME": "a $HOME; `b`"}
 
@@ -185,6 +190,77 @@ def test_env_is_for_the_shell_whatever_is_in_the_values(state, monkeypatch, tmp_
     assert kubeconfig.split(":") == kubeconfigs
     assert home == "a $HOME; `b`"
     assert all(line.startswith("export ") for line in result.stdout.splitlines())
+
+
+@pytest.fixture
+def shell_settings(state, monkeypatch):
+    """The variables that `env` sets, in a lab with the clusters staging and production."""
+    for name in ("staging", "production"):
+        cluster(state, name)
+    fake_pulumi(state)
+    monkeypatch.setattr(LabPulumi, "selected", lambda self, project: selected[0])
+    selected: list[str | None] = [None]
+
+    def look(*arguments: str, selection: str | None = None) -> dict[str, str]:
+        selected[0] = selection
+        result = run("env", *arguments)
+        assert result.exit_code == 0, result.output
+        names = ["KUBECONFIG", "PULUMI_STACK", "PULUMI_OPTION_CWD", "LAB_STATE", "LAB_PORT_BASE"]
+        script = "\n".join([result.stdout, *(f'echo "${{{name}-unset}}"' for name in names)])
+        shown = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True, env={}).stdout
+        return dict(zip(names, shown.splitlines(), strict=True))
+
+    return look
+
+
+def current(state: Path, variables: dict[str, str]) -> tuple[str, str]:
+    """The stack that Pulumi takes, and the context that kubectl takes."""
+    first = Path(variables["KUBECONFIG"].split(":")[0])
+    assert first.is_relative_to(state)
+    return variables["PULUMI_STACK"], yaml.safe_load(first.read_text())["current-context"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "selection", "chosen"),
+    [
+        (["production"], None, "production"),
+        (["production"], "staging", "production"),
+        (["staging"], "production", "staging"),
+        ([], "production", "production"),
+        ([], None, "staging"),
+        ([], "eu-without-a-cluster", "staging"),
+        ([""], "production", "production"),
+    ],
+)
+def test_env_selects_one_stack_for_pulumi_and_kubectl(state, shell_settings, arguments, selection, chosen):
+    (state / "clusters" / "staging" / "cluster.json").write_text('{"index": 1}')
+    variables = shell_settings(*arguments, selection=selection)
+
+    assert current(state, variables) == (chosen, chosen)
+    assert len(variables["KUBECONFIG"].split(":")) == 2
+
+
+def test_env_undoes_another_context_that_kubectl_has_written(state, shell_settings):
+    (state / "clusters" / "staging" / "kubeconfig").write_text("contexts: [a]\ncurrent-context: production\n")
+
+    assert current(state, shell_settings("staging")) == ("staging", "staging")
+    assert yaml.safe_load((state / "clusters" / "staging" / "kubeconfig").read_text())["contexts"] == ["a"]
+
+
+def test_env_keeps_make_and_pulumi_at_the_same_lab(state, shell_settings):
+    variables = shell_settings()
+
+    assert variables["LAB_STATE"] == str(state)
+    assert variables["LAB_PORT_BASE"] == str(PORT_BASE)
+    assert variables["PULUMI_OPTION_CWD"] == str(state / "project")
+    assert f"127.0.0.1:{PORT_BASE + 16}" in (state / "project" / "Pulumi.staging.yaml").read_text()
+
+
+def test_env_of_a_stack_without_a_cluster_is_an_error(state, shell_settings):
+    result = run("env", "typo")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "make up STACK=typo" in result.stderr
 
 
 def test_env_before_the_first_start_is_an_error_and_builds_nothing(state):
@@ -219,6 +295,16 @@ def test_exec_runs_a_command_of_a_stack_of_the_lab_with_the_labs_settings(state)
     assert done.stdout.splitlines() == [
         str(state / "pulumi" / "home"), str(folder / "kubeconfig"), "t0ken", "up", "--yes", "a b"
     ]  # fmt: skip
+
+
+def test_exec_runs_in_the_project_of_the_stacks_lab_with_its_stack_and_context(state):
+    cluster(state, "staging")
+    folder = cluster(state, "production")
+    fake_pulumi(state)
+
+    done = lab_exec(state, "production", "--", "sh", "-c", 'pwd; echo "$PULUMI_STACK"; echo "${KUBECONFIG%%:*}"')
+
+    assert done.stdout.splitlines() == [str(state / "project"), "production", str(folder / "kubeconfig")]
 
 
 def test_exec_runs_a_command_of_another_stack_as_the_environment_is(state, monkeypatch):
