@@ -42,8 +42,8 @@ start: $(VENV)/installed ## The same without Pulumi
 stop: $(VENV)/installed ## Stop all processes of the lab; its state stays
 	@$(RUN) -m lab stop
 
-down: $(VENV)/installed ## Stop the lab and delete its state; built tools stay
-	@$(RUN) -m lab down
+down: $(VENV)/installed ## Stop the lab and delete its state, or the cluster of STACK alone; built tools stay
+	@$(RUN) -m lab down $(GIVEN)
 
 status: $(VENV)/installed ## What runs where and how to reach it
 	@$(RUN) -m lab status

@@ -21,6 +21,7 @@ from lab.processes import check_ports
 from lab.project import delete_project, provide_project
 from lab.pulumi import CLI, PLUGINS, LabPulumi, provide_bundles
 from lab.pulumi import up as apply_stack
+from lab.removal import remove_clusters
 from lab.settings import STATE_PARTS, Settings
 from lab.shell import execute, exports, missing_cluster
 
@@ -67,9 +68,19 @@ def stop() -> None:
 
 
 @app.command()
-def down() -> None:
-    """Stop the lab and delete its state: clusters, Git host and Pulumi's. Built tools stay."""
+def down(
+    stacks: Annotated[
+        list[str] | None, typer.Argument(help="names of stacks; by default the whole lab", metavar="STACK…")
+    ] = None,
+) -> None:
+    """Stop the lab and delete its state: clusters, Git host and Pulumi's. Built tools stay.
+
+    With names, delete these clusters alone, with Pulumi's state of their stacks and what they registered.
+    """
     settings = Settings.load()
+    if stacks:
+        remove_clusters(settings, stacks)
+        return
     _stop(settings)
     for part in STATE_PARTS:
         delete_folder(settings.state / part)

@@ -382,6 +382,65 @@ def test_down_deletes_the_labs_state_and_nothing_beside_it(state):
     assert (state / "mine").exists()
 
 
+def test_down_keeps_files_that_the_user_has_changed_and_says_so(calls, state):
+    run("start")
+    (state / "project" / "Pulumi.staging.yaml").write_text("mine: true")
+
+    result = run("down")
+
+    assert f"{state / 'project'} stays" in result.stderr
+    assert (state / "project" / "Pulumi.staging.yaml").read_text() == "mine: true"
+
+
+def test_down_deletes_the_copies_that_nobody_has_changed(calls, state):
+    run("start")
+
+    assert run("down").exit_code == 0
+
+    assert not (state / "project").exists()
+
+
+def test_down_of_a_stack_deletes_its_cluster_alone(state):
+    for name in ("staging", "production"):
+        cluster(state, name)
+
+    assert run("down", "production").exit_code == 0
+
+    assert [path.name for path in (state / "clusters").iterdir()] == ["staging"]
+
+
+@pytest.mark.parametrize(("name", "said"), [("typo", "no cluster typo"), ("", "STACK is empty")])
+def test_down_of_an_unknown_stack_deletes_nothing(state, name, said):
+    cluster(state, "staging")
+
+    result = run("down", name)
+
+    assert result.exit_code == 1
+    assert said in result.stderr and "\nremedy: " in result.stderr
+    assert (state / "clusters" / "staging").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "given", "environ", "command"),
+    [
+        ("down", [], {}, "lab down"),
+        ("down", ["STACK=staging"], {}, "lab down staging"),
+        ("down", [], {"STACK": "staging"}, "lab down staging"),
+        ("down", ["STACK="], {}, 'lab down ""'),
+        ("env", [], {}, "lab env"),
+        ("env", ["STACK=production"], {}, "lab env production"),
+        ("up", [], {}, "lab up staging"),
+    ],
+)
+def test_make_tells_a_stack_that_is_given_from_the_default_one(target, given, environ, command):
+    without = {name: value for name, value in os.environ.items() if name not in ("STACK", "MAKEFLAGS", "MAKELEVEL")}
+    done = subprocess.run(
+        ["make", "--dry-run", target, *given], cwd=PROJECT, env=without | environ, capture_output=True, text=True
+    )
+
+    assert done.stdout.splitlines()[-1].strip() == f".venv/bin/python -m {command}"
+
+
 def test_tools_prints_where_the_named_tools_are(state, monkeypatch):
     monkeypatch.setattr(cli, "ensure", lambda settings, names: {name: Path("/cache") / name for name in names})
 
