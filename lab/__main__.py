@@ -18,7 +18,7 @@ from lab.errors import reported
 from lab.files import delete_folder
 from lab.git_host import GitHost
 from lab.processes import check_ports
-from lab.project import delete_project, provide_project
+from lab.project import check_stack_files, delete_project, provide_project
 from lab.pulumi import CLI, PLUGINS, LabPulumi, provide_bundles
 from lab.pulumi import up as apply_stack
 from lab.removal import remove_clusters
@@ -50,6 +50,7 @@ Stacks = Annotated[list[str], typer.Argument(help="names of stacks; each has a c
 def up(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies it
     """Build the tools, start the Git host and the clusters, and bring the stacks up."""
     settings = Settings.load()
+    check_stack_files(settings, stacks)
     _start(settings, stacks)
     for stack in stacks:
         apply_stack(settings, stack)
@@ -57,7 +58,7 @@ def up(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies 
 
 @app.command()
 def start(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies it
-    """Do all that `up` does but bring stacks up: the rest is for you and `pulumi`."""
+    """Do all that `up` does but bring stacks up; they need no stack files yet. The rest is for you and `pulumi`."""
     _start(Settings.load(), stacks)
 
 

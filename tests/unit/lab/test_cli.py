@@ -74,6 +74,32 @@ def test_start_does_all_but_bring_stacks_up(calls):
     assert calls == ["build", "Git host", "cluster production", "bundles", "Pulumi"]
 
 
+def test_up_of_a_stack_without_a_file_is_refused_before_anything_is_done(calls, state):
+    before = sorted(PROJECT.glob("*"))
+
+    result = run("up", "staging", "typo")
+
+    assert result.exit_code == 1
+    assert f"error: there is no Pulumi.typo.yaml in {PROJECT}; stacks: production, staging" in result.stderr
+    assert "\nremedy: " in result.stderr
+    assert calls == []
+    assert not state.exists()
+    assert sorted(PROJECT.glob("*")) == before
+
+
+def test_start_needs_no_stack_file(calls):
+    assert run("start", "spare").exit_code == 0
+
+    assert "cluster spare" in calls
+
+
+def test_start_says_where_the_files_of_a_lab_with_other_ports_are(calls, state):
+    result = run("start")
+
+    assert f"Stack and tenant files of this lab: {state / 'project'}" in result.stderr
+    assert (state / "project" / "Pulumi.staging.yaml").exists()
+
+
 def test_taken_ports_are_reported_before_anything_is_built(calls):
     with socket.create_server(("127.0.0.1", PORT_BASE)), socket.create_server(("127.0.0.1", PORT_BASE + 20)):
         result = run("up", "staging", "production")
