@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -104,12 +104,18 @@ def _link_program(settings: Settings, folder: Path) -> None:
     links |= {".venv": settings.project / ".venv", _STATE_LINK: settings.state}
     make_folder(folder)
     for path in folder.iterdir():
-        if path.is_symlink() and links.get(path.name) != path.readlink():
+        if path.is_symlink() and _is_outdated(path, links, settings.project):
             path.unlink()
     for name, target in links.items():
         # What is not a link by now is the user's.
         if not os.path.lexists(folder / name):
             (folder / name).symlink_to(target)
+
+
+def _is_outdated(link: Path, links: Mapping[str, Path], checkout: Path) -> bool:
+    """Whether a link is the lab's, and no longer right; those that the user has made stay."""
+    target = link.readlink()
+    return target != links[link.name] if link.name in links else target.parent == checkout
 
 
 def _copy_files(settings: Settings, folder: Path) -> None:

@@ -143,10 +143,12 @@ def test_links_follow_the_checkout(second, checkout):
     folder = provide_project(second)
     (checkout / "components").rmdir()
     (checkout / "keys").mkdir()
+    (folder / "mine").symlink_to("/elsewhere")
 
     provide_project(second)
 
     assert not (folder / "components").is_symlink()
+    assert (folder / "mine").is_symlink()
     assert (folder / "keys").resolve() == checkout / "keys"
 
 
