@@ -183,6 +183,7 @@ def test_status_names_processes_addresses_logs_and_ways_in(state):
     assert str(state / "git-host" / "credentials.json") in result.stdout
     assert f"http://127.0.0.1:{PORT_BASE + 2}/ and https://127.0.0.1:{PORT_BASE + 3}/" in result.stdout
     assert str(state / "git-host" / "token") in result.stdout
+    assert f"Stack and tenant files: {state / 'project'}" in result.stdout
     (proxy,) = [line for line in result.stdout.splitlines() if line.startswith("github-proxy")]
     assert f"127.0.0.1:{PORT_BASE + 2}, {PORT_BASE + 3}" in proxy
 
