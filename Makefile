@@ -13,6 +13,8 @@ WITHDRAW ?=
 REPO ?=
 OUTPUT ?= table
 CONTEST ?=
+# STACK where the caller has set it, not its default: an empty one is an argument too, and an error of `down`.
+GIVEN = $(if $(filter command environment,$(origin STACK)),$(or $(STACK),""))
 # A lab in each process: they wait for their clusters more than they work. tests/conftest.py says what goes where.
 SIDE_BY_SIDE = --numprocesses=3 --dist=loadscope --no-loadscope-reorder
 
@@ -45,8 +47,8 @@ start: $(VENV)/installed ## The same without Pulumi
 stop: $(VENV)/installed ## Stop all processes of the lab; its state stays
 	@$(RUN) -m lab stop
 
-down: $(VENV)/installed ## Stop the lab and delete its state; built tools stay
-	@$(RUN) -m lab down
+down: $(VENV)/installed ## Stop the lab and delete its state, or the cluster of STACK alone; built tools stay
+	@$(RUN) -m lab down $(GIVEN)
 
 status: $(VENV)/installed ## What runs where and how to reach it
 	@$(RUN) -m lab status
@@ -54,8 +56,8 @@ status: $(VENV)/installed ## What runs where and how to reach it
 kubeconfig: $(VENV)/installed ## Print the path of STACK's kubeconfig
 	@$(RUN) -m lab kubeconfig $(STACK)
 
-env: $(VENV)/installed ## Print settings for your shell, to be evaluated by it
-	@$(RUN) -m lab env
+env: $(VENV)/installed ## Print settings for your shell, to be evaluated by it, with STACK as the current stack
+	@$(RUN) -m lab env $(GIVEN)
 
 logs: $(VENV)/installed ## List logs, or show those of NAME
 	@$(RUN) -m lab logs $(NAME)

@@ -14,14 +14,16 @@ from lab import logs as lab_logs
 from lab import status as lab_status
 from lab.build import ensure, tools_for
 from lab.cluster import Cluster, clusters
-from lab.errors import LabError, reported
+from lab.errors import reported
 from lab.files import delete_folder
 from lab.git_host import GitHost
 from lab.processes import check_ports
+from lab.project import check_stack_files, delete_project, provide_project
 from lab.pulumi import CLI, PLUGINS, LabPulumi, provide_bundles
 from lab.pulumi import up as apply_stack
+from lab.removal import remove_clusters
 from lab.settings import STATE_PARTS, Settings
-from lab.shell import execute, exports
+from lab.shell import execute, exports, missing_cluster
 
 _DEFAULT_STACK = "staging"
 
@@ -48,6 +50,7 @@ Stacks = Annotated[list[str], typer.Argument(help="names of stacks; each has a c
 def up(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies it
     """Build the tools, start the Git host and the clusters, and bring the stacks up."""
     settings = Settings.load()
+    check_stack_files(settings, stacks)
     _start(settings, stacks)
     for stack in stacks:
         apply_stack(settings, stack)
@@ -55,7 +58,7 @@ def up(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies 
 
 @app.command()
 def start(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies it
-    """Do all that `up` does but bring stacks up: the rest is for you and `pulumi`."""
+    """Do all that `up` does but bring stacks up; they need no stack files yet. The rest is for you and `pulumi`."""
     _start(Settings.load(), stacks)
 
 
@@ -66,12 +69,24 @@ def stop() -> None:
 
 
 @app.command()
-def down() -> None:
-    """Stop the lab and delete its state: clusters, Git host and Pulumi's. Built tools stay."""
+def down(
+    stacks: Annotated[
+        list[str] | None, typer.Argument(help="names of stacks; by default the whole lab", metavar="STACK…")
+    ] = None,
+) -> None:
+    """Stop the lab and delete its state: clusters, Git host and Pulumi's. Built tools stay.
+
+    With names, delete these clusters alone, with Pulumi's state of their stacks and what they registered.
+    """
     settings = Settings.load()
+    if stacks:
+        remove_clusters(settings, stacks)
+        return
     _stop(settings)
     for part in STATE_PARTS:
         delete_folder(settings.state / part)
+    if kept := delete_project(settings):
+        typer.echo(f"{kept} stays: stack or tenant files in it are your own. Delete it to go without them.", err=True)
 
 
 @app.command()
@@ -83,16 +98,23 @@ def status() -> None:
 @app.command()
 def kubeconfig(stack: Annotated[str, typer.Argument(help="name of the stack")] = _DEFAULT_STACK) -> None:
     """Print the path of a cluster's kubeconfig, and nothing else."""
-    cluster = Cluster(Settings.load(), stack)
+    settings = Settings.load()
+    cluster = Cluster(settings, stack)
     if not cluster.exists():
-        raise LabError(f"there is no cluster {stack} in {cluster.folder.parent}", f"`make up STACK={stack}` creates it")
+        raise missing_cluster(settings, stack)
     typer.echo(cluster.kubeconfig)
 
 
 @app.command()
-def env() -> None:
+def env(
+    stack: Annotated[
+        str | None, typer.Argument(help="name of the stack that Pulumi and kubectl take; by default Pulumi's own")
+    ] = None,
+) -> None:
     """Print shell commands that put the lab's tools and settings into your shell: eval "$(make -s env)"."""
-    typer.echo(exports(Settings.load()))
+    settings = Settings.load()
+    typer.echo(exports(settings, stack or None))
+    _say_where_files_are(settings)
 
 
 @app.command(name="exec")
@@ -142,6 +164,13 @@ def _start(settings: Settings, names: Sequence[str]) -> None:
         _report(f"Cluster {cluster.name}", partial(cluster.up, built))
     provide_bundles(settings)
     LabPulumi(settings).install()
+    provide_project(settings)
+    _say_where_files_are(settings)
+
+
+def _say_where_files_are(settings: Settings) -> None:
+    if not settings.is_default:
+        typer.echo(f"Stack and tenant files of this lab: {settings.pulumi_project}", err=True)
 
 
 def _needed_tools(settings: Settings) -> list[str]:

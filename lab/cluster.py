@@ -23,7 +23,7 @@ from lab.control_plane import (
     Network,
 )
 from lab.errors import LabError
-from lab.files import check_room, locked, make_folder, write_file
+from lab.files import check_room, delete_folder, locked, make_folder, write_file
 from lab.images import write_images
 from lab.kubeconfig import write_kubeconfig
 from lab.pki import API_AUTHORITY, INTERNAL_AUTHORITY
@@ -125,6 +125,16 @@ class Cluster:
         with locked(self._settings.state / "lock"):
             self._stop()
 
+    def delete(self) -> None:
+        """Stop the cluster's processes and delete its state.
+
+        Raises:
+            LabError: something in it cannot be deleted.
+        """
+        with locked(self._settings.state / "lock"):
+            self._stop()
+            delete_folder(self.folder)
+
     def _stop(self) -> None:
         stop_all(list(self.daemons().values()))
 
@@ -160,7 +170,7 @@ class Cluster:
         reserved = {*taken.values(), *_KNOWN_INDEXES.values()}
         free = next((index for index in range(1, HIGHEST_INDEX + 1) if index not in reserved), None)
         if free is None:
-            raise LabError(f"there are {HIGHEST_INDEX} clusters already", "`make down` deletes them all")
+            raise LabError(f"there are {HIGHEST_INDEX} clusters already", "`make down STACK=…` deletes one of them")
         return free
 
     def _answers(self, port: int, path: str, user: str = "admin", authority: str = API_AUTHORITY) -> bool:

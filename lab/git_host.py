@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ from lab.settings import Settings
 
 BRANCH = "main"
 """The branch that the sample repositories have and that pushes go to."""
+
+_KEY_TITLE = "flux-tenancy {stack}/"
+"""How the titles of a stack's deploy keys begin; `components/github.py` gives them."""
+
+_PAGE = 50
+"""Entries of a page of Gitea's API, the most that it gives."""
 
 _SAMPLE_DATE = "2026-01-01T00:00:00Z"
 
@@ -123,6 +130,34 @@ class GitHost:
             httpx.HTTPError: the host does not run, or there is no such repository.
         """
         return self._github(f"/repos/{organisation}/{repository}/hooks")
+
+    def withdraw(self, stack: str, webhook_url: str) -> None:
+        """Remove the deploy keys and webhooks of a stack whose state is going to be deleted.
+
+        Nobody else would: they are known by the stack's state, and the host refuses a key that it has already.
+
+        Args:
+            stack: name of the stack.
+            webhook_url: what the URLs of its webhooks begin with.
+
+        Raises:
+            LabError: the host does not run, or refuses it.
+        """
+        if not self.gitea.credentials_file.exists():
+            return
+        try:
+            with self.gitea.client() as api:
+                for repository in list(_all(api, "/repos/search")):
+                    path = f"/repos/{repository['full_name']}"
+                    keys = [key for key in _all(api, f"{path}/keys") if key["title"].startswith(_key_title(stack))]
+                    hooks = [hook for hook in _all(api, f"{path}/hooks") if _leads_to(hook, webhook_url)]
+                    for entry in (*(f"keys/{key['id']}" for key in keys), *(f"hooks/{hook['id']}" for hook in hooks)):
+                        api.delete(f"{path}/{entry}").raise_for_status()
+        except httpx.HTTPError as error:
+            raise LabError(
+                f"the deploy keys and webhooks of {stack} cannot be removed at {self.gitea.address}: {error}",
+                f"`make start STACK={stack}` starts the Git host; `make down` without STACK deletes the whole lab",
+            ) from error
 
     def clone(self, organisation: str, repository: str, destination: Path) -> Path:
         """Clone a repository into a folder that does not exist yet, ready for ``push``.
@@ -240,3 +275,22 @@ def _exists(api: httpx.Client, path: str) -> bool:
         return False
     response.raise_for_status()
     return True
+
+
+def _all(api: httpx.Client, path: str) -> Iterator[Any]:
+    """All entries of a list of Gitea's API."""
+    for page in count(1):
+        answer = api.get(path, params={"page": page, "limit": _PAGE}).raise_for_status().json()
+        # A search has its entries below `data`.
+        entries = answer["data"] if isinstance(answer, dict) else answer
+        yield from entries
+        if len(entries) < _PAGE:
+            return
+
+
+def _key_title(stack: str) -> str:
+    return _KEY_TITLE.format(stack=stack)
+
+
+def _leads_to(hook: Mapping[str, Any], webhook_url: str) -> bool:
+    return hook["config"]["url"].startswith(f"{webhook_url}/")

@@ -43,5 +43,16 @@ def write_kubeconfig(path: Path, name: str, server: str, authority: Path, client
     write_file(path, yaml.safe_dump(config, sort_keys=False), SECRET)
 
 
+def use_own_context(path: Path, name: str) -> None:
+    """Make ``name`` the current context of a kubeconfig again, after `kubectl config use-context` has changed it.
+
+    Raises:
+        LabError: the file cannot be written.
+    """
+    config = yaml.safe_load(path.read_text()) or {}
+    if config.get("current-context") != name:
+        write_file(path, yaml.safe_dump(config | {"current-context": name}, sort_keys=False), SECRET)
+
+
 def _inline(file: Path) -> str:
     return base64.b64encode(file.read_bytes()).decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -26,6 +27,12 @@ BUNDLES = {"flux-bundle-": "flux", "kyverno-chart-": "kyverno"}
 
 # Protects nothing but what the lab makes up itself; stacks of real clusters have a secrets provider of their own.
 LAB_PASSPHRASE = "flux-tenancy-lab"
+
+STACK_VARIABLE = "PULUMI_STACK"
+"""The current stack for `pulumi`, in the place of what `pulumi stack select` has recorded."""
+
+FOLDER_VARIABLE = "PULUMI_OPTION_CWD"
+"""The folder in which `pulumi` runs, as its option `--cwd`; empty for the current one."""
 
 
 class LabPulumi:
@@ -88,14 +95,18 @@ class LabPulumi:
         environ: Mapping[str, str] = os.environ,
         **options: Any,
     ) -> subprocess.CompletedProcess[str]:
-        """Run one `pulumi` command in a project; `options` are those of `subprocess.run`."""
+        """Run one `pulumi` command in a project; `options` are those of `subprocess.run`.
+
+        The stack and the folder that the user's shell has chosen do not count here.
+        """
         path = f"{self.bin}{os.pathsep}{environ.get('PATH', os.defpath)}"
+        inherited = {name: value for name, value in environ.items() if name not in (STACK_VARIABLE, FOLDER_VARIABLE)}
         # The Kubernetes plugin writes the kubeconfig to a temporary file at every start and leaves it there.
         with tempfile.TemporaryDirectory(dir=self.folder) as temporary:
             return subprocess.run(
                 [str(self.bin / CLI), *arguments, "--non-interactive"],
                 cwd=project,
-                env={**environ, **self.environment(), "PATH": path, "TMPDIR": temporary},
+                env={**inherited, **self.environment(), "PATH": path, "TMPDIR": temporary},
                 text=True,
                 check=False,
                 **options,
@@ -112,6 +123,42 @@ class LabPulumi:
             raise LabError(
                 f"the stack {stack} cannot be selected: {done.stderr.strip()}", f"look at Pulumi.{stack}.yaml"
             )
+
+    def selected(self, project: Path) -> str | None:
+        """The stack that is the current one in a project, as `pulumi stack select` or `up` left it."""
+        done = self.run(["stack", "--show-name"], project, capture_output=True)
+        return done.stdout.strip() or None if done.returncode == 0 else None
+
+    def remove(self, stack: str, project: Path) -> None:
+        """Forget a stack whose cluster is going to be deleted; its file and the current stack stay as they are.
+
+        Nothing is done where there is no such stack, or no Pulumi yet.
+
+        Raises:
+            LabError: with what Pulumi says.
+        """
+        if not (self.bin / CLI).exists() or stack not in self._stacks(project):
+            return
+        current = self.selected(project)
+        # An interrupted update has left its lock.
+        self._run_or_fail(["cancel", "--yes", "--stack", stack], project)
+        options = ["--yes", "--force", "--preserve-config", "--remove-backups", "--stack", stack]
+        self._run_or_fail(["stack", "rm", *options], project)
+        # `stack rm` leaves no stack selected, whichever it was.
+        if current not in (None, stack):
+            self.select(current, project)
+
+    def _stacks(self, project: Path) -> list[str]:
+        return [entry["name"] for entry in json.loads(self._run_or_fail(["stack", "ls", "--json"], project))]
+
+    def _run_or_fail(self, arguments: Sequence[str], project: Path) -> str:
+        done = self.run(arguments, project, capture_output=True)
+        if done.returncode:
+            raise LabError(
+                f"`pulumi {' '.join(arguments)}` failed: {done.stderr.strip()}",
+                "mend what it says and run the command again; `make down` without STACK deletes the whole lab",
+            )
+        return done.stdout
 
     @property
     def _passphrase(self) -> Path:
@@ -162,8 +209,9 @@ def up(settings: Settings, stack: str) -> None:
         LabError: the update failed; Pulumi has said why.
     """
     pulumi = LabPulumi(settings)
-    pulumi.select(stack, settings.project)
-    if pulumi.run(["up", "--yes", "--skip-preview", "--stack", stack], settings.project).returncode:
+    project = settings.pulumi_project
+    pulumi.select(stack, project)
+    if pulumi.run(["up", "--yes", "--skip-preview", "--stack", stack], project).returncode:
         raise LabError(f"`pulumi up` of the stack {stack} failed", "mend what it says above and run the command again")
 
 

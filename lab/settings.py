@@ -13,7 +13,7 @@ DEFAULT_PORT_BASE = 20800
 """Below the range that Linux hands out to outgoing connections (32768 and up)."""
 
 STATE_PARTS = ("clusters", "git-host", "pulumi", "flux", "kyverno")
-"""Folders of the state; whatever else lies beside them is not the lab's."""
+"""Folders of the state that hold nothing of the user's own; ``lab.project`` looks after the project folder."""
 
 PORTS_EACH = 10
 """TCP ports that the Git host takes, and each cluster."""
@@ -33,7 +33,7 @@ class Settings:
     Attributes:
         project: the checkout, which holds ``lab/`` and the Pulumi program.
         cache: finished tools, shared by all checkouts of the user.
-        state: clusters, Git host and their logs; ``down`` deletes it.
+        state: clusters, Git host, Pulumi's state and their logs; ``down`` deletes it.
         port_base: first TCP port of the lab, on 127.0.0.1. The Git host has the ten from this one on,
             the cluster with index ``i`` those from ``port_base + 10 * i``.
     """
@@ -47,16 +47,37 @@ class Settings:
     def load(cls, environ: Mapping[str, str] = os.environ) -> Settings:
         """This checkout's settings; ``FLUX_TENANCY_CACHE``, ``LAB_STATE`` and ``LAB_PORT_BASE`` change them.
 
+        A lab with its own port base has its own state, so that it runs beside the default one.
+
         Raises:
             LabError: ``LAB_PORT_BASE`` is not a port that leaves room for the lab's ports.
         """
         project = Path(__file__).resolve().parent.parent
+        port_base = _port_base(environ.get("LAB_PORT_BASE"))
         return cls(
             project=project,
             cache=_cache_folder(environ),
-            state=_folder(environ.get("LAB_STATE")) or project / ".lab",
-            port_base=_port_base(environ.get("LAB_PORT_BASE")),
+            state=_folder(environ.get("LAB_STATE")) or _default_state(project, port_base),
+            port_base=port_base,
         )
+
+    @property
+    def pulumi_project(self) -> Path:
+        """The folder in which Pulumi runs: the checkout for the default lab, a project folder of its own for others.
+
+        The stack and tenant files of the checkout name the ports and the state of the default lab.
+        """
+        return self.project if self.is_default else self.state / "project"
+
+    @property
+    def is_default(self) -> bool:
+        """Whether this is the lab that the files of the checkout describe."""
+        return self.port_base == DEFAULT_PORT_BASE and self.state == _default_state(self.project, self.port_base)
+
+
+def _default_state(project: Path, port_base: int) -> Path:
+    default = project / ".lab"
+    return default if port_base == DEFAULT_PORT_BASE else default / str(port_base)
 
 
 def _folder(value: str | None) -> Path | None:

@@ -8,23 +8,42 @@ import sysconfig
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from lab.cluster import clusters
+from lab.cluster import Cluster, clusters
 from lab.errors import LabError
-from lab.pulumi import CLI, LabPulumi
+from lab.kubeconfig import use_own_context
+from lab.project import provide_project
+from lab.pulumi import CLI, FOLDER_VARIABLE, STACK_VARIABLE, LabPulumi
 from lab.settings import Settings
 
 
-def exports(settings: Settings) -> str:
+def exports(settings: Settings, stack: str | None = None) -> str:
     """Shell commands that put the lab's tools, clusters and Pulumi settings into the environment.
 
+    Args:
+        stack: name of the stack that is the current one for Pulumi and kubectl alike; by default the one that Pulumi
+            has selected, or else the first cluster.
+
     Raises:
-        LabError: the lab was never started, so there is nothing to lead to.
+        LabError: the lab was never started, so there is nothing to lead to, or has no cluster for the stack.
     """
-    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in _variables(settings).items())
+    pulumi, existing = _pulumi(settings), _existing(settings)
+    if stack is None:
+        selected = pulumi.selected(provide_project(settings))
+        stack = selected if selected in existing else next(iter(existing), None)
+    elif stack not in existing:
+        raise missing_cluster(settings, stack)
+    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in _variables(settings, stack).items())
+
+
+def missing_cluster(settings: Settings, stack: str) -> LabError:
+    """The error of a command for a cluster that there is not."""
+    return LabError(
+        f"there is no cluster {stack} in {settings.state / 'clusters'}", f"`make up STACK={stack}` creates it"
+    )
 
 
 def execute(settings: Settings, stack: str, command: Sequence[str]) -> NoReturn:
-    """Become a command, with the lab's settings if the stack's cluster is one of the lab's.
+    """Become a command, with the lab's settings and in its Pulumi project if the stack's cluster is one of the lab's.
 
     A stack of another cluster has the Pulumi, backend and credentials of whoever calls.
 
@@ -35,25 +54,52 @@ def execute(settings: Settings, stack: str, command: Sequence[str]) -> NoReturn:
     Raises:
         LabError: the program cannot be run, or the lab has the cluster but no Pulumi yet.
     """
-    lab = _variables(settings) if _has_cluster(settings, stack) else {}
+    lab: Mapping[str, str] = {}
+    if stack in _existing(settings):
+        lab = _variables(settings, stack)
+        if not settings.is_default:
+            os.chdir(settings.pulumi_project)
     try:
         os.execvpe(command[0], list(command), os.environ | lab)
     except OSError as error:
         raise LabError(f"cannot run {command[0]}: {error.strerror}", "see that it is installed and on PATH") from error
 
 
-def _has_cluster(settings: Settings, stack: str) -> bool:
-    return any(each.name == stack and each.exists() for each in clusters(settings))
+def _existing(settings: Settings) -> dict[str, Cluster]:
+    return {each.name: each for each in clusters(settings) if each.exists()}
 
 
-def _variables(settings: Settings) -> Mapping[str, str]:
+def _pulumi(settings: Settings) -> LabPulumi:
     pulumi = LabPulumi(settings)
     if not (pulumi.bin / CLI).exists():
         raise LabError(f"there is no Pulumi in {pulumi.bin} yet", "`make up` or `make start` installs it")
+    return pulumi
+
+
+def _variables(settings: Settings, stack: str | None) -> Mapping[str, str]:
+    pulumi, existing = _pulumi(settings), _existing(settings)
     # kubectl and sops are installed beside this Python.
     programs = (str(pulumi.bin), sysconfig.get_path("scripts"))
+    # Of several kubeconfigs kubectl takes the current context of the first.
+    first = [existing.pop(stack)] if stack in existing else []
+    for cluster in first:
+        use_own_context(cluster.kubeconfig, cluster.name)
     return {
         "PATH": os.pathsep.join(dict.fromkeys([*programs, *os.environ.get("PATH", os.defpath).split(os.pathsep)])),
-        "KUBECONFIG": os.pathsep.join(str(each.kubeconfig) for each in clusters(settings) if each.exists()),
+        "KUBECONFIG": os.pathsep.join(str(each.kubeconfig) for each in (*first, *existing.values())),
         **pulumi.environment(),
+        **({STACK_VARIABLE: stack} if stack else {}),
+        **_variables_of_the_lab(settings),
+    }
+
+
+def _variables_of_the_lab(settings: Settings) -> Mapping[str, str]:
+    """What keeps `make` and `pulumi` at the same lab: without it, `pulumi` would read files of the default one."""
+    if settings.is_default:
+        # Where another lab's settings are in the shell.
+        return {FOLDER_VARIABLE: ""} if os.environ.get(FOLDER_VARIABLE) else {}
+    return {
+        FOLDER_VARIABLE: str(provide_project(settings)),
+        "LAB_STATE": str(settings.state),
+        "LAB_PORT_BASE": str(settings.port_base),
     }

@@ -25,7 +25,7 @@ def show(settings: Settings) -> None:
         console.print(f"Nothing of the lab is in {settings.state}; `make up` starts it.", soft_wrap=True)
         return
     console.print(_processes(host, known))
-    console.print(Group(*_ways(host, known)), soft_wrap=True)
+    console.print(Group(*_ways(settings, host, known)), soft_wrap=True)
 
 
 def _processes(host: GitHost, known: list[Cluster]) -> Table:
@@ -54,12 +54,13 @@ def _row(daemon: Daemon) -> tuple[RenderableType, ...]:
     )
 
 
-def _ways(host: GitHost, known: list[Cluster]) -> list[str]:
+def _ways(settings: Settings, host: GitHost, known: list[Cluster]) -> list[str]:
     lines = [""]
     lines += [f"Cluster {each.name}: context {each.name} of {each.kubeconfig}" for each in known if each.exists()]
     lines += [
         f"Git host: {host.gitea.address}, user name and password in {host.gitea.credentials_file}",
         f"The same as GitHub: {host.github_url} and {host.proxy.secure_address}/, token in {host.token_file}",
+        f"Stack and tenant files: {settings.pulumi_project}",
         'All at hand in your shell: eval "$(make -s env)"',
     ]
     return lines

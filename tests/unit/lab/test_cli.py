@@ -1,11 +1,13 @@
 """The commands, with nothing built and nothing started."""
 
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner, Result
 
 from lab import __main__ as cli
@@ -75,6 +77,32 @@ def test_start_does_all_but_bring_stacks_up(calls):
     assert run("start", "production").exit_code == 0
 
     assert calls == ["build", "Git host", "cluster production", "bundles", "Pulumi"]
+
+
+def test_up_of_a_stack_without_a_file_is_refused_before_anything_is_done(calls, state):
+    before = sorted(PROJECT.glob("*"))
+
+    result = run("up", "staging", "typo")
+
+    assert result.exit_code == 1
+    assert f"error: there is no Pulumi.typo.yaml in {PROJECT}; stacks: production, staging" in result.stderr
+    assert "\nremedy: " in result.stderr
+    assert calls == []
+    assert not state.exists()
+    assert sorted(PROJECT.glob("*")) == before
+
+
+def test_start_needs_no_stack_file(calls):
+    assert run("start", "spare").exit_code == 0
+
+    assert "cluster spare" in calls
+
+
+def test_start_says_where_the_files_of_a_lab_with_other_ports_are(calls, state):
+    result = run("start")
+
+    assert f"Stack and tenant files of this lab: {state / 'project'}" in result.stderr
+    assert (state / "project" / "Pulumi.staging.yaml").exists()
 
 
 def test_taken_ports_are_reported_before_anything_is_built(calls):
@@ -160,6 +188,7 @@ def test_status_names_processes_addresses_logs_and_ways_in(state):
     assert str(state / "git-host" / "credentials.json") in result.stdout
     assert f"http://127.0.0.1:{PORT_BASE + 2}/ and https://127.0.0.1:{PORT_BASE + 3}/" in result.stdout
     assert str(state / "git-host" / "token") in result.stdout
+    assert f"Stack and tenant files: {state / 'project'}" in result.stdout
     (proxy,) = [line for line in result.stdout.splitlines() if line.startswith("github-proxy")]
     assert f"127.0.0.1:{PORT_BASE + 2}, {PORT_BASE + 3}" in proxy
 
@@ -170,6 +199,9 @@ def test_env_is_for_the_shell_whatever_is_in_the_values(state, monkeypatch, tmp_
 
         def __init__(self, settings: Settings) -> None:
             pass
+
+        def selected(self, project: Path) -> None:
+            return None
 
         def environment(self) -> dict[str, str]:
             return {"PULUMI_HOME": "a $HOME; `b`"}
@@ -190,6 +222,77 @@ def test_env_is_for_the_shell_whatever_is_in_the_values(state, monkeypatch, tmp_
     assert kubeconfig.split(":") == kubeconfigs
     assert home == "a $HOME; `b`"
     assert all(line.startswith("export ") for line in result.stdout.splitlines())
+
+
+@pytest.fixture
+def shell_settings(state, monkeypatch):
+    """The variables that `env` sets, in a lab with the clusters staging and production."""
+    for name in ("staging", "production"):
+        cluster(state, name)
+    fake_pulumi(state)
+    monkeypatch.setattr(LabPulumi, "selected", lambda self, project: selected[0])
+    selected: list[str | None] = [None]
+
+    def look(*arguments: str, selection: str | None = None) -> dict[str, str]:
+        selected[0] = selection
+        result = run("env", *arguments)
+        assert result.exit_code == 0, result.output
+        names = ["KUBECONFIG", "PULUMI_STACK", "PULUMI_OPTION_CWD", "LAB_STATE", "LAB_PORT_BASE"]
+        script = "\n".join([result.stdout, *(f'echo "${{{name}-unset}}"' for name in names)])
+        shown = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True, env={}).stdout
+        return dict(zip(names, shown.splitlines(), strict=True))
+
+    return look
+
+
+def current(state: Path, variables: dict[str, str]) -> tuple[str, str]:
+    """The stack that Pulumi takes, and the context that kubectl takes."""
+    first = Path(variables["KUBECONFIG"].split(":")[0])
+    assert first.is_relative_to(state)
+    return variables["PULUMI_STACK"], yaml.safe_load(first.read_text())["current-context"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "selection", "chosen"),
+    [
+        (["production"], None, "production"),
+        (["production"], "staging", "production"),
+        (["staging"], "production", "staging"),
+        ([], "production", "production"),
+        ([], None, "staging"),
+        ([], "eu-without-a-cluster", "staging"),
+        ([""], "production", "production"),
+    ],
+)
+def test_env_selects_one_stack_for_pulumi_and_kubectl(state, shell_settings, arguments, selection, chosen):
+    (state / "clusters" / "staging" / "cluster.json").write_text('{"index": 1}')
+    variables = shell_settings(*arguments, selection=selection)
+
+    assert current(state, variables) == (chosen, chosen)
+    assert len(variables["KUBECONFIG"].split(":")) == 2
+
+
+def test_env_undoes_another_context_that_kubectl_has_written(state, shell_settings):
+    (state / "clusters" / "staging" / "kubeconfig").write_text("contexts: [a]\ncurrent-context: production\n")
+
+    assert current(state, shell_settings("staging")) == ("staging", "staging")
+    assert yaml.safe_load((state / "clusters" / "staging" / "kubeconfig").read_text())["contexts"] == ["a"]
+
+
+def test_env_keeps_make_and_pulumi_at_the_same_lab(state, shell_settings):
+    variables = shell_settings()
+
+    assert variables["LAB_STATE"] == str(state)
+    assert variables["LAB_PORT_BASE"] == str(PORT_BASE)
+    assert variables["PULUMI_OPTION_CWD"] == str(state / "project")
+    assert f"127.0.0.1:{PORT_BASE + 16}" in (state / "project" / "Pulumi.staging.yaml").read_text()
+
+
+def test_env_of_a_stack_without_a_cluster_is_an_error(state, shell_settings):
+    result = run("env", "typo")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "make up STACK=typo" in result.stderr
 
 
 def test_env_before_the_first_start_is_an_error_and_builds_nothing(state):
@@ -224,6 +327,16 @@ def test_exec_runs_a_command_of_a_stack_of_the_lab_with_the_labs_settings(state)
     assert done.stdout.splitlines() == [
         str(state / "pulumi" / "home"), str(folder / "kubeconfig"), "t0ken", "up", "--yes", "a b"
     ]  # fmt: skip
+
+
+def test_exec_runs_in_the_project_of_the_stacks_lab_with_its_stack_and_context(state):
+    cluster(state, "staging")
+    folder = cluster(state, "production")
+    fake_pulumi(state)
+
+    done = lab_exec(state, "production", "--", "sh", "-c", 'pwd; echo "$PULUMI_STACK"; echo "${KUBECONFIG%%:*}"')
+
+    assert done.stdout.splitlines() == [str(state / "project"), "production", str(folder / "kubeconfig")]
 
 
 def test_exec_runs_a_command_of_another_stack_as_the_environment_is(state, monkeypatch):
@@ -299,6 +412,65 @@ def test_down_deletes_the_labs_state_and_nothing_beside_it(state):
 
     assert not (state / "clusters").exists() and not (state / "git-host").exists()
     assert (state / "mine").exists()
+
+
+def test_down_keeps_files_that_the_user_has_changed_and_says_so(calls, state):
+    run("start")
+    (state / "project" / "Pulumi.staging.yaml").write_text("mine: true")
+
+    result = run("down")
+
+    assert f"{state / 'project'} stays" in result.stderr
+    assert (state / "project" / "Pulumi.staging.yaml").read_text() == "mine: true"
+
+
+def test_down_deletes_the_copies_that_nobody_has_changed(calls, state):
+    run("start")
+
+    assert run("down").exit_code == 0
+
+    assert not (state / "project").exists()
+
+
+def test_down_of_a_stack_deletes_its_cluster_alone(state):
+    for name in ("staging", "production"):
+        cluster(state, name)
+
+    assert run("down", "production").exit_code == 0
+
+    assert [path.name for path in (state / "clusters").iterdir()] == ["staging"]
+
+
+@pytest.mark.parametrize(("name", "said"), [("typo", "no cluster typo"), ("", "STACK is empty")])
+def test_down_of_an_unknown_stack_deletes_nothing(state, name, said):
+    cluster(state, "staging")
+
+    result = run("down", name)
+
+    assert result.exit_code == 1
+    assert said in result.stderr and "\nremedy: " in result.stderr
+    assert (state / "clusters" / "staging").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "given", "environ", "command"),
+    [
+        ("down", [], {}, "lab down"),
+        ("down", ["STACK=staging"], {}, "lab down staging"),
+        ("down", [], {"STACK": "staging"}, "lab down staging"),
+        ("down", ["STACK="], {}, 'lab down ""'),
+        ("env", [], {}, "lab env"),
+        ("env", ["STACK=production"], {}, "lab env production"),
+        ("up", [], {}, "lab up staging"),
+    ],
+)
+def test_make_tells_a_stack_that_is_given_from_the_default_one(target, given, environ, command):
+    without = {name: value for name, value in os.environ.items() if name not in ("STACK", "MAKEFLAGS", "MAKELEVEL")}
+    done = subprocess.run(
+        ["make", "--dry-run", target, *given], cwd=PROJECT, env=without | environ, capture_output=True, text=True
+    )
+
+    assert done.stdout.splitlines()[-1].strip() == f".venv/bin/python -m {command}"
 
 
 def test_tools_prints_where_the_named_tools_are(state, monkeypatch):

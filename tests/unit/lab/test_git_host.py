@@ -115,6 +115,71 @@ def test_missing_repositories_are_created_and_filled_from_the_project(host, api)
     assert content(api.repository("dev/apps"), "staging/welcome.yaml") == "hello: staging\n"
 
 
+class Registered:
+    """Stands in for the part of Gitea's API that shows and deletes deploy keys and webhooks, in pages of 50."""
+
+    def __init__(self, entries: dict[str, list[dict]]) -> None:
+        self.entries = entries
+        self.deleted: list[str] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path.removeprefix("/api/v1")
+        if request.method == "DELETE":
+            self.deleted.append(path)
+            return httpx.Response(204)
+        begin = (int(request.url.params["page"]) - 1) * int(request.url.params["limit"])
+        if path == "/repos/search":
+            names = sorted({"/".join(name.split("/")[2:4]) for name in self.entries})
+            return httpx.Response(200, json={"data": [{"full_name": name} for name in names[begin : begin + 50]]})
+        return httpx.Response(200, json=self.entries.get(path, [])[begin : begin + 50])
+
+
+@pytest.fixture
+def registered(monkeypatch) -> Registered:
+    def key(number: int, stack: str) -> dict:
+        return {"id": number, "title": f"flux-tenancy {stack}/dev SHA256:{number} (0123abcd)"}
+
+    def hook(number: int, port: int) -> dict:
+        return {"id": number, "config": {"url": f"http://127.0.0.1:{port}/hook/{number}"}}
+
+    others = [key(number, "production") for number in range(100, 160)]
+    api = Registered(
+        {
+            "/repos/dev/apps/keys": [*others, key(1, "staging"), key(2, "staging2"), {"id": 3, "title": "mine"}],
+            "/repos/dev/apps/hooks": [hook(4, 20816), hook(5, 20826), hook(6, 2081)],
+            "/repos/ops/tools/keys": [key(7, "staging")],
+        }
+    )
+    transport = httpx.MockTransport(api)
+    monkeypatch.setattr(Gitea, "client", lambda self: httpx.Client(base_url="http://host/api/v1", transport=transport))
+    return api
+
+
+def test_what_a_removed_stack_has_registered_is_withdrawn_and_nothing_else(host, registered):
+    host.gitea.credentials()
+
+    host.withdraw("staging", "http://127.0.0.1:20816")
+
+    assert registered.deleted == ["/repos/dev/apps/keys/1", "/repos/dev/apps/hooks/4", "/repos/ops/tools/keys/7"]
+
+
+def test_there_is_nothing_to_withdraw_at_a_host_that_never_ran(host, registered):
+    host.withdraw("staging", "http://127.0.0.1:20816")
+
+    assert registered.deleted == []
+
+
+def test_withdrawing_from_a_host_that_does_not_run_is_an_error_with_a_remedy(host, monkeypatch):
+    host.gitea.credentials()
+    monkeypatch.setattr(Gitea, "client", lambda self: httpx.Client(base_url="http://127.0.0.1:9/api/v1"))
+
+    with pytest.raises(LabError) as error:
+        host.withdraw("staging", "http://127.0.0.1:20816")
+
+    assert "deploy keys and webhooks of staging cannot be removed" in error.value.message
+    assert "make start STACK=staging" in error.value.remedy
+
+
 def test_a_public_repository_is_one_that_strangers_see(host, api, tmp_path):
     (tmp_path / "source").mkdir()
 

@@ -1,5 +1,6 @@
 """The lab's Pulumi without its binaries: where plugins are put, and which official CLI may take its place."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,74 @@ def test_the_git_hosts_token_is_in_the_environment_once_there_is_one(pulumi, tmp
     (tmp_path / "state" / "git-host" / "token").write_text("t0ken\n")
 
     assert pulumi.environment()["GITHUB_TOKEN"] == "t0ken"
+
+
+FAKE_CLI = """#!/bin/sh
+echo "$PULUMI_STACK$PULUMI_OPTION_CWD$*" >> {calls}
+case "$*" in
+  "stack ls"*) echo '[{{"name": "production"}}, {{"name": "staging"}}]' ;;
+  "stack --show-name"*) [ -n "{current}" ] && echo "{current}" ;;
+  cancel*) {cancel} ;;
+esac
+"""
+
+
+def install_fake(pulumi: LabPulumi, current: str = "", cancel: str = ":") -> Path:
+    """A CLI that notes its arguments, one call in a line."""
+    calls = pulumi.folder / "calls"
+    pulumi.bin.mkdir(parents=True)
+    (pulumi.bin / "pulumi").write_text(FAKE_CLI.format(calls=calls, current=current, cancel=cancel))
+    (pulumi.bin / "pulumi").chmod(0o755)
+    return calls
+
+
+def changes(calls: Path) -> list[str]:
+    made = [line.removesuffix(" --non-interactive") for line in calls.read_text().splitlines()]
+    return [line for line in made if not line.startswith(("stack ls", "stack --show-name"))]
+
+
+def test_a_stack_is_removed_with_its_lock_and_without_its_file(pulumi, tmp_path):
+    calls = install_fake(pulumi, current="staging")
+
+    pulumi.remove("staging", tmp_path)
+
+    assert changes(calls) == [
+        "cancel --yes --stack staging",
+        "stack rm --yes --force --preserve-config --remove-backups --stack staging",
+    ]
+
+
+def test_removing_a_stack_leaves_the_other_one_selected(pulumi, tmp_path):
+    calls = install_fake(pulumi, current="production")
+
+    pulumi.remove("staging", tmp_path)
+
+    assert changes(calls)[-1] == "stack select --create --stack production"
+
+
+def test_removing_a_stack_that_never_was_changes_nothing(pulumi, tmp_path):
+    pulumi.remove("staging", tmp_path)
+    calls = install_fake(pulumi)
+
+    pulumi.remove("eu", tmp_path)
+
+    assert changes(calls) == []
+
+
+def test_a_stack_that_pulumi_does_not_remove_is_an_error_with_what_it_says(pulumi, tmp_path):
+    install_fake(pulumi, cancel="echo 'error: no room' >&2; exit 1")
+
+    with pytest.raises(LabError, match="error: no room"):
+        pulumi.remove("staging", tmp_path)
+
+
+@pytest.mark.parametrize(("current", "selected"), [("staging", "staging"), ("", None)])
+def test_the_selected_stack_is_the_recorded_one_whatever_the_shell_says(
+    pulumi, tmp_path, monkeypatch, current, selected
+):
+    monkeypatch.setenv("PULUMI_STACK", "other")
+    monkeypatch.setenv("PULUMI_OPTION_CWD", os.sep)
+    calls = install_fake(pulumi, current)
+
+    assert pulumi.selected(tmp_path) == selected
+    assert calls.read_text() == "stack --show-name --non-interactive\n"

@@ -17,6 +17,26 @@ def test_by_default_the_state_is_in_the_checkout_and_the_cache_in_the_users_home
     assert settings.port_base == DEFAULT_PORT_BASE
 
 
+def test_a_lab_with_its_own_ports_has_its_own_state_and_project_folder():
+    default, second = Settings.load({}), Settings.load({"LAB_PORT_BASE": "22000"})
+
+    assert second.state == default.project / ".lab" / "22000"
+    assert second.pulumi_project == second.state / "project"
+    assert default.is_default and not second.is_default
+
+
+def test_the_default_lab_has_the_checkout_as_its_project_however_it_is_named():
+    project = Settings.load({}).project
+    named = {"LAB_PORT_BASE": str(DEFAULT_PORT_BASE), "LAB_STATE": str(project / ".lab")}
+
+    assert Settings.load({}).pulumi_project == project
+    assert Settings.load(named).pulumi_project == project
+
+
+def test_a_lab_with_the_default_ports_and_another_state_has_its_own_project_folder():
+    assert Settings.load({"LAB_STATE": "/s"}).pulumi_project == Path("/s/project")
+
+
 def test_variables_name_other_folders_and_ports():
     settings = Settings.load({"FLUX_TENANCY_CACHE": "/c", "LAB_STATE": "/s", "LAB_PORT_BASE": "30000"})
 

@@ -1,0 +1,45 @@
+"""Deleting single clusters of a lab, so that their next `up` starts from nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lab.cluster import Cluster, clusters
+from lab.errors import LabError
+from lab.git_host import GitHost
+from lab.project import provide_project
+from lab.pulumi import LabPulumi
+from lab.settings import Settings
+
+
+def remove_clusters(settings: Settings, names: Sequence[str]) -> None:
+    """Delete clusters with Pulumi's state of their stacks and what these registered at the Git host.
+
+    Stack files, the Git host's repositories and other clusters stay.
+
+    Args:
+        names: of the stacks.
+
+    Raises:
+        LabError: there is no such cluster, or the Git host or Pulumi refuses; the same call goes on where it stopped.
+    """
+    known = {cluster.name: cluster for cluster in clusters(settings)}
+    for name in names:
+        if not name:
+            raise LabError("STACK is empty", "name a stack, or leave STACK out to delete the whole lab")
+        if name not in known:
+            raise LabError(
+                f"there is no cluster {name} in {settings.state / 'clusters'}; clusters: {', '.join(known) or 'none'}",
+                "name one of the clusters that are there",
+            )
+    for name in dict.fromkeys(names):
+        _remove(settings, known[name])
+
+
+def _remove(settings: Settings, cluster: Cluster) -> None:
+    # The Git host first: where it does not run, nothing has changed. The cluster's folder last: as long as it is there,
+    # an interrupted removal can be run again.
+    GitHost(settings).withdraw(cluster.name, cluster.webhook_url)
+    cluster.stop()
+    LabPulumi(settings).remove(cluster.name, provide_project(settings))
+    cluster.delete()

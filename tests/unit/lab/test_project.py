@@ -1,0 +1,197 @@
+"""The project folder of a lab that is not the default one: what is in it, and whose changes count."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lab.errors import LabError
+from lab.project import check_stack_files, delete_project, provide_project, with_ports
+from lab.settings import DEFAULT_PORT_BASE, Settings
+
+CHECKOUT = Path(__file__).parents[3]
+COMMITTED = [*CHECKOUT.glob("Pulumi.*.yaml"), *CHECKOUT.glob("tenants/*.yaml")]
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Path:
+    folder = tmp_path / "checkout"
+    (folder / "tenants").mkdir(parents=True)
+    (folder / "components").mkdir()
+    (folder / "Pulumi.yaml").write_text("name: flux-tenancy\n")
+    (folder / "Pulumi.staging.yaml").write_text("webhookUrl: http://127.0.0.1:20816\n")
+    (folder / "tenants" / "dev.yaml").write_text("url: ssh://git@127.0.0.1:20801/dev/apps.git\n")
+    return folder
+
+
+@pytest.fixture
+def second(checkout, tmp_path) -> Settings:
+    return Settings(checkout, tmp_path / "cache", checkout / ".lab" / "22000", 22000)
+
+
+def everything(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*"))
+
+
+def test_the_default_lab_uses_the_checkout_and_writes_nothing(checkout, tmp_path):
+    before = everything(checkout)
+
+    folder = provide_project(Settings(checkout, tmp_path / "cache", checkout / ".lab", DEFAULT_PORT_BASE))
+
+    assert folder == checkout
+    assert everything(checkout) == before
+
+
+def test_another_lab_has_files_for_its_own_ports_and_leaves_the_checkout_alone(second, checkout):
+    folder = provide_project(second)
+
+    assert (folder / "Pulumi.staging.yaml").read_text() == "webhookUrl: http://127.0.0.1:22016\n"
+    assert (folder / "tenants" / "dev.yaml").read_text() == "url: ssh://git@127.0.0.1:22001/dev/apps.git\n"
+    assert (checkout / "Pulumi.staging.yaml").read_text() == "webhookUrl: http://127.0.0.1:20816\n"
+
+
+def test_the_program_is_the_checkouts_and_the_state_the_labs_own(second, checkout):
+    folder = provide_project(second)
+
+    assert (folder / "Pulumi.yaml").resolve() == checkout / "Pulumi.yaml"
+    assert (folder / "components").resolve() == checkout / "components"
+    assert (folder / ".lab").resolve() == second.state
+
+
+def test_a_lab_with_another_state_and_the_default_ports_has_its_own_folder_too(checkout, tmp_path):
+    folder = provide_project(Settings(checkout, tmp_path / "cache", tmp_path / "state", DEFAULT_PORT_BASE))
+
+    assert folder == tmp_path / "state" / "project"
+    assert (folder / ".lab").resolve() == tmp_path / "state"
+    assert (folder / "Pulumi.staging.yaml").read_text() == (checkout / "Pulumi.staging.yaml").read_text()
+
+
+@pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.name)
+def test_committed_files_change_in_nothing_but_the_labs_ports(file):
+    text = file.read_text()
+    moved = with_ports(text, 22000)
+
+    assert with_ports(text, DEFAULT_PORT_BASE) == text
+    assert "127.0.0.1:208" not in moved
+    assert moved.replace("127.0.0.1:220", "127.0.0.1:208") == text
+    assert yaml.safe_load(moved).keys() == yaml.safe_load(text).keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "moved"),
+    [
+        ("[127.0.0.1]:20801 ssh-ed25519 AAAA", "[127.0.0.1]:22001 ssh-ed25519 AAAA"),
+        ("http://127.0.0.1:20800", "http://127.0.0.1:22000"),
+        ("http://127.0.0.1:21439/", "http://127.0.0.1:22639/"),
+        ("http://127.0.0.1:21440/", "http://127.0.0.1:21440/"),
+        ("http://127.0.0.1:8080/ 20801", "http://127.0.0.1:8080/ 20801"),
+        ("http://10.127.0.0.1:20801", "http://10.127.0.0.1:20801"),
+        ("http://127.0.0.1:208011", "http://127.0.0.1:208011"),
+    ],
+)
+def test_only_addresses_of_the_default_lab_are_moved(text, moved):
+    assert with_ports(text, 22000) == moved
+
+
+def test_what_the_user_changes_in_the_folder_stays(second):
+    file = provide_project(second) / "Pulumi.staging.yaml"
+    file.write_text("mine: true\n")
+
+    provide_project(second)
+
+    assert file.read_text() == "mine: true\n"
+
+
+def test_a_change_in_the_checkout_reaches_what_the_user_has_not_changed(second, checkout):
+    folder = provide_project(second)
+    (checkout / "Pulumi.staging.yaml").write_text("baseUrl: http://127.0.0.1:20802/\n")
+    (checkout / "tenants" / "new.yaml").write_text("namespaces: []\n")
+
+    provide_project(second)
+
+    assert (folder / "Pulumi.staging.yaml").read_text() == "baseUrl: http://127.0.0.1:22002/\n"
+    assert (folder / "tenants" / "new.yaml").exists()
+
+
+def test_changes_on_both_sides_are_said_once_and_the_labs_own_stay(second, checkout, capsys):
+    file = provide_project(second) / "Pulumi.staging.yaml"
+    file.write_text("mine: true\n")
+    (checkout / "Pulumi.staging.yaml").write_text("theirs: true\n")
+
+    provide_project(second)
+    said = capsys.readouterr().err
+    provide_project(second)
+
+    assert file.read_text() == "mine: true\n"
+    assert said.startswith(f"warning: {checkout / 'Pulumi.staging.yaml'} has changed")
+    assert str(file) in said and "\nremedy: " in said
+    assert capsys.readouterr().err == ""
+
+
+def test_a_deleted_copy_is_written_again(second):
+    file = provide_project(second) / "Pulumi.staging.yaml"
+    file.write_text("mine: true\n")
+    provide_project(second)
+    file.unlink()
+
+    provide_project(second)
+
+    assert file.read_text() == "webhookUrl: http://127.0.0.1:22016\n"
+
+
+def test_links_follow_the_checkout(second, checkout):
+    folder = provide_project(second)
+    (checkout / "components").rmdir()
+    (checkout / "keys").mkdir()
+    (folder / "mine").symlink_to("/elsewhere")
+
+    provide_project(second)
+
+    assert not (folder / "components").is_symlink()
+    assert (folder / "mine").is_symlink()
+    assert (folder / "keys").resolve() == checkout / "keys"
+
+
+def test_a_damaged_record_makes_copies_the_users(second, checkout):
+    folder = provide_project(second)
+    (folder / ".copies.json").write_text("[")
+    (folder / "Pulumi.staging.yaml").write_text("mine: true\n")
+
+    provide_project(second)
+
+    assert (folder / "Pulumi.staging.yaml").read_text() == "mine: true\n"
+
+
+def test_deleting_the_project_keeps_what_the_user_has_written(second, checkout):
+    folder = provide_project(second)
+    assert delete_project(second) is None
+    assert not folder.exists()
+
+    provide_project(second)
+    (folder / "Pulumi.qa.yaml").write_text("mine: true\n")
+    assert delete_project(second) == folder
+    assert (folder / "Pulumi.qa.yaml").exists()
+    assert (checkout / "Pulumi.staging.yaml").exists()
+
+
+def test_the_project_of_the_default_lab_is_never_deleted(checkout, tmp_path):
+    assert delete_project(Settings(checkout, tmp_path, checkout / ".lab", DEFAULT_PORT_BASE)) is None
+    assert (checkout / "Pulumi.staging.yaml").exists()
+
+
+def test_a_stack_without_a_file_is_refused_with_those_that_there_are(second, checkout):
+    (checkout / "Pulumi.production.yaml").write_text("")
+    before = everything(checkout)
+
+    with pytest.raises(LabError) as error:
+        check_stack_files(second, ["staging", "typo"])
+
+    assert f"there is no Pulumi.typo.yaml in {checkout}; stacks: production, staging" in error.value.message
+    assert "Pulumi.typo.yaml" in error.value.remedy
+    assert everything(checkout) == before
+
+
+def test_a_stack_file_in_the_labs_own_folder_counts(second):
+    (provide_project(second) / "Pulumi.qa.yaml").write_text("")
+
+    check_stack_files(second, ["qa", "staging"])
