@@ -293,4 +293,5 @@ def _key_title(stack: str) -> str:
 
 
 def _leads_to(hook: Mapping[str, Any], webhook_url: str) -> bool:
-    return hook["config"]["url"].startswith(f"{webhook_url}/")
+    url: str = hook["config"]["url"]
+    return url.startswith(f"{webhook_url}/")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
+from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.support import order, scenarios
@@ -32,7 +33,7 @@ class LabScheduling(LoadScopeScheduling):
         return str(module if module.parent == E2E or E2E not in module.parents else module.parent)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LabScheduling:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LabScheduling:
     return LabScheduling(config, log)
 
 

@@ -81,11 +81,13 @@ def was_handled(environment: Environment, name: str) -> bool:
     """Whether Flux has written into the status that it has looked, as it was asked to."""
     found = environment.cluster.get("kustomization", name, "apps")
     asked = found["metadata"]["annotations"]["reconcile.fluxcd.io/requestedAt"]
-    return found["status"].get("lastHandledReconcileAt") == asked
+    return bool(found["status"].get("lastHandledReconcileAt") == asked)
 
 
 def applied(environment: Environment, name: str, namespace: str) -> str:
-    return environment.cluster.get("kustomization", name, namespace)["status"].get("lastAppliedRevision", "")
+    status = environment.cluster.get("kustomization", name, namespace)["status"]
+    revision: str = status.get("lastAppliedRevision", "")
+    return revision
 
 
 @pytest.mark.scenario

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -108,7 +108,8 @@ class Started:
     decryption: tuple[str, str]
 
     def status(self, tenant: str) -> dict[str, str]:
-        return self.tenants[tenant]["status"]
+        status: dict[str, str] = self.tenants[tenant]["status"]
+        return status
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +199,7 @@ class TestDeployKey:
         assert shop.stack.changes() == {}
 
     def test_a_push_is_applied_at_once_and_not_at_the_next_interval(
-        self, shop: Shop, record_property: pytest.RecordProperty
+        self, shop: Shop, record_property: Callable[[str, object], None]
     ) -> None:
         """The source looks only every hour by itself."""
         receiver = shop.stack.cluster.get("receiver", "shop", "shop")

@@ -222,7 +222,8 @@ def test_namespace_and_labels(bundle: Bundle) -> None:
 
 
 def _container(deployment: Manifest) -> Manifest:
-    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    containers: list[Manifest] = deployment["spec"]["template"]["spec"]["containers"]
+    [container] = containers
     return container
 
 
@@ -260,7 +261,7 @@ class TestComposer:
         """Runs the composer; returns the bundle that it wrote and what it complained of."""
         listing, output = folder / "modules.json", folder / "install.yaml"
         listing.write_text("\n".join(json.dumps(module) for module in modules.values()))
-        command = [
+        command: list[str | Path] = [
             bundle.file.parent / f"flux-bundle-{bundle.version}",
             "--modules",
             listing,

@@ -54,7 +54,8 @@ def built(config: Decryption | None) -> dict[str, Any]:
         service_account="dev-team",
         decryption=decryption_objects(PLACE, config).spec,
     )
-    return manifest["spec"]["decryption"]
+    found: dict[str, Any] = manifest["spec"]["decryption"]
+    return found
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=lambda service: "-".join(list(service.values())[:1]))

@@ -41,7 +41,8 @@ class Archive:
     files: dict[str, bytes]
 
     def metadata(self, chart: str = "kyverno") -> dict[str, Any]:
-        return yaml.safe_load(self.files[f"{chart}/Chart.yaml"])
+        metadata: dict[str, Any] = yaml.safe_load(self.files[f"{chart}/Chart.yaml"])
+        return metadata
 
 
 @pytest.fixture(scope="module", params=["1.19.1", pytest.param("1.19.0", marks=pytest.mark.exhaustive)])
@@ -50,7 +51,11 @@ def archive(request: pytest.FixtureRequest) -> Archive:
     name = f"kyverno-chart-{request.param}"
     file = ensure(Settings.load(), [name])[name]
     with tarfile.open(file) as packed:
-        files = {member.name: packed.extractfile(member).read() for member in packed}
+        files = {}
+        for member in packed:
+            content = packed.extractfile(member)
+            assert content is not None, f"{member.name} is no file"
+            files[member.name] = content.read()
     return Archive(request.param, file, files)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.cluster import Cluster
+from lab.processes import Daemon
 from tests.support.lab import Lab, RunningCluster, eventually
 
 NAME = "spare"
@@ -44,17 +45,24 @@ def command(lab: Lab, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def pid(daemon: Daemon) -> int:
+    """The id of a daemon's process, which has to run."""
+    process = daemon.process()
+    assert process is not None, f"{daemon.name} does not run"
+    return process.pid
+
+
 def test_a_second_up_reuses_what_runs(lab: Lab, spare: Cluster) -> None:
-    before = {name: daemon.process().pid for name, daemon in spare.daemons().items()}
+    before = {name: pid(daemon) for name, daemon in spare.daemons().items()}
     spare.up(lab.tools)
-    assert {name: daemon.process().pid for name, daemon in spare.daemons().items()} == before
+    assert {name: pid(daemon) for name, daemon in spare.daemons().items()} == before
 
 
 def test_a_killed_cluster_recovers_with_its_state(lab: Lab, spare: Cluster) -> None:
     running = RunningCluster.of(spare)
     running.kubectl("create", "configmap", "kept", "-n", "default")
     for daemon in spare.daemons().values():
-        os.kill(daemon.process().pid, signal.SIGKILL)
+        os.kill(pid(daemon), signal.SIGKILL)
 
     spare.up(lab.tools)
 
@@ -89,7 +97,7 @@ def test_kubeconfig_prints_a_path_and_nothing_else(lab: Lab, spare: Cluster) -> 
 def test_status_says_what_runs_where(lab: Lab, spare: Cluster) -> None:
     shown = command(lab, "status").stdout
     for name, daemon in spare.daemons().items():
-        assert name in shown and str(daemon.process().pid) in shown
+        assert name in shown and str(pid(daemon)) in shown
 
 
 def test_env_puts_pulumi_kubectl_and_sops_into_a_shell(lab: Lab, spare: Cluster) -> None:

@@ -89,8 +89,8 @@ def judge(tool: Path, folder: Path, run: Run, cases: list[Case]) -> Iterator[tup
     manifests = [answered(each, run.platform) for each in kyverno(policy, PolicyMode.ENFORCE)]
     for file, documents in (("policy", manifests), ("values", [values]), ("objects", objects)):
         (folder / f"{file}.yaml").write_text(yaml.safe_dump_all(documents))
-    command = [tool, "apply", folder / "policy.yaml", "--resource", folder / "objects.yaml"]
-    options = ["--values-file", folder / "values.yaml", "--policy-report", "--output-format", "json"]
+    command: list[str | Path] = [tool, "apply", folder / "policy.yaml", "--resource", folder / "objects.yaml"]
+    options: list[str | Path] = ["--values-file", folder / "values.yaml", "--policy-report", "--output-format", "json"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
     assert done.stdout.startswith("{"), done.stdout + done.stderr
     results = json.loads(done.stdout).get("results") or []

@@ -86,7 +86,8 @@ class ApiClient:
         """What stands at a path of the API, e.g. `/api/v1/namespaces/apps`."""
         response = self._http.get(path)
         assert response.is_success, response.text
-        return response.json()
+        found: dict[str, Any] = response.json()
+        return found
 
     def is_ready(self) -> bool:
         try:

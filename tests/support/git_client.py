@@ -20,6 +20,7 @@ def ask(url: str, private_key: str, service: str) -> str:
         service: `git-upload-pack` to fetch, `git-receive-pack` to push.
     """
     host = urlsplit(url)
+    assert host.hostname and host.port, url
     with paramiko.SSHClient() as client:
         client.set_missing_host_key_policy(paramiko.AutoAddPolicy())
         client.connect(
@@ -50,10 +51,10 @@ class Signer:
         _git(folder, "add", "--all")
         _git(folder, "-c", "user.name=Signer", "-c", "user.email=signer@example.com", "commit", "-m", message)
         commit = _git(folder, "cat-file", "commit", "HEAD")
-        head, _, message = commit.partition(b"\n\n")
+        head, _, text = commit.partition(b"\n\n")
         signature = pysequoia.sign(self._key.signer(), commit, mode=pysequoia.SignatureMode.DETACHED).decode().strip()
         header = "gpgsig " + "\n ".join(signature.splitlines())
-        signed = head + b"\n" + header.encode() + b"\n\n" + message
+        signed = head + b"\n" + header.encode() + b"\n\n" + text
         name = _git(folder, "hash-object", "-t", "commit", "-w", "--stdin", stdin=signed).decode().strip()
         _git(folder, "reset", "--quiet", "--hard", name)
 

@@ -32,7 +32,7 @@ CLUSTERS = 8
 POLL_SECONDS = 0.5
 
 
-def eventually(look: Callable[[], T], timeout: float = 60.0, what: str = "") -> T:
+def eventually(look: Callable[[], T | None], timeout: float = 60.0, what: str = "") -> T:
     """What `look` returns as soon as it is true; the test fails with the last value when it stays false."""
     deadline = time.monotonic() + timeout
     while not (found := look()):

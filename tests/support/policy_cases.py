@@ -144,7 +144,8 @@ class Case:
     @property
     def after(self) -> Object:
         """The object as an UPDATE leaves it."""
-        return merged(self.old or {}, self.object)
+        after: Object = merged(self.old or {}, self.object)
+        return after
 
 
 def merged(base: Any, patch: Any) -> Any:
@@ -178,7 +179,7 @@ class _Cases:
     def _add(self, name: str, object: Object, refused: str | None, more: Object) -> None:
         old = more.get("old")
         operation = more.pop("operation", "UPDATE" if old else "CREATE")
-        given = {"config": self.config, "user": self.user} | more
+        given: Object = {"config": self.config, "user": self.user} | more
         self.made.append(Case(self.policy, name, operation, object, refused, **given))
 
 
@@ -290,7 +291,7 @@ def template_of(kind: str, spec: Object, namespace: str = APPS, labels: Object |
     """An object that pods are made from."""
     template = {"metadata": {"labels": {"app": "app"} | (labels or {})}, "spec": spec}
     selector = {"matchLabels": {"app": "app"}}
-    fields: Object = {
+    fields: Mapping[str, Object] = {
         "Deployment": {"selector": selector, "template": template},
         "ReplicaSet": {"selector": selector, "template": template},
         "DaemonSet": {"selector": selector, "template": template},
@@ -301,8 +302,8 @@ def template_of(kind: str, spec: Object, namespace: str = APPS, labels: Object |
             "schedule": "0 0 * * *",
             "jobTemplate": {"spec": {"template": merged(template, {"spec": {"restartPolicy": "Never"}})}},
         },
-    }[kind]
-    return made(kind, fields, namespace=namespace)
+    }
+    return made(kind, fields[kind], namespace=namespace)
 
 
 TEMPLATES = ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "ReplicationController", "Job", "CronJob")
@@ -665,13 +666,14 @@ def _services() -> list[Case]:
 
 def _host_access() -> list[Case]:
     cases = _Cases(PolicyName.HOST_ACCESS)
-    host_path = {"volumes": [{"name": "a", "hostPath": {"path": "/etc"}}]}
+    host_path: Object = {"volumes": [{"name": "a", "hostPath": {"path": "/etc"}}]}
     privileged = {"securityContext": {"privileged": True}}
     cases.good("a pod", pod(volumes=[{"name": "a", "emptyDir": {}}], container={"ports": [{"containerPort": 80}]}))
     adds = {"securityContext": {"capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}}}
     cases.good("a low port", deployment(container=adds))
     for name in ("hostNetwork", "hostPID", "hostIPC"):
-        cases.bad(name, deployment(**{name: True}), f"spec.template.spec.{name} shares the node's own")
+        shared: Object = {name: True}
+        cases.bad(name, deployment(**shared), f"spec.template.spec.{name} shares the node's own")
     cases.bad("a folder", pod(**host_path), "spec.volumes[].hostPath: /etc is a folder of the node")
     cases.bad(
         "a privileged container", pod(container=privileged), "spec.containers[].securityContext.privileged of app"
@@ -744,7 +746,7 @@ def _priority_classes() -> list[Case]:
     cases.bad("the pods of what is older", {"spec": {"template": {"spec": {"hostname": "a"}}}}, "high", old=older)
     cases.bad("of a pod", pod(priorityClassName="tenants"), "spec.priorityClassName tenants", user=User.MEMBER)
     cases.config = "listed"
-    own = {"container": {"image": f"registry.example.com/org/app@sha256:{'0' * 64}"}}
+    own: Object = {"container": {"image": f"registry.example.com/org/app@sha256:{'0' * 64}"}}
     cases.good("the tenants' own", deployment(priorityClassName="tenants", **own))
     cases.bad("another", deployment(priorityClassName="high", **own), "or use one of these: tenants; ask")
     return cases.made

@@ -65,7 +65,7 @@ class Project:
         assert outcome.succeeded, outcome.text
         encrypted = yaml.safe_load(file.read_text())
         # The salt comes with the first secret and has to stay.
-        value = encrypted["config"].pop(f"flux-tenancy:{SCRATCH_KEY}")
+        value: dict[str, str] = encrypted["config"].pop(f"flux-tenancy:{SCRATCH_KEY}")
         file.write_text(yaml.safe_dump(yaml.safe_load(before) | {"encryptionsalt": encrypted["encryptionsalt"]}))
         return value
 
@@ -96,7 +96,8 @@ class Project:
 
     def outputs(self, stack: str) -> dict[str, Any]:
         done = self._pulumi.run(["stack", "output", "--json", "--stack", stack], self.folder, capture_output=True)
-        return json.loads(done.stdout)
+        outputs: dict[str, Any] = json.loads(done.stdout)
+        return outputs
 
     def resources(self, stack: str) -> list[str]:
         """What the state holds, by `Kind name`."""

@@ -24,8 +24,8 @@ def complete(items: list[pytest.Item]) -> list[pytest.Item]:
         scenario = scenario_of(item)
         if scenario is None:
             complete.append(item)
-        elif own := steps.pop(scenario.nodeid, None):
-            complete += [selected.get(step.nodeid, step) for step in own[: last[scenario.nodeid] + 1]]
+        elif wanted := steps.pop(scenario.nodeid, None):
+            complete += [selected.get(step.nodeid, step) for step in wanted[: last[scenario.nodeid] + 1]]
     return complete
 
 

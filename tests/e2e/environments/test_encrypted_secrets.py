@@ -75,7 +75,8 @@ class Tenant:
 
     def _attempted(self, stack: Environment) -> str:
         """The revision that was applied or refused last."""
-        return self.sync(stack)["status"].get("lastAttemptedRevision", "")
+        revision: str = self.sync(stack)["status"].get("lastAttemptedRevision", "")
+        return revision
 
     def encrypt(self, password: str, recipient: str) -> str:
         """The tenant's password of staging, encrypted for one recipient of age."""
@@ -175,8 +176,20 @@ def teams(
     """One tenant in both environments, the others in staging, and the platform's own secrets."""
     folder = tmp_path_factory.mktemp("teams")
     both = (staging_stack, production_stack)
-    others = ("foreign", "keyless", "hybrid", "openpgp", "lost", "changed", "broken-mac")
-    teams = Teams(Tenant(lab, "pay", folder, both), *(Tenant(lab, name, folder, (staging_stack,)) for name in others))
+
+    def in_staging(name: str) -> Tenant:
+        return Tenant(lab, name, folder, (staging_stack,))
+
+    teams = Teams(
+        pay=Tenant(lab, "pay", folder, both),
+        foreign=in_staging("foreign"),
+        keyless=in_staging("keyless"),
+        hybrid=in_staging("hybrid"),
+        openpgp=in_staging("openpgp"),
+        lost=in_staging("lost"),
+        changed=in_staging("changed"),
+        broken_mac=in_staging("broken-mac"),
+    )
     # With keys and rules that the commands make.
     for stack in both:
         commands.key(stack, "pay")

@@ -13,13 +13,13 @@ from operations import policy_report
 from tests.support.environment import Environment
 from tests.support.lab import eventually
 
-EXPOSED = {
+EXPOSED: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Service",
     "metadata": {"name": "exposed", "namespace": "apps"},
     "spec": {"type": "NodePort", "selector": {"app": "exposed"}, "ports": [{"port": 80}]},
 }
-ON_THE_HOST = {
+ON_THE_HOST: dict[str, Any] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "on-the-host", "namespace": "apps"},
@@ -32,7 +32,7 @@ ON_THE_HOST = {
         },
     },
 }
-INNOCENT = {
+INNOCENT: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Service",
     "metadata": {"name": "innocent", "namespace": "apps"},

@@ -55,11 +55,11 @@ def list_packages(arguments: list[str]) -> None:
     own = {"Path": "own", "Main": True, "GoVersion": "1.26.0"}
     contained = json.loads(Path("packages.json").read_text())[package]
     for path in contained:
-        entry = module(path)
-        folder = entry["Dir"]
+        pinned = module(path)
+        folder, entry = pinned["Dir"], dict[str, object](pinned)
         if path in replaced():
             folder = str(Path(replaced()[path]).absolute())
-            entry = {"Path": path, "Version": entry["Version"], "Replace": {"Path": replaced()[path]}}
+            entry = {"Path": path, "Version": pinned["Version"], "Replace": {"Path": replaced()[path]}}
         print(json.dumps({"ImportPath": path, "Dir": folder, "Module": entry}))
     if package.startswith("./"):
         print(json.dumps({"ImportPath": main(package), "Dir": str(Path(package).absolute()), "Module": own}))

@@ -118,7 +118,7 @@ def test_missing_repositories_are_created_and_filled_from_the_project(host, api)
 class Registered:
     """Stands in for the part of Gitea's API that shows and deletes deploy keys and webhooks, in pages of 50."""
 
-    def __init__(self, entries: dict[str, list[dict]]) -> None:
+    def __init__(self, entries: dict[str, list[dict[str, Any]]]) -> None:
         self.entries = entries
         self.deleted: list[str] = []
 
@@ -136,10 +136,10 @@ class Registered:
 
 @pytest.fixture
 def registered(monkeypatch) -> Registered:
-    def key(number: int, stack: str) -> dict:
+    def key(number: int, stack: str) -> dict[str, Any]:
         return {"id": number, "title": f"flux-tenancy {stack}/dev SHA256:{number} (0123abcd)"}
 
-    def hook(number: int, port: int) -> dict:
+    def hook(number: int, port: int) -> dict[str, Any]:
         return {"id": number, "config": {"url": f"http://127.0.0.1:{port}/hook/{number}"}}
 
     others = [key(number, "production") for number in range(100, 160)]

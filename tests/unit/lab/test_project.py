@@ -14,7 +14,7 @@ COMMITTED = [*CHECKOUT.glob("Pulumi.*.yaml"), *CHECKOUT.glob("tenants/*.yaml")]
 
 
 @pytest.fixture
-def checkout(tmp_path) -> Path:
+def checkout(tmp_path: Path) -> Path:
     folder = tmp_path / "checkout"
     (folder / "tenants").mkdir(parents=True)
     (folder / "components").mkdir()
