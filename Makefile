@@ -30,11 +30,14 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The stamp is newer than the locks only when pip has finished; an interrupted install is done again.
+# The pip of the lock comes first: the one that Python brings compares every file of every release, for a minute.
 $(VENV)/installed: requirements.txt requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "error: $(PYTHON) is older than Python 3.11" >&2; echo "remedy: make PYTHON=python3.12 …" >&2; exit 1; }
 	@echo "Installing Python packages into $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV)
+	@sed -n '/^pip==/,/[^\]$$/p' requirements-dev.txt > $(VENV)/pip.txt
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r $(VENV)/pip.txt
 	@$(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.txt -r requirements-dev.txt
 	@touch $@
 
