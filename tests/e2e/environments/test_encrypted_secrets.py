@@ -142,13 +142,13 @@ def commands(lab: Lab, staging_stack: Environment) -> Iterator[Commands]:
 
 @dataclass
 class Teams:
-    """The tenants, all up.
+    """The tenants, named after what is special about their secrets.
 
     Attributes:
-        said: what Pulumi printed when they came to staging.
+        sealed: the file of the tenant whose file is changed later, as it was encrypted.
         hybrid_recipient: whom is encrypted for in the hybrid way.
-        changed: the file of the tenant whose file is changed later, as it was encrypted.
-        broken: the file whose MAC is another's, and the identity that decrypts it.
+        broken_identity: what decrypts the file that has the MAC of another.
+        said: what Pulumi printed when they came to staging.
     """
 
     pay: Tenant
@@ -240,17 +240,16 @@ def commit_hybrid(teams: Teams) -> None:
 
 def commit_for_tampering(teams: Teams) -> None:
     """A file that is whole, and one that has the MAC of another."""
-    identity = age_keys.generate()
-    for tenant in (teams.changed, teams.broken_mac):
-        tenant.decrypt_with(identity)
-    teams.sealed = teams.changed.encrypt("whole", identity.recipient)
+    whole, broken = age_keys.generate(), age_keys.generate()
+    teams.changed.decrypt_with(whole)
+    teams.sealed = teams.changed.encrypt("whole", whole.recipient)
     teams.changed.commit({STAGING: teams.sealed})
-    sealed = teams.broken_mac.encrypt("whole", identity.recipient)
-    other = yaml.safe_load(teams.broken_mac.encrypt("other", identity.recipient))["sops"]["mac"]
-    broken = changed(sealed, lambda document: document["sops"].update(mac=other))
-    (teams.broken_mac.clone / STAGING).write_text(broken)
-    teams.broken_mac.commit({STAGING: broken})
-    teams.broken_identity = identity.private
+    teams.broken_mac.decrypt_with(broken)
+    sealed = teams.broken_mac.encrypt("whole", broken.recipient)
+    other = yaml.safe_load(teams.broken_mac.encrypt("other", broken.recipient))["sops"]["mac"]
+    (teams.broken_mac.clone / STAGING).write_text(changed(sealed, lambda document: document["sops"].update(mac=other)))
+    teams.broken_mac.commit({STAGING: (teams.broken_mac.clone / STAGING).read_text()})
+    teams.broken_identity = broken.private
 
 
 def unharmed(teams: Teams, stack: Environment) -> bool:

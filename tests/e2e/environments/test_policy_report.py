@@ -49,7 +49,8 @@ class Rollout:
         self.cluster = environment.cluster
 
     def policies(self, **policies: Any) -> None:
-        self.environment.config["policies"] = policies
+        # Tenants of other modules have public repositories, which the lab's Git host gives over plain HTTP.
+        self.environment.config["policies"] = policies | {"sources": {"plainHttp": True}}
         self.environment.up()
 
     def report(self) -> dict[str, Any] | str:
@@ -74,18 +75,18 @@ class Rollout:
 
 @pytest.fixture(scope="module")
 def rollout(staging_stack: Environment) -> Iterator[Rollout]:
-    before = staging_stack.config.get("policies", {})
+    before = staging_stack.config["policies"]
     rollout = Rollout(staging_stack)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(policy_report, "PROJECT", staging_stack.project.folder)
-        rollout.policies(engine="none")
         for manifest in OBJECTS:
             rollout.cluster.apply(manifest)
         yield rollout
     for manifest in OBJECTS:
         kind, metadata = manifest["kind"], manifest["metadata"]
         rollout.cluster.kubectl("delete", kind, metadata["name"], "-n", metadata["namespace"], "--ignore-not-found")
-    rollout.policies(**before)
+    staging_stack.config["policies"] = before
+    staging_stack.up()
 
 
 def test_the_report_goes_before_the_refusal(rollout: Rollout) -> None:
