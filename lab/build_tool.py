@@ -92,21 +92,19 @@ class ToolBuild:
         return result
 
     def _compile(self, source: Path, packages: list[str], program: Path, on_linking: Callable[[], None]) -> None:
-        # Go compiles packages in about this order, too, and names with -v those that are not compiled already when it
-        # begins with them: what stands before is done, now or by another build.
-        positions = {package: position for position, package in enumerate(packages)}
-        done = 0
+        # With -v Go names each package when it begins to compile it, and none that is compiled already. Which those
+        # are, only a look at every source file could tell, so the total is an upper limit.
+        waiting, total = set(packages), len(packages)
         self.progress.step(self.tool.name, "compiling")
 
         def on_line(line: str) -> None:
-            nonlocal done
             self._log.append(line)
+            waiting.discard(line)
             if line == packages[-1]:
-                self.progress.step(self.tool.name, "linking", len(packages), len(packages))
+                self.progress.step(self.tool.name, "linking")
                 on_linking()
-            elif line in positions:
-                done = max(done, positions[line])
-                self.progress.step(self.tool.name, "compiling", done, len(packages))
+            else:
+                self.progress.step(self.tool.name, "compiling", total - len(waiting), total)
 
         arguments = ["build", "-v", *COMPILED_ALIKE, "-ldflags", linker_flags(self.tool)]
         self.go.run([*arguments, "-o", str(program), self.tool.package], source, on_line)

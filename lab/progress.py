@@ -24,7 +24,7 @@ class BuildProgress(AbstractContextManager["BuildProgress"], Protocol):
         """A tool has its turn: the ``number``-th of ``count`` that are missing."""
 
     def step(self, tool: str, text: str, done: int = 0, total: int = 0) -> None:
-        """What is done now, and where it can be counted, how many packages of how many are finished.
+        """What is done now, and where it can be counted, how many packages of how many at most.
 
         Of a tool that does not have its turn yet nothing is shown.
         """
@@ -140,7 +140,7 @@ def progress_for_standard_error() -> BuildProgress:
 
 
 def _counted(text: str, done: int, total: int) -> str:
-    return f"{text}, {done} of {total} packages" if total else text
+    return f"{text}, {done} of up to {total} packages" if total else text
 
 
 def _duration(seconds: float) -> str:
