@@ -21,6 +21,9 @@ from lab.progress import BuildProgress
 _AT_ONCE = 2
 """Tools that are compiled or linked at a time. A third would only wait for a core, in memory."""
 
+_LOOK_UP_SECONDS = 1.0
+"""An interrupt that reaches another thread does not wake up the one that waits, which has to see it, too."""
+
 
 def run_all(go: Go, builds: Sequence[ToolBuild], progress: BuildProgress) -> list[Path]:
     """Builds tools in their order.
@@ -42,10 +45,12 @@ def run_all(go: Go, builds: Sequence[ToolBuild], progress: BuildProgress) -> lis
             for number, (build, prepared) in enumerate(zip(builds, ahead, strict=True), start=1):
                 turn = _Turn(go, build, prepared, progress)
                 files.append(building.submit(turn.run, number, len(builds)))
-                turn.compiled.wait()
+                while not turn.compiled.wait(_LOOK_UP_SECONDS):
+                    pass
                 if go.stopped:
                     break
-            wait(files)
+            while wait(files, _LOOK_UP_SECONDS).not_done:
+                pass
         except BaseException:
             go.stop()
             raise

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -175,11 +175,7 @@ class Go:
 
     def pins(self, go_mod: Path) -> tuple[Mapping[str, Pin], str]:
         """The modules that a go.mod names, by path, and the Go version that it asks for."""
-        content = json.loads(self.run(["mod", "edit", "-json", str(go_mod)]))
-        pins = {entry["Path"]: Pin(entry["Path"], entry["Version"]) for entry in content["Require"] or []}
-        for entry in content["Replace"] or []:
-            pins[entry["Old"]["Path"]] = Pin(entry["New"]["Path"], entry["New"].get("Version", ""), True)
-        return pins, content["Go"]
+        return _pins(self, go_mod, go_mod.read_bytes())
 
     def download(self, folder: Path, modules: list[str]) -> list[dict[str, Any]]:
         """Makes modules of a go.mod present in the module cache, verified against go.sum.
@@ -193,6 +189,16 @@ class Go:
         if not modules:
             return []  # Without names the command would download everything.
         return parse_json_stream(self.run(["mod", "download", "-json", *modules], folder))
+
+
+@cache
+def _pins(go: Go, go_mod: Path, _content: bytes) -> tuple[Mapping[str, Pin], str]:
+    """What a file with this content says; one `make up` asks for each file many times."""
+    content = json.loads(go.run(["mod", "edit", "-json", str(go_mod)]))
+    pins = {entry["Path"]: Pin(entry["Path"], entry["Version"]) for entry in content["Require"] or []}
+    for entry in content["Replace"] or []:
+        pins[entry["Old"]["Path"]] = Pin(entry["New"]["Path"], entry["New"].get("Version", ""), True)
+    return pins, content["Go"]
 
 
 def parse_json_stream(text: str) -> list[dict[str, Any]]:

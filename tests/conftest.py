@@ -43,8 +43,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for folder, mark in FOLDERS.items():
             if folder in item.path.relative_to(Path(__file__).parent).parts:
                 item.add_marker(mark)
-    if (seed := config.getoption(SHUFFLE)) is not None:
-        items[:] = order.shuffled(items, seed)
+    seed = config.getoption(SHUFFLE)
+    items[:] = order.longest_first(items) if seed is None else order.shuffled(items, seed)
     # Whatever else orders and selects tests comes before scenarios are put in order.
     yield
     if not config.getoption(ALL):
