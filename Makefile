@@ -13,6 +13,7 @@ WITHDRAW ?=
 REPO ?=
 OUTPUT ?= table
 CONTEST ?=
+PYTEST ?=
 # STACK where the caller has set it, not its default: an empty one is an argument too, and an error of `down`.
 GIVEN = $(if $(filter command environment,$(origin STACK)),$(or $(STACK),""))
 # A lab in each process: they wait for their clusters more than they work. tests/conftest.py says what goes where.
@@ -70,14 +71,14 @@ tools: $(VENV)/installed ## Build all tools, those of all tests included
 
 test: $(VENV)/installed lint-fast ## Check the sources, then run the tests that every change has to pass, with real tools
 	@$(RUN) -m lab.build test
-	@$(RUN) -m pytest $(SIDE_BY_SIDE)
+	@$(RUN) -m pytest $(SIDE_BY_SIDE) $(PYTEST)
 
 test-all: $(VENV)/installed lint ## The same with the exhaustive tests: all requests under all engines, upgrades from older releases
 	@$(RUN) -m lab.build test-all
-	@$(RUN) -m pytest $(SIDE_BY_SIDE) --all
+	@$(RUN) -m pytest $(SIDE_BY_SIDE) --all $(PYTEST)
 
 test-unit: $(VENV)/installed ## Run the tests that need nothing but Python
-	@$(RUN) -m pytest $(SIDE_BY_SIDE) tests/unit
+	@$(RUN) -m pytest $(SIDE_BY_SIDE) tests/unit $(PYTEST)
 
 lint: lint-fast ## Check the Python and Go sources and the workflows
 	@$(RUN) -m lab.vet
