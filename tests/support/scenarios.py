@@ -15,17 +15,17 @@ _FAILED_STEP = pytest.StashKey[str]()
 def complete(items: list[pytest.Item]) -> list[pytest.Item]:
     """The tests to run: in the place of a scenario's first selected step stand all its steps up to the last one."""
     selected = {item.nodeid: item for item in items}
-    last: dict[str, int] = {}
-    steps = {scenario.nodeid: _steps(scenario) for item in items if (scenario := scenario_of(item))}
-    for name, own in steps.items():
-        last[name] = max(index for index, step in enumerate(own) if step.nodeid in selected)
+    seen: set[str] = set()
     complete: list[pytest.Item] = []
     for item in items:
         scenario = scenario_of(item)
         if scenario is None:
             complete.append(item)
-        elif wanted := steps.pop(scenario.nodeid, None):
-            complete += [selected.get(step.nodeid, step) for step in wanted[: last[scenario.nodeid] + 1]]
+        elif scenario.nodeid not in seen:
+            seen.add(scenario.nodeid)
+            own = _steps(scenario)
+            last = max(index for index, step in enumerate(own) if step.nodeid in selected)
+            complete += [selected.get(step.nodeid, step) for step in own[: last + 1]]
     return complete
 
 
