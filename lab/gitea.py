@@ -25,6 +25,8 @@ _TOKEN_SCOPES = ("write:repository", "read:organization", "read:user")
 
 _START_TIMEOUT = 60.0
 _REQUEST_TIMEOUT = 30.0
+_DATABASE_TIMEOUT = 20_000
+"""Milliseconds that a write to the database waits for others."""
 _DELIVERY_TIMEOUT = 3
 """Seconds that the receiver of a webhook has to answer."""
 
@@ -241,6 +243,8 @@ class Gitea:
                 "DB_TYPE": "sqlite3",
                 "PATH": self.folder / "gitea.db",
                 "SQLITE_JOURNAL_MODE": "WAL",
+                # A write waits for another one; the half second of the default is short on a busy machine.
+                "SQLITE_TIMEOUT": _DATABASE_TIMEOUT,
             },
             "repository": {"ROOT": self.folder / "repositories", "DEFAULT_BRANCH": "main"},
             "security": {

@@ -4,7 +4,9 @@ package main
 
 import (
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"os"
+	"strings"
 
 	"code.gitea.io/gitea/cmd"
 	"code.gitea.io/gitea/modules/log"
@@ -20,10 +22,19 @@ const driver = "sqlite3"
 var version = "development"
 
 func init() {
-	sql.Register(driver, &sqlite.Driver{})
+	sql.Register(driver, ownCaches{&sqlite.Driver{}})
 	setting.EnableSQLite3 = true
 	setting.SupportedDatabaseTypes = append(setting.SupportedDatabaseTypes, driver)
 	setting.AppVer = version
+}
+
+// ownCaches gives each connection a page cache of its own. Gitea asks for a shared one, where a table that another
+// connection writes to is an error at once ("database table is locked"), whatever the busy timeout says.
+// Source: https://sqlite.org/sharedcache.html
+type ownCaches struct{ sqldriver.Driver }
+
+func (d ownCaches) Open(name string) (sqldriver.Conn, error) {
+	return d.Driver.Open(strings.Replace(name, "cache=shared", "cache=private", 1))
 }
 
 func main() {
