@@ -15,6 +15,7 @@ _POD_SECURITY = "Pod Security"
 _QUOTA = "quotas"
 _CHECKS = "the checks before anything is applied"
 _NETWORK = "network policies"
+_ENVIRONMENT = "what Flux's controllers may do and reach"
 
 
 @dataclass(frozen=True)
@@ -61,4 +62,18 @@ THREATS: Mapping[int, Threat] = {
     26: Threat("Pushing with the deploy key", ("it may only read",), False),
     27: Threat("A tenant or namespace with a reserved or taken name", (_CHECKS,), False),
     28: Threat("A Secret or key in plain text in a stack's file or state", (_CHECKS,), False),
+    29: Threat("A remote base whose address makes the controller's git run something", (_ENVIRONMENT,), False),
+    30: Threat("Remote files in a build: other tenants' artifacts, inner services, metadata", (_ENVIRONMENT,), False),
+    31: Threat("Builds, health checks and waits that keep a shared controller busy", (_ENVIRONMENT,), False),
+    32: Threat("Finalizers and owner references that hold offboarding up", ("access is taken first",), False),
+    33: Threat("Pods as the account that Flux applies with, and tokens that outlive them", (), False),
+    34: Threat("An existing volume by an old annotation, or by the class of static volumes", (), False),
+    35: Threat("What a source fetches beside its URL: submodules, charts' dependencies, other endpoints", (), False),
+    36: Threat("Notifications to, and receivers that trust, addresses of the tenant's choice", (_NETWORK,), False),
+    37: Threat("Status and bindings of pods, quotas and services, written past their limits", (_ROLE,), False),
+    38: Threat("Kinds that no quota counts, or a quota that the platform's own objects need", (_QUOTA,), False),
+    39: Threat("A name or a field taken before the platform needs it", (_CHECKS,), False),
+    40: Threat("Control characters in what an admin's terminal shows", ("they are taken out",), False),
+    41: Threat("Every node by tolerations, inline drivers, drains held up, others' hosts", (), False),
+    42: Threat("A secret in plain text under another project's name, or without one", (_CHECKS,), False),
 }

@@ -38,7 +38,7 @@ def test_every_policy_has_its_subject_threats_and_messages():
     for policy in policies(PoliciesConfig()):
         content = policy.name in CONTENT and policy.name not in asked_of_tenants
         assert policy.subject is (Subject.CONTENT if content else Subject.TENANTS), policy.name
-        assert policy.threats and all(1 <= threat <= 28 for threat in policy.threats)
+        assert policy.threats and set(policy.threats) <= set(THREATS)
         assert policy.validations and all(len(each.message) > 20 for each in policy.validations)
 
 
