@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -395,6 +395,15 @@ def test_a_tool_that_fails_ends_the_others(
     assert not list(builder_project.settings.cache.glob("tools/*/*")), "nothing is left half finished"
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell starts what it runs in the background with interrupts ignored, and Python leaves that as it is."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_build_ends_its_commands_and_goes_on_later(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
