@@ -19,6 +19,7 @@ from lab.control_plane import (
     NODE_NAME,
     SCHEDULER,
     STAGES,
+    USERS,
     ControlPlane,
     Network,
 )
@@ -146,7 +147,7 @@ class Cluster:
             self._stop()
             plane.pki.renew()
         authority = plane.pki.pair(API_AUTHORITY).certificate
-        users = {part: plane.kubeconfig(part) for part in (CONTROLLER_MANAGER, SCHEDULER, NODE_AGENT)}
+        users = {user: plane.kubeconfig(user) for user in USERS}
         for user, path in (*users.items(), ("admin", self.kubeconfig)):
             write_kubeconfig(path, self.name, plane.network.server, authority, plane.pki.pair(user))
         make_folder(plane.pods)

@@ -20,6 +20,12 @@ CONTROLLER_MANAGER = "kube-controller-manager"
 SCHEDULER = "kube-scheduler"
 NODE_AGENT = "node-agent"
 
+KUBE_PROXY = "kube-proxy"
+"""The user as whom the node agent reads Services."""
+
+USERS = (CONTROLLER_MANAGER, SCHEDULER, NODE_AGENT, KUBE_PROXY)
+"""Who has a kubeconfig among the parts; each has a certificate of that name."""
+
 STAGES = ((ETCD, APISERVER), (CONTROLLER_MANAGER, SCHEDULER, NODE_AGENT))
 """All parts, by the name of their tool: those that start together, then those that need the API."""
 
@@ -211,7 +217,11 @@ class ControlPlane:
             "service-account-issuer": _ISSUER,
             "service-account-signing-key-file": pki.service_account_key,
             "service-account-key-file": pki.service_account_key,
-            "authorization-mode": "RBAC",
+            # As kubeadm, and managed clusters do: a node may do what its own pods need, and no more. Anonymous
+            # requests and the plugins that are on by default stay as Kubernetes has them.
+            # https://kubernetes.io/docs/reference/access-authn-authz/node/
+            "authorization-mode": "Node,RBAC",
+            "enable-admission-plugins": "NodeRestriction",
             # As on every cluster, Pod Security decides about privileged pods, not the API server as a whole.
             "allow-privileged": "true",
             "profiling": "false",
@@ -254,6 +264,7 @@ class ControlPlane:
         serving = self.pki.pair("node-agent-server")
         return {
             "kubeconfig": self.kubeconfig(NODE_AGENT),
+            "proxy-kubeconfig": self.kubeconfig(KUBE_PROXY),
             "node-name": NODE_NAME,
             "pod-cidr": self.network.pod_range,
             "kubelet-address": f"{LOOPBACK}:{self.network.node_agent}",

@@ -22,7 +22,10 @@ FRONT_PROXY = "front-proxy-client"
 """The user as whom the API server passes requests on to extension API servers."""
 
 _MASTERS = "system:masters"
-"""The group that every cluster binds to ``cluster-admin``."""
+"""The group that may do everything, before any authorizer is asked; kubeadm's break-glass administrator is in it."""
+
+_NODES = "system:nodes"
+"""With a user name of ``system:node:<name>``, the group whose members the Node authorizer and NodeRestriction bound."""
 
 
 def _requests(node_name: str, service_address: str) -> dict[str, Request]:
@@ -47,9 +50,10 @@ def _requests(node_name: str, service_address: str) -> dict[str, Request]:
         "admin": Request("lab:admin", api, _MASTERS),
         "kube-controller-manager": Request("system:kube-controller-manager", api),
         "kube-scheduler": Request("system:kube-scheduler", api),
-        # The agent asks for tokens of the service accounts whose pods it runs. A kubelet may do so for its
-        # own pods by way of the node authorizer, which the lab does without.
-        "node-agent": Request("lab:node-agent", api, _MASTERS),
+        # The agent has a kubelet's rights, and for what it does in the place of kube-proxy and of cluster DNS,
+        # kube-proxy's.
+        "node-agent": Request(f"system:node:{node_name}", api, _NODES),
+        "kube-proxy": Request("system:kube-proxy", api),
         # An etcd member is a client of its peers by the same certificate.
         "etcd": Request("etcd", internal, usages=(SERVER, CLIENT), hosts=LOCAL_HOSTS),
         "etcd-client": Request("kube-apiserver-etcd-client", internal),

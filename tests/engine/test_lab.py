@@ -8,10 +8,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
+import httpx
 import pytest
 
 from lab.cluster import Cluster
+from lab.control_plane import NODE_AGENT, NODE_NAME
 from lab.processes import Daemon
 from tests.support.lab import Lab, RunningCluster, eventually
 
@@ -141,3 +144,44 @@ def test_an_unknown_image_is_marked_as_simulated(lab: Lab, spare: Cluster) -> No
 
     eventually(marked, what="the mark")
     running.kubectl("delete", "pod", "stand-in", "-n", "default")
+
+
+def of_node(cluster: Cluster) -> RunningCluster:
+    """The cluster, as its node may use it."""
+    return replace(RunningCluster.of(cluster), kubeconfig=cluster.folder / "pki" / f"{NODE_AGENT}.kubeconfig")
+
+
+def test_a_node_has_the_rights_of_a_kubelet_and_no_more(lab: Lab, spare: Cluster) -> None:
+    """What the Node authorizer and NodeRestriction allow on every cluster."""
+    running, node = RunningCluster.of(spare), of_node(spare)
+    mounts = {"volumes": [{"name": "own", "secret": {"secretName": "own"}}]}
+    for name in ("own", "others"):
+        running.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "default"}})
+    container = {"name": "app", "image": "registry.example/any:1"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mounts", "namespace": "default"}}
+    running.apply(pod | {"spec": {"containers": [container], **mounts}})
+    eventually(lambda: running.get("pod", "mounts", "default")["status"].get("phase") == "Running")
+
+    assert node.find("secret", "own", "default") and node.find("node", NODE_NAME)
+    refused = (
+        "get secret others -n default",
+        "get secrets -n default",
+        "get secrets --all-namespaces",
+        "get pods --all-namespaces",
+        "create token default -n default",
+        "label pod mounts -n default a=b",
+        f"taint node {NODE_NAME} a=b:NoSchedule",
+        f"label node {NODE_NAME} node-restriction.kubernetes.io/a=b",
+    )
+    for command in refused:
+        done = node.kubectl(*command.split())
+        assert done.returncode != 0 and "is forbidden: " in done.stderr, f"{command}: {done.stdout}{done.stderr}"
+    running.kubectl("delete", "pod", "mounts", "-n", "default")
+
+
+def test_a_stranger_is_told_no_more_than_the_version(lab: Lab, spare: Cluster) -> None:
+    server = f"https://127.0.0.1:{spare.daemons()['kube-apiserver'].ports[0]}"
+    with httpx.Client(base_url=server, verify=False, trust_env=False) as stranger:
+        assert stranger.get("/version").is_success
+        refused = stranger.get("/api/v1/namespaces")
+    assert refused.status_code == 403 and 'User "system:anonymous"' in refused.json()["message"]

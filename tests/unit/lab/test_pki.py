@@ -9,6 +9,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from lab import certificates
+from lab import pki as pki_module
 from lab.errors import LabError
 from lab.pki import API_AUTHORITY, INTERNAL_AUTHORITY, Pki
 
@@ -72,7 +73,8 @@ def test_the_api_server_answers_as_loopback_and_as_the_service_kubernetes(pki):
     ("name", "user", "groups"),
     [
         ("admin", "lab:admin", ["system:masters"]),
-        ("node-agent", "lab:node-agent", ["system:masters"]),
+        ("node-agent", "system:node:lab", ["system:nodes"]),
+        ("kube-proxy", "system:kube-proxy", []),
         ("kube-controller-manager", "system:kube-controller-manager", []),
         ("kube-scheduler", "system:kube-scheduler", []),
     ],
@@ -138,6 +140,20 @@ def test_a_missing_key_of_the_service_accounts_is_made_anew(pki):
 
 def test_another_service_range_needs_another_certificate_of_the_api_server(pki):
     assert renewed(Pki(pki.folder, "lab", "127.66.0.1")) == {"kube-apiserver"}
+
+
+def test_a_node_agent_that_was_more_than_a_kubelet_gets_another_certificate(tmp_path, monkeypatch):
+    """The state of a lab from before: nothing else changes, so a cluster goes on with it."""
+    requests = pki_module._requests("lab", "127.65.0.1")
+    del requests["kube-proxy"]
+    requests["node-agent"] = certificates.Request("lab:node-agent", API_AUTHORITY, "system:masters")
+    monkeypatch.setattr(pki_module, "_requests", lambda *_: requests)
+    pki = Pki(tmp_path, "lab", "127.65.0.1")
+    pki.renew()
+    assert pki.is_usable()
+
+    monkeypatch.undo()
+    assert renewed(pki) == {"node-agent", "kube-proxy"}
 
 
 def test_certificates_are_renewed_a_month_before_they_end(tmp_path, monkeypatch):

@@ -49,13 +49,14 @@ const (
 
 // agent is the node and what it consists of.
 type agent struct {
-	options  options
-	log      *slog.Logger
-	config   *rest.Config
+	options options
+	log     *slog.Logger
+	config  *rest.Config
+	// client has the rights of a kubelet.
 	client   kubernetes.Interface
 	ports    services.Ports
 	recorder record.EventRecorder
-	// podInformers know the pods of this node only, serviceInformers all services.
+	// podInformers know the pods of this node only. serviceInformers know all services, with kube-proxy's rights.
 	podInformers     informers.SharedInformerFactory
 	serviceInformers informers.SharedInformerFactory
 }
@@ -96,14 +97,13 @@ func ignoreStop(ctx context.Context, err error) error {
 }
 
 func newAgent(options options, log *slog.Logger) (*agent, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", options.kubeconfig)
+	config, client, err := connect(options.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", options.kubeconfig, err)
+		return nil, err
 	}
-	config.QPS, config.Burst = clientQPS, clientBurst
-	client, err := kubernetes.NewForConfig(config)
+	_, proxyClient, err := connect(options.proxyKubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", options.kubeconfig, err)
+		return nil, err
 	}
 	ofThisNode := informers.WithTweakListOptions(func(list *metav1.ListOptions) {
 		list.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", options.nodeName).String()
@@ -111,8 +111,22 @@ func newAgent(options options, log *slog.Logger) (*agent, error) {
 	return &agent{
 		options: options, log: log, config: config, client: client, ports: services.DetectPorts(),
 		podInformers:     informers.NewSharedInformerFactoryWithOptions(client, 0, ofThisNode),
-		serviceInformers: informers.NewSharedInformerFactory(client, 0),
+		serviceInformers: informers.NewSharedInformerFactory(proxyClient, 0),
 	}, nil
+}
+
+// connect makes a client of the API for the user of a kubeconfig.
+func connect(kubeconfig string) (*rest.Config, kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	config.QPS, config.Burst = clientQPS, clientBurst
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	return config, client, nil
 }
 
 // awaitAPIServer returns when the API server answers; the error is that of ctx.

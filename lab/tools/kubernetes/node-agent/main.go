@@ -37,16 +37,17 @@ func main() {
 
 // options are the command line.
 type options struct {
-	kubeconfig     string
-	nodeName       string
-	podCIDR        string
-	kubeletAddress string
-	tlsCert        string
-	tlsKey         string
-	clientCA       string
-	state          string
-	images         string
-	exposures      exposures
+	kubeconfig      string
+	proxyKubeconfig string
+	nodeName        string
+	podCIDR         string
+	kubeletAddress  string
+	tlsCert         string
+	tlsKey          string
+	clientCA        string
+	state           string
+	images          string
+	exposures       exposures
 }
 
 // exposures are a flag that may be given more than once, or not at all.
@@ -67,6 +68,12 @@ func parseOptions(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("node-agent", flag.ContinueOnError)
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file` of the node")
+	flags.StringVar(
+		&o.proxyKubeconfig,
+		"proxy-kubeconfig",
+		"",
+		"kubeconfig `file` of what stands for kube-proxy and cluster DNS",
+	)
 	flags.StringVar(&o.nodeName, "node-name", "", "`name` under which the node registers")
 	flags.StringVar(
 		&o.podCIDR, "pod-cidr", "", "loopback `range` for the addresses of pods, such as 127.129.0.0/16",

@@ -18,9 +18,12 @@ import (
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/sandbox"
 )
 
-// prepareInterval is how soon the preparation of a pod is tried again, for example because a Secret does not
-// exist yet.
-const prepareInterval = time.Second
+// What a pod needs may not be there yet: a Secret that is applied after it, or, in the first moment, what the API
+// server knows of the pod. The preparation is tried again after firstPrepareBackoff, later after maxPrepareBackoff.
+const (
+	firstPrepareBackoff = 100 * time.Millisecond
+	maxPrepareBackoff   = time.Second
+)
 
 // pod is a pod of this node, from its creation to the end of its last process.
 type pod struct {
@@ -58,7 +61,7 @@ func newPod(provider *Provider, object *corev1.Pod, ip netip.Addr) *pod {
 	created := &pod{
 		Provider: provider, name: nameOf(object), uid: object.UID, ip: ip,
 		origin: object, object: object.DeepCopy(),
-		sandbox: provider.Sandboxes.New(object), done: make(chan struct{}),
+		done: make(chan struct{}),
 	}
 	created.running, created.cancel = context.WithCancel(provider.lifetime)
 	created.killed, created.kill = context.WithCancel(provider.lifetime)
@@ -71,6 +74,7 @@ func newPod(provider *Provider, object *corev1.Pod, ip netip.Addr) *pod {
 		spec := &object.Spec.Containers[i]
 		created.mains = append(created.mains, newContainer(created, spec, policy))
 	}
+	created.sandbox = provider.Sandboxes.New(object, !slices.ContainsFunc(created.containers(), (*container).runs))
 	created.object.Status = nextStatus(object, statuses(created.inits), statuses(created.mains), metav1.Now())
 	return created
 }
@@ -100,11 +104,10 @@ func (p *pod) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.Provider.publish(p)
-	all := slices.Concat(p.inits, p.mains)
-	if slices.ContainsFunc(all, (*container).simulated) {
+	if slices.ContainsFunc(p.containers(), (*container).simulated) {
 		p.markSimulated(ctx)
 	}
-	if !slices.ContainsFunc(all, (*container).runs) || p.prepare(ctx) {
+	if p.prepare(ctx) {
 		p.runContainers(ctx)
 	}
 }
@@ -123,10 +126,13 @@ func (p *pod) runContainers(ctx context.Context) {
 	supervisors.Wait()
 }
 
+// containers returns all containers of the pod, in the order of their start.
+func (p *pod) containers() []*container { return slices.Concat(p.inits, p.mains) }
+
 // prepare makes what the processes of the pod will find, however often that must be tried. It returns false
-// if ctx is done before that.
+// if ctx is done before that. A simulated pod is prepared, too: what a kubelet would be refused keeps it from running.
 func (p *pod) prepare(ctx context.Context) bool {
-	for {
+	for interval := firstPrepareBackoff; ; interval = min(2*interval, maxPrepareBackoff) {
 		err := p.sandbox.Prepare(ctx)
 		if err == nil {
 			break
@@ -136,11 +142,11 @@ func (p *pod) prepare(ctx context.Context) bool {
 		}
 		p.event(corev1.EventTypeWarning, "FailedMount", "%v", err)
 		p.change(func() {
-			for _, container := range slices.Concat(p.inits, p.mains) {
+			for _, container := range p.containers() {
 				container.wait(reasonCreating, err.Error())
 			}
 		})
-		if !sleep(ctx, prepareInterval) {
+		if !sleep(ctx, interval) {
 			return false
 		}
 	}
@@ -193,7 +199,7 @@ func (p *pod) endpoint(namespace string, selector labels.Selector, notReady bool
 
 // openLog opens the log of a container's present or previous run.
 func (p *pod) openLog(name string, previous bool) (*os.File, func() bool, error) {
-	all := slices.Concat(p.inits, p.mains)
+	all := p.containers()
 	index := slices.IndexFunc(all, func(c *container) bool { return c.spec.Name == name })
 	if index < 0 {
 		return nil, nil, errdefs.NotFoundf("pod %s has no container %q", p.name, name)

@@ -3,17 +3,22 @@ package pods
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 
 	"flux-tenancy.local/lab/tools/kubernetes/node-agent/internal/address"
@@ -216,6 +221,50 @@ func TestUnknownImages(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestUnknownImageWaitsForItsToken(t *testing.T) {
+	pod := object(corev1.RestartPolicyAlways, "nginx")
+	pod.Spec.ServiceAccountName = "runner"
+	token := corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}}
+	pod.Spec.Volumes = []corev1.Volume{
+		{Name: "access", VolumeSource: corev1.VolumeSource{
+			Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{token}},
+		}},
+		{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+		}},
+	}
+	provider := node(t, pod)
+	events := record.NewFakeRecorder(100)
+	provider.Recorder = events
+	var granted atomic.Bool
+	provider.Client.(*fake.Clientset).PrependReactor("create", "serviceaccounts",
+		func(action clienttesting.Action) (bool, runtime.Object, error) {
+			request := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest)
+			if bound := request.Spec.BoundObjectRef; !granted.Load() || bound.Name != "app" || bound.UID != "uid" {
+				return true, nil, errors.New("tokens are given to nobody")
+			}
+			return true, &authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{
+				Token: "secret", ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Hour)),
+			}}, nil
+		},
+	)
+	if err := provider.CreatePod(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	const refused = `MountVolume.SetUp failed for volume "access": ` +
+		"token of service account runner: tokens are given to nobody"
+	await(t, provider, "refused", func(status corev1.PodStatus) bool {
+		waiting := status.ContainerStatuses[0].State.Waiting
+		return status.Phase == corev1.PodPending && waiting != nil && waiting.Reason == reasonCreating &&
+			waiting.Message == refused
+	})
+	if event := <-events.Events; event != "Warning FailedMount "+refused {
+		t.Errorf("the event is %q", event)
+	}
+	granted.Store(true)
+	await(t, provider, "running", inPhase(corev1.PodRunning))
 }
 
 func TestDeletedPodLeavesNothingBehind(t *testing.T) {

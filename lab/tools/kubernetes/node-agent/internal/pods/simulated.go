@@ -47,7 +47,7 @@ func (c *container) endSimulation() {
 	}}
 }
 
-// markSimulated annotates the object of the pod, once.
+// markSimulated annotates the object of the pod, once. A kubelet may change an object only by way of its status.
 func (p *pod) markSimulated(ctx context.Context) {
 	if p.snapshot().Annotations[simulatedAnnotation] == "true" {
 		return
@@ -63,6 +63,7 @@ func (p *pod) markSimulated(ctx context.Context) {
 		types.MergePatchType,
 		patch,
 		metav1.PatchOptions{},
+		"status",
 	)
 	if err != nil && ctx.Err() == nil {
 		p.Log.Warn("a pod could not be marked as simulated", "pod", p.name, "error", err)

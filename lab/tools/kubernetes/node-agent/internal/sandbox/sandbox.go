@@ -38,15 +38,18 @@ type Builder struct {
 // Sandbox is what the processes of one pod find around them.
 type Sandbox struct {
 	*Builder
-	pod    *corev1.Pod
-	dir    string
-	began  time.Time
-	tokens []*token
+	pod       *corev1.Pod
+	simulated bool
+	dir       string
+	began     time.Time
+	tokens    []*token
 }
 
-// New makes the sandbox of pod, whose status holds its address already. Nothing is written yet.
-func (b *Builder) New(pod *corev1.Pod) *Sandbox {
-	return &Sandbox{Builder: b, pod: pod, dir: filepath.Join(b.Root, directoryName(pod)), began: time.Now()}
+// New makes the sandbox of pod, whose status holds its address already. Nothing is written yet. In a simulated pod
+// no process runs: what it asks of the API server is asked for, and volumes of other kinds are taken as given.
+func (b *Builder) New(pod *corev1.Pod, simulated bool) *Sandbox {
+	dir := filepath.Join(b.Root, directoryName(pod))
+	return &Sandbox{Builder: b, pod: pod, simulated: simulated, dir: dir, began: time.Now()}
 }
 
 // RemoveOthers removes the directories that belong to none of pods.
@@ -80,8 +83,12 @@ func (s *Sandbox) Prepare(ctx context.Context) error {
 	}
 	for _, volume := range s.pod.Spec.Volumes {
 		if err := s.makeVolume(ctx, volume); err != nil {
-			return fmt.Errorf("volume %q: %w", volume.Name, err)
+			// In the words of a kubelet.
+			return fmt.Errorf("MountVolume.SetUp failed for volume %q: %w", volume.Name, err)
 		}
+	}
+	if s.simulated {
+		return nil
 	}
 	return s.writeKubeconfig()
 }

@@ -103,7 +103,7 @@ func testSandbox(t *testing.T, pod *corev1.Pod, objects ...runtime.Object) *Sand
 			corev1.ResourceMemory: resource.MustParse("8Gi"),
 		},
 	}
-	return builder.New(pod)
+	return builder.New(pod, false)
 }
 
 func ptr[T any](value T) *T { return &value }
@@ -340,9 +340,13 @@ func TestUnsupportedVolume(t *testing.T) {
 	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"},
 	}}}
-	err := testSandbox(t, pod).Prepare(t.Context())
+	sandbox := testSandbox(t, pod)
+	err := sandbox.Prepare(t.Context())
 	if err == nil || !strings.Contains(err.Error(), `volume "v": the node agent knows emptyDir`) {
 		t.Fatalf("got %v", err)
+	}
+	if err := sandbox.New(pod, true).Prepare(t.Context()); err != nil {
+		t.Fatalf("a simulated pod is refused: %v", err)
 	}
 }
 
@@ -353,7 +357,7 @@ func TestRemoveOthers(t *testing.T) {
 	}
 	gone := testPod()
 	gone.UID = "other"
-	if err := stays.Builder.New(gone).Prepare(t.Context()); err != nil {
+	if err := stays.Builder.New(gone, false).Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := stays.RemoveOthers([]*corev1.Pod{testPod()}); err != nil {

@@ -56,7 +56,7 @@ func (s *Sandbox) content(ctx context.Context, dir string, volume corev1.Volume)
 		}
 		return content, nil
 	default:
-		return nil, errUnsupportedVolume
+		return nil, s.unsupported()
 	}
 }
 
@@ -76,8 +76,16 @@ func (s *Sandbox) projection(ctx context.Context, dir string, source corev1.Volu
 		s.tokens = append(s.tokens, token)
 		return nil, token.renew(ctx)
 	default:
-		return nil, errUnsupportedVolume
+		return nil, s.unsupported()
 	}
+}
+
+// unsupported returns what becomes of a volume of another kind.
+func (s *Sandbox) unsupported() error {
+	if s.simulated {
+		return nil
+	}
+	return errUnsupportedVolume
 }
 
 // selected returns the entries that items name, under the paths that they say, or all if there are no items.
