@@ -40,6 +40,40 @@ _OF_KYVERNO_ALONE = {
     ),
 }
 
+_WRITERS_HEAD = "| Who | As | What lets it pass |\n| --- | --- | --- |"
+_EKS_USERS = "https://docs.aws.amazon.com/eks/latest/userguide/default-roles-users.html"
+# Who writes in tenants' namespaces, as whom, and why the policies about tenants let it.
+_WRITERS = (
+    (
+        "the controllers of kube-controller-manager: quotas, endpoints, volumes, Jobs, garbage collection",
+        "service accounts of `kube-system`",
+        "not asked",
+    ),
+    ("the API server itself: the usage of quotas", "`system:apiserver` in `system:masters`", "every right"),
+    ("the scheduler: `pods/binding`, `pods/status`", "`system:kube-scheduler`", "its ClusterRole"),
+    (
+        "kubelets and virtual nodes such as Fargate's: `serviceaccounts/token`, `pods/status`, `pods/eviction`, "
+        "`persistentvolumeclaims/status`",
+        "`system:node:<name>` in `system:nodes`",
+        "not asked",
+    ),
+    (
+        "the controllers of a managed cluster: load balancers, network interfaces, addons",
+        f"service accounts of `kube-system`, or users of the provider such as [EKS's]({_EKS_USERS}) `eks:…`",
+        "not asked, or their ClusterRoleBindings",
+    ),
+    (
+        "Flux, for itself",
+        "service accounts of `flux-system`",
+        "not asked; what it applies for a tenant is asked as the tenant",
+    ),
+    (
+        "controllers of your own, such as External Secrets (`serviceaccounts/token`)",
+        "their service accounts",
+        "a ClusterRoleBinding; with a RoleBinding in the tenant's namespace alone they are asked as the tenant",
+    ),
+)
+
 
 def policies_page() -> str:
     """The page."""
@@ -78,7 +112,7 @@ def policies_page() -> str:
         `policies.modes.<policy>` sets another mode for one policy, or `off`. On a cluster that has tenants already,
         begin with `audit`: [policies-rollout.md](policies-rollout.md) goes through it.
         """
-    subjects = f"""
+    subjects = """
         ## Who is asked
 
         There are two kinds of policy.
@@ -88,7 +122,15 @@ def policies_page() -> str:
           older than the policy is left alone until then.
         - Those about *what the platform may do and a tenant may not* pass whoever holds the right to the same change in
           the whole cluster: administrators, Pulumi, and controllers. A tenant's rights, whatever its role, are bound in
-          its own namespaces. Service accounts of `kube-system` and `flux-system` are not asked at all.
+          its own namespaces. Service accounts of `kube-system` and `flux-system` are not asked at all, and neither are
+          nodes: their rights follow from the pods that are bound to them, so they hold none in the whole cluster, and
+          the Node authorizer and the admission plugin NodeRestriction bound them already.
+
+        So these write in a tenant's namespace as they do elsewhere:
+        """
+    of_a_tenant = f"""
+        `kubectl auth can-i VERB RESOURCE --subresource=PART --all-namespaces --as=USER` tells for a user what the
+        policies see.
 
         ## What a tenant has of its own
 
@@ -129,7 +171,8 @@ def policies_page() -> str:
         - Objects that are older than a policy, until they change. `make policy-report` and Kyverno's reports list what
           they say all the same.
         """
-    parts = [cleandoc(introduction), cleandoc(subjects)]
+    writers = "\n".join([_WRITERS_HEAD, *(f"| {who} | {identity} | {why} |" for who, identity, why in _WRITERS)])
+    parts = [cleandoc(introduction), cleandoc(subjects), writers, cleandoc(of_a_tenant)]
     for subject, title in _TITLES.items():
         rows = [_row(policy) for policy in table if policy.subject is subject]
         parts.append("\n".join([f"## {title}\n", _HEAD, *rows]))

@@ -8,7 +8,7 @@ from components.configuration.policies import PolicyMode
 from components.manifests import Manifest
 from components.policies.names import PolicyName
 from components.policies.policy import Policy, Subject
-from components.policies.request import NOT_BY_A_CONTROLLER
+from components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE
 from components.tenant_objects import TENANT_LABEL
 
 OBJECT_PREFIX = "flux-tenancy-"
@@ -49,7 +49,7 @@ def spec(policy: Policy, *, platform: str) -> Manifest:
     if policy.subject is Subject.CONTENT:
         conditions = {"changes-content": changes(policy.reads)} | conditions
     else:
-        conditions = {"not-by-a-controller": NOT_BY_A_CONTROLLER} | conditions
+        conditions = {"not-by-a-controller": NOT_BY_A_CONTROLLER, "not-by-a-node": NOT_BY_A_NODE} | conditions
         # Asked last: most requests are in order whoever sends them, and the question costs.
         variables |= {"platform": platform}
         guard = " || variables.platform"

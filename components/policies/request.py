@@ -31,6 +31,19 @@ They write all the time, and are the platform without a question. So an engine t
 every status, and one that is down holds up neither Flux nor the endpoints of Services.
 """
 
+NOT_BY_A_NODE = (
+    "!(request.userInfo.?username.orValue('').startsWith('system:node:') && "
+    "'system:nodes' in request.userInfo.?groups.orValue([]))"
+)
+"""False for kubelets: exactly for whom the Node authorizer and the admission plugin NodeRestriction take for a node.
+
+What a node may do follows from the pods that are bound to it, so it holds no right in the whole cluster: asked for the
+tokens of all service accounts, the Node authorizer has no opinion. The two bound a node more narrowly than a policy
+can, and no tenant is one: neither a service account nor a role in a namespace makes somebody a member of that group.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/node/
+"""
+
 SUBRESOURCE = "(has(request.subResource) ? request.subResource : '')"
 """The subresource that the request is for; empty where it is for the object itself."""
 

@@ -78,8 +78,9 @@ def api(lab: Lab, stack: Environment) -> Iterator[ApiClient]:
         subject = {"kind": "ServiceAccount", "name": TENANT, "namespace": "apps"}
         client.apply(bound("RoleBinding", {"name": "everything", "namespace": namespace}, "cluster-admin", subject))
     for case in CASES:
-        if case.old is not None:
-            client.apply(on_a_real_node(case.old))
+        for older in (case.old, case.pod):
+            if older is not None:
+                client.apply(on_a_real_node(older))
         if case.leaving:
             assert client.request("DELETE", case.target).is_success
     yield client

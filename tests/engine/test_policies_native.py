@@ -47,8 +47,9 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
         eventually(lambda: "validatingpolicies" in str(api.get("/apis/policies.kyverno.io/v1")))
         api.apply(CLUSTER_POLICY)
         for case in CASES:
-            if case.old is not None:
-                api.apply(case.old)
+            for older in (case.old, case.pod):
+                if older is not None:
+                    api.apply(older)
             if case.leaving:
                 assert api.request("DELETE", case.target).is_success
         yield api
@@ -153,6 +154,21 @@ def test_a_controllers_service_account_is_never_asked(api: ApiClient, in_force: 
     for namespace in ("kube-system", "flux-system"):
         groups = (f"system:serviceaccounts:{namespace}",)
         assert change(groups=groups).is_success
+
+
+@pytest.mark.parametrize(("user", "groups"), [(User.MEMBER, ("system:nodes",)), (User.NODE, ("system:authenticated",))])
+def test_half_of_a_nodes_identity_makes_no_node(
+    api: ApiClient, in_force: Callable[[str], None], user: User, groups: tuple[str, ...]
+) -> None:
+    """As the Node authorizer sees it: whoever it bounds is left alone, and nobody else."""
+    in_force("open")
+    quota = next(case for case in CASES if case.id == "tenant-limits: a higher quota")
+    member = {"kind": "User", "name": USERS[user]}
+    api.apply(bound("RoleBinding", {"name": "half-a-node", "namespace": "apps"}, "cluster-admin", member))
+
+    response = api.request("PATCH", quota.target, user=USERS[user], groups=groups, body=quota.object, dry_run=True)
+
+    assert "ResourceQuota objects of this namespace are the platform's alone" in response.json()["message"]
 
 
 def test_policies_about_namespaces_leave_the_cluster_alone(api: ApiClient, in_force: Callable[[str], None]) -> None:

@@ -15,6 +15,7 @@ from components.configuration.policies import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.parameters import IMAGES, NAMESPACES, SOURCES, VERIFIED
 from components.tenant_objects import TENANT_LABEL
+from lab.control_plane import NODE_NAME
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS
 from tests.support.allow_lists import SOURCES as SOURCE_ROWS
 
@@ -102,6 +103,8 @@ class User(StrEnum):
     """An administrator of the cluster."""
     PATCHER = "patcher"
     """A controller that may patch, and delete collections, in the whole cluster, and nothing else."""
+    NODE = "node"
+    """The kubelet of a node: what the Node authorizer gives it is not the same right in the whole cluster."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,7 @@ class Case:
         config: the name of the configuration in force.
         subresource: what part of the object the request is for.
         leaving: whether what is there is being deleted and kept by a finalizer.
+        pod: the pod that a token is asked for; the request names its uid.
     """
 
     policy: PolicyName
@@ -131,6 +135,7 @@ class Case:
     config: str = "open"
     subresource: str = ""
     leaving: bool = False
+    pod: Object | None = None
 
     @property
     def id(self) -> str:
@@ -931,6 +936,17 @@ def _tenant_access() -> list[Case]:
     cases.good(
         "a token by the platform", request, old=home, operation="CREATE", subresource="token", user=User.PLATFORM
     )
+    # As a kubelet asks for what is mounted into a pod that runs on its node.
+    mounts: Object = {
+        "old": made("ServiceAccount", name="default"),
+        "operation": "CREATE",
+        "subresource": "token",
+        "pod": pod(name="mounts", serviceAccountName="default", nodeName=NODE_NAME),
+    }
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": "mounts"}
+    of_a_pod = made("TokenRequest", {"audiences": [], "boundObjectRef": reference}, name="default")
+    cases.good("a pod's token by its node", of_a_pod, user=User.NODE, **mounts)
+    cases.bad("a pod's token by its tenant", of_a_pod, "tokens of service accounts are given to pods only", **mounts)
     return cases.made
 
 

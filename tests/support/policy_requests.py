@@ -9,8 +9,9 @@ import httpx
 
 from components.configuration import TenancyConfig
 from components.tenant_role import TENANT_ROLE, tenant_role
+from lab.control_plane import NODE_NAME
 from tests.support.api_client import ApiClient
-from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS, TENANT, Case, User
+from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS, TENANT, Case, User, merged
 
 RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
 USERS = {
@@ -18,7 +19,9 @@ USERS = {
     User.MEMBER: "ann",
     User.PLATFORM: "platform",
     User.PATCHER: "patcher",
+    User.NODE: f"system:node:{NODE_NAME}",
 }
+GROUPS = {User.NODE: ("system:nodes",)}
 METHODS = {"CREATE": "POST", "UPDATE": "PATCH", "DELETE": "DELETE"}
 
 
@@ -28,10 +31,19 @@ def ask(api: ApiClient, case: Case, user: User) -> httpx.Response:
         METHODS[case.operation],
         case.target,
         user=USERS[user],
+        groups=GROUPS.get(user, ()),
         subresource=case.subresource,
         dry_run=True,
-        body=case.object,
+        body=_body(api, case),
     )
+
+
+def _body(api: ApiClient, case: Case) -> dict[str, Any]:
+    if case.pod is None:
+        return case.object
+    uid = api.request("GET", case.pod).json()["metadata"]["uid"]
+    body: dict[str, Any] = merged(case.object, {"spec": {"boundObjectRef": {"uid": uid}}})
+    return body
 
 
 def access() -> Iterator[dict[str, Any]]:

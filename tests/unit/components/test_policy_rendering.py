@@ -83,7 +83,8 @@ def test_tenants_are_judged_before_the_platform_is_asked_for(render):
 
     assert rendered["validations"][0]["expression"] == "(a || b) || variables.platform"
     assert [variable["name"] for variable in rendered["variables"]] == ["first", "platform"]
-    assert [condition["name"] for condition in rendered["matchConditions"]] == ["not-by-a-controller", "own"]
+    conditions = [condition["name"] for condition in rendered["matchConditions"]]
+    assert conditions == ["not-by-a-controller", "not-by-a-node", "own"]
 
 
 @RENDERERS
