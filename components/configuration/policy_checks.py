@@ -66,7 +66,8 @@ def _refused_source(path: Path, tenant: TenantConfig, config: StackConfig) -> It
         if not is_comparable(source.url):
             yield (
                 (*path, "url"),
-                "cannot be compared with the sources that are allowed; write it without escapes and `..`",
+                "cannot be compared with the sources that are allowed; write it without `..` and without escapes but "
+                "%20",
             )
         elif source.url.startswith("http://") and not rules.plain_http:
             yield (*path, "url"), "is fetched without TLS; use https:// or ssh://, or set policies.sources.plainHttp"

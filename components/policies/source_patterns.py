@@ -1,8 +1,9 @@
 """Allow-list entries for sources: what they look like and what they allow.
 
 An entry is compared part by part: scheme, user, host and port must be the same, and the path the same or, where the
-entry ends in `/*`, below it. So `https://git.example.com/team/*` allows `https://git.example.com/team/apps` and
-neither `https://git.example.com/team-evil/apps` nor `https://git.example.com.evil.example/team/apps`.
+entry ends in `/*`, the same or below it. So `https://git.example.com/team/*` allows `https://git.example.com/team` and
+`https://git.example.com/team/apps`, and neither `https://git.example.com/team-evil/apps` nor
+`https://git.example.com.evil.example/team/apps`. What is compared is the canonical spelling of both.
 
 The admission policies compare in the same way (components/policies/sources.py); one table of tests holds both.
 """
@@ -16,14 +17,20 @@ ANYTHING_BELOW = "*"
 
 # Sources that are named without a scheme get one: the endpoint and name of a Bucket `bucket://`, the image of an
 # ImageRepository `oci://`.
-# Letter by letter what a URL may hold to be compared at all. No user but SSH's, no percent sign, no empty, `.` or `..`
-# segment, no query or fragment, no capital letters in the host. RE2 syntax, so that admission can use it as well.
+# Letter by letter what a canonical URL may hold to be compared at all. No user but SSH's, no empty, `.` or `..`
+# segment, no query or fragment, no capital letters in the host. The only escape is the space's, which nothing else can
+# spell and which is no part of a path's structure. RE2 syntax, so that admission can use it as well.
 _USER = r"[a-z0-9][a-z0-9._-]*@"
 _HOST = r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])"
 _PORT = r"(:[1-9][0-9]{0,4})?"
-_SEGMENT = r"/[A-Za-z0-9_~][A-Za-z0-9._~-]*"
-COMPARABLE_URL = rf"^((https|http|oci|bucket)://|ssh://({_USER})?){_HOST}{_PORT}({_SEGMENT})+/?$"
-URL_PATTERN = rf"^((https|http|oci|bucket)://|ssh://({_USER})?){_HOST}{_PORT}(({_SEGMENT})+/?|({_SEGMENT})*/\*)$"
+_SEGMENT = r"/\.?[A-Za-z0-9_~]([A-Za-z0-9._~-]|%20)*"
+# Charts and artifacts may lie at the root of their host; a bucket has a name, and SSH leads to a folder.
+_AT_HOST = rf"(https|http|oci)://{_HOST}{_PORT}({_SEGMENT})*"
+_BELOW_HOST = rf"(bucket://|ssh://({_USER})?){_HOST}{_PORT}"
+COMPARABLE_URL = rf"^({_AT_HOST}|{_BELOW_HOST}({_SEGMENT})+)$"
+URL_PATTERN = rf"^({_AT_HOST}(/\*)?|{_BELOW_HOST}(({_SEGMENT})+(/\*)?|/\*))$"
+
+_SLASHES_OF_A_HOST = "https://host".count("/")
 
 EXAMPLE = (
     "write it like https://git.example.com/team/*, ssh://git@git.example.com/team/apps "
@@ -38,7 +45,7 @@ class SourcePattern:
     Attributes:
         authority: scheme, user, host and port, e.g. `ssh://git@git.example.com:2222`.
         path: segments of the path.
-        below: whether everything below the path is allowed, and not the path itself.
+        below: whether everything below the path is allowed, too.
     """
 
     authority: str
@@ -53,13 +60,28 @@ class SourcePattern:
         if authority != self.authority:
             return False
         if self.below:
-            return len(path) > len(self.path) and path[: len(self.path)] == self.path
+            return path[: len(self.path)] == self.path
         return path == self.path
 
 
+def canonical(url: str) -> str:
+    """The one spelling of all that name the same place: no slash at the end, then no `.git` of a path."""
+    place = url.removesuffix("/")
+    return place.removesuffix(".git") if place.count("/") > _SLASHES_OF_A_HOST else place
+
+
+def canonical_expression() -> str:
+    """CEL to put behind a list of URLs: `canonical` each of them."""
+    return (
+        ".map(url, url.endsWith('/') ? url.substring(0, size(url) - 1) : url)"
+        f".map(url, url.endsWith('.git') && size(url.split('/')) > {_SLASHES_OF_A_HOST + 1} "
+        "? url.substring(0, size(url) - 4) : url)"
+    )
+
+
 def is_comparable(url: str) -> bool:
-    """Whether a URL is written in the one way in which it can be compared."""
-    return re.fullmatch(COMPARABLE_URL, url) is not None
+    """Whether a URL is written in a way in which it can be compared."""
+    return re.fullmatch(COMPARABLE_URL, canonical(url)) is not None
 
 
 def read_pattern(text: str) -> SourcePattern:
@@ -68,17 +90,15 @@ def read_pattern(text: str) -> SourcePattern:
     Raises:
         ValueError: it is no URL pattern.
     """
-    if not re.fullmatch(URL_PATTERN, text):
-        raise ValueError(f"is not a URL pattern with a path, or /* for everything at a host; {EXAMPLE}")
+    if not re.fullmatch(URL_PATTERN, canonical(text)):
+        raise ValueError(f"is not a URL pattern of a place, or with /* of all that is at or below it; {EXAMPLE}")
     authority, path = _split(text)
     below = path[-1:] == (ANYTHING_BELOW,)
     return SourcePattern(authority, path[:-1] if below else path, below)
 
 
 def _split(url: str) -> tuple[str, tuple[str, ...]]:
-    """Authority with its scheme, and the path's segments; the last one without `.git`."""
-    scheme, _, rest = url.rstrip("/").partition("://")
+    """Authority with its scheme, and the path's segments."""
+    scheme, _, rest = canonical(url).partition("://")
     host, *path = rest.split("/")
-    if path:
-        path[-1] = path[-1].removesuffix(".git")
     return f"{scheme}://{host}", tuple(path)

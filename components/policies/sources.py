@@ -9,7 +9,7 @@ from components.policies.names import PolicyName
 from components.policies.parameters import SOURCES, STARTS, VERIFIED, is_listed, listed
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.request import ASK, TENANT
-from components.policies.source_patterns import COMPARABLE_URL, EXAMPLE, URL_PATTERN
+from components.policies.source_patterns import COMPARABLE_URL, EXAMPLE, URL_PATTERN, canonical_expression
 
 _FETCHED = (
     Resources("source.toolkit.fluxcd.io", ("buckets", "gitrepositories", "helmrepositories", "ocirepositories")),
@@ -31,18 +31,13 @@ _FIELD = (
     "object.kind == 'Bucket' ? 'spec.endpoint and spec.bucketName' : "
     "object.kind == 'ImageRepository' ? 'spec.image' : 'spec.url'"
 )
-# The same spelling for what is the same repository: no slash at the end, then no `.git`.
-_CANONICAL = (
-    ".map(url, url.endsWith('/') ? url.substring(0, size(url) - 1) : url)"
-    ".map(url, url.endsWith('.git') ? url.substring(0, size(url) - 4) : url)"
-)
 
 
 def allowed_sources(config: AllowedSources) -> Policy:
     """Every source is one of the stack's or of the tenant's own list.
 
-    Once a URL has the one shape that can be compared, it is inside of an entry if and only if it begins with it: an
-    entry holds the whole host and whole segments of the path, so no look-alike does.
+    Once a URL has the one shape that can be compared, it is at or inside of an entry if and only if it begins with it,
+    a slash behind both: an entry holds the whole host and whole segments of the path, so no look-alike does.
     """
     unrestricted = f"!{is_listed(SOURCES)}" if config.allowed is None else "false"
     return Policy(
@@ -60,21 +55,21 @@ def allowed_sources(config: AllowedSources) -> Policy:
         variables={
             "field": _FIELD,
             "url": _URL,
-            "compared": f"[variables.url]{_CANONICAL}[0]",
-            "entries": f"({texts(config.allowed or ())} + {listed(SOURCES)})"
+            "compared": f"[variables.url]{canonical_expression()}[0]",
+            "entries": f"({texts(config.allowed or ())} + {listed(SOURCES)}){canonical_expression()}"
             f".filter(entry, entry.matches({text(URL_PATTERN)}))",
             "below": f"variables.entries{STARTS}",
         },
         validations=(
             Validation(
-                f"variables.url.matches({text(COMPARABLE_URL)})",
+                f"variables.compared.matches({text(COMPARABLE_URL)})",
                 # What stands before an `@` may be a password.
                 concatenated(
                     "variables.field",
                     "(variables.url.contains('@') ? '' : ' ' + variables.url)",
                     text(
                         " cannot be compared with what is allowed: no user but SSH's, no capital letters in the host, "
-                        f"no percent signs, no empty, '.' or '..' parts and no query or tag; {EXAMPLE}"
+                        f"no percent signs but %20, no empty, '.' or '..' parts and no query or tag; {EXAMPLE}"
                     ),
                 ),
             ),
@@ -84,8 +79,8 @@ def allowed_sources(config: AllowedSources) -> Policy:
                 concatenated("variables.field", "' '", "variables.url", text(" is not encrypted; use https://")),
             ),
             Validation(
-                f"{unrestricted} || variables.compared in variables.entries{_CANONICAL} || "
-                "variables.below.exists(start, variables.compared.startsWith(start))",
+                f"{unrestricted} || variables.compared in variables.entries || "
+                "variables.below.exists(start, (variables.compared + '/').startsWith(start))",
                 concatenated(
                     "variables.field",
                     "' '",

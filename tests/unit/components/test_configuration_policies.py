@@ -44,7 +44,7 @@ def test_what_a_tenant_may_have_is_added_to_what_all_may(tmp_path):
     "entry",
     [
         "git.example.com/dev-team/*",
-        "https://git.example.com",
+        "ssh://git@git.example.com",
         "https://*.example.com/*",
         "https://git.example.com/dev-*",
         "https://git.example.com/*/apps",

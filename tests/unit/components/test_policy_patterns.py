@@ -12,6 +12,18 @@ def test_an_entry_allows_the_sources_that_it_names(entry, url, allowed):
     assert read_pattern(entry).allows(url) is allowed
 
 
+@pytest.mark.parametrize(
+    ("entry", "same"),
+    [
+        ("https://charts.example.com/", "https://charts.example.com"),
+        ("https://git.example.com/org/app.git", "https://git.example.com/org/app"),
+        ("https://git.example.com/org/app.git/", "https://git.example.com/org/app"),
+    ],
+)
+def test_an_entry_may_be_spelled_as_a_source_is(entry, same):
+    assert read_pattern(entry) == read_pattern(same)
+
+
 @pytest.mark.parametrize(("entry", "image", "allowed"), IMAGES)
 def test_an_entry_allows_the_images_that_it_names(entry, image, allowed):
     assert read_image_pattern(entry).allows(image) is allowed
@@ -23,8 +35,9 @@ def test_an_entry_allows_the_images_that_it_names(entry, image, allowed):
         "",
         "*",
         "git.example.com/org/*",
-        "https://git.example.com",
-        "https://git.example.com/",
+        "https://",
+        "ssh://git@git.example.com",
+        "bucket://storage.example.com",
         "https://*/org",
         "https://*.example.com/org/*",
         "https://git.example.com/org*",
@@ -32,6 +45,9 @@ def test_an_entry_allows_the_images_that_it_names(entry, image, allowed):
         "https://user@git.example.com/org/*",
         "https://GIT.example.com/org/*",
         "https://git.example.com/org/../*",
+        "https://git.example.com/org/%2e%2e/*",
+        "https://git.example.com/org%2fapp",
+        "https://git.example.com?x=/*",
         "https://git.example.com/org /*",
         "https:/*",
         "file:///etc/*",
