@@ -56,16 +56,19 @@ class AllowedSources(Section):
 
     allowed: tuple[SourcePatternText, ...] | None = Field(
         None,
-        description="URL patterns that every tenant's sources may have, e.g. `https://git.example.com/org/*`, "
-        "`oci://registry.example.com/org/*`, `bucket://storage.example.com/name`; a tenant's own come on top. Where "
-        "neither the stack nor a tenant has any, its sources may be anywhere.",
+        description="URL patterns that every tenant's sources may have, e.g. `https://git.example.com/org/*` for "
+        "all that is at or below it, `https://charts.example.com`, `oci://registry.example.com/org/*`, "
+        "`bucket://storage.example.com/name`; a tenant's own come on top. Where neither the stack nor a tenant has "
+        "any, its sources may be anywhere.",
     )
     providers: tuple[CloudProvider, ...] = Field(
         (),
         description="Clouds that a source may log in to as its own service account; none where left out.",
     )
     bucket_regions: tuple[str, ...] = Field((), description="Regions that a Bucket may name; any where left out.")
-    plain_http: bool = Field(False, description="Let sources be fetched without TLS; for a lab.")
+    plain_http: bool = Field(
+        False, description="Let sources be fetched without TLS: by `http://` URLs or `insecure: true`; for a lab."
+    )
     client_certificates: bool = Field(False, description="Let sources name a `certSecretRef`.")
     verified: tuple[VerifiedKind, ...] = Field(
         (), description="Kinds whose content must be verified by signature; a tenant's own come on top."

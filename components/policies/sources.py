@@ -117,8 +117,8 @@ def source_options(config: AllowedSources) -> Policy:
         },
         validations=(
             Validation(
-                "!object.spec.?insecure.orValue(false)",
-                text("spec.insecure is true: the connection is not encrypted; leave it out"),
+                f"{boolean(config.plain_http)} || !object.spec.?insecure.orValue(false)",
+                concatenated(text("spec.insecure is true: the connection is not encrypted; leave it out"), ASK),
             ),
             Validation(
                 "!has(object.spec.proxySecretRef) && !has(object.spec.proxy)",

@@ -75,7 +75,12 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
     "listed": PoliciesConfig.model_validate(
         {
             "sources": {
-                "allowed": ["https://git.example.com/org/*", "bucket://storage.example.com/charts"],
+                "allowed": [
+                    "https://git.example.com/org/*",
+                    "bucket://storage.example.com/charts",
+                    "https://charts.example.com/",
+                    "oci://registry.example.com/charts/*",
+                ],
                 "providers": ["aws"],
                 "bucketRegions": ["eu-central-1"],
                 "plainHttp": True,
@@ -357,6 +362,11 @@ def _allowed_sources() -> list[Case]:
     cases.good("an image of Docker Hub", image_repository("nginx"))
     cases.good("a bucket", bucket("storage.example.com:9000"))
     cases.good("a bucket of Azure", bucket("https://account.blob.core.windows.net", provider="generic"))
+    cases.good("charts at a host's root", helm_repository("https://charts.jetstack.io"))
+    cases.good("charts at a host's root, with a slash", helm_repository("https://helm.releases.hashicorp.com/"))
+    cases.good("charts at a registry's root", helm_repository("oci://registry.example.com", type="oci"))
+    cases.good("a space in the path", git("https://dev.azure.com/org/My%20Project/_git/My%20App"))
+    cases.good("an organisation's own repository", git("https://github.com/org/.github"))
     cases.bad("a password in the URL", git("https://user:secret@git.example.com/org/app"), f"spec.url {shape}")
     cases.bad("a percent sign", git("https://git.example.com/org%2fapp"), shape)
     cases.bad("dots in the path", git("https://git.example.com/org/../evil/app"), shape)
@@ -373,7 +383,7 @@ def _allowed_sources() -> list[Case]:
         "another tenant's list does not count",
         git("https://git.example.com/org/app", namespace=LISTED, verify=_VERIFY_GIT),
         "spec.url https://git.example.com/org/app is no allowed source of the tenant dev-team; "
-        "allowed are: https://git.example.com/dev-team/*, oci://registry.example.com/dev-team/app.git; use one of",
+        "allowed are: https://git.example.com/dev-team/*, oci://registry.example.com/dev-team/app; use one of",
     )
     cases.good(
         "the tenant's own list", git("https://git.example.com/dev-team/app", namespace=LISTED, verify=_VERIFY_GIT)
@@ -393,6 +403,11 @@ def _allowed_sources() -> list[Case]:
 
     cases.config = "listed"
     cases.good("the stack's list", git("https://git.example.com/org/app"))
+    cases.good("the stack's place itself", git("https://git.example.com/org"))
+    cases.good("the stack's charts at a host's root", helm_repository("https://charts.example.com"))
+    cases.bad("other charts at that host", helm_repository("https://charts.example.com/org"), "no allowed source")
+    cases.good("the stack's registry", helm_repository("oci://registry.example.com/charts", type="oci"))
+    cases.bad("the registry's root", helm_repository("oci://registry.example.com", type="oci"), "no allowed source")
     cases.good("the stack's list, below", git("https://git.example.com/org/group/app.git/"))
     cases.good("the stack's bucket", bucket())
     cases.good(
@@ -402,7 +417,6 @@ def _allowed_sources() -> list[Case]:
     foreign = "is no allowed source of the tenant dev-team"
     for name, url in {
         "a look-alike of the organisation": "https://git.example.com/org-evil/app",
-        "the organisation itself": "https://git.example.com/org",
         "a look-alike of the host": "https://git.example.com.evil.example/org/app",
         "another host before it": "https://evil-git.example.com/org/app",
         "another port": "https://git.example.com:8443/org/app",
@@ -412,6 +426,7 @@ def _allowed_sources() -> list[Case]:
     }.items():
         cases.bad(name, git(url), foreign)
     cases.bad("another bucket", bucket(name="charts-evil"), foreign)
+    cases.bad("another place without encryption", oci(insecure=True, verify=_VERIFY_OCI), foreign)
     cases.bad("an artifact", oci(verify=_VERIFY_OCI), foreign)
     cases.bad("charts", helm_repository(), foreign)
     cases.bad("an image", image_repository("nginx"), "spec.image oci://docker.io/library/nginx is no allowed source")
@@ -471,6 +486,11 @@ def _source_options() -> list[Case]:
     )
     cases.config = "listed"
     bucket_url = {"endpoint": "storage.example.com", "name": "charts"}
+    registry = "registry.example.com/charts/app"
+    cases.good("no encryption where it may be", oci(f"oci://{registry}", insecure=True, verify=_VERIFY_OCI))
+    cases.good("charts without encryption", helm_repository(f"oci://{registry}", type="oci", insecure=True))
+    cases.good("tags without encryption", image_repository(registry, insecure=True))
+    cases.good("a bucket without encryption", bucket(insecure=True))
     cases.good("an authority that may be", bucket(certSecretRef=secret))
     cases.good("a cloud as the own identity", bucket(provider="aws", serviceAccountName="own", **bucket_url))
     cases.good(
