@@ -70,8 +70,16 @@ class AllowedSources(Section):
         False, description="Let sources be fetched without TLS: by `http://` URLs or `insecure: true`; for a lab."
     )
     client_certificates: bool = Field(False, description="Let sources name a `certSecretRef`.")
+    submodules: bool = Field(
+        False,
+        description="Let GitRepositories fetch submodules, from any address that a repository names: admission does "
+        "not see it.",
+    )
     verified: tuple[VerifiedKind, ...] = Field(
-        (), description="Kinds whose content must be verified by signature; a tenant's own come on top."
+        (),
+        description="Kinds whose content must be verified by signature; a tenant's own come on top. With `HelmChart`, "
+        "charts come from HelmRepositories alone, and by `chartRef` from an OCIRepository only where that is listed, "
+        "too.",
     )
 
 

@@ -74,6 +74,31 @@ _WRITERS = (
     ),
 )
 
+# What no object shows, and what narrows it.
+_NETWORK = "a network policy on the controllers' way out"
+_UNSEEN = (
+    ("single files that a kustomization.yaml names; kustomize-controller fetches them from anywhere", _NETWORK),
+    (
+        "the index of a Helm repository, which may name charts at another address",
+        f"{_NETWORK}; charts from OCI registries have no index",
+    ),
+    (
+        "dependencies of a chart from a GitRepository or Bucket, which its Chart.yaml names, `http://` included",
+        f"{_NETWORK}; `policies.sources.verified: [HelmChart]` refuses charts from there",
+    ),
+    ("submodules, where `policies.sources.submodules` allows them", _NETWORK),
+    (
+        "a certificate authority in the Secret of a GitRepository or HelmRepository (`ca.crt`, `caFile`): any TLS "
+        "Secret has such a key",
+        "the list of sources, since the host's name must lead to whoever shows the certificate; `verify`",
+    ),
+    ("whose key a source is verified with: a tenant may name its own in `verify`", "the list of sources"),
+    (
+        "objects that are older than a policy, until they change",
+        "`make policy-report` and Kyverno's reports list what they say all the same",
+    ),
+)
+
 
 def policies_page() -> str:
     """The page."""
@@ -161,15 +186,15 @@ def policies_page() -> str:
         Kyverno's begins with `Policy {OBJECT_PREFIX}tenant-service-account failed:`. What Flux applies for a tenant is
         refused in the same words, in the status of its Kustomization or HelmRelease. Where a message begins with
         `refused by the policy`, the message itself could not be made.
-
+        """
+    unseen = """
         ## What admission cannot see
 
-        - What is inside of a source: a Helm repository's index may name charts at another address, and a
-          kustomization.yaml may name single files that kustomize-controller fetches from anywhere. A network policy on
-          the controllers' way out stops that; what comes out of either is judged when it is applied.
-        - Whose key a source is verified with: a tenant may name its own in `verify`.
-        - Objects that are older than a policy, until they change. `make policy-report` and Kyverno's reports list what
-          they say all the same.
+        Admission judges what an object says, and not what lies behind it. What Flux fetches from there is judged when
+        it is applied; until then, this is left to others:
+
+        | Not seen | What narrows it |
+        | --- | --- |
         """
     writers = "\n".join([_WRITERS_HEAD, *(f"| {who} | {identity} | {why} |" for who, identity, why in _WRITERS)])
     parts = [cleandoc(introduction), cleandoc(subjects), writers, cleandoc(of_a_tenant)]
@@ -178,7 +203,9 @@ def policies_page() -> str:
         parts.append("\n".join([f"## {title}\n", _HEAD, *rows]))
     alone = (_row_of_kyverno(name, *row) for name, row in _OF_KYVERNO_ALONE.items())
     parts.append("\n".join([cleandoc(of_kyverno_alone), *alone]))
-    return "\n\n".join([*parts, cleandoc(refusals), _threats(table)]) + "\n"
+    parts.append(cleandoc(refusals))
+    parts.append("\n".join([cleandoc(unseen), *(f"| {what} | {means} |" for what, means in _UNSEEN)]))
+    return "\n\n".join([*parts, _threats(table)]) + "\n"
 
 
 def _threats(table: Sequence[Policy]) -> str:

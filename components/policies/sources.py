@@ -17,12 +17,24 @@ _FETCHED = (
 )
 _CLOUDS = ("aws", "azure", "gcp")
 _HTTPS = "https://"
+# Charts, as a HelmChart or the template of one in a HelmRelease.
+_CHARTS = (
+    Resources("source.toolkit.fluxcd.io", ("helmcharts",)),
+    Resources("helm.toolkit.fluxcd.io", ("helmreleases",)),
+)
+_CHART = (
+    "object.kind == 'HelmChart' ? [object.spec] : "
+    "object.kind == 'HelmRelease' && has(object.spec.chart) ? [object.spec.chart.spec] : []"
+)
 
-# Azure names the endpoint of a Bucket with its scheme, all others without one. The image of an ImageRepository is read
-# as container runtimes do; one that they would not read goes on as it is, and no further than the shape of a URL.
+# Google's client fetches from Google whatever a Bucket's endpoint says. Azure names the endpoint with its scheme, all
+# others without one. The image of an ImageRepository is read as container runtimes do; one that they would not read
+# goes on as it is, and no further than the shape of a URL.
+_GOOGLE_STORAGE = "storage.googleapis.com"
 _URL = (
     "object.kind == 'Bucket' ? 'bucket://' + "
-    f"(object.spec.endpoint.startsWith({text(_HTTPS)}) "
+    f"(object.spec.?provider.orValue('generic') == 'gcp' ? {text(_GOOGLE_STORAGE)} "
+    f": object.spec.endpoint.startsWith({text(_HTTPS)}) "
     f"? object.spec.endpoint.substring({len(_HTTPS)}) : object.spec.endpoint) + '/' + object.spec.bucketName : "
     f"object.kind == 'ImageRepository' ? 'oci://' + (object.spec.image.matches({text(COMPARABLE_IMAGE)}) "
     f"? [object.spec.image]{repository_expression()}[0] : object.spec.image) : object.spec.url"
@@ -49,7 +61,7 @@ def allowed_sources(config: AllowedSources) -> Policy:
             "policies.sources.plainHttp",
             "tenant: policies.sources",
         ),
-        threats=(13,),
+        threats=(13, 35),
         subject=Subject.CONTENT,
         resources=_FETCHED,
         variables={
@@ -101,17 +113,20 @@ def source_options(config: AllowedSources) -> Policy:
     return Policy(
         name=PolicyName.SOURCE_OPTIONS,
         refuses="sources that turn off TLS, go through a proxy, trust an authority of their own, log in to a "
-        "cloud that is not allowed or as the controller, or lie in another region",
+        "cloud that is not allowed or as the controller, or lie in another region; Git submodules, and charts outside "
+        "of the repository that they name",
         settings=(
             "policies.sources.providers",
             "policies.sources.bucketRegions",
             "policies.sources.plainHttp",
             "policies.sources.clientCertificates",
+            "policies.sources.submodules",
         ),
-        threats=(14, 17),
+        threats=(14, 17, 35),
         subject=Subject.CONTENT,
-        resources=(*_FETCHED, Resources("notification.toolkit.fluxcd.io", ("providers",))),
+        resources=(*_FETCHED, *_CHARTS, Resources("notification.toolkit.fluxcd.io", ("providers",))),
         variables={
+            "charts": _CHART,
             "provider": "object.kind == 'Provider' ? 'generic' : object.spec.?provider.orValue('generic')",
             "cloud": f"variables.provider in {texts(_CLOUDS)}",
         },
@@ -133,6 +148,26 @@ def source_options(config: AllowedSources) -> Policy:
                 "(!has(object.spec.certSecretRef) && !object.spec.?sts.?certSecretRef.hasValue())",
                 concatenated(
                     text("spec.certSecretRef trusts a certificate authority of the tenant's choice; leave it out"), ASK
+                ),
+            ),
+            Validation(
+                f"{boolean(config.submodules)} || !object.spec.?recurseSubmodules.orValue(false)",
+                concatenated(
+                    text(
+                        "spec.recurseSubmodules fetches what the repository's .gitmodules names, from anywhere; "
+                        "leave it out"
+                    ),
+                    ASK,
+                ),
+            ),
+            # Flux joins the two as paths, so a chart's name could lead to another place of the same registry.
+            Validation(
+                "variables.charts.all(chart, chart.sourceRef.kind != 'HelmRepository' || "
+                "!chart.chart.split('/').exists(part, part == '..'))",
+                concatenated(
+                    "(object.kind == 'HelmChart' ? 'spec.chart ' : 'spec.chart.spec.chart ')",
+                    "variables.charts[0].chart",
+                    text(" leads out of its HelmRepository; name a chart of that repository"),
                 ),
             ),
             Validation(
@@ -184,21 +219,19 @@ def verified_sources(config: AllowedSources) -> Policy:
     """What a stack or a tenant wants verified says by which signature."""
     return Policy(
         name=PolicyName.VERIFIED_SOURCES,
-        refuses="sources without `verify` of a kind that must be verified",
+        refuses="sources without `verify` of a kind that must be verified, and charts by a way around it",
         settings=(
             "policies.sources.verified",
             "tenant: policies.verified",
         ),
-        threats=(14,),
+        threats=(14, 35),
         subject=Subject.CONTENT,
-        resources=(
-            Resources("source.toolkit.fluxcd.io", ("gitrepositories", "helmcharts", "ocirepositories")),
-            Resources("helm.toolkit.fluxcd.io", ("helmreleases",)),
-        ),
+        resources=(*_CHARTS, Resources("source.toolkit.fluxcd.io", ("gitrepositories", "ocirepositories"))),
         variables={
             "kinds": f"{texts(config.verified)} + {listed(VERIFIED)}",
             "prefix": "object.kind == 'HelmRelease' ? 'spec.chart.spec.' : 'spec.'",
-            # A HelmRelease is about the HelmChart that Flux makes of its template; with a chartRef it makes none.
+            # A HelmRelease is about the HelmChart that Flux makes of its template; with a chartRef it makes none, and
+            # what that names is verified by its own kind.
             "sources": "object.kind == 'HelmRelease' ? "
             "('HelmChart' in variables.kinds && has(object.spec.chart) ? [object.spec.chart.spec] : []) : "
             "(object.kind in variables.kinds ? [object.spec] : [])",
@@ -222,6 +255,20 @@ def verified_sources(config: AllowedSources) -> Policy:
                         "sourceRef names no HelmRepository: Flux verifies no other charts; "
                         "take the chart from an OCI HelmRepository"
                     ),
+                ),
+            ),
+            Validation(
+                "object.kind != 'HelmRelease' || !('HelmChart' in variables.kinds) || !has(object.spec.chartRef) || "
+                "object.spec.chartRef.kind == 'HelmChart' || "
+                "(object.spec.chartRef.kind == 'OCIRepository' && 'OCIRepository' in variables.kinds)",
+                concatenated(
+                    text("spec.chartRef names an object of the kind "),
+                    "object.spec.chartRef.kind",
+                    text(
+                        ", which need not be signed here, and charts must be; name a HelmChart, or take the chart by "
+                        "spec.chart with verify"
+                    ),
+                    ASK,
                 ),
             ),
         ),

@@ -80,11 +80,13 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
                     "bucket://storage.example.com/charts",
                     "https://charts.example.com/",
                     "oci://registry.example.com/charts/*",
+                    "bucket://storage.googleapis.com/charts",
                 ],
-                "providers": ["aws"],
+                "providers": ["aws", "gcp"],
                 "bucketRegions": ["eu-central-1"],
                 "plainHttp": True,
                 "clientCertificates": True,
+                "submodules": True,
                 "verified": ["OCIRepository"],
             },
             "images": {"allowed": ["registry.example.com/org/*"], "digests": True},
@@ -426,6 +428,13 @@ def _allowed_sources() -> list[Case]:
     }.items():
         cases.bad(name, git(url), foreign)
     cases.bad("another bucket", bucket(name="charts-evil"), foreign)
+    google = {"provider": "gcp", "serviceAccountName": "own"}
+    cases.good("a bucket of Google", bucket("storage.googleapis.com", **google))
+    cases.bad(
+        "a bucket of Google behind a listed endpoint",
+        bucket("storage.example.com", "charts-evil", **google),
+        f"spec.bucketName bucket://storage.googleapis.com/charts-evil {foreign}",
+    )
     cases.bad("another place without encryption", oci(insecure=True, verify=_VERIFY_OCI), foreign)
     cases.bad("an artifact", oci(verify=_VERIFY_OCI), foreign)
     cases.bad("charts", helm_repository(), foreign)
@@ -479,6 +488,23 @@ def _source_options() -> list[Case]:
         oci(provider="aws", serviceAccountName="own"),
         "spec.provider aws is not allowed; allowed are: generic, github; ask the platform team",
     )
+    cases.good("no submodules", git(recurseSubmodules=False))
+    cases.bad("submodules", git(recurseSubmodules=True), "spec.recurseSubmodules fetches what the repository's .gitm")
+    inside = {"kind": "HelmRepository", "name": "charts"}
+    of_git = {"kind": "GitRepository", "name": "app"}
+    cases.good("a chart of a repository", chart(chart="app", sourceRef=inside))
+    cases.good("a chart below a registry's place", release(template={"chart": "group/app", "sourceRef": inside}))
+    cases.good("a chart beside the folder in Git", chart(chart="./charts/../app", sourceRef=of_git))
+    cases.bad(
+        "a chart outside of its registry's place",
+        chart(chart="../../evil/app", sourceRef=inside),
+        "spec.chart ../../evil/app leads out of its HelmRepository; name a chart of that repository",
+    )
+    cases.bad(
+        "a release's chart outside of its registry's place",
+        release(template={"chart": "app/../../evil", "sourceRef": inside}),
+        "spec.chart.spec.chart app/../../evil leads out of its HelmRepository",
+    )
     cases.bad(
         "a cloud's token service",
         bucket(sts={"provider": "ldap", "endpoint": "https://ldap.example.com"}),
@@ -503,7 +529,8 @@ def _source_options() -> list[Case]:
         ),
     )
     cases.bad("a cloud as the controller", bucket(provider="aws"), "spec.serviceAccountName is missing")
-    cases.bad("another cloud", bucket(provider="gcp", serviceAccountName="own"), "spec.provider gcp is not allowed")
+    cases.bad("another cloud", bucket(provider="azure", serviceAccountName="own"), "spec.provider azure is not")
+    cases.good("submodules that may be", git(recurseSubmodules=True))
     cases.bad("another region", bucket(region="us-east-1"), "spec.region us-east-1 is not allowed; allowed are: eu-")
     return cases.made
 
@@ -516,10 +543,14 @@ def _verified_sources() -> list[Case]:
     cases.good("signed", git(own, namespace=LISTED, verify=_VERIFY_GIT))
     cases.good("signed chart", release(namespace=LISTED, template={"verify": {"provider": "cosign"}}))
     cases.good("another kind", oci("oci://registry.example.com/dev-team/app", namespace=LISTED))
-    cases.good(
-        "no template to be signed",
-        release(namespace=LISTED, chartRef={"kind": "OCIRepository", "name": "app"}, chart=None),
-    )
+    by_reference = {
+        kind: release(namespace=LISTED, chartRef={"kind": kind, "name": "app"}, chart=None)
+        for kind in ("HelmChart", "OCIRepository", "ExternalArtifact")
+    }
+    cases.good("a chart that is verified by its own kind", by_reference["HelmChart"])
+    around = "which need not be signed here, and charts must be; name a HelmChart, or take the chart by spec.chart"
+    for kind in ("OCIRepository", "ExternalArtifact"):
+        cases.bad(f"a chart by way of an {kind}", by_reference[kind], f"of the kind {kind}, {around}")
     cases.bad("not signed", git(own, namespace=LISTED), "spec.verify is missing")
     cases.bad("chart not signed", release(namespace=LISTED), "spec.chart.spec.verify is missing")
     cases.good("a signed chart by hand", chart(namespace=LISTED, verify={"provider": "cosign"}))
@@ -536,6 +567,8 @@ def _verified_sources() -> list[Case]:
     dropped["metadata"]["name"] = "signed"
     cases.bad("verification dropped", {"spec": {"verify": None}}, "spec.verify is missing", old=dropped)
     cases.config = "listed"
+    cases.good("a chart of an artifact that must be signed", by_reference["OCIRepository"])
+    cases.bad("a chart of another's artifact", by_reference["ExternalArtifact"], f"ExternalArtifact, {around}")
     cases.bad("the stack's own kind", oci("oci://registry.example.com/dev-team/app", namespace=LISTED), "spec.verify")
     return cases.made
 
