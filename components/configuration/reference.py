@@ -19,7 +19,9 @@ from components.configuration.decryption import Decryption
 from components.configuration.models import PROTECTED_LABEL_PREFIXES, StackConfig, TenantConfig
 from components.configuration.sources import GitSource
 from components.configuration.types import RESERVED_NAMES, RESERVED_PREFIXES
-from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, LockdownFlag
+from components.flux.controllers import Controller
+from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
+from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from components.policies.reference import policies_page
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -86,9 +88,9 @@ def configuration_page() -> str:
 
 
 def lockdown_page() -> str:
-    """`docs/lockdown.md`: the flags of the multi-tenant profile."""
+    """`docs/lockdown.md`: the flags and variables of the multi-tenant profile."""
     introduction = f"""
-        {_GENERATED.format(source="components/flux/lockdown_flags.py")}
+        {_GENERATED.format(source="components/flux/lockdown_flags.py and lockdown_environment.py")}
 
         # The multi-tenant profile
 
@@ -102,9 +104,18 @@ def lockdown_page() -> str:
 
         `flux.extraArgs` may set none of the flags above, except for more feature gates, and none of these:
         """
+    environment = """
+        ## Environment variables that it sets
+
+        They reach what has no flag, such as the programs that a controller starts.
+        """
     flags = [
-        (f"`{flag.argument}`", _controllers(flag), ".".join(map(str, flag.since)), flag.purpose)
+        (f"`{flag.argument}`", _controllers(flag.controllers), _version(flag.since), flag.purpose)
         for flag in LOCKDOWN_FLAGS
+    ]
+    variables = [
+        (f"`{each.name}={each.value}`", _controllers(each.controllers), _version(each.since), each.hole)
+        for each in LOCKDOWN_ENVIRONMENT
     ]
     refused = [(f"`--{name}`", reason) for name, reason in FORBIDDEN_FLAGS.items()]
     parts = [
@@ -112,12 +123,18 @@ def lockdown_page() -> str:
         _table(("Flag", "Controllers", "Since Flux", "Without it a tenant could"), flags),
         cleandoc(forbidden),
         _table(("Flag", "Why not"), refused),
+        cleandoc(environment),
+        _table(("Variable", "Controllers", "Since Flux", "Without it a tenant could"), variables),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _controllers(flag: LockdownFlag) -> str:
-    return ", ".join(sorted(controller.value for controller in flag.controllers))
+def _controllers(controllers: Iterable[Controller]) -> str:
+    return ", ".join(sorted(controller.value for controller in controllers))
+
+
+def _version(since: tuple[int, int]) -> str:
+    return ".".join(map(str, since))
 
 
 def _sections(model: type[BaseModel], prefix: str, elsewhere: Mapping[type[BaseModel], str] = {}) -> Iterator[str]:

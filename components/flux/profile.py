@@ -5,11 +5,12 @@ Source: Flux RFC-0003 and https://fluxcd.io/flux/installation/configuration/mult
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 
 from components.configuration.models import FluxConfig, Profile
 from components.flux.controllers import Controller
+from components.flux.lockdown_environment import variables_for
 from components.flux.lockdown_flags import flags_for
 from components.flux.release import component_of
 from components.flux.support import minor
@@ -36,7 +37,9 @@ def lock_down(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
     for manifest in manifests:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
-            _add_arguments(manifest, [flag.argument for flag in flags_for(controller, minor(config.version))])
+            version = minor(config.version)
+            _add_arguments(manifest, [flag.argument for flag in flags_for(controller, version)])
+            _set_variables(manifest, {each.name: each.value for each in variables_for(controller, version)})
         if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)
     return manifests
@@ -69,6 +72,14 @@ def _add_arguments(deployment: Manifest, arguments: Sequence[str]) -> None:
     container["args"] = [argument for argument in everything if not argument.startswith(FEATURE_GATES)]
     if gates:
         container["args"].append(FEATURE_GATES + ",".join(gates))
+
+
+def _set_variables(deployment: Manifest, variables: Mapping[str, str]) -> None:
+    """Set environment variables, in place of those that are there by the same names."""
+    if variables:
+        container = _container(deployment)
+        kept = [variable for variable in container.get("env", ()) if variable["name"] not in variables]
+        container["env"] = [*kept, *({"name": name, "value": value} for name, value in variables.items())]
 
 
 def _forbid_token_minting(role: Manifest) -> None:

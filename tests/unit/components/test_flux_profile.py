@@ -7,6 +7,7 @@ from sample_release import arguments, golden, names, one, release
 from sample_stack import flux_config
 
 from components.flux.controllers import Controller
+from components.flux.lockdown_environment import variables_for
 from components.flux.profile import configured
 
 EVERY_CONTROLLER = [controller.value for controller in Controller]
@@ -115,3 +116,21 @@ def test_the_operators_resources_replace_those_of_the_release_one_by_one():
     }
     assert of("helm-controller")["requests"] == {"cpu": "1"}
     assert of("kustomize-controller") is None
+
+
+def environment(manifests, name):
+    return one(manifests, "Deployment", name)["spec"]["template"]["spec"]["containers"][0].get("env")
+
+
+def test_the_multi_tenant_profile_sets_its_variables_beside_the_releases_own():
+    manifests = release()
+    container = one(manifests, "Deployment", "kustomize-controller")["spec"]["template"]["spec"]["containers"][0]
+    own = {"name": "RUNTIME_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
+    container["env"] = [{"name": "GIT_ALLOW_PROTOCOL", "value": "https"}, own]
+
+    locked = configured(manifests, flux_config())
+
+    expected = [{"name": each.name, "value": each.value} for each in variables_for(Controller.KUSTOMIZE, (2, 9))]
+    assert environment(locked, "kustomize-controller") == [own, *expected]
+    assert {"name": "GIT_ALLOW_PROTOCOL", "value": "none"} in expected
+    assert environment(locked, "source-controller") is None

@@ -13,6 +13,7 @@ from components.configuration.models import TenantConfig
 from components.configuration.reference import configuration_page, lockdown_page, rendered
 from components.configuration.schemas import stack_schema, tenant_schema
 from components.configuration.stack_file import PROJECT
+from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 
 
@@ -127,3 +128,12 @@ def test_the_lockdown_page_has_every_flag_of_the_table():
         assert f"| {flag.since[0]}.{flag.since[1]} |" in row
     for name, reason in FORBIDDEN_FLAGS.items():
         assert f"| `--{name}` | {reason} |" in page
+
+
+def test_the_lockdown_page_has_every_variable_of_the_table():
+    found = rows(lockdown_page())
+    for variable in LOCKDOWN_ENVIRONMENT:
+        controllers, since, hole = found[f"{variable.name}={variable.value}"]
+        assert all(controller.value in controllers for controller in variable.controllers)
+        assert since == f"{variable.since[0]}.{variable.since[1]}"
+        assert hole.startswith(variable.hole)

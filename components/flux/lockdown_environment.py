@@ -1,0 +1,52 @@
+"""The environment of the multi-tenant profile: which variable, in which controllers, since which Flux version, and why.
+
+It reaches what a controller has no flag for, such as the programs that it starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.flux.controllers import Controller
+
+
+@dataclass(frozen=True)
+class LockdownVariable:
+    """One environment variable of the multi-tenant profile.
+
+    Attributes:
+        name: the variable.
+        value: what the profile sets it to, in place of any value of the release.
+        controllers: those that get it.
+        since: the first Flux version whose controllers heed it.
+        hole: what a tenant could do without it.
+    """
+
+    name: str
+    value: str
+    controllers: frozenset[Controller]
+    since: tuple[int, int]
+    hole: str
+
+
+LOCKDOWN_ENVIRONMENT = (
+    # kustomize starts git for a remote base before it looks whether remote bases are allowed. With a list of allowed
+    # protocols that names none, git refuses before it connects to anything or starts a helper.
+    # Source: https://git-scm.com/docs/git#Documentation/git.txt-GITALLOWPROTOCOL
+    LockdownVariable(
+        "GIT_ALLOW_PROTOCOL",
+        "none",
+        frozenset({Controller.KUSTOMIZE}),
+        (0, 26),
+        "make the controller's own git connect to anything, or run with options that a remote base hands it",
+    ),
+)
+
+
+def variables_for(controller: Controller, version: tuple[int, int]) -> tuple[LockdownVariable, ...]:
+    """The rows of the table that hold for a controller of a Flux version (major, minor)."""
+    return tuple(
+        variable
+        for variable in LOCKDOWN_ENVIRONMENT
+        if controller in variable.controllers and version >= variable.since
+    )
