@@ -72,20 +72,25 @@ def test_a_source_in_another_namespace_is_refused(staging_stack: Environment, at
     assert "can't access 'GitRepository/flux-system/dev-team', cross-namespace references have been blocked" in message
 
 
-def test_a_remote_base_is_refused(lab: Lab, staging_stack: Environment, attempts: Attempts, tmp_path: Path) -> None:
-    note = {"base/kustomization.yaml": "resources: []\n"}
-    remote = lab.repository("mallory", "elsewhere", note, tmp_path) + "//base?ref=main"
-    url = lab.repository(
-        "mallory", "remote-base", {"staging/kustomization.yaml": f"resources: ['{remote}']\n"}, tmp_path
-    )
-    assert not attempts.create(git_repository("remote-base", url))
-    assert not attempts.create(kustomization("remote-base", source="remote-base"))
+@pytest.mark.parametrize("transport", ["http", "file"])
+def test_a_remote_base_is_refused_before_git_connects_or_starts_anything(
+    lab: Lab, staging_stack: Environment, attempts: Attempts, tmp_path: Path, transport: str
+) -> None:
+    """kustomize runs git before it looks whether remote bases are allowed; `file` is what git starts a helper for."""
+    bases = {
+        "http": lab.repository("mallory", "elsewhere", {"base/kustomization.yaml": "resources: []\n"}, tmp_path),
+        "file": f"file://{tmp_path}/elsewhere.git",
+    }
+    remote = f"{bases[transport]}//base?ref=main"
+    name = f"remote-base-{transport}"
+    url = lab.repository("mallory", name, {"staging/kustomization.yaml": f"resources: ['{remote}']\n"}, tmp_path)
+    assert not attempts.create(git_repository(name, url))
+    assert not attempts.create(kustomization(name, source=name))
 
-    message = staging_stack.cluster.refusal("kustomization", "remote-base", "apps", saying="kustomize build failed")
+    message = staging_stack.cluster.refusal("kustomization", name, "apps", saying="kustomize build failed")
 
     assert remote in message
-    # Refused, and not merely out of reach.
-    assert "fs-security-constraint" in message
+    assert f"transport '{transport}' not allowed" in message
 
 
 def test_a_cluster_role_in_the_repository_is_refused_and_the_tenant_sees_why(
