@@ -12,6 +12,7 @@ from components.configuration import ConfigurationError
 from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
 from components.git_source import git_access
+from components.impersonation import Impersonation, impersonations
 from components.kubernetes_api import read_syncs
 from components.manifests import register
 from components.outputs import settled, stack_outputs
@@ -40,7 +41,8 @@ async def main() -> dict[str, object]:
         adopt(found.api, recorded)
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
-    flux = FluxInstall("flux", FluxInstallArgs(config.flux, found.release), on_cluster())
+    impersonation = Impersonation(impersonations(config), found.cluster.namespaces, on_cluster())
+    flux = FluxInstall("flux", FluxInstallArgs(config.flux, found.release, impersonation.standing), on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
     guard = admission(config, found, [flux, role], on_cluster)
     guarded = partial(on_cluster, depends_on=[flux, role, *guard.ready])
@@ -51,7 +53,7 @@ async def main() -> dict[str, object]:
         platform = PlatformSync("platform", args, guarded())
     quotas = QuotaStatus(found.api)
     tenants = {
-        name: Tenant(name, TenantArgs(tenant, access, config.tenancy, quotas), guarded())
+        name: Tenant(name, TenantArgs(tenant, access, config.tenancy, quotas, impersonation), guarded())
         for name, tenant in config.tenants.items()
     }
     rotated = rotating(config, recorded)

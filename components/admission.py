@@ -9,8 +9,10 @@ import pulumi
 
 from components.configuration import StackConfig
 from components.configuration.policies import PolicyEngine
+from components.flux.controller_rights import shared_impersonation
 from components.kyverno_install import KyvernoInstall, KyvernoInstallArgs
-from components.policies.kyverno_only import kyverno_only, kyverno_rules
+from components.manifests import register
+from components.policies.kyverno_only import kyverno_only, kyverno_rules, onboards
 from components.policies.table import policy_set
 from components.preflight import Preflight
 from components.tenancy_policies import KyvernoPolicies, NativePolicies, PoliciesArgs
@@ -46,15 +48,17 @@ def admission(
     policies, kyverno = config.policies, None
     ready: list[pulumi.Input[pulumi.Resource]] = []
     if config.kyverno is not None:
+        if onboards(policies) and config.flux.impersonates:
+            after = [*after, register(shared_impersonation(config.flux), on_cluster())]
         assert found.chart is not None  # The preflight reads it for every Kyverno.
-        release = KyvernoInstallArgs(config.kyverno, found.chart, found.api, kyverno_rules(policies))
+        release = KyvernoInstallArgs(config.kyverno, found.chart, found.api, kyverno_rules(policies, config.flux))
         kyverno = KyvernoInstall("kyverno", release, on_cluster())
         ready.append(kyverno.serving)
     if policies.engine.native:
         args = PoliciesArgs(policy_set(policies, PolicyEngine.NATIVE), found.api)
         ready.append(NativePolicies("native-policies", args, on_cluster(depends_on=[*after])).in_force)
     if policies.engine.kyverno:
-        more = kyverno_only(policies, config.tenancy, found.release)
+        more = kyverno_only(policies, config.tenancy, config.flux, found.release)
         args = PoliciesArgs(policy_set(policies, PolicyEngine.KYVERNO, more), found.api)
         assert kyverno is not None  # The configuration refuses the engine without it.
         opts = on_cluster(depends_on=[*after, kyverno.serving])

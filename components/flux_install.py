@@ -23,10 +23,13 @@ class FluxInstallArgs:
     Attributes:
         config: the `flux` section of the stack.
         release: the objects of that release, digest already checked (`components.flux.release.read_release`).
+        before: what the controllers need in namespaces that exist already, as those of an installation do that is
+            changed.
     """
 
     config: FluxConfig
     release: Sequence[Manifest]
+    before: Sequence[pulumi.Resource] = ()
 
 
 class FluxInstall(pulumi.ComponentResource):
@@ -44,11 +47,12 @@ class FluxInstall(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: FluxInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:FluxInstall", name, None, opts)
-        phases = in_phases(configured(args.release, args.config))
+        phases = in_phases(configured(args.release, args.config), args.config)
         namespaces = self._phase(phases.namespaces, after=[])
         definitions = self._phase(phases.definitions, after=namespaces)
         access = self._phase(phases.access, after=[*namespaces, *definitions])
-        self._phase(phases.controllers, after=access)
+        controllers = self._phase(phases.controllers, after=[*access, *args.before])
+        self._phase(phases.powers, after=controllers)
         self.version = pulumi.Output.from_input(args.config.version)
         self.profile = pulumi.Output.from_input(args.config.profile.value)
         self.register_outputs({"version": self.version, "profile": self.profile})

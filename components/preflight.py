@@ -122,6 +122,7 @@ def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recor
     problems += _unknown_policies(config, cluster, stack_file)
     if not config.cluster.adopt:
         problems += _foreign_flux(cluster.namespaces, recorded, stack_file)
+    problems += _unknown_places(config, cluster.namespaces, stack_file)
     return problems + _foreign_namespaces(config.tenants, cluster.namespaces, stack_file)
 
 
@@ -137,6 +138,21 @@ def _unknown_policies(config: StackConfig, cluster: ClusterFacts, stack_file: st
             f"{config.policies.engine.value} needs ValidatingAdmissionPolicies, which Kubernetes has since {since}; "
             f"the cluster runs {cluster.version}; upgrade it, or set policies.engine to kyverno",
         )
+    ]
+
+
+def _unknown_places(config: StackConfig, existing: Collection[str], stack_file: str) -> list[Problem]:
+    """Namespaces in which Flux is to act as somebody and that nobody has made."""
+    made = {FLUX_NAMESPACE, *existing, *(name for tenant in config.tenants.values() for name in tenant.namespace_names)}
+    return [
+        Problem(
+            stack_file,
+            f"flux.impersonate[{index}].namespace",
+            f"the cluster has no namespace {entry.namespace!r}; create it first, or let the platform's repository "
+            "bring the Role together with it (docs/lockdown.md)",
+        )
+        for index, entry in enumerate(config.flux.impersonate)
+        if entry.namespace not in made
     ]
 
 

@@ -12,6 +12,7 @@ from components.awaited import awaited
 from components.configuration import TenancyConfig, TenantConfig
 from components.configuration.types import seconds
 from components.git_source import GitAccess, RegisteredSource, register_source
+from components.impersonation import Impersonation
 from components.manifests import Manifest, register
 from components.quota_status import QuotaStatus
 from components.tenant_limits import counted_for, flux_quota_name
@@ -30,12 +31,14 @@ class TenantArgs:
         access: what all Git sources of the stack share.
         tenancy: what holds for all tenants.
         quotas: what the cluster knows of its quotas.
+        impersonation: what lets Flux act as the tenant; None where it may do everything by itself.
     """
 
     config: TenantConfig
     access: GitAccess
     tenancy: TenancyConfig
     quotas: QuotaStatus
+    impersonation: Impersonation | None = None
 
 
 class Tenant(pulumi.ComponentResource):
@@ -67,9 +70,16 @@ class Tenant(pulumi.ComponentResource):
         place = source_place(name, args.config)
         self.source = register_source(place, args.config.source, args.access, parent=self, after=limited)
         decrypting = [self._register(each, after=namespaces) for each in objects.decryption]
-        # Last to come and first to go: while it prunes, its identity must still be allowed to delete.
+        impersonating = [
+            each
+            for namespace in args.config.namespace_names
+            if args.impersonation is not None
+            for each in args.impersonation.within(namespace, after=[*namespaces, identity])
+        ]
+        # Last to come and first to go: while it prunes, its identity must still be allowed to delete, and Flux to act
+        # as it.
         pruned = pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + PRUNE_MARGIN_SECONDS:.0f}s")
-        needed = [*access, *decrypting, self.source.source]
+        needed = [*access, *impersonating, *decrypting, self.source.source]
         self.sync = self._register(objects.sync, after=needed, timeouts=pruned)
         self.namespaces = pulumi.Output.from_input(list(args.config.namespace_names))
         self.register_outputs({"namespaces": self.namespaces})

@@ -17,6 +17,7 @@ from components.configuration.sources import GitConfig, GitHubConfig, GitSource
 from components.configuration.types import (
     ClusterUid,
     ControllerArgument,
+    DnsLabel,
     Duration,
     FluxVersion,
     NamespaceName,
@@ -28,8 +29,8 @@ from components.configuration.types import (
     TenantName,
     WebUrl,
 )
-from components.flux.controllers import DEFAULT_CONTROLLERS, REQUIRED_CONTROLLERS, Controller
-from components.flux.lockdown_flags import refusal
+from components.flux.controllers import DEFAULT_CONTROLLERS, RECONCILERS, REQUIRED_CONTROLLERS, Controller
+from components.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
 from components.flux.support import OLDEST_KUBERNETES, known_versions, minor
 
 RELEASE_URL = "https://github.com/fluxcd/flux2/releases/download/v{version}/install.yaml"
@@ -135,6 +136,26 @@ class VaultServer(Section):
     login_path: str = Field(min_length=1, description="Login path of the auth method, e.g. `auth/kubernetes/login`.")
 
 
+class ControllerRights(StrEnum):
+    """What kustomize-controller and helm-controller may do themselves (docs/lockdown.md).
+
+    `impersonate`: act as the service accounts of tenants, and of `flux.impersonate`, and nothing else. `release`: what
+    the release gives them, which is everything.
+    """
+
+    IMPERSONATE = "impersonate"
+    RELEASE = "release"
+
+
+class Impersonation(Section):
+    """Service accounts of the platform's own in one namespace."""
+
+    namespace: DnsLabel = Field(description="Their namespace: `flux-system`, a tenant's, or one that exists already.")
+    service_accounts: tuple[DnsLabel, ...] = Field(
+        min_length=1, description="Their names; the platform makes them and binds them to what they need."
+    )
+
+
 class FluxConfig(Section):
     """The Flux release and how it is locked down."""
 
@@ -145,6 +166,21 @@ class FluxConfig(Section):
     )
     components: tuple[Controller, ...] = Field(DEFAULT_CONTROLLERS, description="Controllers to install.")
     profile: Profile = Field(Profile.MULTI_TENANT, description="Security profile; can be changed on a running cluster.")
+    controller_rights: ControllerRights = Field(
+        ControllerRights.IMPERSONATE,
+        description="What kustomize-controller and helm-controller may do themselves, under the multi-tenant profile; "
+        "the single-tenant one leaves them what the release gives.",
+    )
+    impersonate: tuple[Impersonation, ...] = Field(
+        (),
+        description="Service accounts that Kustomizations and HelmReleases of the platform name, beside those of "
+        "tenants and, with `flux.sync`, `kustomize-controller` (docs/lockdown.md).",
+    )
+    default_service_account: DnsLabel = Field(
+        "default",
+        description="The account as which Kustomizations and HelmReleases are applied that name none, under the "
+        "multi-tenant profile: one of their own namespace by this name.",
+    )
     workload_identity: bool = Field(
         False,
         description="Let controllers mint service account tokens, as cloud identities of objects need.",
@@ -169,6 +205,11 @@ class FluxConfig(Section):
     sync: PlatformSyncConfig | None = Field(
         None, description="The platform's own repository, applied after the controllers; none where left out."
     )
+
+    @property
+    def impersonates(self) -> bool:
+        """Whether the controllers may do nothing but act as service accounts."""
+        return self.profile is Profile.MULTI_TENANT and self.controller_rights is ControllerRights.IMPERSONATE
 
     @property
     def url(self) -> str:
@@ -199,6 +240,14 @@ class FluxConfig(Section):
             arguments = [argument for several in self.extra_args.values() for argument in several]
             if reasons := list(filter(None, map(refusal, arguments))):
                 raise ValueError(f"extraArgs: {'; '.join(reasons)}")
+        if self.impersonates:
+            for controller, more in self.extra_args.items():
+                if controller in RECONCILERS and any(map(caches_secrets, more)):
+                    raise ValueError(
+                        f"extraArgs: the feature gate {SECRETS_CACHE} makes {controller.value} watch all Secrets "
+                        "of the cluster, which controllerRights: impersonate does not let it; leave it out, or set "
+                        "controllerRights to release"
+                    )
         return self
 
 

@@ -21,5 +21,7 @@ class Controller(StrEnum):
 
 
 DEFAULT_CONTROLLERS = (Controller.SOURCE, Controller.KUSTOMIZE, Controller.HELM, Controller.NOTIFICATION)
+RECONCILERS = (Controller.KUSTOMIZE, Controller.HELM)
+"""Those that apply what others wrote."""
 # Nothing that this program registers is reconciled without these two.
 REQUIRED_CONTROLLERS = (Controller.SOURCE, Controller.KUSTOMIZE)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.flux.controllers import Controller
+from components.flux.controllers import RECONCILERS, Controller
 
 _ALL = frozenset(Controller)
-_RECONCILERS = frozenset({Controller.KUSTOMIZE, Controller.HELM})
+_RECONCILERS = frozenset(RECONCILERS)
 # The feature gate with which a controller uses the cloud identity of an object instead of its own.
 OBJECT_IDENTITY = "ObjectLevelWorkloadIdentity"
+# The feature gate with which a controller keeps all Secrets and ConfigMaps of the cluster in its memory.
+SECRETS_CACHE = "CacheSecretsAndConfigMaps"
 _IMAGE = frozenset({Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION})
 
 
@@ -126,5 +128,14 @@ def refusal(argument: str) -> str | None:
 
 def enables_object_identity(argument: str) -> bool:
     """Whether an argument of the user's turns the feature gate for object-level identity on."""
+    return _enables(OBJECT_IDENTITY, argument)
+
+
+def caches_secrets(argument: str) -> bool:
+    """Whether an argument of the user's turns on the feature gate with which a controller watches all Secrets."""
+    return _enables(SECRETS_CACHE, argument)
+
+
+def _enables(gate: str, argument: str) -> bool:
     name, _, value = argument.removeprefix("--").partition("=")
-    return name == "feature-gates" and f"{OBJECT_IDENTITY}=true" in value.split(",")
+    return name == "feature-gates" and f"{gate}=true" in value.split(",")

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 
 from components.configuration.models import FluxConfig, Profile
-from components.flux.controllers import Controller
+from components.flux.controller_rights import CONFIG_WATCHERS_OFF, account_of, restricted
+from components.flux.controllers import RECONCILERS, Controller
 from components.flux.lockdown_environment import variables_for
 from components.flux.lockdown_flags import flags_for
 from components.flux.release import component_of
@@ -29,7 +30,9 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manife
             _tune(manifest, controller, config)
     if config.vaults:
         result.append(vault_config_map(config.vaults))
-    return lock_down(result, config) if config.profile is Profile.MULTI_TENANT else result
+    if config.profile is Profile.MULTI_TENANT:
+        result = lock_down(result, config)
+    return restricted(result, config) if config.impersonates else result
 
 
 def lock_down(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
@@ -39,6 +42,9 @@ def lock_down(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
         if manifest["kind"] == "Deployment" and controller is not None:
             version = minor(config.version)
             _add_arguments(manifest, [flag.argument for flag in flags_for(controller, version)])
+            if config.impersonates and controller in RECONCILERS:
+                _add_arguments(manifest, [CONFIG_WATCHERS_OFF])
+                manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)
             _set_variables(manifest, {each.name: each.value for each in variables_for(controller, version)})
         if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from components.configuration.models import TenancyConfig
+from components.configuration.models import FluxConfig, TenancyConfig
 from components.configuration.policies import PoliciesConfig, PolicyMode
 from components.flux.release import controller_images
 from components.manifests import Manifest
@@ -13,12 +13,15 @@ from components.policies.names import PolicyName
 from components.policies.onboarding import background_rules, onboarding
 
 
-def kyverno_only(config: PoliciesConfig, tenancy: TenancyConfig, release: Iterable[Manifest]) -> list[Manifest]:
+def kyverno_only(
+    config: PoliciesConfig, tenancy: TenancyConfig, flux: FluxConfig, release: Iterable[Manifest]
+) -> list[Manifest]:
     """Those that the configuration asks for and that are not off.
 
     Args:
         config: the `policies` section of the stack.
         tenancy: its `tenancy` section.
+        flux: its `flux` section.
         release: the objects of the Flux release that is installed.
     """
     manifests: list[Manifest] = []
@@ -26,15 +29,16 @@ def kyverno_only(config: PoliciesConfig, tenancy: TenancyConfig, release: Iterab
         manifests.append(flux_images(controller_images(release), mode))
     if config.images.signatures and (mode := config.mode_of(PolicyName.TENANT_IMAGES)) is not PolicyMode.OFF:
         manifests.append(tenant_images(config.images.signatures, config.images.registries, mode))
-    if _onboards(config):
-        manifests += onboarding(tenancy, config.mode_of(PolicyName.ONBOARDING))
+    if onboards(config):
+        manifests += onboarding(tenancy, flux, config.mode_of(PolicyName.ONBOARDING))
     return manifests
 
 
-def kyverno_rules(config: PoliciesConfig) -> list[Manifest]:
+def kyverno_rules(config: PoliciesConfig, flux: FluxConfig) -> list[Manifest]:
     """RBAC rules that Kyverno's background controller needs for them."""
-    return background_rules() if _onboards(config) else []
+    return background_rules(flux) if onboards(config) else []
 
 
-def _onboards(config: PoliciesConfig) -> bool:
+def onboards(config: PoliciesConfig) -> bool:
+    """Whether namespaces become tenants' by a label."""
     return config.onboarding and config.mode_of(PolicyName.ONBOARDING) is not PolicyMode.OFF

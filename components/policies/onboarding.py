@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 
-from components.configuration.models import PodSecurity, Role, TenancyConfig, TenantNetwork
+from components.configuration.models import FluxConfig, PodSecurity, Role, TenancyConfig, TenantNetwork
 from components.configuration.policies import PolicyMode
 from components.configuration.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
+from components.flux.controller_rights import SHARED_IMPERSONATION, impersonation_binding
 from components.manifests import Manifest
 from components.policies.cel import text, texts
 from components.policies.kyverno import KYVERNO_API
@@ -52,18 +53,19 @@ _LABEL_CHANGED = (
 _TENANT_NAME = f"object.metadata.labels[{text(TENANT_LABEL)}]"
 
 
-def onboarding(tenancy: TenancyConfig, mode: PolicyMode) -> list[Manifest]:
+def onboarding(tenancy: TenancyConfig, flux: FluxConfig, mode: PolicyMode) -> list[Manifest]:
     """The policies; Kyverno's background controller needs `background_rules` to carry them out.
 
     Args:
         tenancy: what holds for all tenants.
+        flux: how Flux acts as them.
         mode: what becomes of a label that names no possible tenant; such a namespace gets nothing either way.
     """
-    return [_names(mode), _pod_security(), _objects(tenancy)]
+    return [_names(mode), _pod_security(), _objects(tenancy, flux)]
 
 
-def background_rules() -> list[Manifest]:
-    """RBAC rules that Kyverno's background controller needs for it; it may bind the tenant role and no other."""
+def background_rules(flux: FluxConfig) -> list[Manifest]:
+    """RBAC rules that Kyverno's background controller needs for it; it may bind what a tenant needs and no other."""
     change = ["create", "delete", "get", "list", "patch", "update", "watch"]
     return [
         {"apiGroups": [""], "resources": ["resourcequotas", "serviceaccounts"], "verbs": change},
@@ -72,7 +74,7 @@ def background_rules() -> list[Manifest]:
         {
             "apiGroups": ["rbac.authorization.k8s.io"],
             "resources": ["clusterroles"],
-            "resourceNames": [TENANT_ROLE],
+            "resourceNames": [TENANT_ROLE, *([SHARED_IMPERSONATION] if flux.impersonates else [])],
             "verbs": ["bind"],
         },
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
@@ -124,7 +126,7 @@ def _pod_security() -> Manifest:
     )
 
 
-def _objects(tenancy: TenancyConfig) -> Manifest:
+def _objects(tenancy: TenancyConfig, flux: FluxConfig) -> Manifest:
     """The objects, kept as they are.
 
     They stay when the policy goes, which would otherwise take the limits from tenants that run on; and they go when
@@ -147,18 +149,23 @@ def _objects(tenancy: TenancyConfig) -> Manifest:
             "variables": [{"name": "tenant", "expression": _TENANT_NAME}],
             "generate": [
                 {"template": {"interpolate": "cel", "value": json.dumps(manifest, indent=2)}}
-                for manifest in tenant_template(tenancy)
+                for manifest in tenant_template(tenancy, flux)
             ],
         },
     )
 
 
-def tenant_template(tenancy: TenancyConfig, tenant: str = _TENANT, namespace: str = _NAMESPACE) -> list[Manifest]:
+def tenant_template(
+    tenancy: TenancyConfig, flux: FluxConfig, tenant: str = _TENANT, namespace: str = _NAMESPACE
+) -> list[Manifest]:
     """What a labelled namespace gets; it stands by itself, so its service account has rights in it alone."""
+    place = tenant_place(tenant, namespace)
+    role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
     return [
         service_account(tenant, namespace),
         role_binding(tenant, namespace, namespace, Role.TENANT),
-        *limiting_objects(tenant_place(tenant, namespace), tenancy.limits, TenantNetwork.DEFAULT_DENY),
+        *([impersonation_binding(place, role, flux)] if flux.impersonates else []),
+        *limiting_objects(place, tenancy.limits, TenantNetwork.DEFAULT_DENY),
     ]
 
 

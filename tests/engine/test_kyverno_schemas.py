@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jsonschema import Draft202012Validator
 
-from components.configuration import TenancyConfig
+from components.configuration import FluxConfig, TenancyConfig
 from components.configuration.image_signatures import ImageSignature, RegistryAccess
 from components.configuration.policies import PolicyMode
 from components.flux.controllers import Controller
@@ -70,7 +70,7 @@ def test_fluxs_own_images_are_asked_for_as_the_release_knows_it(
 
 
 def test_onboarding_is_written_as_the_release_knows_it(policies: dict[str, Draft202012Validator]) -> None:
-    for manifest in onboarding(TenancyConfig(), PolicyMode.ENFORCE):
+    for manifest in onboarding(TenancyConfig(), FluxConfig(version="2.9.5", sha256="0" * 64), PolicyMode.ENFORCE):
         policies[manifest["kind"]].validate(manifest["spec"])
 
 

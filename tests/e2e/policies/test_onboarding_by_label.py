@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.configuration import TenancyConfig
+from components.configuration import FluxConfig, TenancyConfig
 from components.policies.onboarding import tenant_template
 from tests.e2e.manifests import git_repository, kustomization, namespace
 from tests.e2e.policies.given import OLDER, TENANCY
@@ -32,7 +32,8 @@ def named(cluster: RunningCluster, place: str) -> set[tuple[str, str]]:
 
 
 def template(tenant: str, place: str) -> list[dict[str, Any]]:
-    return tenant_template(TenancyConfig.model_validate(TENANCY), tenant, place)
+    flux = FluxConfig(version="2.9.5", sha256="0" * 64)
+    return tenant_template(TenancyConfig.model_validate(TENANCY), flux, tenant, place)
 
 
 def expected(tenant: str, place: str) -> set[tuple[str, str]]:

@@ -181,7 +181,7 @@ def test_all_arguments_that_undo_the_lockdown_are_named(tmp_path):
 
 
 def test_arguments_that_open_nothing_are_welcome(tmp_path):
-    arguments = ["--concurrent=8", "--feature-gates=CacheSecretsAndConfigMaps=true"]
+    arguments = ["--concurrent=8", "--feature-gates=GroupChangeLog=true"]
 
     config = load(tmp_path, flux=FLUX | {"extraArgs": {"kustomize-controller": arguments}})
 
@@ -530,3 +530,25 @@ def test_a_stack_is_multi_tenant_with_the_published_release_unless_it_says_other
         "notification-controller",
     )
     assert flux.url == "https://github.com/fluxcd/flux2/releases/download/v2.9.5/install.yaml"
+
+
+def test_a_controller_that_only_impersonates_may_not_watch_all_secrets(tmp_path):
+    gate = ["--feature-gates=CacheSecretsAndConfigMaps=true"]
+    flux = FLUX | {"extraArgs": {"helm-controller": gate}}
+
+    [problem] = problems(tmp_path, flux=flux)
+
+    assert "CacheSecretsAndConfigMaps makes helm-controller watch all Secrets of the cluster" in problem
+    assert "set controllerRights to release" in problem
+
+
+@pytest.mark.parametrize(
+    "flux",
+    [
+        {"extraArgs": {"helm-controller": ["--feature-gates=CacheSecretsAndConfigMaps=true"]}}
+        | {"controllerRights": "release"},
+        {"extraArgs": {"source-controller": ["--feature-gates=CacheSecretsAndConfigMaps=true"]}},
+    ],
+)
+def test_a_controller_that_may_read_all_secrets_may_keep_them_in_memory(tmp_path, flux):
+    assert load(tmp_path, flux=FLUX | flux).flux.extra_args

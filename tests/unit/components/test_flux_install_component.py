@@ -40,7 +40,7 @@ def test_controllers_come_after_access_access_after_definitions_and_those_after_
 
 
 def test_every_object_of_the_release_is_registered_under_the_component():
-    resources = installed()
+    resources = installed(controllerRights="release")
     parents = {name: resource.parent for name, resource in resources.items()}
 
     assert len(resources) == len(release()) + 1

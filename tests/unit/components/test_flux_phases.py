@@ -1,12 +1,13 @@
 """A release is installed in an order in which every part finds what it needs."""
 
 from sample_release import release
+from sample_stack import flux_config
 
 from components.flux.phases import in_phases
 
 
 def test_every_object_has_its_phase_and_none_is_lost():
-    phases = in_phases(release())
+    phases = in_phases(release(), flux_config())
 
     kinds = [
         {manifest["kind"] for manifest in phase}

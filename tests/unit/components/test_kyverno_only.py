@@ -3,6 +3,7 @@
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from sample_stack import flux_config
 
 from components.configuration import TenancyConfig
 from components.configuration.policies import PoliciesConfig, PolicyMode
@@ -29,11 +30,12 @@ RELEASE = [
     },
 ]
 TENANCY = TenancyConfig.model_validate({"limits": {"fluxObjects": 3}})
+FLUX = flux_config()
 ENFORCE, AUDIT = PolicyMode.ENFORCE, PolicyMode.AUDIT
 
 
 def made(**policies):
-    return kyverno_only(PoliciesConfig.model_validate(policies), TENANCY, RELEASE)
+    return kyverno_only(PoliciesConfig.model_validate(policies), TENANCY, FLUX, RELEASE)
 
 
 def flux(mode=ENFORCE):
@@ -46,7 +48,7 @@ def tenants(mode=ENFORCE):
 
 
 def labels(mode=ENFORCE):
-    return onboarding(TENANCY, mode)
+    return onboarding(TENANCY, FLUX, mode)
 
 
 def test_what_nobody_asks_for_is_not_there():
@@ -97,6 +99,8 @@ def test_one_that_is_off_is_left_out(policy, expected):
 
 @pytest.mark.parametrize("without", [{"onboarding": False}, {"modes": {"onboarding": "off"}}])
 def test_kyverno_gets_rights_in_the_background_while_it_onboards(without):
-    assert kyverno_rules(PoliciesConfig.model_validate(ALL)) == background_rules()
-    assert kyverno_rules(PoliciesConfig.model_validate(ALL | {"modes": {"onboarding": "audit"}})) == background_rules()
-    assert kyverno_rules(PoliciesConfig.model_validate(ALL | without)) == []
+    def rules(**policies):
+        return kyverno_rules(PoliciesConfig.model_validate(ALL | policies), FLUX)
+
+    assert rules() == rules(modes={"onboarding": "audit"}) == background_rules(FLUX)
+    assert rules(**without) == []

@@ -4,10 +4,11 @@ import json
 
 import pytest
 from sample_release import one
-from sample_stack import tenant_config
+from sample_stack import flux_config, tenant_config
 
 from components.configuration import TenancyConfig
 from components.configuration.policies import PolicyMode
+from components.flux.controller_rights import SHARED_IMPERSONATION
 from components.policies.onboarding import background_rules, onboarding, tenant_template
 from components.tenant_objects import tenant_objects
 from components.tenant_role import TENANT_ROLE
@@ -19,22 +20,38 @@ PLURALS = {
     "RoleBinding": "rolebindings",
     "ServiceAccount": "serviceaccounts",
 }
+FLUX = flux_config()
 TENANCY = TenancyConfig.model_validate({"networkPolicy": "default-deny", "limits": {"quota": {"pods": "9"}}})
 
 
-def spec(kind, mode=PolicyMode.ENFORCE, tenancy=TENANCY):
-    return one(onboarding(tenancy, mode), kind, NAME)["spec"]
+def spec(kind, mode=PolicyMode.ENFORCE, tenancy=TENANCY, flux=FLUX):
+    return one(onboarding(tenancy, flux, mode), kind, NAME)["spec"]
 
 
 def test_a_labelled_namespace_gets_what_a_listed_tenants_has():
     listed = tenant_objects("dev-team", tenant_config(namespaces=[{"name": "apps"}]), TENANCY)
 
-    labelled = tenant_template(TENANCY, "dev-team", "apps")
+    labelled = tenant_template(TENANCY, FLUX, "dev-team", "apps")
 
     def by_name(manifests):
         return {(each["kind"], each["metadata"]["name"]): each for each in manifests}
 
-    assert by_name(labelled) == by_name([listed.identity, *listed.access, *listed.limits])
+    impersonation = by_name(labelled).pop(("RoleBinding", "flux-impersonation"))
+    assert by_name(labelled) == by_name([listed.identity, *listed.access, *listed.limits, impersonation])
+    assert impersonation["roleRef"]["name"] == SHARED_IMPERSONATION
+    assert {(each["namespace"], each["name"]) for each in impersonation["subjects"]} == {
+        ("flux-system", "kustomize-controller-impersonator"),
+        ("flux-system", "helm-controller-impersonator"),
+    }
+
+
+def test_controllers_that_may_do_everything_get_nothing_in_a_labelled_namespace():
+    flux = flux_config(controllerRights="release")
+
+    kinds = [json.loads(each["template"]["value"])["kind"] for each in spec("GeneratingPolicy", flux=flux)["generate"]]
+
+    assert kinds.count("RoleBinding") == 1
+    assert SHARED_IMPERSONATION not in json.dumps(background_rules(flux))
 
 
 def test_kyverno_fills_in_the_names():
@@ -54,7 +71,7 @@ def test_a_labelled_namespace_is_closed_even_where_listed_ones_are_open():
         json.loads(each["template"]["value"])["kind"]
         for each in spec("GeneratingPolicy", tenancy=TenancyConfig())["generate"]
     ]
-    assert kinds == ["ServiceAccount", "RoleBinding", "ResourceQuota", "NetworkPolicy"]
+    assert kinds == ["ServiceAccount", "RoleBinding", "RoleBinding", "ResourceQuota", "NetworkPolicy"]
 
 
 def test_the_objects_are_kept_up_and_stay_when_the_policy_goes():
@@ -98,12 +115,13 @@ def test_a_mode_says_what_becomes_of_an_impossible_label():
     assert spec("ValidatingPolicy", PolicyMode.AUDIT)["validationActions"] == ["Audit", "Warn"]
 
 
-def test_kyverno_may_bind_the_tenant_role_and_no_other():
-    rules = background_rules()
+def test_kyverno_may_bind_what_a_tenant_needs_and_no_other_role():
+    rules = background_rules(FLUX)
     [bind] = [rule for rule in rules if "bind" in rule["verbs"]]
     writable = {resource for rule in rules if "create" in rule["verbs"] for resource in rule["resources"]}
 
-    assert (bind["resources"], bind["resourceNames"], bind["verbs"]) == (["clusterroles"], [TENANT_ROLE], ["bind"])
+    assert (bind["resources"], bind["verbs"]) == (["clusterroles"], ["bind"])
+    assert bind["resourceNames"] == [TENANT_ROLE, SHARED_IMPERSONATION]
     generated = {json.loads(each["template"]["value"])["kind"] for each in spec("GeneratingPolicy")["generate"]}
     assert writable == {PLURALS[kind] for kind in generated}
     assert not {"*", "escalate", "impersonate"} & {verb for rule in rules for verb in rule["verbs"]}

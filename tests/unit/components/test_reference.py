@@ -108,6 +108,7 @@ def test_every_enumeration_that_a_type_links_to_is_explained():
     assert named == {
         "Controller",
         "KyvernoController",
+        "ControllerRights",
         "PodSecurity",
         "PolicyEngine",
         "PolicyMode",

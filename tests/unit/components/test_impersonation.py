@@ -1,0 +1,65 @@
+"""Impersonation: what lets Flux act as tenants stands before whatever depends on it, and before controllers change."""
+
+from __future__ import annotations
+
+import pulumi
+import pytest
+from recorded_program import run
+from sample_release import release
+from sample_stack import FLUX, Quotas, load
+
+from components.flux_install import FluxInstall, FluxInstallArgs
+from components.git_source import GitAccess
+from components.impersonation import Impersonation, impersonations
+from components.tenant import Tenant, TenantArgs
+
+ROLES = {"Role apps/flux-impersonation", "RoleBinding apps/flux-impersonation"}
+SYNC = "Kustomization apps/dev-team"
+CONTROLLERS = {"Deployment flux-system/kustomize-controller", "Deployment flux-system/helm-controller"}
+
+
+@pytest.fixture
+def registered(tmp_path):
+    """The resources of a stack with one tenant, by whether the cluster has the tenant's namespace already."""
+    config = load(tmp_path, flux=FLUX, tenants={"dev-team": {}})
+
+    def of(existing):
+        def program():
+            impersonation = Impersonation(impersonations(config), existing, pulumi.ResourceOptions())
+            flux = FluxInstall("flux", FluxInstallArgs(config.flux, release(), impersonation.standing))
+            access = GitAccess(known_hosts=(), github=None, webhook_url=None)
+            args = TenantArgs(config.tenants["dev-team"], access, config.tenancy, Quotas(), impersonation)
+            Tenant("dev-team", args, pulumi.ResourceOptions(depends_on=[flux]))
+
+        return run(program)
+
+    return of
+
+
+@pytest.mark.parametrize("existing", [[], ["apps"]])
+def test_the_sync_comes_after_the_right_to_act_as_the_tenant(registered, existing):
+    assert registered(existing)[SYNC].after >= ROLES
+
+
+def test_in_a_new_namespace_it_comes_after_the_identity_and_after_the_controllers(registered):
+    resources = registered([])
+
+    for role in ROLES:
+        assert {"Namespace apps", "ServiceAccount apps/dev-team"} <= resources[role].after
+    for controller in CONTROLLERS:
+        assert not ROLES & resources[controller].after
+
+
+def test_in_a_namespace_that_exists_it_comes_before_controllers_that_depend_on_it(registered):
+    resources = registered(["apps"])
+
+    for role in ROLES:
+        assert resources[role].after == set()
+    for controller in CONTROLLERS:
+        assert resources[controller].after >= ROLES
+
+
+def test_controllers_with_the_rights_of_the_release_act_as_nobody(tmp_path):
+    config = load(tmp_path, flux=FLUX | {"controllerRights": "release"}, tenants={"dev-team": {}})
+
+    assert impersonations(config) == {}
