@@ -7,29 +7,10 @@ from components.policies.cel import boolean, concatenated, joined, text, texts
 from components.policies.image_patterns import BY_DIGEST, COMPARABLE_IMAGE, IMAGE_PATTERN, repository_expression
 from components.policies.names import PolicyName
 from components.policies.parameters import IMAGES, STARTS, is_listed, listed
+from components.policies.pods import POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation
+from components.policies.rendering import changes
 from components.policies.request import ASK, TENANT
-
-WORKLOADS = (
-    Resources("", ("pods", "pods/ephemeralcontainers", "replicationcontrollers")),
-    Resources("apps", ("daemonsets", "deployments", "replicasets", "statefulsets")),
-    Resources("batch", ("cronjobs", "jobs")),
-)
-"""Pods, and all that Kubernetes makes pods of. Their own controllers write to these all the time, so that the policies
-look at an object only when the pods that it describes change."""
-
-_POD = (
-    "({object}.kind == 'Pod' ? {object}.?spec : {object}.kind == 'CronJob' "
-    "? {object}.?spec.?jobTemplate.?spec.?template.?spec : {object}.?spec.?template.?spec)"
-)
-_PODS = {
-    "path": "object.kind == 'Pod' ? 'spec.' : object.kind == 'CronJob' ? 'spec.jobTemplate.spec.template.spec.' "
-    ": 'spec.template.spec.'",
-    "pod": f"{_POD.format(object='object')}.orValue({{}})",
-    "containers": "variables.pod.?containers.orValue([]) + variables.pod.?initContainers.orValue([]) "
-    "+ variables.pod.?ephemeralContainers.orValue([])",
-    "volumes": "variables.pod.?volumes.orValue([])",
-}
 
 _LEVEL = "pod-security.kubernetes.io/enforce"
 # What Pod Security lets containers add. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
@@ -93,14 +74,14 @@ def host_access() -> Policy:
         threats=(19,),
         subject=Subject.CONTENT,
         resources=WORKLOADS,
-        reads=_POD,
+        reads=POD,
         variables={
             # Match conditions see no namespace. Without the label nothing else looks at pods, so all of this holds.
             "level": f"namespaceObject.metadata.?labels[?{text(_LEVEL)}].orValue('restricted')",
         }
-        | _PODS
+        | PODS
         | {
-            "pod": f"variables.level == 'privileged' ? {{}} : {_PODS['pod']}",
+            "pod": f"variables.level == 'privileged' ? {{}} : {PODS['pod']}",
             "capabilities": "variables.level == 'baseline' "
             f"? {texts(_BASELINE_CAPABILITIES)} : {texts(_RESTRICTED_CAPABILITIES)}",
             "added": "variables.containers.map(container, "
@@ -112,7 +93,7 @@ def host_access() -> Policy:
             *(_unset(name) for name in ("hostNetwork", "hostPID", "hostIPC")),
             Validation(
                 "!variables.volumes.exists(volume, has(volume.hostPath))",
-                _of_pod(
+                of_pod(
                     "volumes[].hostPath: ",
                     joined("variables.volumes.filter(volume, has(volume.hostPath)).map(volume, volume.hostPath.path)"),
                     " is a folder of the node; use a PersistentVolumeClaim, an emptyDir or a ConfigMap",
@@ -125,7 +106,7 @@ def host_access() -> Policy:
             ),
             Validation(
                 "size(variables.added) == 0",
-                _of_pod(
+                of_pod(
                     "containers[].securityContext.capabilities.add: ",
                     joined("variables.added"),
                     " is not allowed; allowed are: ",
@@ -140,7 +121,7 @@ def host_access() -> Policy:
             # The scheduler is what names a pod's node; a pod that names it itself goes past taints and quotas of nodes.
             Validation(
                 "(object.kind == 'Pod' && request.operation == 'UPDATE') || variables.pod.?nodeName.orValue('') == ''",
-                _of_pod("nodeName ", "variables.pod.nodeName", " goes past the scheduler; use a nodeSelector"),
+                of_pod("nodeName ", "variables.pod.nodeName", " goes past the scheduler; use a nodeSelector"),
             ),
         ),
     )
@@ -161,12 +142,12 @@ def priority_classes(config: PoliciesConfig) -> Policy:
         threats=(20,),
         subject=Subject.TENANTS,
         resources=WORKLOADS,
-        conditions={"changes-pods": _changes(_POD)},
-        variables=_PODS | {"class": "variables.pod.?priorityClassName.orValue('')"},
+        conditions={"changes-pods": changes(POD)},
+        variables=PODS | {"class": "variables.pod.?priorityClassName.orValue('')"},
         validations=(
             Validation(
                 f"variables.class in {texts(('', *config.priority_classes))}",
-                _of_pod(
+                of_pod(
                     "priorityClassName ",
                     "variables.class",
                     " is not allowed; leave it out"
@@ -191,7 +172,7 @@ def volume_claims() -> Policy:
         threats=(20,),
         subject=Subject.TENANTS,
         resources=(Resources("", ("persistentvolumeclaims",)), *WORKLOADS),
-        variables=_PODS
+        variables=PODS
         | {
             # A claim that is bound holds its volume's name; to grow it is no request for another.
             "claims": "object.kind == 'PersistentVolumeClaim' "
@@ -202,7 +183,7 @@ def volume_claims() -> Policy:
             "+ variables.volumes.filter(volume, has(volume.ephemeral))"
             ".map(volume, volume.ephemeral.volumeClaimTemplate.spec)"
         },
-        conditions={"changes-claims": f"object.kind in ['PersistentVolumeClaim', 'StatefulSet'] || {_changes(_POD)}"},
+        conditions={"changes-claims": f"object.kind in ['PersistentVolumeClaim', 'StatefulSet'] || {changes(POD)}"},
         validations=(
             Validation(
                 "!variables.claims.exists(claim, claim.?volumeName.orValue('') != '')",
@@ -245,8 +226,8 @@ def allowed_images(config: AllowedImages) -> Policy:
         threats=(13,),
         subject=Subject.CONTENT,
         resources=WORKLOADS,
-        reads=_POD,
-        variables=_PODS
+        reads=POD,
+        variables=PODS
         | {
             "images": "variables.containers.map(container, container.?image.orValue('')) + "
             "variables.volumes.filter(volume, has(volume.image)).map(volume, volume.image.?reference.orValue(''))",
@@ -261,7 +242,7 @@ def allowed_images(config: AllowedImages) -> Policy:
         validations=(
             Validation(
                 f"{unrestricted} || size(variables.foreign) == 0",
-                _of_pod(
+                of_pod(
                     "containers[].image: ",
                     joined("variables.foreign"),
                     " is no allowed image of the tenant ",
@@ -273,7 +254,7 @@ def allowed_images(config: AllowedImages) -> Policy:
             ),
             Validation(
                 f"{boolean(not config.digests)} || size(variables.undigested) == 0",
-                _of_pod(
+                of_pod(
                     "containers[].image: ",
                     joined("variables.undigested"),
                     " is named by a tag, which may be moved; name it by its digest: name@sha256:...",
@@ -283,27 +264,17 @@ def allowed_images(config: AllowedImages) -> Policy:
     )
 
 
-def _changes(part: str) -> str:
-    """CEL for whether a part of the object, as in `Policy.reads`, is new."""
-    return f"request.operation == 'CREATE' || {part.format(object='object')} != {part.format(object='oldObject')}"
-
-
-def _of_pod(field: str, value: str, rest: str, *more: str) -> str:
-    """A message about a field of a pod or of the template of pods."""
-    return concatenated("variables.path", text(field), value, text(rest), *more)
-
-
 def _unset(name: str) -> Validation:
     return Validation(
         f"!variables.pod.?{name}.orValue(false)",
-        _of_pod(name, "''", " shares the node's own; leave it out"),
+        of_pod(name, "''", " shares the node's own; leave it out"),
     )
 
 
 def _no_container(condition: str, field: str, why: str) -> Validation:
     return Validation(
         f"!variables.containers.exists(container, {condition})",
-        _of_pod(
+        of_pod(
             f"containers[].{field} of ",
             joined(f"variables.containers.filter(container, {condition}).map(container, container.name)"),
             f" {why}",
