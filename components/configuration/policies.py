@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from components.configuration.errors import MisplacedValueError
 from components.configuration.image_signatures import ImagePatternText, ImageSignature, RegistryAccess
 from components.configuration.section import Section
-from components.configuration.types import Duration
+from components.configuration.types import Duration, seconds
 from components.policies.names import PolicyName
 from components.policies.source_patterns import read_pattern
 
@@ -49,6 +49,20 @@ SourcePatternText = Annotated[str, AfterValidator(_pattern)]
 VerifiedKind = Literal["GitRepository", "OCIRepository", "HelmChart"]
 CloudProvider = Literal["aws", "azure", "gcp"]
 ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
+
+
+_SHORTEST_TOKEN_LIFETIME = "1h"
+
+
+def _token_lifetime(duration: str) -> str:
+    if seconds(duration) < seconds(_SHORTEST_TOKEN_LIFETIME):
+        raise ValueError(
+            f"is shorter than {_SHORTEST_TOKEN_LIFETIME}, which Kubernetes itself asks for in every pod; lengthen it"
+        )
+    return duration
+
+
+TokenLifetime = Annotated[Duration, AfterValidator(_token_lifetime)]
 
 
 class AllowedSources(Section):
@@ -123,6 +137,12 @@ class PoliciesConfig(Section):
         description="Let Kyverno furnish namespaces that the platform labels for a tenant (docs/onboarding.md).",
     )
     minimum_interval: Duration = Field("30s", description="Shortest interval of reconciliation.")
+    # A day is what the webhooks of AWS and Azure mount, and SPIFFE's and Vault's agents live with less.
+    maximum_token_lifetime: TokenLifetime = Field(
+        "24h",
+        description="Longest validity of a service account token that a pod mounts (`expirationSeconds`); kubelet "
+        "renews it long before. At least 1h, which Kubernetes itself asks for in every pod.",
+    )
     service_types: tuple[ServiceType, ...] = Field(("ClusterIP",), description="Types that a Service may have.")
     priority_classes: tuple[str, ...] = Field((), description="Priority classes that pods may name; none if left out.")
 

@@ -19,6 +19,7 @@ class PolicyName(StrEnum):
     RECONCILIATION_INTERVAL = "reconciliation-interval"
     SERVICE_EXPOSURE = "service-exposure"
     HOST_ACCESS = "host-access"
+    POD_IDENTITY = "pod-identity"
     PRIORITY_CLASSES = "priority-classes"
     VOLUME_CLAIMS = "volume-claims"
     ALLOWED_IMAGES = "allowed-images"

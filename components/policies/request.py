@@ -10,6 +10,9 @@ from components.tenant_objects import TENANT_LABEL
 TENANT = f"namespaceObject.metadata.labels[{text(TENANT_LABEL)}]"
 """The name of the tenant that the request's namespace belongs to."""
 
+FLUX_ACCOUNT = TENANT
+"""The name of the service account that Flux impersonates in the request's namespace."""
+
 OWN_NAMESPACES = f"([request.namespace] + {listed(NAMESPACES)}.filter(name, name != request.namespace))"
 """The namespaces of that tenant."""
 

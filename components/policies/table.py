@@ -9,6 +9,7 @@ from components.configuration.policies import PoliciesConfig, PolicyEngine, Poli
 from components.manifests import Manifest
 from components.policies.kyverno import kyverno
 from components.policies.native import native
+from components.policies.pod_identity import pod_identity
 from components.policies.policy import Policy
 from components.policies.probe import digest_of, probe_policy
 from components.policies.references import (
@@ -65,6 +66,7 @@ def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
         reconciliation_interval(config),
         service_exposure(config),
         host_access(),
+        pod_identity(config),
         priority_classes(config),
         volume_claims(),
         allowed_images(config.images),

@@ -66,7 +66,7 @@ THREATS: Mapping[int, Threat] = {
     30: Threat("Remote files in a build: other tenants' artifacts, inner services, metadata", (_ENVIRONMENT,), False),
     31: Threat("Builds, health checks and waits that keep a shared controller busy", (_ENVIRONMENT,), False),
     32: Threat("Finalizers and owner references that hold offboarding up", ("access is taken first",), False),
-    33: Threat("Pods as the account that Flux applies with, and tokens that outlive them", (), False),
+    33: Threat("Pods as the account that Flux applies with, and tokens that outlive them", ()),
     34: Threat("An existing volume by an old annotation, or by the class of static volumes", (), False),
     35: Threat("What a source fetches beside its URL: submodules, charts' dependencies, other endpoints", (_NETWORK,)),
     36: Threat("Notifications to, and receivers that trust, addresses of the tenant's choice", (_NETWORK,), False),

@@ -91,6 +91,7 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
             },
             "images": {"allowed": ["registry.example.com/org/*"], "digests": True},
             "minimumInterval": "5m",
+            "maximumTokenLifetime": "1h",
             "serviceTypes": ["ClusterIP", "LoadBalancer", "ExternalName"],
             "priorityClasses": ["tenants"],
         }
@@ -790,6 +791,36 @@ def _host_access() -> list[Case]:
     return cases.made
 
 
+def token(lifetime: int) -> Object:
+    """A volume of a pod with a token of its service account that is valid for a number of seconds."""
+    source = {"serviceAccountToken": {"path": "token", "audience": "vault", "expirationSeconds": lifetime}}
+    return {"name": "token", "projected": {"sources": [{"configMap": {"name": "kube-root-ca.crt"}}, source]}}
+
+
+def _pod_identity() -> list[Case]:
+    cases = _Cases(PolicyName.POD_IDENTITY)
+    account = "serviceAccountName dev-team is the account that Flux applies everything in this namespace with; create"
+    cases.good("as an account of its own", deployment(serviceAccountName="app"))
+    cases.good("without a token", pod(automountServiceAccountToken=False))
+    cases.good("a token of a day, as AWS's webhook mounts", deployment(volumes=[token(86400)]))
+    cases.bad("a pod as Flux's account", pod(serviceAccountName=TENANT), f"spec.{account}", user=User.MEMBER)
+    cases.bad("by the field's old name", deployment(serviceAccount=TENANT), f"spec.template.spec.{account}")
+    for kind in ("Job", "CronJob", "StatefulSet"):
+        runs = template_of(kind, {"containers": [container()], "serviceAccountName": TENANT})
+        cases.bad(f"a {kind} as Flux's account", runs, account)
+    long = "volumes[].projected.sources[].serviceAccountToken.expirationSeconds of token is longer than 24h, the lon"
+    cases.bad("a token of years", pod(volumes=[token(10 * 365 * 86400)]), f"spec.{long}")
+    cases.bad("in a template", deployment(volumes=[token(86401)]), f"spec.template.spec.{long}")
+    older = merged(deployment(serviceAccountName=TENANT), {"metadata": {"name": "as-flux"}})
+    cases.good("the number of what is older than the policy", {"spec": {"replicas": 3}}, old=older)
+    cases.bad("the pods of what is older", {"spec": {"template": {"spec": {"hostname": "a"}}}}, account, old=older)
+    cases.config = "listed"
+    own: Object = {"container": {"image": f"registry.example.com/org/app@sha256:{'0' * 64}"}}
+    cases.good("the token that Kubernetes mounts, with the shortest limit", pod(**own))
+    cases.bad("longer than the stack's limit", pod(volumes=[token(7200)], **own), "longer than 1h, the longest that")
+    return cases.made
+
+
 def _priority_classes() -> list[Case]:
     cases = _Cases(PolicyName.PRIORITY_CLASSES)
     cases.good("none", deployment())
@@ -1076,6 +1107,7 @@ CASES: tuple[Case, ...] = tuple(
         _references,
         _services,
         _host_access,
+        _pod_identity,
         _priority_classes,
         _volume_claims,
         _allowed_images,

@@ -172,3 +172,12 @@ def test_a_deploy_keys_url_is_compared_with_its_user(tmp_path):
     [problem] = problems(tmp_path, {"sources": {"allowed": ["ssh://github.com/acme/*"]}}, {"source": source})
 
     assert "source.url: is not among the sources" in problem
+
+
+def test_a_limit_of_tokens_that_would_refuse_every_pod_is_refused(tmp_path):
+    [problem] = problems(tmp_path, {"maximumTokenLifetime": "30m"})
+
+    assert problem == (
+        "Pulumi.staging.yaml: policies.maximumTokenLifetime: '30m' is shorter than 1h, which Kubernetes itself asks "
+        "for in every pod; lengthen it"
+    )

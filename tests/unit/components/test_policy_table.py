@@ -20,7 +20,7 @@ from tests.support.policy_cases import CONFIGS
 ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.KYVERNO])
 # What Kyverno alone can do, in modules of its own.
 ELSEWHERE = {PolicyName.FLUX_IMAGES, PolicyName.TENANT_IMAGES, PolicyName.ONBOARDING}
-CONTENT = list(PolicyName)[:13]
+CONTENT = list(PolicyName)[: list(PolicyName).index(PolicyName.PLATFORM_OBJECTS)]
 
 
 def by_name(**config):
