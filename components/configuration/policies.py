@@ -143,6 +143,11 @@ class PoliciesConfig(Section):
         description="Longest validity of a service account token that a pod mounts (`expirationSeconds`); kubelet "
         "renews it long before. At least 1h, which Kubernetes itself asks for in every pod.",
     )
+    maximum_timeout: Duration = Field(
+        "30m",
+        description="Longest `timeout` of Flux's objects, during which a worker of a controller that all tenants share "
+        "waits; holds also for a Kustomization without one, whose timeout is its interval.",
+    )
     service_types: tuple[ServiceType, ...] = Field(("ClusterIP",), description="Types that a Service may have.")
     priority_classes: tuple[str, ...] = Field((), description="Priority classes that pods may name; none if left out.")
 

@@ -25,6 +25,7 @@ def policy_problems(config: StackConfig) -> Iterator[tuple[Path, str]]:
     for name, tenant in config.tenants.items():
         yield from _refused_source(("tenants", name, "source"), tenant, config)
         yield from _refused_intervals(("tenants", name), tenant, config)
+        yield from _refused_timeouts(("tenants", name), tenant, config)
 
 
 def _without_kyverno(config: StackConfig) -> Iterator[tuple[Path, str]]:
@@ -98,3 +99,13 @@ def _refused_intervals(path: Path, tenant: TenantConfig, config: StackConfig) ->
                 (*path, *key),
                 f"{interval} is shorter than policies.minimumInterval, which is {shortest}; lengthen it",
             )
+
+
+def _refused_timeouts(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[tuple[Path, str]]:
+    if not _in_use(PolicyName.RECONCILIATION_TIMEOUT, config):
+        return
+    longest = config.policies.maximum_timeout
+    timeouts = {("source", "timeout"): tenant.source.timeout, ("sync", "timeout"): tenant.sync.timeout}
+    for key, timeout in timeouts.items():
+        if seconds(timeout) > seconds(longest):
+            yield (*path, *key), f"{timeout} is longer than policies.maximumTimeout, which is {longest}; shorten it"

@@ -15,6 +15,8 @@ _RECONCILERS = frozenset(RECONCILERS)
 OBJECT_IDENTITY = "ObjectLevelWorkloadIdentity"
 # The feature gate with which a controller keeps all Secrets and ConfigMaps of the cluster in its memory.
 SECRETS_CACHE = "CacheSecretsAndConfigMaps"
+# The feature gate with which a wait for health is given up for something newer.
+CANCEL_HEALTH_CHECK = "CancelHealthCheckOnNewRevision"
 _IMAGE = frozenset({Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION})
 
 
@@ -99,6 +101,21 @@ LOCKDOWN_FLAGS = (
         _ALL - {Controller.SOURCE_WATCHER},
         (2, 7),
         "use the controller's identity where the object names none",
+    ),
+    # A wait for health ends as soon as there is something newer to apply, instead of at its timeout.
+    LockdownFlag(
+        "feature-gates",
+        f"{CANCEL_HEALTH_CHECK}=true",
+        frozenset({Controller.KUSTOMIZE}),
+        (2, 7),
+        "keep a worker of the controller waiting for what a later push has mended",
+    ),
+    LockdownFlag(
+        "feature-gates",
+        f"{CANCEL_HEALTH_CHECK}=true",
+        frozenset({Controller.HELM}),
+        (2, 8),
+        "keep a worker of the controller waiting for a release that is to be changed",
     ),
 )
 

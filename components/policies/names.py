@@ -17,6 +17,8 @@ class PolicyName(StrEnum):
     OWN_NAMESPACES = "own-namespaces"
     NO_CROSS_NAMESPACE_REFERENCES = "no-cross-namespace-references"
     RECONCILIATION_INTERVAL = "reconciliation-interval"
+    RECONCILIATION_TIMEOUT = "reconciliation-timeout"
+    CONTROLLER_LOAD = "controller-load"
     SERVICE_EXPOSURE = "service-exposure"
     HOST_ACCESS = "host-access"
     POD_IDENTITY = "pod-identity"

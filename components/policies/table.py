@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode
 from components.manifests import Manifest
+from components.policies.controller_load import controller_load, reconciliation_timeout
 from components.policies.kyverno import kyverno
 from components.policies.native import native
 from components.policies.pod_identity import pod_identity
@@ -64,6 +65,8 @@ def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
         own_namespaces(),
         no_cross_namespace_references(),
         reconciliation_interval(config),
+        reconciliation_timeout(config),
+        controller_load(),
         service_exposure(config),
         host_access(),
         pod_identity(config),

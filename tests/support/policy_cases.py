@@ -92,6 +92,7 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
             "images": {"allowed": ["registry.example.com/org/*"], "digests": True},
             "minimumInterval": "5m",
             "maximumTokenLifetime": "1h",
+            "maximumTimeout": "1h",
             "serviceTypes": ["ClusterIP", "LoadBalancer", "ExternalName"],
             "priorityClasses": ["tenants"],
         }
@@ -683,7 +684,7 @@ def _references() -> list[Case]:
 
     cases = _Cases(PolicyName.RECONCILIATION_INTERVAL)
     cases.good("the shortest", kustomization(interval="30s"))
-    cases.good("in parts", kustomization(interval="1h30m", retryInterval="0.5h"))
+    cases.good("in parts", kustomization(interval="1h30m", retryInterval="0.5h", timeout="5m"))
     cases.good("none", image_repository("nginx"))
     cases.bad("a second", kustomization(interval="1s"), "spec.interval is 1s; the shortest that is allowed is 30s")
     cases.bad("milliseconds", git(interval="29999ms"), "spec.interval is 29999ms")
@@ -691,7 +692,7 @@ def _references() -> list[Case]:
     cases.bad("trying again", kustomization(retryInterval="1s"), "spec.retryInterval is 1s")
     cases.bad("a chart's", release(template={"interval": "1s"}), "spec.chart.spec.interval is 1s")
     strategy = {"strategy": {"name": "RetryOnFailure", "retryInterval": "1s"}}
-    older = kustomization(name="slow")
+    older = kustomization(name="slow", timeout="5m")
     cases.bad("faster", {"spec": {"interval": "1s"}}, "spec.interval is 1s", old=older)
     cases.good("slower", {"spec": {"interval": "1h"}}, old=older)
     cases.bad("an installation's", release(install=strategy), "spec.install.strategy.retryInterval is 1s")
@@ -700,6 +701,106 @@ def _references() -> list[Case]:
     cases.bad("the stack's", kustomization(interval="4m59s"), "the shortest that is allowed is 5m")
     cases.good("the stack's own", kustomization(interval="5m"))
     return made_cases + cases.made
+
+
+def _timeouts() -> list[Case]:
+    cases = _Cases(PolicyName.RECONCILIATION_TIMEOUT)
+    cases.good("the longest", kustomization(timeout="30m"))
+    cases.good("in parts", release(timeout="29m59.5s", upgrade={"timeout": "0.5h"}))
+    cases.good("a long interval with a timeout of its own", kustomization(interval="24h", timeout="5m"))
+    cases.good("the longest that follows from the interval", kustomization(interval="30m30s"))
+    cases.good("a release's, which does not follow from it", release(interval="24h"))
+    cases.bad("a year", kustomization(timeout="8760h"), "spec.timeout is 8760h; the longest that is allowed is 30m")
+    missing = "spec.timeout is missing, and would be spec.interval less 30s, which is longer than 30m"
+    cases.bad("what follows from the interval", kustomization(interval="30m31s"), missing)
+    cases.bad("a scan's", image_repository("nginx", interval="1h"), missing)
+    for kind, object in {
+        "a release": release(timeout="31m"),
+        "a repository": git(timeout="1801s"),
+        "an artifact": oci(timeout="31m"),
+        "a bucket": bucket(timeout="31m"),
+        "charts": helm_repository(timeout="31m"),
+        "images": image_repository("nginx", interval="10m", timeout="31m"),
+        "notifications": made("Provider", {"type": "generic", "timeout": "31m"}),
+    }.items():
+        cases.bad(kind, object, "; the longest that is allowed is 30m")
+    for action in ("install", "upgrade", "rollback", "test", "uninstall"):
+        cases.bad(
+            f"on {action}", merged(release(), {"spec": {action: {"timeout": "1h"}}}), f"spec.{action}.timeout is 1h"
+        )
+    older = kustomization(name="patient", timeout="5m")
+    cases.bad("longer", {"spec": {"timeout": "1h"}}, "spec.timeout is 1h", old=older)
+    cases.bad("left out later", {"spec": {"timeout": None, "interval": "1h"}}, missing, old=older)
+    cases.good("shorter", {"spec": {"timeout": "1m"}}, old=older)
+    cases.config = "listed"
+    cases.good("the stack's own", kustomization(timeout="1h"))
+    cases.bad("the stack's", kustomization(timeout="61m"), "the longest that is allowed is 1h")
+    return cases.made
+
+
+def _controller_load() -> list[Case]:
+    cases = _Cases(PolicyName.CONTROLLER_LOAD)
+
+    def health(current: str, count: int = 1) -> list[Object]:
+        return [{"apiVersion": "example.com/v1", "kind": "Database", "current": current}] * count
+
+    def checks(count: int) -> list[Object]:
+        return [{"apiVersion": "apps/v1", "kind": "Deployment", "name": f"app-{i}"} for i in range(count)]
+
+    # Of https://fluxcd.io/flux/cheatsheets/cel-healthchecks/, and of Flux's docs of the other fields.
+    ready = (
+        "has(status.observedGeneration) && metadata.generation == status.observedGeneration && "
+        "status.conditions.filter(e, e.type == 'Ready').all(e, e.status == 'True')"
+    )
+    cases.good("a check of Flux's library", kustomization(healthCheckExprs=health(ready, 20), healthChecks=checks(100)))
+    cases.good("a sum", release(healthCheckExprs=health("status.ready + status.old == spec.replicas")))
+    cases.good("another's readiness", kustomization(dependsOn=[{"name": "b", "readyExpr": "dep.status.ready"}]))
+    commit = {"type": "github", "address": "https://github.com/org/app"}
+    status = "event.involvedObject.kind + '/' + event.involvedObject.name"
+    cases.good("the name of a status", made("Provider", commit | {"commitStatusExpr": status}))
+    receiver = {"type": "generic", "secretRef": {"name": "a"}, "resources": [{"kind": "GitRepository", "name": "app"}]}
+    named = "res.metadata.name == req.repository.split('/')[0]"
+    cases.good("a filter", made("Receiver", receiver | {"resourceFilter": named}))
+    cases.bad(
+        "too many checks", kustomization(healthChecks=checks(101)), "spec.healthChecks has 101 entries; at most 100"
+    )
+    cases.bad(
+        "too many expressions", release(healthCheckExprs=health(ready, 21)), "spec.healthCheckExprs has 21 entries"
+    )
+    plain = "must have at most 512 characters, no replace"
+    cases.bad("too long", kustomization(healthCheckExprs=health(f"{'!' * 512}a")), plain)
+    # Each of these would have to be repeated to do any harm.
+    for name, expression in {
+        "replacement": "'ab'.replace('b', 'bb') == ''",
+        "replacement on two lines": "'ab'.replace\n('b', 'bb') == ''",
+        "quotation": "strings.quote('a') == ''",
+        "a list joined": "['a'].join('b') == ''",
+        "a format": "'%s'.format(['a']) == ''",
+        "a name added to itself": "['a'].exists(a, a + a == '')",
+    }.items():
+        cases.bad(name, kustomization(healthCheckExprs=health(expression)), "spec.healthCheckExprs[].{current,")
+    failing = [health("true")[0] | {"failed": "'a'.replace('a', 'b') == ''"}]
+    cases.bad("of a failure", release(healthCheckExprs=failing), plain)
+    depending = [{"name": "a"}, {"name": "b", "readyExpr": "'a'.replace('a', 'b') == ''"}]
+    cases.bad("of a dependency", kustomization(dependsOn=depending), f"spec.dependsOn[].readyExpr {plain}")
+    cases.bad("of a release's", release(dependsOn=depending), f"spec.dependsOn[].readyExpr {plain}")
+    growing = "'a'.replace('a', 'b')"
+    cases.bad("of a status", made("Provider", commit | {"commitStatusExpr": growing}), "spec.commitStatusExpr must")
+    cases.bad("of a filter", made("Receiver", receiver | {"resourceFilter": f"{growing} == ''"}), "spec.resourceFilter")
+    filtered = [{"kind": "GitRepository", "name": "app", "filter": f"{growing} == ''"}]
+    cases.bad("of a resource", made("Receiver", receiver | {"resources": filtered}), "spec.resources[].filter must")
+    provider = {"issuerURL": "https://token.example.com", "validations": [{"expression": "true", "message": "a"}]}
+    listening = receiver | {"type": "generic-oidc", "secretRef": None}
+    variable = {"name": "a", "expression": f"{growing} == ''"}
+    cases.good("claims", made("Receiver", listening | {"oidcProviders": [provider]}))
+    claims = provider | {"variables": [variable]}
+    cases.bad(
+        "of claims", made("Receiver", listening | {"oidcProviders": [claims]}), "spec.oidcProviders[].variables[]"
+    )
+    older = kustomization(name="checked", healthCheckExprs=health(ready))
+    cases.bad("later", {"spec": {"healthCheckExprs": failing}}, plain, old=older)
+    cases.good("others later", {"spec": {"healthCheckExprs": health("status.ready")}}, old=older)
+    return cases.made
 
 
 def _services() -> list[Case]:
@@ -1105,6 +1206,8 @@ CASES: tuple[Case, ...] = tuple(
         _verified_sources,
         _identities,
         _references,
+        _timeouts,
+        _controller_load,
         _services,
         _host_access,
         _pod_identity,

@@ -29,6 +29,8 @@ def problems(project, policies, tenant=None):
         {"sources": {"verified": ["OCIRepository"]}},
         {"minimumInterval": "1m"},
         {"minimumInterval": "1h", "modes": {"reconciliation-interval": "off"}},
+        {"maximumTimeout": "5m"},
+        {"maximumTimeout": "1s", "modes": {"reconciliation-timeout": "off"}},
     ],
 )
 def test_a_stack_that_goes_with_its_policies_is_taken(tmp_path, policies):
@@ -155,6 +157,16 @@ def test_an_interval_that_admission_would_refuse_is_refused_before(tmp_path, sec
     [problem] = problems(tmp_path, {"minimumInterval": "1h"}, longer)
 
     assert f"{section}.{key}: {interval} is shorter than policies.minimumInterval, which is 1h" in problem
+
+
+@pytest.mark.parametrize(("section", "timeout"), [("source", "60s"), ("sync", "5m")])
+def test_a_timeout_that_admission_would_refuse_is_refused_before(tmp_path, section, timeout):
+    shorter = {"source": {"timeout": "30s"}, "sync": {"timeout": "30s"}}
+    del shorter[section]
+
+    [problem] = problems(tmp_path, {"maximumTimeout": "59s"}, shorter)
+
+    assert f"{section}.timeout: {timeout} is longer than policies.maximumTimeout, which is 59s; shorten it" in problem
 
 
 @pytest.mark.parametrize("engine", ["kyverno", "both"])

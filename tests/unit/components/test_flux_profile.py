@@ -107,7 +107,7 @@ def test_an_operators_feature_gate_stands_in_one_flag_with_the_releases_and_the_
     # Of a gate that stands twice the controllers take the last word.
     assert last == (
         "--feature-gates=Alpha=true,Beta=true,ObjectLevelWorkloadIdentity=false,ObjectLevelWorkloadIdentity=true,"
-        "DisableConfigWatchers=true"
+        "CancelHealthCheckOnNewRevision=true,DisableConfigWatchers=true"
     )
 
 

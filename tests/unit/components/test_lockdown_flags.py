@@ -7,6 +7,7 @@ from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, flag
 
 CLOSED_TO_THE_OPERATOR = {flag.name for flag in LOCKDOWN_FLAGS} - {"feature-gates"} | set(FORBIDDEN_FLAGS)
 GATE = "--feature-gates=ObjectLevelWorkloadIdentity=true"
+CANCEL = "--feature-gates=CancelHealthCheckOnNewRevision=true"
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,7 @@ GATE = "--feature-gates=ObjectLevelWorkloadIdentity=true"
                 "--default-decryption-service-account=default",
                 "--default-kubeconfig-service-account=default",
                 GATE,
+                CANCEL,
             },
         ),
         (
@@ -31,6 +33,7 @@ GATE = "--feature-gates=ObjectLevelWorkloadIdentity=true"
                 "--default-service-account=default",
                 "--default-kubeconfig-service-account=default",
                 GATE,
+                CANCEL,
             },
         ),
         (Controller.NOTIFICATION, {"--no-cross-namespace-refs=true", "--default-service-account=default", GATE}),
