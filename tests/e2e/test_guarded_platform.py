@@ -120,6 +120,23 @@ class TestGuardedPlatform:
         done = cluster.kubectl("delete", "kustomization", "older", "-n", "apps", "--timeout=60s")
         assert done.returncode == 0, done.stderr
 
+    def test_a_tenants_pod_gets_the_token_that_it_mounts(self, lab: Lab, stack: Environment) -> None:
+        """Its node asks for it, while policies refuse tokens to the tenant."""
+        cluster = stack.cluster
+        template = cluster.get("deployment", "guestbook", "apps")["spec"]["template"]["spec"]
+        mounting = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mounting", "namespace": "apps"}}
+        spec = template | {"automountServiceAccountToken": True}
+        assert cluster.create(mounting | {"spec": spec}, user="system:serviceaccount:apps:dev-team") == ""
+
+        done = cluster.kubectl("wait", "pod/mounting", "-n", "apps", "--for=condition=Ready", "--timeout=20s")
+
+        failed = cluster.kubectl("get", "events", "-n", "apps", "--field-selector=reason=FailedMount")
+        assert done.returncode == 0, done.stderr + failed.stdout
+        volumes = cluster.get("pod", "mounting", "apps")["spec"]["volumes"]
+        assert [volume for volume in volumes if "serviceAccountToken" in str(volume)]
+        assert refused_to_controllers(lab, cluster) == []
+        cluster.kubectl("delete", "pod", "mounting", "-n", "apps")
+
     def test_a_push_reaches_the_cluster(self, lab: Lab, stack: Environment) -> None:
         commit = lab.git.commit_files("dev-team", "apps", {"NOTES.md": f"{time.time_ns()}\n"}, "Note the time")
 

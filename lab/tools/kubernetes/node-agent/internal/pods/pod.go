@@ -141,6 +141,7 @@ func (p *pod) prepare(ctx context.Context) bool {
 			return false
 		}
 		p.event(corev1.EventTypeWarning, "FailedMount", "%v", err)
+		p.Log.Warn("a pod does not get what it mounts", "pod", p.name, "error", err)
 		p.change(func() {
 			for _, container := range p.containers() {
 				container.wait(reasonCreating, err.Error())
