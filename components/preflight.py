@@ -149,7 +149,7 @@ def _unknown_places(config: StackConfig, existing: Collection[str], stack_file: 
             stack_file,
             f"flux.impersonate[{index}].namespace",
             f"the cluster has no namespace {entry.namespace!r}; create it first, or let the platform's repository "
-            "bring the Role together with it (docs/lockdown.md)",
+            "bring the Role together with it (docs/controller-rights.md)",
         )
         for index, entry in enumerate(config.flux.impersonate)
         if entry.namespace not in made

@@ -137,7 +137,7 @@ class VaultServer(Section):
 
 
 class ControllerRights(StrEnum):
-    """What kustomize-controller and helm-controller may do themselves (docs/lockdown.md).
+    """What kustomize-controller and helm-controller may do themselves (docs/controller-rights.md).
 
     `impersonate`: act as the service accounts of tenants, and of `flux.impersonate`, and nothing else. `release`: what
     the release gives them, which is everything.
@@ -174,7 +174,7 @@ class FluxConfig(Section):
     impersonate: tuple[Impersonation, ...] = Field(
         (),
         description="Service accounts that Kustomizations and HelmReleases of the platform name, beside those of "
-        "tenants and, with `flux.sync`, `kustomize-controller` (docs/lockdown.md).",
+        "tenants and, with `flux.sync`, `kustomize-controller` (docs/controller-rights.md).",
     )
     default_service_account: DnsLabel = Field(
         "default",

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.manifests import git_repository, kustomization
 from tests.support.environment import Environment, base
-from tests.support.lab import Lab, eventually
+from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.project import Project
 
 NAME = "profile"
@@ -35,6 +35,16 @@ def nameless_sync(lab: Lab, folder: Path) -> list[dict[str, Any]]:
     return [git_repository("note", url), sync]
 
 
+def failures(cluster: RunningCluster, sync: str, namespace: str) -> list[str]:
+    """What the events of a sync have warned of."""
+    return [
+        event["message"]
+        for event in cluster.get("events", namespace=namespace)["items"]
+        if event["type"] == "Warning"
+        and (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Kustomization", sync)
+    ]
+
+
 @pytest.mark.scenario
 class TestProfile:
     """There and back, and away with everything."""
@@ -47,7 +57,11 @@ class TestProfile:
         changes = stack.changes()
 
         assert set(changes) >= {"Deployment flux-system/kustomize-controller", "ClusterRole crd-controller"}
-        assert not [name for name in changes if not name.startswith(("Deployment flux-system/", "ClusterRole "))]
+        # Each controller's own account and rights, and what lets it act as the tenant.
+        kinds = ("Deployment", "ServiceAccount", "Role", "RoleBinding")
+        expected = ("ClusterRole ", "ClusterRoleBinding ", *(f"{kind} flux-system/" for kind in kinds))
+        expected += tuple(f"{kind} apps/flux-impersonation" for kind in ("Role", "RoleBinding"))
+        assert not [name for name in changes if not name.startswith(expected)]
         stack.up()
         # What the multi-tenant profile refuses is applied with the controller's own rights here.
         for manifest in nameless_sync(lab, tmp_path):
@@ -59,6 +73,8 @@ class TestProfile:
         stack.cluster.reconcile("kustomization", "nameless", "apps")
         stack.cluster.refusal("kustomization", "nameless", "apps", saying="system:serviceaccount:apps:default")
         assert stack.applications("apps") == before
+        # Neither way was there a moment at which a controller might not act as the tenant.
+        assert failures(stack.cluster, "dev-team", "apps") == []
         assert stack.outputs()["flux"]["profile"] == "multi-tenant"
 
     def test_a_sync_that_may_not_prune_does_not_hold_its_namespace(self, stack: Environment) -> None:

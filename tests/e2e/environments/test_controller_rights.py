@@ -1,0 +1,167 @@
+"""What somebody could do who has broken into kustomize- or helm-controller: asked with a token of the very account."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.manifests import git_repository, kustomization, namespace
+from tests.support.environment import Environment
+from tests.support.lab import KUBECTL, Lab, eventually
+
+CONTROLLERS = ("kustomize-controller", "helm-controller")
+NOTE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\n"
+PROJECT = Path(__file__).parents[3]
+PLATFORM = ("default", "flux-system", "kube-system")
+Allowed = set[tuple[str, str, tuple[str, ...]]]
+
+
+class Stolen:
+    """The identity of a controller's pod, used from elsewhere."""
+
+    def __init__(self, environment: Environment, controller: str, folder: Path) -> None:
+        cluster = environment.cluster
+        [pod] = [
+            each
+            for each in cluster.get("pods", namespace="flux-system")["items"]
+            if each["metadata"]["labels"]["app"] == controller and "deletionTimestamp" not in each["metadata"]
+        ]
+        token = cluster.kubectl("create", "token", pod["spec"]["serviceAccountName"], "-n", "flux-system").stdout
+        config = yaml.safe_load(cluster.kubeconfig.read_text())
+        config["users"] = [{"name": each["name"], "user": {"token": token}} for each in config["users"]]
+        self._kubeconfig = folder / controller
+        self._kubeconfig.write_text(yaml.safe_dump(config))
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        command = [str(KUBECTL), f"--kubeconfig={self._kubeconfig}", *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+
+    def allowed(self, namespace: str) -> Allowed:
+        """Everything that it may do there: verb, resource with its group, and names; all objects where empty."""
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectRulesReview",
+            "spec": {"namespace": namespace},
+        }
+        answer = self.kubectl("create", "-f", "-", "-o", "json", stdin=json.dumps(review))
+        assert answer.returncode == 0, answer.stderr
+        rules: list[dict[str, Any]] = json.loads(answer.stdout)["status"]["resourceRules"]
+        return {
+            (verb, f"{resource}.{group}".removesuffix("."), tuple(rule.get("resourceNames", ())))
+            for rule in rules
+            for verb in rule["verbs"]
+            for group in rule["apiGroups"]
+            for resource in rule["resources"]
+        }
+
+
+def touching(allowed: Allowed, *resources: str) -> Allowed:
+    return {each for each in allowed if each[1] in resources}
+
+
+@pytest.fixture(params=CONTROLLERS)
+def stolen(production_stack: Environment, tmp_path: Path, request: pytest.FixtureRequest) -> Stolen:
+    """On a cluster without a repository of the platform's own."""
+    return Stolen(production_stack, request.param, tmp_path)
+
+
+def test_in_the_platforms_namespaces_it_may_act_as_nobody_and_read_no_secret(stolen: Stolen) -> None:
+    for place in PLATFORM:
+        allowed = stolen.allowed(place)
+
+        assert not [each for each in allowed if "*" in each[:2] or each[0] in ("impersonate", "bind", "escalate")]
+        assert not touching(allowed, "secrets", "configmaps", "serviceaccounts/token", "pods")
+        assert "is forbidden" in stolen.kubectl("get", "secrets", "-n", place).stderr
+
+
+def test_in_a_tenants_namespace_it_may_act_as_the_tenant_and_get_what_its_objects_name(stolen: Stolen) -> None:
+    allowed = stolen.allowed("apps")
+
+    assert {each for each in allowed if each[0] == "impersonate"} == {
+        ("impersonate", "serviceaccounts", ("dev-team", "default"))
+    }
+    assert touching(allowed, "secrets", "configmaps") == {("get", "secrets", ()), ("get", "configmaps", ())}
+    # The control: so the tenant is served.
+    assert stolen.kubectl("get", "pods", "-n", "apps", "--as=system:serviceaccount:apps:dev-team").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        ("--as=kubernetes-admin",),
+        ("--as=system:serviceaccount:apps:dev-team", "--as-group=system:masters"),
+        ("--as=system:serviceaccount:flux-system:kustomize-controller",),
+        ("--as=system:serviceaccount:flux-system:source-controller",),
+        ("--as=system:serviceaccount:kube-system:namespace-controller",),
+        ("--as=system:serviceaccount:apps:another",),
+    ],
+)
+def test_it_may_act_as_nobody_else(stolen: Stolen, identity: tuple[str, ...]) -> None:
+    refused = stolen.kubectl("get", "namespaces", *identity)
+
+    assert "cannot impersonate resource" in refused.stderr
+
+
+def test_the_tenants_of_two_namespaces_are_kept_apart(stolen: Stolen) -> None:
+    refused = stolen.kubectl("get", "pods", "-n", "tools", "--as=system:serviceaccount:apps:ops-team")
+
+    assert 'cannot impersonate resource "serviceaccounts"' in refused.stderr
+    assert stolen.kubectl("get", "pods", "-n", "tools", "--as=system:serviceaccount:tools:ops-team").returncode == 0
+
+
+def test_what_the_platforms_repository_is_applied_as_is_kustomize_controllers_to_act_as_and_no_other(
+    staging_stack: Environment, tmp_path: Path
+) -> None:
+    found = {
+        controller: {
+            each
+            for each in Stolen(staging_stack, controller, tmp_path).allowed("flux-system")
+            if each[0] == "impersonate"
+        }
+        for controller in CONTROLLERS
+    }
+
+    assert found == {
+        "kustomize-controller": {("impersonate", "serviceaccounts", ("kustomize-controller", "default"))},
+        "helm-controller": set(),
+    }
+
+
+@pytest.fixture
+def infra(lab: Lab, staging_stack: Environment, tmp_path: Path) -> Iterator[str]:
+    """A namespace of the platform's with a sync and the account that it names, which may write ConfigMaps there."""
+    cluster, place = staging_stack.cluster, "infra"
+    url = lab.repository("platform", "infra", {"staging/note.yaml": NOTE}, tmp_path)
+    cluster.apply(namespace(place, {}))
+    cluster.kubectl("create", "serviceaccount", "applier", "-n", place)
+    cluster.kubectl(
+        "create", "rolebinding", "edit", "-n", place, "--clusterrole=edit", f"--serviceaccount={place}:applier"
+    )
+    cluster.apply(git_repository("infra", url, place))
+    cluster.apply(kustomization("infra", "infra", place=place, serviceAccountName="applier"))
+    yield place
+    cluster.kubectl("delete", "kustomization", "infra", "-n", place)
+    cluster.kubectl("delete", "namespace", place)
+
+
+def test_a_sync_of_the_platforms_elsewhere_says_what_it_lacks_and_the_role_of_the_docs_serves_it(
+    staging_stack: Environment, infra: str
+) -> None:
+    cluster = staging_stack.cluster
+
+    message = cluster.refusal("kustomization", "infra", infra, saying="cannot impersonate")
+
+    assert "system:serviceaccount:flux-system:kustomize-controller-impersonator" in message
+    page = (PROJECT / "docs" / "controller-rights.md").read_text(encoding="utf-8")
+    documented = page.split("```yaml\n")[-1].split("```")[0]
+    for manifest in yaml.safe_load_all(documented):
+        cluster.apply(manifest)
+    cluster.reconcile("kustomization", "infra", infra)
+    eventually(lambda: cluster.ready("kustomization", "infra", infra)[0] == "True")
+    assert cluster.find("configmap", "note", infra) is not None
