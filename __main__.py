@@ -51,9 +51,9 @@ async def main() -> dict[str, object]:
     if config.flux.sync is not None:
         args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, stack), access)
         platform = PlatformSync("platform", args, guarded())
-    quotas = QuotaStatus(found.api)
+    quotas, default = QuotaStatus(found.api), config.flux.default_service_account
     tenants = {
-        name: Tenant(name, TenantArgs(tenant, access, config.tenancy, quotas, impersonation), guarded())
+        name: Tenant(name, TenantArgs(tenant, access, config.tenancy, quotas, impersonation, default), guarded())
         for name, tenant in config.tenants.items()
     }
     rotated = rotating(config, recorded)

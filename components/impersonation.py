@@ -26,7 +26,7 @@ def impersonations(config: StackConfig) -> dict[str, list[Manifest]]:
         for namespace in tenant.namespace_names
     }
     accounts = {
-        namespace: [service_account_name(name)]
+        namespace: [service_account_name(name, config.tenancy, tenant)]
         for name, tenant in config.tenants.items()
         for namespace in tenant.namespace_names
     }

@@ -32,6 +32,7 @@ class TenantArgs:
         tenancy: what holds for all tenants.
         quotas: what the cluster knows of its quotas.
         impersonation: what lets Flux act as the tenant; None where it may do everything by itself.
+        default_account: the service account that Flux takes where an object names none.
     """
 
     config: TenantConfig
@@ -39,6 +40,7 @@ class TenantArgs:
     tenancy: TenancyConfig
     quotas: QuotaStatus
     impersonation: Impersonation | None = None
+    default_account: str = "default"
 
 
 class Tenant(pulumi.ComponentResource):
@@ -56,7 +58,7 @@ class Tenant(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:Tenant", name, None, opts)
-        objects = tenant_objects(name, args.config, args.tenancy)
+        objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
         namespaces = [self._register(namespace, after=[]) for namespace in objects.namespaces]
         # Neither may a quota be older than what it counts, nor what it counts be made before it is counted.
         countable = awaited(namespaces[0], args.quotas.wait_until_countable)

@@ -5,6 +5,7 @@ Source: `flux create tenant` and `flux create kustomization` of Flux's reference
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.configuration import TenancyConfig, TenantConfig
@@ -12,7 +13,7 @@ from components.configuration.models import NamespaceConfig, PodSecurity, Role
 from components.kustomization import kustomization
 from components.manifests import Manifest
 from components.place import Place
-from components.policies.parameters import namespace_annotations
+from components.policies.parameters import account_annotations, namespace_annotations
 from components.sops.decryption_objects import decryption_objects
 from components.tenant_limits import limiting_objects
 from components.tenant_role import cluster_role_for
@@ -37,26 +38,40 @@ class TenantObjects:
     sync: Manifest
 
 
-def tenant_objects(name: str, config: TenantConfig, tenancy: TenancyConfig) -> TenantObjects:
-    """All objects of the tenant `name`, as `tenancy` has it for all."""
+def tenant_objects(
+    name: str, config: TenantConfig, tenancy: TenancyConfig, default_account: str = "default"
+) -> TenantObjects:
+    """All objects of the tenant `name`, as `tenancy` has it for all.
+
+    Args:
+        name: the tenant.
+        config: what it has.
+        tenancy: what all tenants have.
+        default_account: the service account that Flux takes where an object names none.
+    """
+    account = service_account_name(name, tenancy, config)
+    annotations = namespace_annotations(config) | account_annotations(name, account, default_account)
     decryption = decryption_objects(source_place(name, config), config.sync.decryption)
     return TenantObjects(
-        namespaces=[_namespace(name, namespace, config) for namespace in config.namespaces],
+        namespaces=[_namespace(name, namespace, annotations) for namespace in config.namespaces],
         limits=[
             manifest
             for namespace in config.namespace_names
             for manifest in limiting_objects(tenant_place(name, namespace), tenancy.limits, tenancy.network_policy)
         ],
-        identity=service_account(name, config.home),
-        access=[role_binding(name, namespace, config.home, config.role) for namespace in config.namespace_names],
+        identity=service_account(name, config.home, account),
+        access=[
+            role_binding(name, namespace, config.home, config.role, account) for namespace in config.namespace_names
+        ],
         decryption=decryption.standing,
-        sync=_sync(name, config, decryption.spec),
+        sync=_sync(name, config, account, decryption.spec),
     )
 
 
-def service_account_name(tenant: str) -> str:
-    """The identity that Flux impersonates for everything of the tenant's."""
-    return tenant
+def service_account_name(tenant: str, tenancy: TenancyConfig, config: TenantConfig | None = None) -> str:
+    """The identity that Flux impersonates for everything of the tenant's; `config` where the stack lists it."""
+    own = config.service_account_name if config is not None else None
+    return own or tenancy.service_account_name or tenant
 
 
 def source_place(tenant: str, config: TenantConfig) -> Place:
@@ -77,18 +92,18 @@ def pod_security_labels(level: PodSecurity) -> dict[str, str]:
     return {"pod-security.kubernetes.io/enforce": level.value, "pod-security.kubernetes.io/warn": level.value}
 
 
-def service_account(tenant: str, home: str) -> Manifest:
+def service_account(tenant: str, home: str, account: str) -> Manifest:
     """The tenant's identity in a namespace."""
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": tenant_place(tenant, home).metadata(service_account_name(tenant)),
+        "metadata": tenant_place(tenant, home).metadata(account),
         # Flux impersonates the account and needs no token; a pod that ran as it would hold the tenant's rights.
         "automountServiceAccountToken": False,
     }
 
 
-def role_binding(tenant: str, namespace: str, home: str, role: Role) -> Manifest:
+def role_binding(tenant: str, namespace: str, home: str, role: Role, account: str) -> Manifest:
     """What the identity at `home` may do in `namespace`."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -99,11 +114,11 @@ def role_binding(tenant: str, namespace: str, home: str, role: Role) -> Manifest
             "kind": "ClusterRole",
             "name": cluster_role_for(role),
         },
-        "subjects": [{"kind": "ServiceAccount", "name": service_account_name(tenant), "namespace": home}],
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": home}],
     }
 
 
-def _namespace(tenant: str, namespace: NamespaceConfig, config: TenantConfig) -> Manifest:
+def _namespace(tenant: str, namespace: NamespaceConfig, annotations: Mapping[str, str]) -> Manifest:
     metadata: Manifest = {
         "name": namespace.name,
         "labels": {
@@ -112,19 +127,19 @@ def _namespace(tenant: str, namespace: NamespaceConfig, config: TenantConfig) ->
             MANAGED_BY_LABEL: MANAGER,
             **pod_security_labels(namespace.pod_security),
         },
-        "annotations": namespace.annotations | namespace_annotations(config),
+        "annotations": {**namespace.annotations, **annotations},
     }
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
-def _sync(tenant: str, config: TenantConfig, decryption: Manifest) -> Manifest:
+def _sync(tenant: str, config: TenantConfig, account: str, decryption: Manifest) -> Manifest:
     sync = config.sync
     manifest = kustomization(
         source_place(tenant, config).metadata(tenant),
         sync,
         path=sync.path,
         source_kind=config.source.kind,
-        service_account=service_account_name(tenant),
+        service_account=account,
         decryption=decryption,
     )
     manifest["spec"]["deletionPolicy"] = sync.deletion_policy

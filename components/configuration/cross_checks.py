@@ -17,12 +17,14 @@ from components.flux.controllers import Controller
 from components.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
 from components.git.known_hosts import address_of, keys_for, rivals
 from components.git.ssh_keys import read_private_key
+from components.sops.decryption_objects import decryption_account
 
 
 def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
     """Every problem of a stack whose sections are each in order."""
     found = [
         *_shared_namespaces(config),
+        *_taken_accounts(config),
         *_shared_deploy_keys(config),
         *_shared_decryption_keys(config),
         *_rival_host_keys(config),
@@ -54,6 +56,17 @@ def _shared_namespaces(config: StackConfig) -> Iterator[tuple[Path, str]]:
                     ("tenants", tenant, "namespaces", index, "name"),
                     f"{namespace!r} already belongs to the tenant {owner}; a namespace has one tenant",
                 )
+
+
+def _taken_accounts(config: StackConfig) -> Iterator[tuple[Path, str]]:
+    """A tenant's service account by the name of the one with which its sync decrypts."""
+    for tenant, tenant_config in config.tenants.items():
+        own = tenant_config.service_account_name
+        if (own or config.tenancy.service_account_name) == decryption_account(tenant):
+            yield (
+                ("tenants", tenant, "serviceAccountName") if own else ("tenancy", "serviceAccountName"),
+                f"is the name of the account with which the sync of {tenant} decrypts; choose another",
+            )
 
 
 def _shared_deploy_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:

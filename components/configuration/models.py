@@ -25,6 +25,7 @@ from components.configuration.types import (
     QuotaResource,
     RepositoryPath,
     SecretText,
+    ServiceAccountName,
     Sha256,
     TenantName,
     WebUrl,
@@ -222,6 +223,16 @@ class FluxConfig(Section):
             raise ValueError(f"is a Flux version that this program does not know; it knows {known_versions()}")
         return version
 
+    @field_validator("default_service_account")
+    @classmethod
+    def _powerless(cls, account: str) -> str:
+        if account in {controller.value for controller in Controller}:
+            raise ValueError(
+                "is an account of Flux's own: what names no account in flux-system would be applied with its rights; "
+                "choose another"
+            )
+        return account
+
     @field_validator("components")
     @classmethod
     def _usable(cls, components: tuple[Controller, ...]) -> tuple[Controller, ...]:
@@ -298,6 +309,11 @@ class TenancyConfig(Section):
     extra_rules: tuple[PolicyRule, ...] = Field(
         (), description="Rules added to the tenant role, e.g. for the platform's own custom resources."
     )
+    service_account_name: ServiceAccountName | None = Field(
+        None,
+        description="Name of the service account as which Flux applies what is a tenant's, e.g. `flux`; that of the "
+        "tenant where left out.",
+    )
     settle_timeout: Duration = Field(
         "60s",
         description="How long `pulumi up` waits for the first result of each tenant's sync; a tenant that is "
@@ -371,6 +387,11 @@ class TenantConfig(Section):
     role: Role = Field(
         Role.TENANT,
         description="Cluster role that is bound to the tenant's service account in each of its namespaces.",
+    )
+    service_account_name: ServiceAccountName | None = Field(
+        None,
+        description="Name of the service account as which Flux applies what is the tenant's; "
+        "`tenancy.serviceAccountName`, or else the tenant's own name, where left out.",
     )
     policies: TenantPolicies = Field(
         default_factory=TenantPolicies, description="What it may have beyond what all tenants may."

@@ -34,6 +34,14 @@ SEMANTIC_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
+def _not_every_pods(account: str) -> str:
+    if account == "default":
+        raise ValueError(
+            "is the account of every pod that names none, which would hold the tenant's rights; choose another"
+        )
+    return account
+
+
 def _matching(pattern: str, expected: str) -> tuple[AfterValidator, WithJsonSchema]:
     """A pattern for our own check and the same one for editors; `expected` ends the sentence "… is not …"."""
     compiled = re.compile(pattern)
@@ -161,6 +169,7 @@ def _web_url(value: str) -> str:
 DnsLabel = Annotated[
     str, *_matching(DNS_LABEL, "a DNS label: at most 63 lower-case letters, digits and '-', e.g. dev-team")
 ]
+ServiceAccountName = Annotated[DnsLabel, AfterValidator(_not_every_pods)]
 TenantName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 NamespaceName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 Duration = Annotated[

@@ -17,6 +17,8 @@ OBJECT_IDENTITY = "ObjectLevelWorkloadIdentity"
 SECRETS_CACHE = "CacheSecretsAndConfigMaps"
 # The feature gate with which a wait for health is given up for something newer.
 CANCEL_HEALTH_CHECK = "CancelHealthCheckOnNewRevision"
+# The flag, on the controllers that apply, for which `flux.defaultServiceAccount` has the value.
+DEFAULT_ACCOUNT = "default-service-account"
 _IMAGE = frozenset({Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION})
 
 
@@ -66,16 +68,17 @@ LOCKDOWN_FLAGS = (
         "apply a base from a Git repository that is no Flux source (a single remote file is still fetched)",
     ),
     LockdownFlag(
-        "default-service-account",
+        DEFAULT_ACCOUNT,
         "default",
         _RECONCILERS,
         (0, 26),
-        "apply with the controller's cluster-admin rights by leaving serviceAccountName out",
+        "apply with the controller's own rights by leaving serviceAccountName out (`flux.defaultServiceAccount` names "
+        "another account)",
     ),
     # The remaining ones keep a tenant from borrowing the controller's own cloud identity. The controllers accept them
     # only together with the feature gate for object-level identity, or stop with "cannot set default service accounts".
     LockdownFlag(
-        "default-service-account",
+        DEFAULT_ACCOUNT,
         "default",
         frozenset({Controller.SOURCE, Controller.NOTIFICATION}) | _IMAGE,
         (2, 7),
@@ -130,6 +133,22 @@ FORBIDDEN_FLAGS = {
 def flags_for(controller: Controller, version: tuple[int, int]) -> tuple[LockdownFlag, ...]:
     """The rows of the table that hold for a controller of a Flux version (major, minor)."""
     return tuple(flag for flag in LOCKDOWN_FLAGS if controller in flag.controllers and version >= flag.since)
+
+
+def arguments_for(controller: Controller, version: tuple[int, int], default_account: str) -> list[str]:
+    """What the table adds to a controller's arguments.
+
+    Args:
+        controller: the controller.
+        version: Flux's (major, minor).
+        default_account: the account as which is applied what names none.
+    """
+    return [
+        f"--{flag.name}={default_account}"
+        if flag.name == DEFAULT_ACCOUNT and controller in RECONCILERS
+        else flag.argument
+        for flag in flags_for(controller, version)
+    ]
 
 
 def refusal(argument: str) -> str | None:

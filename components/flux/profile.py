@@ -12,7 +12,7 @@ from components.configuration.models import FluxConfig, Profile
 from components.flux.controller_rights import CONFIG_WATCHERS_OFF, account_of, restricted
 from components.flux.controllers import RECONCILERS, Controller
 from components.flux.lockdown_environment import variables_for
-from components.flux.lockdown_flags import flags_for
+from components.flux.lockdown_flags import arguments_for
 from components.flux.release import component_of
 from components.flux.support import minor
 from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
@@ -41,7 +41,7 @@ def lock_down(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
             version = minor(config.version)
-            _add_arguments(manifest, [flag.argument for flag in flags_for(controller, version)])
+            _add_arguments(manifest, arguments_for(controller, version, config.default_service_account))
             if config.impersonates and controller in RECONCILERS:
                 _add_arguments(manifest, [CONFIG_WATCHERS_OFF])
                 manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)

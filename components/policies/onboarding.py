@@ -19,7 +19,7 @@ from components.manifests import Manifest
 from components.policies.cel import text, texts
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
-from components.policies.parameters import NAMESPACES
+from components.policies.parameters import NAMESPACES, account_annotations
 from components.policies.rendering import ACTIONS, object_name
 from components.tenant_limits import limiting_objects
 from components.tenant_objects import (
@@ -29,6 +29,7 @@ from components.tenant_objects import (
     pod_security_labels,
     role_binding,
     service_account,
+    service_account_name,
     tenant_place,
 )
 from components.tenant_role import TENANT_ROLE
@@ -61,7 +62,7 @@ def onboarding(tenancy: TenancyConfig, flux: FluxConfig, mode: PolicyMode) -> li
         flux: how Flux acts as them.
         mode: what becomes of a label that names no possible tenant; such a namespace gets nothing either way.
     """
-    return [_names(mode), _pod_security(), _objects(tenancy, flux)]
+    return [_names(mode), _settings(tenancy, flux), _objects(tenancy, flux)]
 
 
 def background_rules(flux: FluxConfig) -> list[Manifest]:
@@ -107,13 +108,18 @@ def _names(mode: PolicyMode) -> Manifest:
     )
 
 
-def _pod_security() -> Manifest:
+def _settings(tenancy: TenancyConfig, flux: FluxConfig) -> Manifest:
     """What the labels and annotations of a listed tenant's namespace say, unless the platform has said otherwise."""
     labels = {
         key: f"object.metadata.labels[?{text(key)}].orValue({text(value)})"
         for key, value in pod_security_labels(PodSecurity.RESTRICTED).items()
     }
     annotations = {NAMESPACES: f"object.metadata.?annotations[?{text(NAMESPACES)}].orValue(object.metadata.name)"}
+    if account := tenancy.service_account_name:
+        # By a value that no tenant has: the name is known here, and the tenant's own needs no annotation.
+        annotations |= {
+            key: text(value) for key, value in account_annotations("", account, flux.default_service_account).items()
+        }
     expression = f"Object{{metadata: Object.metadata{{labels: {_map(labels)}, annotations: {_map(annotations)}}}}}"
     return _policy(
         "MutatingPolicy",
@@ -159,11 +165,11 @@ def tenant_template(
     tenancy: TenancyConfig, flux: FluxConfig, tenant: str = _TENANT, namespace: str = _NAMESPACE
 ) -> list[Manifest]:
     """What a labelled namespace gets; it stands by itself, so its service account has rights in it alone."""
-    place = tenant_place(tenant, namespace)
+    place, account = tenant_place(tenant, namespace), service_account_name(tenant, tenancy)
     role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
     return [
-        service_account(tenant, namespace),
-        role_binding(tenant, namespace, namespace, Role.TENANT),
+        service_account(tenant, namespace, account),
+        role_binding(tenant, namespace, namespace, Role.TENANT, account),
         *([impersonation_binding(place, role, flux)] if flux.impersonates else []),
         *limiting_objects(place, tenancy.limits, TenantNetwork.DEFAULT_DENY),
     ]

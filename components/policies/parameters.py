@@ -15,6 +15,8 @@ NAMESPACES = f"{PREFIX}namespaces"
 SOURCES = f"{PREFIX}sources"
 IMAGES = f"{PREFIX}images"
 VERIFIED = f"{PREFIX}verified"
+SERVICE_ACCOUNT = f"{PREFIX}service-account"
+IMPLIED_ACCOUNT = f"{PREFIX}implied-service-account"
 
 STARTS = ".filter(entry, entry.endsWith('/*')).map(entry, entry.substring(0, size(entry) - 1))"
 """CEL to put behind a list of allow-list entries: how what lies below one of them begins."""
@@ -29,6 +31,23 @@ def namespace_annotations(config: TenantConfig) -> dict[str, str]:
         VERIFIED: config.policies.verified,
     }
     return {key: " ".join(entries) for key, entries in lists.items() if entries}
+
+
+def account_annotations(tenant: str, account: str, default_account: str) -> dict[str, str]:
+    """What the policies read of the tenant's service account.
+
+    Args:
+        tenant: the tenant.
+        account: its account's name; it is left out where it is the tenant's.
+        default_account: the account that Flux takes where an object names none.
+    """
+    named = {SERVICE_ACCOUNT: account} if account != tenant else {}
+    return named | ({IMPLIED_ACCOUNT: account} if account == default_account else {})
+
+
+def value_of(annotation: str, otherwise: str) -> str:
+    """CEL for one of these annotations, or for what holds where the namespace has none."""
+    return f"({is_listed(annotation)} ? namespaceObject.metadata.annotations[{text(annotation)}] : {otherwise})"
 
 
 def listed(annotation: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from components.configuration.policies import PoliciesConfig
 from components.policies.cel import concatenated, field_of, joined, text
 from components.policies.names import PolicyName
+from components.policies.parameters import IMPLIED_ACCOUNT, value_of
 from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import ASK, OWN_NAMESPACES, TENANT
+from components.policies.request import ASK, FLUX_ACCOUNT, OWN_NAMESPACES
 from components.tenant_role import MANAGED
 
 _APPLYING = (
@@ -37,15 +38,16 @@ def tenant_service_account() -> Policy:
         threats=(5, 6),
         subject=Subject.CONTENT,
         resources=_APPLYING,
-        variables={"account": "object.spec.?serviceAccountName.orValue('')"},
+        variables={"account": "object.spec.?serviceAccountName.orValue('')", "expected": FLUX_ACCOUNT},
         validations=(
             Validation(
-                f"variables.account == {TENANT}",
+                f"(variables.account == '' ? {value_of(IMPLIED_ACCOUNT, text(''))} : variables.account) == "
+                "variables.expected",
                 concatenated(
                     "(variables.account == '' ? 'spec.serviceAccountName is missing' : "
                     "'spec.serviceAccountName is ' + variables.account)",
                     text("; everything in this namespace is applied as its tenant: set it to "),
-                    TENANT,
+                    "variables.expected",
                 ),
             ),
         ),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from components.flux.platform_objects import FLUX_NAMESPACE
 from components.policies.cel import text, texts
-from components.policies.parameters import NAMESPACES, listed
+from components.policies.parameters import NAMESPACES, SERVICE_ACCOUNT, listed, value_of
 from components.tenant_objects import TENANT_LABEL
 
 TENANT = f"namespaceObject.metadata.labels[{text(TENANT_LABEL)}]"
 """The name of the tenant that the request's namespace belongs to."""
 
-FLUX_ACCOUNT = TENANT
+FLUX_ACCOUNT = value_of(SERVICE_ACCOUNT, TENANT)
 """The name of the service account that Flux impersonates in the request's namespace."""
 
 OWN_NAMESPACES = f"([request.namespace] + {listed(NAMESPACES)}.filter(name, name != request.namespace))"

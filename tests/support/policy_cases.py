@@ -13,7 +13,7 @@ from typing import Any
 
 from components.configuration.policies import PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import IMAGES, NAMESPACES, SOURCES, VERIFIED
+from components.policies.parameters import IMAGES, IMPLIED_ACCOUNT, NAMESPACES, SERVICE_ACCOUNT, SOURCES, VERIFIED
 from components.tenant_objects import TENANT_LABEL
 from lab.control_plane import NODE_NAME
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS
@@ -25,6 +25,8 @@ TENANT = "dev-team"
 APPS, LISTED, BASELINE, PRIVILEGED = "apps", "apps-listed", "apps-baseline", "apps-privileged"
 MANY = "apps-many"
 """A namespace with long lists: what is allowed is the last of hundreds."""
+NAMED, IMPLIED = "apps-named", "apps-implied"
+"""Namespaces whose tenant's service account is called `flux`; Flux takes it where no account is named in the second."""
 FOREIGN = "other"
 """A namespace of another tenant."""
 
@@ -36,6 +38,8 @@ _LABELS: dict[str, dict[str, str]] = {
     BASELINE: {TENANT_LABEL: TENANT, _ENFORCE: "baseline"},
     PRIVILEGED: {TENANT_LABEL: TENANT, _ENFORCE: "privileged"},
     MANY: {TENANT_LABEL: TENANT},
+    NAMED: {TENANT_LABEL: TENANT},
+    IMPLIED: {TENANT_LABEL: TENANT},
     FOREIGN: {TENANT_LABEL: FOREIGN},
     "default-apps": {},
 }
@@ -50,6 +54,8 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
         IMAGES: "registry.example.com/dev-team/* docker.io/library/nginx",
         VERIFIED: "GitRepository HelmChart",
     },
+    NAMED: {SERVICE_ACCOUNT: "flux"},
+    IMPLIED: {SERVICE_ACCOUNT: "flux", IMPLIED_ACCOUNT: "flux"},
     MANY: {
         SOURCES: " ".join(f"https://git.example.com/organisation-{number}/*" for number in range(300)),
         IMAGES: " ".join(f"registry.example.com/organisation-{number}/*" for number in range(300)),
@@ -587,6 +593,16 @@ def _identities() -> list[Case]:
     cases.bad("empty", kustomization(serviceAccountName=""), "spec.serviceAccountName is missing")
     cases.bad("another", kustomization(serviceAccountName="default"), "spec.serviceAccountName is default;")
     cases.bad("another for a release", release(serviceAccountName="other"), "set it to dev-team")
+    for place in (NAMED, IMPLIED):
+        cases.good(f"another name in {place}", kustomization(namespace=place, serviceAccountName="flux"))
+        cases.bad(
+            f"the tenant's name in {place}",
+            release(namespace=place),
+            "spec.serviceAccountName is dev-team; everything in this namespace is applied as its tenant: set it to "
+            "flux",
+        )
+    cases.bad("none in the first", release(namespace=NAMED, serviceAccountName=None), "set it to flux")
+    cases.good("none in the second", release(namespace=IMPLIED, serviceAccountName=None))
     made_cases = cases.made
 
     cases = _Cases(PolicyName.NO_KUBECONFIG)

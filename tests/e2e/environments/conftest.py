@@ -48,5 +48,7 @@ def production_stack(lab: Lab, platform: Project, production: RunningCluster) ->
     environment = Environment(lab, platform, production, flux=lab.bundle("2.9.5"))
     for tenant in ("dev-team", "ops-team"):
         environment.onboard(tenant, "./production")
+    # With an account by another name than the tenant's, too.
+    environment.config["tenants"]["ops-team"]["serviceAccountName"] = "flux"
     environment.up()
     return environment

@@ -109,10 +109,11 @@ def test_it_may_act_as_nobody_else(stolen: Stolen, identity: tuple[str, ...]) ->
 
 
 def test_the_tenants_of_two_namespaces_are_kept_apart(stolen: Stolen) -> None:
-    refused = stolen.kubectl("get", "pods", "-n", "tools", "--as=system:serviceaccount:apps:ops-team")
+    refused = stolen.kubectl("get", "pods", "-n", "tools", "--as=system:serviceaccount:apps:flux")
 
     assert 'cannot impersonate resource "serviceaccounts"' in refused.stderr
-    assert stolen.kubectl("get", "pods", "-n", "tools", "--as=system:serviceaccount:tools:ops-team").returncode == 0
+    # Whose account has another name.
+    assert stolen.kubectl("get", "pods", "-n", "tools", "--as=system:serviceaccount:tools:flux").returncode == 0
 
 
 def test_what_the_platforms_repository_is_applied_as_is_kustomize_controllers_to_act_as_and_no_other(
