@@ -14,6 +14,12 @@ Manifest = dict[str, Any]
 # https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/
 OWNERSHIP = {"kustomize.toolkit.fluxcd.io/reconcile": "disabled", "pulumi.com/patchForce": "true"}
 
+# The provider's own way waits for all dependents that ask for it, and a tenant's object can name as its owner whatever
+# has no namespace or is in the tenant's. So only what the cluster itself makes dependents for is deleted in that way.
+# Source: https://www.pulumi.com/registry/packages/kubernetes/installation-configuration/#pulumi-kubernetes-annotations
+BACKGROUND = {"pulumi.com/deletionPropagationPolicy": "background"}
+_WITH_DEPENDENTS = frozenset({"Deployment"})
+
 
 def resource_type(manifest: Manifest) -> str:
     """The Pulumi type token of a manifest, e.g. `kubernetes:apps/v1:Deployment`.
@@ -33,9 +39,10 @@ def name_of(manifest: Manifest) -> str:
 
 
 def owned(manifest: Manifest) -> Manifest:
-    """The manifest, marked as Pulumi's."""
+    """The manifest, marked as Pulumi's, and so that nobody's objects hold its deletion."""
     metadata = manifest["metadata"]
-    return manifest | {"metadata": metadata | {"annotations": metadata.get("annotations", {}) | OWNERSHIP}}
+    own = OWNERSHIP if manifest["kind"] in _WITH_DEPENDENTS else OWNERSHIP | BACKGROUND
+    return manifest | {"metadata": metadata | {"annotations": metadata.get("annotations", {}) | own}}
 
 
 def register(manifest: Manifest, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from components.configuration.errors import MisplacedValueError
 from components.configuration.image_signatures import ImagePatternText, ImageSignature, RegistryAccess
 from components.configuration.section import Section
-from components.configuration.types import Duration, seconds
+from components.configuration.types import Duration, FinalizerName, seconds
 from components.policies.names import PolicyName
 from components.policies.source_patterns import read_pattern
 
@@ -150,6 +150,11 @@ class PoliciesConfig(Section):
     )
     service_types: tuple[ServiceType, ...] = Field(("ClusterIP",), description="Types that a Service may have.")
     priority_classes: tuple[str, ...] = Field((), description="Priority classes that pods may name; none if left out.")
+    finalizers: tuple[FinalizerName, ...] = Field(
+        (),
+        description="Finalizers that tenants may put on their objects besides those of Kubernetes and Flux, e.g. "
+        "`example.com/cleanup`; a controller with rights in the whole cluster needs no entry for its own.",
+    )
 
     def mode_of(self, policy: PolicyName) -> PolicyMode:
         """The mode of one policy."""

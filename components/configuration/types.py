@@ -29,6 +29,9 @@ DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
 GIT_REFERENCE = r"^(?!/)(?!.*(//|\.\.|@\{|[\x00-\x20~^:?*\[\\]))[^-].*(?<![/.])$|^[A-Za-z0-9]$"
 # Users that an enterprise manages have an underscore and its short name at the end of theirs.
 _GITHUB_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
+# Source: IsQualifiedName in staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go of Kubernetes 1.36; one
+# without a domain is Kubernetes' own.
+_FINALIZER = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 SEMANTIC_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -190,6 +193,7 @@ QuotaResource = Annotated[
     ),
 ]
 GitReference = Annotated[str, *_matching(GIT_REFERENCE, "a name that Git accepts for a branch or tag, e.g. main")]
+FinalizerName = Annotated[str, *_matching(_FINALIZER, "a finalizer with its domain, e.g. example.com/cleanup")]
 GitCommit = Annotated[str, *_matching(r"^[0-9a-f]{40}$", "a full commit id: 40 hexadecimal digits")]
 GitUrl = Annotated[str, *_checked(_git_url, "http, https or ssh URL of a Git repository, without credentials")]
 RepositoryPath = Annotated[str, *_checked(_repository_path, "a folder inside the repository, e.g. ./staging")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.manifests import OWNERSHIP, Manifest
+from components.manifests import BACKGROUND, OWNERSHIP, Manifest
 
 NAMESPACE = "kyverno"
 
@@ -12,7 +12,7 @@ MANAGED_BY_LABEL = "webhook.kyverno.io/managed-by"
 MANAGED_BY = {MANAGED_BY_LABEL: "kyverno"}
 
 # Source: the chart's own default for config.webhookAnnotations; without it AKS changes namespace selectors.
-WEBHOOK_ANNOTATIONS = OWNERSHIP | {"admissions.enforcer/disabled": "true"}
+WEBHOOK_ANNOTATIONS = OWNERSHIP | BACKGROUND | {"admissions.enforcer/disabled": "true"}
 
 # Source: pkg/config/config.go of Kyverno 1.19, but for those of the cleanup controller, which is not installed.
 _WEBHOOK_CONFIGURATIONS = {

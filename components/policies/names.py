@@ -27,6 +27,7 @@ class PolicyName(StrEnum):
     ALLOWED_IMAGES = "allowed-images"
     # What nobody but the platform may do in a tenant's namespace.
     PLATFORM_OBJECTS = "platform-objects"
+    UNHELD_DELETION = "unheld-deletion"
     TENANT_NAMESPACE = "tenant-namespace"
     TENANT_LIMITS = "tenant-limits"
     TENANT_ACCESS = "tenant-access"

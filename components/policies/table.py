@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode
 from components.manifests import Manifest
 from components.policies.controller_load import controller_load, reconciliation_timeout
+from components.policies.holds import unheld_deletion
 from components.policies.kyverno import kyverno
 from components.policies.native import native
 from components.policies.pod_identity import pod_identity
@@ -74,6 +75,7 @@ def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
         volume_claims(),
         allowed_images(config.images),
         platform_objects(),
+        unheld_deletion(config),
         tenant_namespace(),
         tenant_limits(),
         tenant_access(),

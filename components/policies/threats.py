@@ -65,7 +65,7 @@ THREATS: Mapping[int, Threat] = {
     29: Threat("A remote base whose address makes the controller's git run something", (_ENVIRONMENT,), False),
     30: Threat("Remote files in a build: other tenants' artifacts, inner services, metadata", (_ENVIRONMENT,), False),
     31: Threat("Builds, health checks and waits that keep a shared controller busy", (_ENVIRONMENT,)),
-    32: Threat("Finalizers and owner references that hold offboarding up", ("access is taken first",), False),
+    32: Threat("Finalizers and owner references that hold offboarding up", ("access is taken first",)),
     33: Threat("Pods as the account that Flux applies with, and tokens that outlive them", ()),
     34: Threat("An existing volume by an old annotation, or by the class of static volumes", (), False),
     35: Threat("What a source fetches beside its URL: submodules, charts' dependencies, other endpoints", (_NETWORK,)),

@@ -101,6 +101,7 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
             "maximumTimeout": "1h",
             "serviceTypes": ["ClusterIP", "LoadBalancer", "ExternalName"],
             "priorityClasses": ["tenants"],
+            "finalizers": ["controllers.example.com/cleanup"],
         }
     ),
 }
@@ -1064,6 +1065,64 @@ def _platform_objects() -> list[Case]:
     return cases.made
 
 
+def _unheld_deletion() -> list[Case]:
+    cases = _Cases(PolicyName.UNHELD_DELETION)
+    foreign, blocked = "held.example.com/held", "metadata.ownerReferences would hold the deletion of"
+
+    def held(*finalizers: str, **more: Any) -> Object:
+        given: Object = merged(made("ConfigMap", **more), {"metadata": {"finalizers": list(finalizers)}})
+        return given
+
+    def owned(kind: str, name: str, version: str = "v1", **more: Any) -> Object:
+        owner = {"apiVersion": version, "kind": kind, "name": name, "uid": "a", **more}
+        given: Object = merged(made("ConfigMap"), {"metadata": {"ownerReferences": [owner]}})
+        return given
+
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    for user in (User.TENANT, User.MEMBER):
+        cases.user = user
+        message = f"ConfigMap app: metadata.finalizers has {foreign}, which would keep it from being deleted"
+        cases.bad(f"{user} holds an object", held("orphan", foreign), message)
+        cases.bad(
+            f"{user} holds an older object",
+            {"metadata": {"finalizers": [foreign]}},
+            f"finalizers has {foreign}",
+            old=made("ConfigMap", name="unheld"),
+        )
+        cases.bad(f"{user} holds with another kind's finalizer", held("kubernetes.io/pvc-protection"), "pvc-protection")
+        cases.bad(
+            f"{user} blocks the binding",
+            owned("RoleBinding", "dev-team-reconciler", "rbac.authorization.k8s.io/v1", blockOwnerDeletion=True),
+            f"ConfigMap app: {blocked} RoleBinding dev-team-reconciler, which is the platform's",
+        )
+        cases.bad(f"{user} blocks the namespace", owned("Namespace", APPS, blockOwnerDeletion=True), "Namespace apps")
+        cases.good(f"{user} lets the collector finalize", held("foregroundDeletion"))
+        cases.good(f"{user} is owned by the binding", owned("RoleBinding", "a", "rbac.authorization.k8s.io/v1"))
+        cases.good(f"{user} is owned by its own", owned("Deployment", "a", "apps/v1", blockOwnerDeletion=True))
+        cases.good(
+            f"{user} applies what was exported",
+            merged(claim(), {"metadata": {"finalizers": ["kubernetes.io/pvc-protection"]}}),
+        )
+        cases.good(
+            f"{user} applies what was exported from Flux",
+            merged(helm_repository(), {"metadata": {"finalizers": ["finalizers.fluxcd.io"]}}),
+        )
+        cases.good(f"{user} changes what is held", labels, old=held(foreign, name="held"))
+        cases.good(f"{user} lets go", {"metadata": {"finalizers": None}}, old=held(foreign, name="held"))
+        allowed = held("controllers.example.com/cleanup")
+        cases.good(f"{user} has one that is allowed", allowed, config="listed")
+        cases.bad(f"{user} has one that is allowed elsewhere", allowed, "has controllers.example.com/cleanup")
+    cases.user = User.MEMBER
+    held_role = merged(made("Role", rules=[]), {"metadata": {"finalizers": [foreign]}})
+    cases.bad("member holds a role", held_role, f"Role app: metadata.finalizers has {foreign}")
+    cases.user = User.PLATFORM
+    cases.good("the platform holds an object", held(foreign))
+    cases.user = User.PATCHER
+    controllers = {"metadata": {"finalizers": [foreign]}}
+    cases.good("a controller holds an object", controllers, old=made("ConfigMap", name="unheld"))
+    return cases.made
+
+
 def _tenant_namespace() -> list[Case]:
     cases = _Cases(PolicyName.TENANT_NAMESPACE, user=User.MEMBER)
     apps, message = NAMESPACE_OBJECTS[APPS], "Namespace apps and its labels, annotations and finalizers are the pl"
@@ -1232,6 +1291,7 @@ CASES: tuple[Case, ...] = tuple(
         _allowed_images,
         _listed_images,
         _platform_objects,
+        _unheld_deletion,
         _tenant_namespace,
         _tenant_limits,
         _tenant_access,

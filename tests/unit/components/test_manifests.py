@@ -41,15 +41,26 @@ def config_map(**metadata):
 def test_neither_flux_nor_another_field_manager_takes_an_object_away():
     """Flux leaves alone what it is told to, and the provider's word counts where somebody else holds a field."""
     assert registered(config_map()) == config_map(
-        annotations={"kustomize.toolkit.fluxcd.io/reconcile": "disabled", "pulumi.com/patchForce": "true"}
+        annotations={
+            "kustomize.toolkit.fluxcd.io/reconcile": "disabled",
+            "pulumi.com/patchForce": "true",
+            "pulumi.com/deletionPropagationPolicy": "background",
+        }
     )
+
+
+def test_only_what_the_cluster_makes_dependents_for_is_deleted_after_them():
+    """Whoever may write in a namespace can name an owner there, and ask that its deletion waits."""
+    annotations = registered(config_map() | {"kind": "Deployment"})["metadata"]["annotations"]
+
+    assert "pulumi.com/deletionPropagationPolicy" not in annotations
 
 
 def test_annotations_of_ones_own_stay():
     annotations = registered(config_map(annotations={"contact": "dev-team@example.com"}))["metadata"]["annotations"]
 
     assert annotations["contact"] == "dev-team@example.com"
-    assert len(annotations) == 3
+    assert len(annotations) == 4
 
 
 def test_what_a_secret_holds_is_a_secret_to_pulumi_as_well():

@@ -10,7 +10,7 @@ from sample_sources import with_deploy_key
 from components.configuration import PlatformSyncConfig
 from components.flux.platform_objects import platform_kustomization, platform_path
 from components.git_source import GitAccess
-from components.manifests import OWNERSHIP
+from components.manifests import BACKGROUND, OWNERSHIP
 from components.platform_sync import PlatformSync, PlatformSyncArgs
 
 URL = "https://git.example.com/platform"
@@ -70,7 +70,7 @@ def test_both_bear_the_names_of_flux_bootstrap_and_belong_to_no_tenant():
         assert resources[name].properties["metadata"] == {
             "name": "flux-system",
             "namespace": "flux-system",
-            "annotations": OWNERSHIP,
+            "annotations": OWNERSHIP | BACKGROUND,
         }
 
 

@@ -10,7 +10,7 @@ from recorded_program import run
 from components import tenancy_policies
 from components.configuration.policies import PolicyEngine
 from components.kubernetes_api import ClusterUnavailable
-from components.manifests import OWNERSHIP
+from components.manifests import BACKGROUND, OWNERSHIP
 from components.policies.in_force import NotInForce
 from components.policies.table import PolicySet
 from components.tenancy_policies import KyvernoPolicies, NativePolicies, PoliciesArgs
@@ -64,7 +64,7 @@ def test_every_object_is_registered_under_the_component_and_marked_as_pulumis(wa
     assert set(resources) == {component, "Needed needed", "Guarded guarded"} | OBJECTS | PROBE
     for name in OBJECTS | PROBE:
         assert resources[name].parent == component
-        assert resources[name].properties["metadata"]["annotations"] == OWNERSHIP
+        assert resources[name].properties["metadata"]["annotations"] == OWNERSHIP | BACKGROUND
     limits = resources["GeneratingPolicy limits"]
     assert limits.type == "kubernetes:policies.kyverno.io/v1:GeneratingPolicy"
     assert limits.properties["spec"] == {"of": "limits"}

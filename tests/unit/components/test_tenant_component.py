@@ -10,7 +10,7 @@ from sample_stack import Quotas, tenant_config
 
 from components.configuration import TenancyConfig
 from components.git_source import GitAccess
-from components.manifests import OWNERSHIP
+from components.manifests import BACKGROUND, OWNERSHIP
 from components.quota_status import NotCounting
 from components.tenant import Tenant, TenantArgs
 
@@ -88,7 +88,7 @@ def test_the_manifests_are_registered_as_they_are():
         "name": "dev-team",
         "namespace": "apps",
         "labels": {"toolkit.fluxcd.io/tenant": "dev-team"},
-        "annotations": OWNERSHIP,
+        "annotations": OWNERSHIP | BACKGROUND,
     }
     assert sync["spec"]["serviceAccountName"] == "dev-team"
 

@@ -1,0 +1,113 @@
+"""What would hold a deletion in a tenant's namespace: finalizers of nobody, and owners that are the platform's."""
+
+from __future__ import annotations
+
+from components.configuration.policies import PoliciesConfig
+from components.policies.cel import concatenated, joined, text, texts
+from components.policies.names import PolicyName
+from components.policies.policy import Policy, Resources, Subject, Validation
+from components.policies.request import NAME
+from components.tenant_role import MANAGED
+
+# The garbage collector takes the first two off any object. The third is on Flux's own kinds, and without a domain, so
+# Kubernetes refuses it on kinds of its own.
+# Source: https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and api/*/v1 of Flux's controllers
+_OF_ANY = ("foregroundDeletion", "orphan", "finalizers.fluxcd.io")
+# On any other resource nobody would take them off. Each is there in what is exported from a cluster.
+# Source: staging/src/k8s.io/api/batch/v1/types.go, pkg/volume/util/finalizer.go and
+# staging/src/k8s.io/cloud-provider/service/helpers/helper.go of Kubernetes 1.36
+_OF_KUBERNETES = (
+    "persistentvolumeclaims kubernetes.io/pvc-protection",
+    "pods batch.kubernetes.io/job-tracking",
+    "services service.kubernetes.io/load-balancer-cleanup",
+)
+# Nothing that a tenant makes belongs to one of these, whatever its role.
+_OWNERS = (
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "LimitRange",
+    "Namespace",
+    "NetworkPolicy",
+    "ResourceQuota",
+    "RoleBinding",
+)
+# What `cluster-admin` in the namespace may write beside what the tenant role has.
+_OF_OTHER_ROLES = (
+    Resources("", ("podtemplates", "replicationcontrollers")),
+    Resources("apps", ("controllerrevisions",)),
+    Resources("rbac.authorization.k8s.io", ("rolebindings", "roles")),
+)
+
+
+def unheld_deletion(config: PoliciesConfig) -> Policy:
+    """A tenant writes nothing that nobody but the platform could delete again.
+
+    Its namespace, and what the platform put there, then go as soon as the tenant does. Controllers of Kubernetes, of
+    Flux and of operators have finalizers too; they hold their rights in the whole cluster, and are not meant.
+    """
+    resources = tuple(
+        Resources(group, objects)
+        for group, names in MANAGED
+        if (objects := tuple(name for name in names if "/" not in name))
+    )
+    known = " || ".join(
+        (
+            f"finalizer in {texts((*_OF_ANY, *config.finalizers))}",
+            f"request.resource.resource + ' ' + finalizer in {texts(_OF_KUBERNETES)}",
+        )
+    )
+    blocking = "owner.?blockOwnerDeletion.orValue(false)"
+    return Policy(
+        name=PolicyName.UNHELD_DELETION,
+        refuses="finalizers that neither Kubernetes nor Flux takes off again, and `blockOwnerDeletion` on what is "
+        "the platform's",
+        threats=(32,),
+        subject=Subject.TENANTS,
+        resources=(*resources, *_OF_OTHER_ROLES),
+        conditions={
+            "holds": f"size({_finalizers('object')}) > 0 || {_owners('object')}.exists(owner, {blocking})",
+        },
+        variables={
+            "before": f"request.operation == 'CREATE' ? [] : {_finalizers('oldObject')}",
+            "foreign": f"{_finalizers('object')}.filter(finalizer, !({known} || finalizer in variables.before))",
+            "owners": f"{_owners('object')}.filter(owner, {blocking} && owner.kind in {texts(_OWNERS)}"
+            ").map(owner, owner.kind + ' ' + owner.name)",
+        },
+        validations=(
+            Validation(
+                "size(variables.foreign) == 0",
+                concatenated(
+                    "request.kind.kind",
+                    "' '",
+                    NAME,
+                    text(": metadata.finalizers has "),
+                    joined("variables.foreign"),
+                    text(
+                        ", which would keep it from being deleted; leave it out, or ask the platform team to allow it "
+                        "in policies.finalizers"
+                    ),
+                ),
+            ),
+            Validation(
+                "size(variables.owners) == 0",
+                concatenated(
+                    "request.kind.kind",
+                    "' '",
+                    NAME,
+                    text(": metadata.ownerReferences would hold the deletion of "),
+                    joined("variables.owners"),
+                    text(", which is the platform's; leave blockOwnerDeletion out"),
+                ),
+            ),
+        ),
+        settings=("policies.finalizers",),
+    )
+
+
+def _finalizers(part: str) -> str:
+    return f"{part}.metadata.?finalizers.orValue([])"
+
+
+def _owners(part: str) -> str:
+    return f"{part}.metadata.?ownerReferences.orValue([])"
