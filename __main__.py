@@ -21,7 +21,7 @@ from components.preflight import preflight
 from components.quota_status import QuotaStatus
 from components.recorded import read_recorded
 from components.rotation import proven, rotating
-from components.stack import read_stack
+from components.stack import read_stack, stack_file
 from components.tenant import Tenant, TenantArgs
 from components.tenant_role import tenant_role
 
@@ -31,9 +31,10 @@ PROJECT = Path(__file__).parent
 async def main() -> dict[str, object]:
     stack = pulumi.get_stack()
     try:
-        config = read_stack(PROJECT)
+        file = stack_file(PROJECT)
+        config = read_stack(PROJECT, file)
         recorded = await read_recorded()
-        found = preflight(config, recorded, stack, PROJECT)
+        found = preflight(config, recorded, file.name, PROJECT)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
 

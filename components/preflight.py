@@ -49,19 +49,18 @@ class Preflight:
     api: client.ApiClient
 
 
-def preflight(config: StackConfig, recorded: Recorded, stack: str, project: Path) -> Preflight:
+def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project: Path) -> Preflight:
     """Check the releases, the cluster, and the repositories in which something is to be registered.
 
     Args:
         config: the stack.
         recorded: what earlier updates of this stack have left.
-        stack: name of the stack.
+        stack_file: what the errors call the file of the stack.
         project: folder of the Pulumi project.
 
     Raises:
         ConfigurationError: with everything that is wrong with any of them.
     """
-    stack_file = f"Pulumi.{stack}.yaml"
     problems: list[Problem] = []
     try:
         release = read_release(config.flux, project)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from components.configuration import Problem
+from components.configuration import ConfigurationError, Problem
 from components.configuration.origins import stack_file_name
 from components.configuration.overlay import Overlaid
+from components.configuration.project_file import ProjectFile, read_project_file
 from components.configuration.stack_file import StackFile, is_encrypted, read_stack_file
 from components.configuration.tenant_files import read_tenant
 from operations.errors import OperationError
@@ -16,9 +17,25 @@ from operations.errors import OperationError
 PLATFORM = ("flux", "sync")
 
 
+def described_project(project: Path) -> ProjectFile:
+    """What the project's own file says.
+
+    Raises:
+        OperationError: it cannot be read.
+    """
+    try:
+        return read_project_file(project)
+    except ConfigurationError as error:
+        raise OperationError(str(error.problems[0]), "mend that first") from None
+
+
 def described_stacks(project: Path) -> list[str]:
-    """The names of all stacks that have a file."""
-    return sorted(file.name.split(".")[1] for file in project.glob("Pulumi.*.yaml"))
+    """The names of all stacks that have a file.
+
+    Raises:
+        OperationError: the project's own file cannot be read.
+    """
+    return sorted(file.name.split(".")[1] for file in described_project(project).stack_folder.glob("Pulumi.*.yaml"))
 
 
 def listed_tenants(stack: str, project: Path) -> Mapping[str, Any]:
@@ -27,7 +44,7 @@ def listed_tenants(stack: str, project: Path) -> Mapping[str, Any]:
     Raises:
         OperationError: there is no such stack.
     """
-    tenants = _stack_file(stack, project).at(("tenants",))
+    tenants = described_file(stack, project).at(("tenants",))
     return tenants if isinstance(tenants, Mapping) and not is_encrypted(tenants) else {}
 
 
@@ -41,7 +58,8 @@ def described_tenant(stack: str, tenant: str, project: Path) -> Overlaid:
     if tenant not in listed:
         has = f"it has {', '.join(listed)}" if listed else "it has none"
         raise OperationError(
-            f"{name} lists no tenant {tenant}; {has}", f"add `{tenant}: {{}}` below flux-tenancy:tenants first"
+            f"{name} lists no tenant {tenant}; {has}",
+            f"add `{tenant}: {{}}` below {described_project(project).name}:tenants first",
         )
     overlaid = read_tenant(tenant, listed[tenant], name, project)
     if isinstance(overlaid, Problem):
@@ -55,7 +73,7 @@ def described_platform(stack: str, project: Path) -> Mapping[str, Any]:
     Raises:
         OperationError: there is no such stack, or it has no such sync.
     """
-    sync = _stack_file(stack, project).at(PLATFORM)
+    sync = described_file(stack, project).at(PLATFORM)
     if not isinstance(sync, Mapping):
         raise OperationError(f"{stack_file_name(stack)} has no flux.sync", "write flux.sync.source.url there first")
     return sync
@@ -67,16 +85,24 @@ def described_section(stack: str, section: str, project: Path) -> Mapping[str, A
     Raises:
         OperationError: there is no such stack.
     """
-    found = _stack_file(stack, project).at((section,))
+    found = described_file(stack, project).at((section,))
     return found if isinstance(found, Mapping) else {}
 
 
-def _stack_file(stack: str, project: Path) -> StackFile:
-    name = stack_file_name(stack)
-    if not (project / name).is_file():
+def described_file(stack: str, project: Path) -> StackFile:
+    """The stack's file.
+
+    Raises:
+        OperationError: there is no such stack, or the file has keys that belong to nobody.
+    """
+    name, of_project = stack_file_name(stack), described_project(project)
+    if not (of_project.stack_folder / name).is_file():
         found = described_stacks(project)
         raise OperationError(
             f"there is no {name} for a stack {stack}",
             f"name one that is described: STACK={' or '.join(found)}" if found else f"describe the stack in {name}",
         )
-    return read_stack_file(stack, project)
+    file = read_stack_file(stack, of_project)
+    if file.problems:
+        raise OperationError("; ".join(map(str, file.problems)), "mend that first")
+    return file

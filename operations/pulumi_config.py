@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from components.configuration.stack_file import PROJECT
+from operations.described_stack import described_project
 from operations.errors import OperationError
 
 
@@ -52,7 +52,8 @@ class PulumiConfig:
         return self._run(["get"], path)
 
     def _run(self, action: list[str], path: str, value: str = "") -> str:
-        command = ["pulumi", "config", *action, "--path", f"{PROJECT}:{path}", "--stack", self.stack]
+        key = f"{described_project(self.project).name}:{path}"
+        command = ["pulumi", "config", *action, "--path", key, "--stack", self.stack]
         try:
             done = subprocess.run(
                 [*command, "--non-interactive"], cwd=self.project, input=value, text=True, capture_output=True

@@ -10,12 +10,11 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from components.configuration.messages import message
-from components.configuration.stack_file import read_stack_file
 from components.configuration.types import AgeRecipient, OpenPgpFingerprint
 from components.sops.sops_config import Environment
 from components.sops.sops_config import sops_config as rendered
 from components.sops.workload_identity import PROVIDERS
-from operations.described_stack import PLATFORM, described_stacks, listed_tenants
+from operations.described_stack import PLATFORM, described_file, described_stacks, listed_tenants
 from operations.described_sync import DescribedSync, described_sync
 from operations.errors import Operation, OperationError, check_one_owner
 from operations.sops_keys import AGE, OPENPGP
@@ -55,9 +54,9 @@ def sops_config(
 
 
 def _has(stack: str, tenant: str) -> bool:
-    return (
-        tenant in listed_tenants(stack, PROJECT) if tenant else read_stack_file(stack, PROJECT).at(PLATFORM) is not None
-    )
+    if tenant:
+        return tenant in listed_tenants(stack, PROJECT)
+    return described_file(stack, PROJECT).at(PLATFORM) is not None
 
 
 def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:

@@ -13,37 +13,55 @@ from pydantic_core import ErrorDetails
 from components.configuration.cross_checks import cross_check
 from components.configuration.errors import ConfigurationError, MisplacedValueError, Problem
 from components.configuration.known_hosts_file import read_known_hosts
-from components.configuration.messages import message
+from components.configuration.messages import dotted, message
 from components.configuration.models import StackConfig
-from components.configuration.origins import Origins, stack_file_name
+from components.configuration.origins import Origins
 from components.configuration.overlay import Overlaid
+from components.configuration.project_file import read_project_file
 from components.configuration.secrets import SecretValues, exposed, holds_a_secret
 from components.configuration.sops_values import sops_values
-from components.configuration.stack_file import read_stack_file
+from components.configuration.stack_file import StackFile, read_stack_file
 from components.configuration.tenant_files import read_tenant
 
+_IS_ANOTHER = (
+    "is not what Pulumi has read, so it has read another file, or this one as it was before; run the command again, "
+    "without `--config-file` if this goes on"
+)
 
-def load_stack(stack: str, values: Mapping[str, str], secret_keys: Collection[str], project: Path) -> StackConfig:
+
+def load_stack(
+    stack: str,
+    values: Mapping[str, str],
+    secret_keys: Collection[str],
+    project: Path,
+    file: StackFile | None = None,
+) -> StackConfig:
     """Read, overlay and check the configuration of one stack as a whole.
 
     Args:
-        stack: name of the stack; `Pulumi.<stack>.yaml` is where the errors point to.
+        stack: name of the stack.
         values: the project's configuration as Pulumi has it: key without namespace -> text or JSON.
         secret_keys: those of `values` that are or hold a secret; nothing of a secret is ever shown.
-        project: folder of the Pulumi project, which holds `tenants/` and the stack's file.
+        project: folder of the Pulumi project, which holds `tenants/`.
+        file: where the values stand, which is where the errors point to; None for the stack's own in that folder.
 
     Raises:
         ConfigurationError: with every problem of the stack, each with its file and path.
     """
-    stack_file = stack_file_name(stack)
+    file = file or read_stack_file(stack, read_project_file(project))
+    stack_file = file.name
     sections = {key: _structured(value) for key, value in values.items()}
+    differences = list(file.differences(sections))
     overlaid, problems = _tenants(sections.get("tenants"), stack_file, project)
+    problems += file.problems
     if isinstance(sections.get("tenants"), Mapping):
         sections["tenants"] = {name: merged.value for name, merged in overlaid.items()}
     origins = Origins(stack_file, overlaid)
-    secrets = SecretValues(secret_keys, read_stack_file(stack, project))
+    secrets = SecretValues(secret_keys, file)
 
     misplaced = _once(sops_values(sections, origins) + exposed(sections, secrets, origins))
+    if differences:
+        problems.append(Problem(stack_file, dotted(differences[0]), _IS_ANOTHER))
     known_hosts, unreadable = read_known_hosts(sections.get("git"), stack_file, project)
     problems += misplaced + unreadable
     try:

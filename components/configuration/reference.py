@@ -41,8 +41,10 @@ def configuration_page() -> str:
         unknown keys are refused, and every problem is reported at once with its file and key.
 
         - `Pulumi.<stack>.yaml` describes one environment. The keys of [the first part](#the-stack-file) stand
-          below `config:`, the first word of each with the prefix `flux-tenancy:`. `pulumi config set --path`
-          takes them as they are written here: `pulumi config set --path flux.profile single-tenant`.
+          below `config:`, the first word of each with the project's name (`name` in `Pulumi.yaml`) before it:
+          `flux-tenancy:flux`. Any other key there but Pulumi's own (`pulumi:…`) is an error. `pulumi config set --path`
+          takes them as they are written here: `pulumi config set --path flux.profile single-tenant`. Another file may
+          be named by `--config-file`.
         - `tenants/<tenant>.yaml` is the base of a tenant, shared by all environments. It holds the keys of
           [the second part](#the-tenant-file). A stack has those tenants that its `tenants` lists; their
           entries there hold the same keys and are laid over the base: mappings are merged key by key,

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from components.configuration.models import StackConfig, TenantConfig
-from components.configuration.stack_file import PROJECT
+from components.configuration.project_file import read_project_file
 
-SCHEMAS = Path(__file__).parents[2] / "schemas"
+PROJECT_FOLDER = Path(__file__).parents[2]
+SCHEMAS = PROJECT_FOLDER / "schemas"
 
 _PART = "PartOf{}"
 
@@ -41,19 +42,21 @@ def stack_schema() -> dict[str, Any]:
         "required": ["secure"],
         "additionalProperties": False,
     }
-    properties = {f"{PROJECT}:{key}": value for key, value in schema["properties"].items()}
+    project = read_project_file(PROJECT_FOLDER).name
+    properties = {f"{project}:{key}": value for key, value in schema["properties"].items()}
     used = _referenced(properties, definitions)
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "A stack of flux-tenancy",
+        "title": f"A stack of {project}",
         "type": "object",
         "properties": {
             "config": {
                 "type": "object",
                 "properties": properties,
-                "required": [f"{PROJECT}:{key}" for key in schema["required"]],
-                # Keys of the engine and of other projects are theirs to check; of ours there are no others.
-                "patternProperties": {f"^{PROJECT}:(?!({'|'.join(schema['properties'])})$)": False},
+                "required": [f"{project}:{key}" for key in schema["required"]],
+                # Pulumi's own are Pulumi's to check; nobody reads any other.
+                "patternProperties": {"^pulumi:": True},
+                "additionalProperties": False,
             }
         },
         "definitions": {name: definition for name, definition in definitions.items() if name in used},

@@ -14,7 +14,8 @@ from components.configuration.messages import dotted
 from components.configuration.models import StackConfig, TenantConfig
 from components.configuration.origins import Origins, tenant_file_name
 from components.configuration.overlay import Path
-from components.configuration.stack_file import StackFile, is_encrypted
+from components.configuration.project_file import PROJECT_FILE
+from components.configuration.stack_file import StackFile, Standing, is_encrypted
 
 ANY = None
 """In the path of a key: whatever name or number stands there."""
@@ -39,10 +40,15 @@ class SecretValues:
         """
         return bool(path) and path[0] in self.keys and self.file.at(path) != value
 
-    def exposes(self, path: Path) -> bool:
-        """Whether what stands at a path of the stack's own configuration can be read without decrypting it."""
-        found = self.file.at(path)
-        return path[0] not in self.keys or (found is not None and not is_encrypted(found))
+    def standing(self, path: Path) -> Standing:
+        """How what is at a path of the stack's own configuration is written in its file.
+
+        Absent is what Pulumi has from another file, of which nobody knows whether it is encrypted there.
+        """
+        standing = self.file.standing(path)
+        if path[0] not in self.keys:
+            return Standing.PLAIN
+        return Standing.ENCRYPTED if standing is Standing.ABSENT and self.file.imports else standing
 
 
 @cache
@@ -61,44 +67,59 @@ def holds_a_secret(path: Path) -> bool:
 
 
 def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins) -> list[Problem]:
-    """Secrets that stand in plain text, and encrypted values in files that Pulumi does not decrypt.
+    """Secrets in plain text or of unknown origin, and encrypted values in files that Pulumi does not decrypt.
 
     Args:
         sections: the configuration before it is checked: decrypted, each tenant laid over its base.
         secrets: tells which values of the stack are encrypted.
         origins: the tenants' bases, and which values come from them.
     """
-    problems = [
-        origins.problem(path, _renew(dotted(path)))
-        for key in secret_keys(StackConfig)
-        for path, value in _values_at(sections, key)
-        if value is not None and not origins.is_in_base(path) and secrets.exposes(path)
-    ]
+    problems = []
+    option = secrets.file.option
+    for key in secret_keys(StackConfig):
+        shared = dict(_values_at(secrets.file.shared, key))
+        for path in shared:
+            problems.append(Problem(PROJECT_FILE, dotted(path), _renew(dotted(path), origins.stack_file, option)))
+        for path, value in _values_at(sections, key):
+            if value is None or origins.is_in_base(path) or secrets.file.at(path) is None and path in shared:
+                continue
+            standing = secrets.standing(path)
+            if standing is Standing.PLAIN:
+                problems.append(origins.problem(path, _renew(dotted(path), option=option)))
+            elif standing is Standing.ABSENT:
+                problems.append(origins.problem(path, _unknown(dotted(path), option)))
     for tenant, overlaid in origins.tenants.items():
-        problems += _exposed_in_base(tenant, overlaid.base, origins.stack_file)
+        problems += _exposed_in_base(tenant, overlaid.base, origins.stack_file, option)
     return problems
 
 
-def _exposed_in_base(tenant: str, base: Mapping[str, Any], stack_file: str) -> Iterator[Problem]:
+def _exposed_in_base(tenant: str, base: Mapping[str, Any], stack_file: str, option: str) -> Iterator[Problem]:
     """What a tenant's base holds in plain text, also where this stack puts something else in its place."""
     file = tenant_file_name(tenant)
     for key in secret_keys(TenantConfig):
         for path, value in _values_at(base, key):
             if value is not None and not is_encrypted(value):
-                yield Problem(file, dotted(path), _renew(dotted(("tenants", tenant, *path)), f" to {stack_file}"))
+                yield Problem(file, dotted(path), _renew(dotted(("tenants", tenant, *path)), stack_file, option))
     for path in _encrypted_paths(base):
         yield Problem(
             file,
             dotted(path),
             f"is encrypted, which belongs to {stack_file}: each stack encrypts with a key of its own; "
-            f"set it there by `pulumi config set --secret --path {dotted(('tenants', tenant, *path))}`",
+            f"set it there by `pulumi config set --secret --path {dotted(('tenants', tenant, *path))}{option}`",
         )
 
 
-def _renew(key: str, to: str = "") -> str:
+def _renew(key: str, to: str = "", option: str = "") -> str:
     return (
-        f"stands in plain text; renew it, since whoever can read the file has it, and add the new one{to} "
-        f"by `pulumi config set --secret --path {key}`"
+        f"stands in plain text; renew it, since whoever can read the file has it, and add the new one"
+        f"{f' to {to}' if to else ''} by `pulumi config set --secret --path {key}{option}`"
+    )
+
+
+def _unknown(key: str, option: str) -> str:
+    return (
+        "is in another file that Pulumi has read, so nobody knows whether it is encrypted there; set it here "
+        f"by `pulumi config set --secret --path {key}{option}`, and run the command without that file"
     )
 
 

@@ -13,6 +13,7 @@ import yaml
 from lab.pulumi import LabPulumi
 
 CHECKOUT = Path(__file__).parents[2]
+NAME = "flux-tenancy"
 PROGRAM = ("__main__.py", "Pulumi.yaml", "components", ".venv")
 # Where a text is put to be encrypted; it never stays.
 SCRATCH_KEY = "scratch"
@@ -27,15 +28,26 @@ class Outcome:
 
 
 class Project:
-    """A Pulumi project on the lab's own backend."""
+    """A Pulumi project on the lab's own backend.
 
-    def __init__(self, folder: Path, pulumi: LabPulumi) -> None:
+    Attributes:
+        folder: where it lies.
+        name: the project's name.
+    """
+
+    def __init__(self, folder: Path, pulumi: LabPulumi, name: str = NAME) -> None:
         self.folder = folder
+        self.name = name
         self._pulumi = pulumi
         self._stacks: set[str] = set()
         (folder / "tenants").mkdir(parents=True)
-        for name in PROGRAM:
-            (folder / name).symlink_to(CHECKOUT / name)
+        for part in PROGRAM:
+            (folder / part).symlink_to(CHECKOUT / part)
+        if self.name != NAME:
+            project = folder / "Pulumi.yaml"
+            text = project.read_text()
+            project.unlink()
+            project.write_text(text.replace(f"name: {NAME}\n", f"name: {self.name}\n"))
 
     def tenant(self, name: str, base: dict[str, Any] | str) -> None:
         """Write the base file of a tenant."""
@@ -48,7 +60,7 @@ class Project:
         content = yaml.safe_load(file.read_text()) if file.exists() else {}
         content["config"] = {
             "pulumi:disable-default-providers": ["*"],
-            **{f"flux-tenancy:{section}": value for section, value in sections.items()},
+            **{f"{self.name}:{section}": value for section, value in sections.items()},
         }
         file.write_text(yaml.safe_dump(content))
         if name not in self._stacks:
@@ -65,7 +77,7 @@ class Project:
         assert outcome.succeeded, outcome.text
         encrypted = yaml.safe_load(file.read_text())
         # The salt comes with the first secret and has to stay.
-        value: dict[str, str] = encrypted["config"].pop(f"flux-tenancy:{SCRATCH_KEY}")
+        value: dict[str, str] = encrypted["config"].pop(f"{self.name}:{SCRATCH_KEY}")
         file.write_text(yaml.safe_dump(yaml.safe_load(before) | {"encryptionsalt": encrypted["encryptionsalt"]}))
         return value
 

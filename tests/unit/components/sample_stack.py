@@ -12,9 +12,10 @@ import yaml
 from kubernetes.client import ApiClient
 
 from components.configuration import ConfigurationError, FluxConfig, GitSource, StackConfig, TenantConfig, load_stack
-from components.configuration.stack_file import PROJECT
+from components.configuration.stack_file import StackFile
 from components.quota_status import QuotaStatus
 
+PROJECT = "flux-tenancy"
 DIGEST = "5f" * 32
 CLUSTER: dict[str, Any] = {"kubeconfig": "kubeconfig"}
 FLUX: dict[str, Any] = {"version": "2.9.5", "sha256": DIGEST}
@@ -31,6 +32,11 @@ sync:
 """
 
 
+def write_project_file(project: Path, name: str = PROJECT) -> None:
+    """What makes a folder a project of Pulumi."""
+    (project / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n")
+
+
 class Secret(str):
     """A text that the stack's file holds encrypted."""
 
@@ -40,6 +46,7 @@ def load(
     *,
     bases: Mapping[str, str | bytes] | None = None,
     secret_keys: Collection[str] = (),
+    file: StackFile | None = None,
     **sections: Any,
 ) -> StackConfig:
     """Load the stack `staging` of a project; `sections` replace those of the stack that is in order.
@@ -49,6 +56,8 @@ def load(
     """
     folder = project / "tenants"
     folder.mkdir()
+    if not (project / "Pulumi.yaml").exists():
+        write_project_file(project)
     for name, text in ({"dev-team": DEV_TEAM_BASE} if bases is None else bases).items():
         (folder / f"{name}.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
     stack = {key: value for key, value in ({"cluster": CLUSTER, "flux": FLUX} | sections).items() if value is not ...}
@@ -58,7 +67,16 @@ def load(
     if with_secrets:
         config = {f"{PROJECT}:{key}": value for key, value in encrypted.items()}
         (project / "Pulumi.staging.yaml").write_text(yaml.safe_dump({"config": config}))
-    return load_stack("staging", values, {*secret_keys, *with_secrets}, project)
+    name = "Pulumi.staging.yaml"
+    # What Pulumi calls a secret and no file holds is kept by its service.
+    kept = secret_keys and not (project / name).exists()
+    return load_stack(
+        "staging",
+        values,
+        {*secret_keys, *with_secrets},
+        project,
+        file or (StackFile(name, {}, imports=True) if kept else None),
+    )
 
 
 def _encrypted(value: Any) -> Any:

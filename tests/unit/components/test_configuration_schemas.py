@@ -110,11 +110,19 @@ def test_a_stack_without_its_cluster_is_marked_in_the_editor():
     assert errors(stack_schema(), {"config": {"flux-tenancy:flux": FLUX}}) == ["config"]
 
 
-def test_keys_of_pulumi_and_of_other_projects_are_theirs():
+def test_keys_of_pulumi_are_its_own():
     document = stack()
-    document["config"] |= {"pulumi:disable-default-providers": ["*"], "other:key": 1}
+    document["config"]["pulumi:disable-default-providers"] = ["*"]
 
     assert errors(stack_schema(), document | {"encryptionsalt": "v1:salt"}) == []
+
+
+@pytest.mark.parametrize("key", ["tenants", "other:tenants", "flux-tenancy:tenant", "aws:region"])
+def test_a_key_that_nobody_reads_is_marked_in_the_editor(key):
+    document = stack()
+    document["config"][key] = {}
+
+    assert errors(stack_schema(), document) == ["config"]
 
 
 @pytest.mark.parametrize(

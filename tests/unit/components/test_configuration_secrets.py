@@ -7,8 +7,10 @@ from pydantic import BaseModel
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from components.configuration.models import StackConfig
+from components.configuration.project_file import ProjectFile, read_project_file
 from components.configuration.secrets import ANY, secret_keys
 from components.configuration.sources import GitSource
+from components.configuration.stack_file import read_stack_file
 
 SSH_BASE = DEV_TEAM_BASE.replace("https://git.example.com", "ssh://git@github.com")
 KEY = keys.private_text(keys.ed25519_key(), keys.OPENSSH)
@@ -203,16 +205,117 @@ def test_where_the_file_does_not_hold_the_very_value_nothing_of_a_secret_section
     if stack_file is not None:
         (tmp_path / "Pulumi.staging.yaml").write_text(stack_file)
 
-    assert problems(tmp_path, tenants={"dev-team": {"sync": {"interval": "pa55word"}}}, secret_keys={"tenants"}) == [
-        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: is not a duration; write it like 30s, 5m or 1h30m"
-    ]
+    found = problems(tmp_path, tenants={"dev-team": {"sync": {"interval": "pa55word"}}}, secret_keys={"tenants"})
+
+    reason = "is not a duration; write it like 30s, 5m or 1h30m"
+    assert f"Pulumi.staging.yaml: tenants.dev-team.sync.interval: {reason}" in found
+    assert "pa55word" not in str(found)
 
 
-def test_a_secret_that_another_file_or_environment_holds_is_taken_on_pulumis_word(tmp_path):
+@pytest.mark.parametrize("stack_file", [None, "environment: [team/clusters]\n"])
+def test_a_secret_that_pulumis_service_or_an_environment_holds_is_taken_on_its_word(tmp_path, stack_file):
+    if stack_file is not None:
+        (tmp_path / "Pulumi.staging.yaml").write_text(stack_file)
+
     config = load(tmp_path, cluster={"kubeconfigContent": "token: pa55word"}, secret_keys={"cluster"})
 
     content = config.cluster.kubeconfig_content
     assert content is not None and content.get_secret_value() == "token: pa55word"
+
+
+@pytest.mark.parametrize("stack_file", ["", "config:\n  flux-tenancy:cluster: {context: staging}\n"])
+def test_a_secret_that_pulumi_has_from_a_file_that_nobody_has_seen_is_refused(tmp_path, stack_file):
+    (tmp_path / "Pulumi.staging.yaml").write_text(stack_file)
+    cluster = {"kubeconfigContent": "token: pa55word", "context": "staging"}
+
+    assert problems(tmp_path, cluster=cluster, secret_keys={"cluster"}) == [
+        "Pulumi.staging.yaml: cluster.kubeconfigContent: is in another file that Pulumi has read, so nobody knows "
+        "whether it is encrypted there; set it here by `pulumi config set --secret --path cluster.kubeconfigContent`, "
+        "and run the command without that file"
+    ]
+
+
+def test_a_file_that_says_something_else_than_pulumi_has_read_is_not_the_one_to_judge_by(tmp_path):
+    (tmp_path / "Pulumi.staging.yaml").write_text(
+        "config:\n  flux-tenancy:cluster:\n    kubeconfigContent: {secure: v1:AAAA}\n    context: staging\n"
+    )
+    cluster = {"kubeconfigContent": "token: pa55word", "context": "other"}
+
+    (problem,) = problems(tmp_path, cluster=cluster, secret_keys={"cluster"})
+
+    assert problem.startswith("Pulumi.staging.yaml: cluster.context: is not what Pulumi has read")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["context: >\n      staging\n      one\n", "context: staging one\n", "{context: staging one, 1: x, yes: y}\n"],
+)
+def test_what_two_readers_of_yaml_may_write_in_two_ways_is_no_difference(text, tmp_path):
+    (tmp_path / "Pulumi.staging.yaml").write_text(
+        f"config:\n  flux-tenancy:cluster:\n    {text}  flux-tenancy:flux: {{workloadIdentity: yes}}\n"
+    )
+    file = read_stack_file("staging", ProjectFile("flux-tenancy", tmp_path))
+    sections = {"cluster": {"context": "staging one\n", "1": "x", "yes": "y"}, "flux": {"workloadIdentity": "yes"}}
+
+    assert list(file.differences(sections)) == []
+
+
+@pytest.mark.parametrize(
+    "key", ["cluster.kubeconfigContent", "flux-tenancy:cluster.kubeconfigContent", 'cluster["kubeconfigContent"]']
+)
+@pytest.mark.parametrize("entry", ["pa55word", {"value": "pa55word"}, {"default": "pa55word", "type": "string"}])
+@pytest.mark.parametrize("stack_file", ["", "environment: [team/clusters]\n"])
+def test_a_secret_that_the_project_sets_for_all_stacks_is_refused(tmp_path, key, entry, stack_file):
+    (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump({"name": "flux-tenancy", "config": {key: entry}}))
+    (tmp_path / "Pulumi.staging.yaml").write_text(stack_file)
+
+    assert problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"}) == [
+        f"Pulumi.yaml: cluster.kubeconfigContent: {renew('cluster.kubeconfigContent', ' to Pulumi.staging.yaml')}"
+    ]
+
+
+def test_what_lies_in_an_encrypted_section_is_encrypted(tmp_path):
+    (tmp_path / "Pulumi.staging.yaml").write_text("config:\n  flux-tenancy:cluster: {secure: v1:AAAA}\n")
+
+    config = load(tmp_path, cluster={"kubeconfigContent": "token: pa55word"}, secret_keys={"cluster"})
+
+    assert config.cluster.kubeconfig_content is not None
+
+
+def test_a_section_may_be_written_as_json(tmp_path):
+    (tmp_path / "Pulumi.staging.yaml").write_text(
+        """config: {'flux-tenancy:cluster': '{"kubeconfigContent": "x"}'}\n"""
+    )
+
+    (problem,) = problems(tmp_path, cluster='{"kubeconfigContent": "x"}', secret_keys={"cluster"})
+
+    assert "cluster.kubeconfigContent: stands in plain text" in problem
+
+
+def test_a_file_that_was_named_is_the_one_that_is_judged_and_named(tmp_path):
+    (tmp_path / "other.yaml").write_text("config:\n  flux-tenancy:cluster:\n    kubeconfigContent: pa55word\n")
+    (tmp_path / "Pulumi.staging.yaml").write_text(
+        "config:\n  flux-tenancy:cluster:\n    kubeconfigContent: {secure: A}\n"
+    )
+    file = read_stack_file("staging", ProjectFile("flux-tenancy", tmp_path), tmp_path / "other.yaml")
+
+    found = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"}, file=file)
+
+    option = " --config-file other.yaml"
+    assert found == [f"other.yaml: cluster.kubeconfigContent: {renew('cluster.kubeconfigContent')[:-1]}{option}`"]
+
+
+def test_the_folder_of_the_stacks_files_is_the_one_that_the_project_names(tmp_path):
+    (tmp_path / "Pulumi.yaml").write_text("name: flux-tenancy\nstackConfigDir: stacks\n")
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks/Pulumi.staging.yaml").write_text(
+        "config:\n  flux-tenancy:cluster:\n    kubeconfigContent: pa55word\n"
+    )
+    file = read_stack_file("staging", read_project_file(tmp_path))
+
+    (problem,) = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"}, file=file)
+
+    assert "cluster.kubeconfigContent: stands in plain text" in problem
 
 
 def test_keys_of_the_stack_file_may_be_written_in_the_long_form(tmp_path):

@@ -146,7 +146,7 @@ def test_a_missing_release_an_unreachable_cluster_and_a_missing_token_are_told_a
     )
 
     with pytest.raises(ConfigurationError) as refused:
-        preflight(config, state(), "staging", tmp_path)
+        preflight(config, state(), "Pulumi.staging.yaml", tmp_path)
 
     assert [str(problem) for problem in refused.value.problems] == [
         f"Pulumi.staging.yaml: cluster.kubeconfig: {server} cannot be reached; is the cluster running, "

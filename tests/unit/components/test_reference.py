@@ -12,7 +12,6 @@ from components.configuration.decryption import Decryption
 from components.configuration.models import TenantConfig
 from components.configuration.reference import configuration_page, lockdown_page, rendered
 from components.configuration.schemas import stack_schema, tenant_schema
-from components.configuration.stack_file import PROJECT
 from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 
@@ -55,9 +54,9 @@ def test_every_key_of_the_stack_file_has_a_row():
     elsewhere = (TenantConfig, GitSource, Decryption)
     definitions = schema["definitions"] | {model.__name__: {} for model in elsewhere}
     sections = schema["properties"]["config"]["properties"].items()
-    keys = {f"{name.removeprefix(f'{PROJECT}:')}" for name, _ in sections}
+    keys = {name.partition(":")[2] for name, _ in sections}
     for name, section in sections:
-        keys |= set(keys_in(section, definitions, f"{name.removeprefix(f'{PROJECT}:')}."))
+        keys |= set(keys_in(section, definitions, f"{name.partition(':')[2]}."))
     assert keys <= set(rows(configuration_page()))
 
 

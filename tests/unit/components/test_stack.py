@@ -5,15 +5,17 @@ import json
 import pulumi
 import pytest
 from recorded_program import run
-from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX
+from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, write_project_file
 
+from components.config_file import ConfigFile
 from components.configuration import ConfigurationError, StackConfig
-from components.stack import read_stack
+from components.stack import read_stack, stack_file
 
 
 def read(project, values, secret_keys=()):
     """What the program of a stack with these values reads, or its error."""
     (project / "tenants").mkdir()
+    write_project_file(project)
     (project / "tenants" / "dev-team.yaml").write_text(DEV_TEAM_BASE)
     found: list[StackConfig | list[str]] = []
 
@@ -21,7 +23,7 @@ def read(project, values, secret_keys=()):
         texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
         pulumi.runtime.set_all_config(texts, list(secret_keys))
         try:
-            found.append(read_stack(project))
+            found.append(read_stack(project, stack_file(project, ConfigFile(True))))
         except ConfigurationError as error:
             found.append([str(problem) for problem in error.problems])
 

@@ -33,6 +33,7 @@ class Project:
         self.folder = folder
         self.secrets: dict[tuple[str, str], str] = {}
         monkeypatch.setattr(PulumiConfig, "_run", lambda config, *arguments: self._pulumi(config, *arguments))
+        (folder / "Pulumi.yaml").write_text("name: flux-tenancy\n")
         (folder / "tenants").mkdir()
         for tenant in ("dev-team", "ops-team"):
             (folder / f"tenants/{tenant}.yaml").write_text(BASE)

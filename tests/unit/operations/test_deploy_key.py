@@ -62,6 +62,7 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Project:
+    (tmp_path / "Pulumi.yaml").write_text("name: flux-tenancy\n")
     (tmp_path / "tenants").mkdir()
     for tenant in ("dev-team", "ops-team", "web-team", "spy-team"):
         (tmp_path / f"tenants/{tenant}.yaml").write_text(BASE)
@@ -240,6 +241,44 @@ def test_what_pulumi_refuses_is_told_with_what_to_do(project, output, said):
     (project.folder / "refusal").write_text(output)
 
     assert project.refused("dev-team", "--stack", "staging") == said
+
+
+def test_in_a_renamed_project_the_key_goes_to_its_own_keys(project):
+    (project.folder / "Pulumi.yaml").write_text("name: platform\n")
+    (project.folder / "Pulumi.staging.yaml").write_text(STACK_FILE.replace("flux-tenancy:", "platform:"))
+
+    code, _, error = project.run("dev-team", "--stack", "staging")
+
+    assert (code, error) == (0, "")
+    assert "platform:tenants.dev-team.source.deployKey" in project.read("arguments-of-set").splitlines()
+
+
+def test_a_renamed_project_does_not_take_the_keys_of_the_old_one_for_its_own(project):
+    (project.folder / "Pulumi.yaml").write_text("name: platform\n")
+
+    assert project.refused("dev-team", "--stack", "staging") == (
+        "error: "
+        "Pulumi.staging.yaml: flux-tenancy:flux: belongs to a project flux-tenancy, and this one is platform; "
+        "write platform:flux; "
+        "Pulumi.staging.yaml: flux-tenancy:tenants: belongs to a project flux-tenancy, and this one is platform; "
+        "write platform:tenants\n"
+        "remedy: mend that first\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "Pulumi.yaml: cannot be read: No such file or directory"),
+        ("runtime: python\n", "Pulumi.yaml: name: is required and missing"),
+    ],
+)
+def test_a_folder_that_is_no_project_is_told(project, text, said):
+    (project.folder / "Pulumi.yaml").unlink()
+    if text is not None:
+        (project.folder / "Pulumi.yaml").write_text(text)
+
+    assert project.refused("dev-team", "--stack", "staging") == f"error: {said}\nremedy: mend that first\n"
 
 
 def test_a_machine_without_pulumi_is_told(project, monkeypatch):

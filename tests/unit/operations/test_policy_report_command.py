@@ -88,6 +88,7 @@ class Stack:
 
 @pytest.fixture
 def stack(tmp_path, monkeypatch) -> Stack:
+    (tmp_path / "Pulumi.yaml").write_text("name: flux-tenancy\n")
     monkeypatch.setattr(policy_report, "PROJECT", tmp_path)
     monkeypatch.setattr(policy_report, "policies", lambda config: POLICIES)
     cluster = FakeCluster(

@@ -58,6 +58,16 @@ def test_each_environment_has_rules_with_its_own_recipients_without_any_decrypti
     }
 
 
+def test_a_renamed_project_has_the_same_rules(project):
+    key(project, "dev-team")
+    found = rules(project, "dev-team")
+    for file in ("Pulumi.yaml", "Pulumi.staging.yaml", "Pulumi.production.yaml"):
+        text = (project.folder / file).read_text()
+        (project.folder / file).write_text(text.replace("flux-tenancy", "platform"))
+
+    assert rules(project, "dev-team") == found
+
+
 def test_all_keys_that_decrypt_are_encrypted_for_until_they_are_withdrawn(project):
     key(project, "dev-team")
     key(project, "dev-team")

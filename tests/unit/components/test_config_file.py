@@ -1,0 +1,90 @@
+"""The file that the `pulumi` command above the program was told to read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from components import config_file as module
+from components.config_file import ConfigFile, Process, ancestors, config_file
+
+WORK = Path("/work")
+HOST = Process(["/usr/bin/pulumi-language-python", "-root=/work", "127.0.0.1:1"], WORK)
+SHELL = Process(["sh", "-c", "pulumi up --config-file shell.yaml"], WORK)
+
+
+def command(*arguments: str) -> list[Process]:
+    """The ancestors of a program that such a command runs, with another that it is not to be mistaken for."""
+    up = Process(["/usr/bin/pulumi", "up", *arguments], WORK)
+    return [HOST, up, SHELL, Process(["pulumi", "watch", "--config-file", "outer.yaml"], WORK)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        ([], None),
+        (["--config-file", "other.yaml"], WORK / "other.yaml"),
+        (["--config-file=other.yaml", "--yes"], WORK / "other.yaml"),
+        (["--config-file", "a.yaml", "--config-file=b.yaml"], WORK / "b.yaml"),
+        (["--config-file", "/etc/stack.yaml"], Path("/etc/stack.yaml")),
+        (["--yes", "--", "--config-file", "other.yaml"], None),
+        (["--config-file"], None),
+    ],
+)
+def test_the_option_is_read_from_the_nearest_command(arguments, given):
+    assert config_file(command(*arguments), {}) == ConfigFile(True, given)
+
+
+def test_the_option_may_be_a_variable_which_the_command_line_overrides():
+    environ = {"PULUMI_OPTION_CONFIG_FILE": "variable.yaml"}
+
+    assert config_file(command(), environ).given == WORK / "variable.yaml"
+    assert config_file(command("--config-file", "other.yaml"), environ).given == WORK / "other.yaml"
+
+
+def test_where_no_command_is_found_nothing_is_known():
+    assert config_file([HOST, SHELL, Process([], WORK)], {}) == ConfigFile(False)
+
+
+LOOK = "from components.config_file import config_file; print(config_file(environ={}))"
+
+
+def test_the_command_is_found_among_the_processes_of_this_machine(tmp_path):
+    """A stand-in for the command that starts a shell, which starts the program."""
+    stand_in = "import subprocess, sys; subprocess.run(['sh', '-c', sys.argv[1] + '; true'])"
+    program = f'"{sys.executable}" -c "{LOOK}"'
+
+    done = subprocess.run(
+        ["pulumi", "-c", stand_in, program, "--config-file", "other.yaml"],
+        executable=sys.executable,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.stdout.strip() == str(ConfigFile(True, tmp_path / "other.yaml")), done.stderr
+
+
+def test_where_there_are_no_files_of_processes_ps_is_asked(tmp_path, monkeypatch):
+    (tmp_path / "ps").write_text('#!/bin/sh\necho "  0 /opt/bin/pulumi up --config-file other.yaml"\n')
+    (tmp_path / "ps").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(module, "_PROCESSES", tmp_path / "proc")
+
+    assert config_file(environ={}) == ConfigFile(True, Path.cwd() / "other.yaml")
+
+
+@pytest.mark.parametrize("ps", ["exit 1", "echo nonsense"])
+def test_a_system_that_shows_no_processes_is_no_error(tmp_path, monkeypatch, ps):
+    (tmp_path / "ps").write_text(f"#!/bin/sh\n{ps}\n")
+    (tmp_path / "ps").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(module, "_PROCESSES", tmp_path / "proc")
+
+    assert list(ancestors()) == []
+    assert config_file(environ={}) == ConfigFile(False)
