@@ -229,12 +229,14 @@ def ask(
     """The API server's answer to one request, whatever its status, read to its end.
 
     The client's own classes for it (`CoreV1Api` and the like) take half a second to load, in each run of the program.
+    The body of a PATCH is a merge patch.
     """
+    content = "application/merge-patch+json" if method == "PATCH" else "application/json"
     request = api.param_serialize(
         method,
         path,
         query_params=list(query.items()),
-        header_params={"Accept": "application/json"} | ({"Content-Type": "application/json"} if body else {}),
+        header_params={"Accept": "application/json"} | ({"Content-Type": content} if body is not None else {}),
         body=body,
         auth_settings=["BearerToken"],
     )

@@ -1,0 +1,136 @@
+"""Asking the API server as somebody else: dry runs of requests, and access reviews."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from kubernetes import client
+
+from components.kubernetes_api import ask, explaining
+from components.manifests import Manifest
+from isolation.model import Access, Request
+from isolation.refusals import is_about_impersonation
+from operations.admission_answers import Answer, printable
+from operations.dry_run import Kind
+from operations.errors import OperationError
+
+_METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}
+_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_NODE = "system:node:"
+
+
+class Asker:
+    """Asks one API server as any user.
+
+    Args:
+        api: a client for the cluster, of somebody who may impersonate.
+        kinds: what the cluster serves.
+    """
+
+    def __init__(self, api: client.ApiClient, kinds: Mapping[str, Kind]) -> None:
+        self._api = api
+        self._kinds = kinds
+        self._clients: dict[str, client.ApiClient] = {}
+
+    def serves(self, manifest: Manifest) -> bool:
+        return manifest["kind"] in self._kinds
+
+    def dry_run(self, request: Request, user: str) -> Answer:
+        """What the API server says to a request that is not carried out.
+
+        Raises:
+            OperationError: whoever runs the suite may not ask as this user.
+            ClusterUnavailable: the cluster does not answer.
+        """
+        return self.send(request, user, dryRun="All")
+
+    def send(self, request: Request, user: str = "", **query: str) -> Answer:
+        """What the API server says to a request, as this user or as whoever runs the suite."""
+        named = request.verb != "create" or bool(request.subresource)
+        path = self.path(request.object, named=named)
+        body = request.change if request.verb == "patch" or request.subresource else request.object
+        with explaining(self._api):
+            response = ask(
+                self._as(user),
+                _METHODS[request.verb],
+                f"{path}/{request.subresource}" if request.subresource else path,
+                None if request.verb == "delete" else body,
+                **query,
+            )
+        if response.status < 400:
+            return Answer(response.status)
+        message = printable(_message(response.data))
+        if is_about_impersonation(message):
+            raise OperationError(
+                f"whoever runs the suite may not ask as {user}: {message}", "use credentials with cluster-admin rights"
+            )
+        return Answer(response.status, (), message)
+
+    def has(self, manifest: Manifest) -> bool:
+        """Whether the cluster has an object."""
+        with explaining(self._api):
+            status: int = ask(self._api, "GET", self.path(manifest, named=True)).status
+            return status != 404
+
+    def path(self, manifest: Manifest, *, named: bool) -> str:
+        """Where an object, or its collection, is."""
+        metadata = manifest["metadata"]
+        collection = self._kinds[manifest["kind"]].path(metadata.get("namespace", ""))
+        return f"{collection}/{metadata['name']}" if named else collection
+
+    def allows(self, access: Access, user: str) -> bool:
+        """What RBAC says.
+
+        Raises:
+            OperationError: whoever runs the suite may not ask about others.
+            ClusterUnavailable: the cluster does not answer.
+        """
+        attributes = {
+            "verb": access.verb,
+            "group": access.group,
+            "resource": access.resource,
+            "subresource": access.subresource,
+            "namespace": access.namespace,
+            "name": access.name,
+        }
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": user, "groups": groups_of(user), "resourceAttributes": attributes},
+        }
+        with explaining(self._api):
+            response = ask(self._api, "POST", _REVIEWS, review)
+            if response.status >= 400:
+                raise OperationError(
+                    f"whoever runs the suite may not ask what others may do: {printable(_message(response.data))}",
+                    "use credentials with cluster-admin rights",
+                )
+            return bool(json.loads(response.data or b"")["status"]["allowed"])
+
+    def _as(self, user: str) -> client.ApiClient:
+        if not user:
+            return self._api
+        if user not in self._clients:
+            other = client.ApiClient(self._api.configuration)
+            other.set_default_header("Impersonate-User", user)
+            # Of a service account the API server knows the groups.
+            if user.startswith(_NODE):
+                other.set_default_header("Impersonate-Group", "system:nodes")
+            self._clients[user] = other
+        return self._clients[user]
+
+
+def groups_of(user: str) -> list[str]:
+    """The groups that Kubernetes puts a user in by the name alone."""
+    groups = ["system:authenticated"]
+    if user.startswith("system:serviceaccount:"):
+        groups += ["system:serviceaccounts", f"system:serviceaccounts:{user.split(':')[2]}"]
+    return [*groups, "system:nodes"] if user.startswith(_NODE) else groups
+
+
+def _message(data: bytes | None) -> str:
+    try:
+        return str(json.loads(data or b"{}").get("message", ""))
+    except ValueError:
+        return (data or b"").decode("utf-8", "replace")

@@ -1,0 +1,63 @@
+"""The attempts and controls as data: one module for what each of them is at, and `objects` for what they are made with.
+
+A new attempt belongs beside those at the same thing, with the number of its threat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from isolation.attempts import controls as _controls
+from isolation.attempts.controllers import bounds, programs, remote_files
+from isolation.attempts.limits import amounts
+from isolation.attempts.references import identities, references, remote_bases
+from isolation.attempts.reserved import access, elsewhere, holding, limits
+from isolation.attempts.sources import notifications, options, places
+from isolation.attempts.webhooks import webhooks
+from isolation.attempts.workloads import identity_of_pods, network_and_priority, nodes, scheduling, volumes
+from isolation.model import Attempt, Control
+from isolation.scene import Scene
+
+_PARTS = (
+    references,
+    remote_bases,
+    identities,
+    elsewhere,
+    access,
+    limits,
+    places,
+    options,
+    nodes,
+    network_and_priority,
+    volumes,
+    webhooks,
+    amounts,
+    programs,
+    remote_files,
+    bounds,
+    holding,
+    identity_of_pods,
+    notifications,
+    scheduling,
+)
+
+NOT_ASKED: Mapping[int, str] = {
+    26: "the key belongs to the Git host; the program registers it read-only (tests/e2e/test_private_repositories.py)",
+    27: "refused before anything is applied (tests/unit/components/test_configuration_loading.py)",
+    28: "refused before anything is applied (tests/unit/components/test_configuration_secrets.py)",
+    39: "found, told and taken back by `pulumi up`, not refused",
+    40: "nothing is refused; the suite takes control characters out of all that it shows",
+    42: "refused before anything is applied (tests/unit/components/test_configuration_secrets.py)",
+}
+"""Threats that no cluster can be asked about, and why."""
+
+
+def attempts(scene: Scene) -> tuple[Attempt, ...]:
+    """All attempts against a cluster, in the order of their threats."""
+    made = [attempt for part in _PARTS for attempt in part(scene)]
+    return tuple(sorted(made, key=lambda attempt: attempt.threat))
+
+
+def controls(scene: Scene) -> tuple[Control, ...]:
+    """All controls."""
+    return tuple(_controls.controls(scene))

@@ -1,0 +1,138 @@
+"""What a tenant is there for, and what a cluster needs: it must pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.flux.controllers import Controller
+from isolation.attempts.objects import (
+    NAME,
+    claim,
+    deployment,
+    git_repository,
+    helm_release,
+    kustomization,
+    made,
+    named,
+    pod,
+    pod_spec,
+    receiver,
+    service,
+    workload,
+)
+from isolation.kinds import RESOURCES
+from isolation.model import Access, Control, Layer, Request
+from isolation.scene import Scene
+
+_REPLICASETS = "system:serviceaccount:kube-system:replicaset-controller"
+_READ = ("ResourceQuota", "NetworkPolicy", "RoleBinding")
+
+
+def controls(scene: Scene) -> Iterator[Control]:
+    """All of them."""
+    yield from _tenants(scene)
+    yield from _clusters(scene)
+
+
+def _tenants(scene: Scene) -> Iterator[Control]:
+    spec = pod_spec(scene)
+    budget = {"selector": {"matchLabels": {"app": NAME}}, "maxUnavailable": 1}
+    scale = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": NAME},
+        "minReplicas": 1,
+        "maxReplicas": 2,
+    }
+    objects = [
+        made(scene, "ConfigMap", data={"a": "b"}),
+        made(scene, "Secret", stringData={"a": "b"}),
+        made(scene, "ServiceAccount"),
+        service(scene),
+        service(scene, clusterIP="None"),
+        pod(scene),
+        deployment(scene),
+        *(workload(scene, kind, spec) for kind in ("StatefulSet", "DaemonSet", "Job", "CronJob")),
+        made(scene, "PodDisruptionBudget", budget),
+        made(scene, "HorizontalPodAutoscaler", scale),
+        git_repository(scene),
+        kustomization(scene),
+        kustomization(scene, targetNamespace=scene.tenancy.home, timeout="3m"),
+        helm_release(scene),
+        receiver(scene),
+        made(
+            scene,
+            "Alert",
+            {"providerRef": {"name": NAME}, "eventSources": [{"kind": "Kustomization", "name": "*"}]},
+        ),
+    ]
+    if scene.storage_classes:
+        objects.append(claim(scene))
+    seen: dict[str, int] = {}
+    for manifest in objects:
+        kind = manifest["kind"]
+        seen[kind] = seen.get(kind, 0) + 1
+        number = f"-{seen[kind]}" if seen[kind] > 1 else ""
+        layers = tuple(Layer)
+        yield Control(f"tenant-{kind.lower()}{number}", f"the tenant makes a {kind}", Request(manifest, layers))
+    for kind in _READ:
+        group, resource = RESOURCES[kind]
+        yield Control(
+            f"tenant-reads-{resource}",
+            f"the tenant sees {resource}",
+            Access("list", group, resource, scene.tenancy.home),
+        )
+
+
+def _clusters(scene: Scene) -> Iterator[Control]:
+    """Kubernetes' and Flux's own controllers, and kubelets."""
+    yield Control(
+        "cluster-replicaset",
+        "Kubernetes makes the pods of a Deployment",
+        Request(pod(scene), tuple(Layer), user=_REPLICASETS),
+    )
+    for running in [each for each in scene.of_home("Pod") if each["spec"].get("nodeName")][:1]:
+        node = f"system:node:{running['spec']['nodeName']}"
+        name, uid = running["metadata"]["name"], running["metadata"]["uid"]
+        account = running["spec"].get("serviceAccountName", "default")
+        bound = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid}
+        token = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"audiences": [], "expirationSeconds": 3607, "boundObjectRef": bound},
+        }
+        yield Control(
+            "kubelet-token",
+            "a kubelet asks for the token of a pod on its node",
+            Request(named(scene, "ServiceAccount", account), tuple(Layer), "create", "token", token, user=node),
+        )
+        yield Control(
+            "kubelet-status",
+            "a kubelet writes the status of a pod on its node",
+            Request(
+                named(scene, "Pod", name),
+                tuple(Layer),
+                "patch",
+                "status",
+                {"status": {"phase": running.get("status", {}).get("phase", "Running")}},
+                user=node,
+            ),
+        )
+    for controller in (Controller.KUSTOMIZE, Controller.HELM):
+        if user := scene.controller_user(controller):
+            yield Control(
+                f"{controller}-impersonates",
+                f"{controller} applies as the tenant's account",
+                Access(
+                    "impersonate",
+                    "",
+                    "serviceaccounts",
+                    scene.tenancy.home,
+                    name=scene.tenancy.account,
+                    user=user,
+                ),
+            )
+            group, resource = RESOURCES["Kustomization" if controller is Controller.KUSTOMIZE else "HelmRelease"]
+            yield Control(
+                f"{controller}-status",
+                f"{controller} writes the status of its objects",
+                Access("patch", group, resource, scene.tenancy.home, "status", user=user),
+            )

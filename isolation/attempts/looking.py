@@ -1,0 +1,200 @@
+"""Findings by looking: what the flags, the environment and the surroundings of Flux's controllers say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from ipaddress import ip_address, ip_network
+
+from components.flux.controllers import REQUIRED_CONTROLLERS, Controller
+from components.manifests import Manifest
+from isolation.model import Finding, Layer, State
+from isolation.scene import Scene
+
+GATES = "feature-gates"
+METADATA_ADDRESS = "169.254.169.254"
+"""Where clouds tell a node, and whoever else can reach it, who it is."""
+
+
+def arguments(deployment: Manifest) -> dict[str, str]:
+    """The flags of a controller; of one that is given twice the last value counts, as for the controller."""
+    found: dict[str, str] = {}
+    for each in _container(deployment).get("args", ()):
+        name, separator, value = str(each).lstrip("-").partition("=")
+        found[name] = value if separator else "true"
+    return found
+
+
+def environment(deployment: Manifest) -> dict[str, str]:
+    """The environment of a controller, as far as the Deployment has it itself."""
+    return {each["name"]: each.get("value", "") for each in _container(deployment).get("env", ())}
+
+
+def looked(
+    scene: Scene, controller: Controller, layer: Layer, question: Callable[[Manifest], tuple[bool, str]]
+) -> Finding:
+    """What all Deployments of a controller say to a question.
+
+    Args:
+        scene: the cluster.
+        controller: which controller.
+        layer: whose matter it is.
+        question: whether one Deployment holds, and what was seen there.
+    """
+    deployments = scene.controllers.get(controller, ())
+    if not deployments:
+        if controller in REQUIRED_CONTROLLERS:
+            message = f"no Deployment of {controller} was found; name Flux's namespace with --flux-namespace"
+            return Finding(layer, State.UNPROVEN, message)
+        return Finding(layer, State.NOT_APPLICABLE, f"the cluster has no {controller}")
+    answers = [question(deployment) for deployment in deployments]
+    holds = all(answer for answer, _ in answers)
+    said = next(seen for answer, seen in answers if answer is holds)
+    return Finding(layer, State.HOLDS if holds else State.OPEN, f"{controller}: {said}", controller)
+
+
+def has_flag(scene: Scene, controller: Controller, name: str, wanted: str | None = "true") -> Finding:
+    """Whether a controller has a flag, with this value or with any."""
+
+    def question(deployment: Manifest) -> tuple[bool, str]:
+        value = arguments(deployment).get(name)
+        holds = bool(value) if wanted is None else value == wanted
+        return holds, f"--{name}" + (f"={value}" if value is not None else " is not set")
+
+    return looked(scene, controller, Layer.FLUX, question)
+
+
+def lacks_flags(scene: Scene, controller: Controller, names: Sequence[str]) -> Finding:
+    """Whether none of these flags of a controller is on."""
+
+    def question(deployment: Manifest) -> tuple[bool, str]:
+        on = [name for name in names if arguments(deployment).get(name, "false") not in ("false", "")]
+        return not on, f"--{on[0]} is set" if on else f"without {', '.join(f'--{name}' for name in names)}"
+
+    return looked(scene, controller, Layer.FLUX, question)
+
+
+def has_gate(scene: Scene, controller: Controller, gate: str, layer: Layer) -> Finding:
+    """Whether a feature gate of a controller is on."""
+
+    def question(deployment: Manifest) -> tuple[bool, str]:
+        gates = arguments(deployment).get(GATES, "").split(",")
+        return f"{gate}=true" in gates, f"--{GATES}: {gate} is {'on' if f'{gate}=true' in gates else 'not on'}"
+
+    return looked(scene, controller, layer, question)
+
+
+def has_environment(
+    scene: Scene, controller: Controller, names: Sequence[str], holds: Callable[[Mapping[str, str]], bool]
+) -> Finding:
+    """Whether the environment of a controller is as it has to be.
+
+    Args:
+        scene: the cluster.
+        controller: which controller.
+        names: the variables that are shown.
+        holds: whether an environment is in order.
+    """
+
+    def question(deployment: Manifest) -> tuple[bool, str]:
+        there = environment(deployment)
+        seen = ", ".join(f"{name}={there[name]}" if name in there else f"{name} is not set" for name in names)
+        return holds(there), seen
+
+    return looked(scene, controller, Layer.CONTROLLERS, question)
+
+
+def _container(deployment: Manifest) -> Manifest:
+    containers: list[Manifest] = deployment["spec"]["template"]["spec"]["containers"]
+    return next((each for each in containers if each.get("name") == "manager"), containers[0])
+
+
+# ---- network policies ----
+
+
+def selects(selector: Manifest | None, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector finds an object; None finds nothing, an empty one everything."""
+    if selector is None:
+        return False
+    if any(labels.get(key) != value for key, value in selector.get("matchLabels", {}).items()):
+        return False
+    return all(_matches(each, labels) for each in selector.get("matchExpressions", ()))
+
+
+def _matches(expression: Manifest, labels: Mapping[str, str]) -> bool:
+    there, values = expression["key"] in labels, expression.get("values", ())
+    match expression["operator"]:
+        case "In":
+            return there and labels[expression["key"]] in values
+        case "NotIn":
+            return not there or labels[expression["key"]] not in values
+        case "Exists":
+            return there
+        case _:
+            return not there
+
+
+def reaches_out(policies: Iterable[Manifest], address: str) -> str | None:
+    """What lets all pods of a namespace talk to an address outside of the cluster; None where nothing does.
+
+    Only policies that are about all pods count: a tenant labels its own as it likes.
+    """
+    closing = [
+        policy
+        for policy in policies
+        if "Egress" in policy["spec"].get("policyTypes", ()) and policy["spec"].get("podSelector") in ({}, None)
+    ]
+    if not closing:
+        return "no NetworkPolicy is about the way out of all pods"
+    for policy in policies:
+        for rule in policy["spec"].get("egress", ()):
+            if "Egress" in policy["spec"].get("policyTypes", ("Egress",)) and _allows_address(rule, address):
+                return f"the NetworkPolicy {policy['metadata']['name']} lets pods talk to {address}"
+    return None
+
+
+def _allows_address(rule: Manifest, address: str) -> bool:
+    peers = rule.get("to")
+    if not peers:
+        return True
+    blocks = [peer["ipBlock"] for peer in peers if "ipBlock" in peer]
+    return any(
+        ip_address(address) in ip_network(block["cidr"])
+        and not any(ip_address(address) in ip_network(each) for each in block.get("except", ()))
+        for block in blocks
+    )
+
+
+def reaches_in(
+    policies: Iterable[Manifest], pod: Mapping[str, str], ports: Sequence[object], namespace: Mapping[str, str]
+) -> str | None:
+    """What lets pods of another namespace talk to a port of a pod; None where nothing does.
+
+    Args:
+        policies: NetworkPolicies of the pod's namespace.
+        pod: its labels.
+        ports: the port by number and name.
+        namespace: labels of the other namespace.
+    """
+    about = [
+        policy
+        for policy in policies
+        if selects(policy["spec"].get("podSelector", {}), pod)
+        and "Ingress" in policy["spec"].get("policyTypes", ("Ingress",))
+    ]
+    if not about:
+        return "no NetworkPolicy is about it"
+    for policy in about:
+        for rule in policy["spec"].get("ingress", ()):
+            open_ports = [each.get("port") for each in rule.get("ports", ())]
+            of_port = not open_ports or any(port in open_ports for port in ports)
+            if of_port and _allows_namespace(rule, namespace):
+                return f"the NetworkPolicy {policy['metadata']['name']} lets the tenant's pods talk to it"
+    return None
+
+
+def _allows_namespace(rule: Manifest, labels: Mapping[str, str]) -> bool:
+    peers = rule.get("from")
+    if not peers:
+        return True
+    # Pods of a cluster may have any address, so a block is taken for theirs.
+    return any("ipBlock" in peer or selects(peer.get("namespaceSelector"), labels) for peer in peers)

@@ -1,0 +1,175 @@
+"""Objects that attempts are made with: each one as a tenant would write it, and in order but for what is attempted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+from components.manifests import Manifest
+from isolation.scene import Scene
+
+NAME = "isolation-suite"
+"""The name of all that the suite asks for."""
+UNKNOWN_HOST = "isolation.example.com"
+"""A host that is nobody's, by RFC 2606."""
+_RESOURCES = {"cpu": "10m", "memory": "16Mi", "ephemeral-storage": "16Mi"}
+
+
+def made(scene: Scene, kind: str, spec: Manifest | None = None, *, namespace: str = "", **rest: Any) -> Manifest:
+    """An object of a kind that the cluster serves; of one that it does not serve, the API version is left empty."""
+    served = scene.kinds.get(kind)
+    metadata = {"name": NAME, "namespace": namespace or scene.tenancy.home} | rest.pop("metadata", {})
+    manifest: Manifest = {"apiVersion": served.api_version if served else "", "kind": kind, "metadata": metadata}
+    return manifest | ({} if spec is None else {"spec": deepcopy(spec)}) | rest
+
+
+def named(scene: Scene, kind: str, name: str, namespace: str = "") -> Manifest:
+    """As much of an object as names it."""
+    return made(scene, kind, namespace=namespace, metadata={"name": name})
+
+
+def changed(manifest: Manifest, spec: Manifest) -> Manifest:
+    """An object with other top-level fields in its spec; None takes a field away."""
+    fields = {key: value for key, value in (manifest.get("spec", {}) | spec).items() if value is not None}
+    return {**manifest, "spec": fields}
+
+
+# ---- what runs ----
+
+
+def container(scene: Scene, **fields: Any) -> Manifest:
+    """A container that keeps the Pod Security Standard `restricted`, and states what it needs."""
+    security = {"runAsUser": 1000, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    resources = {"requests": _RESOURCES, "limits": _RESOURCES}
+    return {"name": "main", "image": scene.image, "securityContext": security, "resources": resources} | fields
+
+
+def pod_spec(scene: Scene, **fields: Any) -> Manifest:
+    security = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    spec = {"automountServiceAccountToken": False, "securityContext": security, "containers": [container(scene)]}
+    return spec | fields
+
+
+def pod(scene: Scene, **fields: Any) -> Manifest:
+    return made(scene, "Pod", pod_spec(scene, **fields))
+
+
+def deployment(scene: Scene, **fields: Any) -> Manifest:
+    return workload(scene, "Deployment", pod_spec(scene, **fields))
+
+
+def workload(scene: Scene, kind: str, pods: Manifest) -> Manifest:
+    """An object that pods are made of: none, where it can say so."""
+    labels = {"app": NAME}
+    template = {"metadata": {"labels": labels}, "spec": pods}
+    if kind == "CronJob":
+        job = {"template": {"spec": pods | {"restartPolicy": "Never"}}}
+        return made(scene, kind, {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": job}})
+    if kind == "Job":
+        return made(scene, kind, {"suspend": True, "template": {"spec": pods | {"restartPolicy": "Never"}}})
+    spec: Manifest = {"selector": {"matchLabels": labels}, "template": template}
+    if kind == "StatefulSet":
+        spec["serviceName"] = NAME
+    if kind != "DaemonSet":
+        spec["replicas"] = 0
+    return made(scene, kind, spec)
+
+
+def service(scene: Scene, **fields: Any) -> Manifest:
+    return made(scene, "Service", {"selector": {"app": NAME}, "ports": [{"port": 80}]} | fields)
+
+
+def claim_spec(scene: Scene, **fields: Any) -> Manifest:
+    """A volume claim of a class that the cluster makes volumes of, where it has one."""
+    dynamic = [each for each in scene.storage_classes if each.get("provisioner") != "kubernetes.io/no-provisioner"]
+    of_class = {"storageClassName": dynamic[0]["metadata"]["name"]} if dynamic else {}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}} | of_class | fields
+    return {key: value for key, value in spec.items() if value is not None}
+
+
+def claim(scene: Scene, **fields: Any) -> Manifest:
+    return made(scene, "PersistentVolumeClaim", claim_spec(scene, **fields))
+
+
+# ---- Flux's objects ----
+
+
+def own_source(scene: Scene) -> tuple[str, str]:
+    """Kind and name of the source that the tenant has."""
+    for sync in scene.of_home("Kustomization"):
+        reference = sync["spec"]["sourceRef"]
+        if reference.get("namespace", scene.tenancy.home) == scene.tenancy.home:
+            return reference["kind"], reference["name"]
+    sources = scene.of_home("GitRepository")
+    return "GitRepository", sources[0]["metadata"]["name"] if sources else NAME
+
+
+def git_repository(scene: Scene, **fields: Any) -> Manifest:
+    """A source like the tenant's own; it is suspended, so that nobody would fetch it."""
+    sources = scene.of_home("GitRepository")
+    own = deepcopy(sources[0]["spec"]) if sources else {"url": f"https://{UNKNOWN_HOST}/apps", "interval": "1h"}
+    return changed(made(scene, "GitRepository", own), {"suspend": True, **fields})
+
+
+def source(scene: Scene, kind: str, **fields: Any) -> Manifest:
+    """A source of another kind, from a host that is nobody's."""
+    places: dict[str, Manifest] = {
+        "OCIRepository": {"url": f"oci://{UNKNOWN_HOST}/apps/app"},
+        "HelmRepository": {"url": f"https://{UNKNOWN_HOST}/charts"},
+        "Bucket": {"endpoint": UNKNOWN_HOST, "bucketName": "apps"},
+        "ImageRepository": {"image": f"{UNKNOWN_HOST}/apps/app"},
+    }
+    return made(scene, kind, {"interval": "1h", "suspend": True} | places[kind] | fields)
+
+
+def kustomization(scene: Scene, **fields: Any) -> Manifest:
+    """A sync of the tenant's own source; it is suspended, and removes nothing."""
+    kind, name = own_source(scene)
+    spec = {
+        "interval": "1h",
+        "suspend": True,
+        "prune": False,
+        "path": "./isolation-suite",
+        "serviceAccountName": scene.tenancy.account,
+        "sourceRef": {"kind": kind, "name": name},
+    }
+    return changed(made(scene, "Kustomization", spec), fields)
+
+
+def chart(**fields: Any) -> Manifest:
+    """The template of a chart."""
+    return {"spec": {"chart": "app", "interval": "1h", "sourceRef": {"kind": "HelmRepository", "name": NAME}} | fields}
+
+
+def helm_release(scene: Scene, **fields: Any) -> Manifest:
+    spec = {"interval": "1h", "suspend": True, "serviceAccountName": scene.tenancy.account, "chart": chart()}
+    return changed(made(scene, "HelmRelease", spec), fields)
+
+
+def receiver(scene: Scene, **fields: Any) -> Manifest:
+    kind, name = own_source(scene)
+    resources = [{"kind": kind, "name": name}]
+    spec = {"type": "generic", "suspend": True, "secretRef": {"name": NAME}, "resources": resources}
+    return changed(made(scene, "Receiver", spec), fields)
+
+
+def provider(scene: Scene, **fields: Any) -> Manifest:
+    spec = {"type": "generic", "suspend": True, "address": f"https://{UNKNOWN_HOST}/"}
+    return changed(made(scene, "Provider", spec), fields)
+
+
+# ---- access ----
+
+
+def account(name: str, namespace: str) -> Manifest:
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
+def person(kind: str, name: str) -> Manifest:
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+
+
+def role_binding(scene: Scene, role: str, subjects: Sequence[Manifest]) -> Manifest:
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+    return made(scene, "RoleBinding", roleRef=reference, subjects=list(subjects))

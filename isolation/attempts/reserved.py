@@ -1,0 +1,343 @@
+"""Attempts at what is the platform's alone: other namespaces, the cluster, limits, access, tokens, policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.manifests import Manifest
+from components.policies.rendering import OBJECT_PREFIX
+from isolation.attempts.objects import (
+    NAME,
+    account,
+    made,
+    named,
+    person,
+    role_binding,
+)
+from isolation.kinds import RBAC
+from isolation.model import Access, Attempt, Finding, Layer, Request, State
+from isolation.scene import Scene
+
+_ROLE_ADMISSION = (Layer.ROLE, Layer.ADMISSION)
+_ADMISSION_API = "admissionregistration.k8s.io"
+_CLUSTER_WIDE = (
+    ("", "namespaces"),
+    ("", "nodes"),
+    ("", "persistentvolumes"),
+    (RBAC, "clusterroles"),
+    (RBAC, "clusterrolebindings"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("apiregistration.k8s.io", "apiservices"),
+    (_ADMISSION_API, "mutatingwebhookconfigurations"),
+    (_ADMISSION_API, "validatingwebhookconfigurations"),
+    (_ADMISSION_API, "validatingadmissionpolicies"),
+    (_ADMISSION_API, "validatingadmissionpolicybindings"),
+    ("certificates.k8s.io", "certificatesigningrequests"),
+    ("scheduling.k8s.io", "priorityclasses"),
+    ("storage.k8s.io", "storageclasses"),
+    ("kyverno.io", "clusterpolicies"),
+    ("policies.kyverno.io", "validatingpolicies"),
+)
+_ELSEWHERE = (
+    ("create", "kustomize.toolkit.fluxcd.io", "kustomizations"),
+    ("create", "source.toolkit.fluxcd.io", "gitrepositories"),
+    ("create", "", "pods"),
+    ("patch", "apps", "deployments"),
+    ("get", "", "secrets"),
+    ("list", "", "configmaps"),
+)
+
+
+def elsewhere(scene: Scene) -> Iterator[Attempt]:
+    """Threats 7, 8, 16 and 25: outside of the tenant's namespaces."""
+    for namespace in dict.fromkeys((scene.flux, scene.foreign, "kube-system")):
+        for verb, group, resource in _ELSEWHERE:
+            threat = 16 if resource in ("secrets", "configmaps") else 7
+            yield Attempt(
+                f"{threat}-{namespace}-{verb}-{resource}",
+                threat,
+                f"to {verb} {resource} in {namespace}",
+                (Access(verb, group, resource, namespace),),
+            )
+    for group, resource in _CLUSTER_WIDE:
+        yield Attempt(
+            f"8-{resource}", 8, f"to create {resource} from the repository", (Access("create", group, resource),)
+        )
+    yield Attempt(
+        "25-lookup",
+        25,
+        "Helm's lookup of Secrets in all namespaces",
+        (Access("list", "", "secrets"),),
+    )
+
+
+def access(scene: Scene) -> Iterator[Attempt]:
+    """Threats 6 and 10: who is let in."""
+    tenant, home = scene.tenancy, scene.tenancy.home
+    role = _bound_role(scene)
+    strangers: dict[str, tuple[str, Manifest]] = {
+        "person": ("a person", person("User", "isolation-stranger")),
+        "everybody": ("everybody", person("Group", "system:authenticated")),
+        "foreign-account": ("another namespace's service account", account("default", scene.foreign)),
+    }
+    beside = role_binding(scene, role, [account("isolation-suite", home)])
+    for key, (who, subject) in strangers.items():
+        yield Attempt(
+            f"10-{key}",
+            10,
+            f"a RoleBinding that lets {who} in",
+            (Request(role_binding(scene, role, [subject]), _ROLE_ADMISSION),),
+        )
+    yield Attempt(
+        "10-more-than-it-has",
+        10,
+        "a RoleBinding to a role that has more than the tenant",
+        (Request(role_binding(scene, "system:controller:node-controller", [account(NAME, home)]), (Layer.ROLE,)),),
+    )
+    yield Attempt(
+        "10-impersonation",
+        10,
+        "to be somebody else",
+        (Access("impersonate", "", "users"), Access("impersonate", "", "groups")),
+    )
+    yield Attempt(
+        "6-own-account-in-role",
+        6,
+        "another account with the tenant's role, and Flux applying as it",
+        (
+            Request(beside, (Layer.ROLE,)),
+            Request(
+                made(
+                    scene,
+                    "Kustomization",
+                    {
+                        "interval": "1h",
+                        "suspend": True,
+                        "prune": False,
+                        "serviceAccountName": NAME,
+                        "sourceRef": {"kind": "GitRepository", "name": NAME},
+                    },
+                ),
+                (Layer.ADMISSION,),
+            ),
+        ),
+    )
+    yield Attempt("10-beside", 10, "rights of the tenant's account beyond its namespaces", (_beyond(scene),))
+    annotations = {"annotations": {"kubernetes.io/service-account.name": tenant.account}}
+    yield Attempt(
+        "18-token-for-ever",
+        18,
+        "a Secret with a token that never expires",
+        (
+            Request(
+                made(scene, "Secret", metadata=annotations, type="kubernetes.io/service-account-token"),
+                (Layer.ADMISSION,),
+                beside=made(scene, "Secret", stringData={"a": "b"}),
+            ),
+        ),
+    )
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}
+    yield Attempt(
+        "18-token",
+        18,
+        "a token of the tenant's account, to be used by hand",
+        (
+            Request(
+                named(scene, "ServiceAccount", tenant.account),
+                _ROLE_ADMISSION,
+                subresource="token",
+                change=request,
+            ),
+        ),
+    )
+
+
+def limits(scene: Scene) -> Iterator[Attempt]:
+    """Threats 11, 12, 22 and 37: what limits the tenant, and what others have found out about it."""
+    home = scene.tenancy.home
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}}
+    weaker = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged", NAME: "attempt"}}}
+    yield Attempt(
+        "11-namespace-labels",
+        11,
+        "other labels of the own namespace",
+        (Request(namespace, _ROLE_ADMISSION, "patch", change=weaker),),
+    )
+    yield Attempt("11-namespace", 11, "deleting the own namespace", (Request(namespace, _ROLE_ADMISSION, "delete"),))
+    for kind, spec in (
+        ("ResourceQuota", {"hard": {"pods": "1000"}}),
+        ("LimitRange", {"limits": []}),
+        ("NetworkPolicy", {"podSelector": {}, "ingress": [{}], "egress": [{}]}),
+    ):
+        yield Attempt(
+            f"11-{kind.lower()}",
+            11,
+            f"a {kind} of the tenant's own",
+            (Request(made(scene, kind, spec), _ROLE_ADMISSION),),
+        )
+        for existing in scene.of_home(kind)[:1]:
+            target = named(scene, kind, existing["metadata"]["name"])
+            yield Attempt(
+                f"11-{kind.lower()}-gone",
+                11,
+                f"deleting a {kind}",
+                (Request(target, _ROLE_ADMISSION, "delete"),),
+            )
+    for existing in _platforms(scene, "RoleBinding")[:1]:
+        target = named(scene, "RoleBinding", existing["metadata"]["name"])
+        yield Attempt(
+            "11-binding-gone",
+            11,
+            "deleting the platform's RoleBinding",
+            (Request(target, _ROLE_ADMISSION, "delete"),),
+        )
+    slices: Manifest = {"addressType": "IPv4", "endpoints": [{"addresses": ["192.0.2.1"]}]}
+    yield Attempt(
+        "11-endpoints",
+        11,
+        "leading a Service to another's address",
+        (Request(made(scene, "EndpointSlice", **slices), _ROLE_ADMISSION),),
+    )
+    for kind in ("Policy", "NamespacedValidatingPolicy", "PolicyException"):
+        if kind in scene.kinds:
+            yield Attempt(
+                f"22-{kind.lower()}",
+                22,
+                f"a {kind} of Kyverno in the own namespace",
+                (Request(_kyverno(scene, kind), _ROLE_ADMISSION),),
+            )
+    yield from _statuses(scene)
+
+
+def _statuses(scene: Scene) -> Iterator[Attempt]:
+    """What only controllers may tell."""
+    forged: tuple[tuple[int, str, str, Manifest], ...] = (
+        (12, "GitRepository", "status", {"status": {"observedGeneration": 1}}),
+        (12, "Kustomization", "status", {"status": {"observedGeneration": 1}}),
+        (37, "ResourceQuota", "status", {"status": {"used": {"pods": "0"}}}),
+        (37, "Pod", "status", {"status": {"message": NAME}}),
+    )
+    for threat, kind, subresource, change in forged:
+        for existing in scene.of_home(kind)[:1]:
+            target = named(scene, kind, existing["metadata"]["name"])
+            yield Attempt(
+                f"{threat}-{kind.lower()}-status",
+                threat,
+                f"writing the status of a {kind}",
+                (Request(target, _ROLE_ADMISSION, "patch", subresource, change),),
+            )
+    for resource, subresource in (("services", "status"), ("pods", "binding"), ("resourcequotas", "status")):
+        verb = "create" if subresource == "binding" else "patch"
+        proofs: list[Access | Request] = [Access(verb, "", resource, scene.tenancy.home, subresource)]
+        if resource == "pods":
+            binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": NAME}}
+            for existing in scene.of_home("Pod")[:1]:
+                target = named(scene, "Pod", existing["metadata"]["name"])
+                bound = binding | {
+                    "metadata": {"name": existing["metadata"]["name"], "namespace": scene.tenancy.home},
+                    "target": {"apiVersion": "v1", "kind": "Node", "name": NAME},
+                }
+                proofs.append(Request(target, _ROLE_ADMISSION, "create", subresource, bound))
+        yield Attempt(
+            f"37-{resource}-{subresource}",
+            37,
+            f"writing {resource}/{subresource}",
+            tuple(proofs),
+        )
+    yield Attempt(
+        "12-external-artifact",
+        12,
+        "an ExternalArtifact that nobody has fetched",
+        (Request(made(scene, "ExternalArtifact", {}), _ROLE_ADMISSION),),
+    )
+
+
+def holding(scene: Scene) -> Iterator[Attempt]:
+    """Threat 32: what would hold offboarding up."""
+    beside = made(scene, "ConfigMap", data={})
+    finalizer = made(scene, "ConfigMap", data={}, metadata={"finalizers": ["isolation.example.com/hold"]})
+    yield Attempt(
+        "32-finalizer",
+        32,
+        "an object with a finalizer that nobody takes away",
+        (Request(finalizer, (Layer.ADMISSION,), beside=beside),),
+    )
+    for existing in _platforms(scene, "RoleBinding")[:1]:
+        owner = {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "RoleBinding",
+            "name": existing["metadata"]["name"],
+            "uid": existing["metadata"]["uid"],
+            "blockOwnerDeletion": True,
+        }
+        owned = made(scene, "ConfigMap", data={}, metadata={"ownerReferences": [owner]})
+        yield Attempt(
+            "32-owner",
+            32,
+            "an object that holds the deletion of the platform's RoleBinding up",
+            (Request(owned, (Layer.ADMISSION,), beside=beside),),
+        )
+
+
+def _kyverno(scene: Scene, kind: str) -> Manifest:
+    pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
+    specs: dict[str, Manifest] = {
+        "PolicyException": {"policyRefs": [{"kind": "ValidatingPolicy", "name": f"{OBJECT_PREFIX}host-access"}]},
+        "NamespacedValidatingPolicy": {
+            "matchConstraints": {"resourceRules": [pods]},
+            "validations": [{"expression": "true"}],
+        },
+        "Policy": {
+            "rules": [
+                {
+                    "name": NAME,
+                    "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+                    "validate": {"pattern": {"kind": "Pod"}},
+                }
+            ]
+        },
+    }
+    return made(scene, kind, specs[kind])
+
+
+def _platforms(scene: Scene, kind: str) -> list[Manifest]:
+    """Objects of a kind that the platform has put there: those that bind the tenant's account."""
+    return [
+        each
+        for each in scene.of_home(kind)
+        if any(subject["name"] == scene.tenancy.account for subject in each.get("subjects", ()))
+    ]
+
+
+def _bound_role(scene: Scene) -> str:
+    bindings = [each for each in _platforms(scene, "RoleBinding") if each["roleRef"]["kind"] == "ClusterRole"]
+    return bindings[0]["roleRef"]["name"] if bindings else "view"
+
+
+def _beyond(scene: Scene) -> Finding:
+    """Bindings of the account, or of a group that it is in, outside of the tenant's namespaces."""
+    tenant = scene.tenancy
+    groups = {f"system:serviceaccounts:{tenant.home}"}
+    found = [
+        each
+        for each in scene.bindings
+        if any(
+            (subject["kind"] == "Group" and subject["name"] in groups)
+            or (subject["kind"] == "User" and subject["name"] == tenant.user)
+            or (
+                subject["kind"] == "ServiceAccount"
+                and (subject.get("namespace"), subject["name"]) == (tenant.home, tenant.account)
+            )
+            for subject in each.get("subjects") or ()
+        )
+    ]
+    if not found:
+        return Finding(
+            Layer.ROLE, State.HOLDS, "no binding outside of the tenant's namespaces names its account", "RBAC"
+        )
+    named_so = ", ".join(
+        f"{'/'.join(filter(None, (each['metadata'].get('namespace'), each['metadata']['name'])))}"
+        f" ({each['roleRef']['name']})"
+        for each in found
+    )
+    return Finding(Layer.ROLE, State.OPEN, f"its account is bound elsewhere, too: {named_so}")

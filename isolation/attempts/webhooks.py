@@ -1,0 +1,37 @@
+"""Threat 23: acting while the admission webhook is down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from isolation.attempts.looking import selects
+from isolation.model import Attempt, Finding, Layer, State
+from isolation.scene import Scene
+
+_GROUPS = ("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "source.toolkit.fluxcd.io")
+
+
+def webhooks(scene: Scene) -> Iterator[Attempt]:
+    yield Attempt("23-webhook-down", 23, "acting while the admission webhook is down", (_while_down(scene),))
+
+
+def _while_down(scene: Scene) -> Finding:
+    """Whether every webhook that looks at Flux's objects in the tenant's namespace fails closed."""
+    labels = scene.namespace["metadata"].get("labels", {})
+    asked = [
+        webhook
+        for configuration in scene.webhooks
+        for webhook in configuration.get("webhooks", ())
+        if selects(webhook.get("namespaceSelector", {}), labels)
+        and any(set(rule.get("apiGroups", ())) & {"*", *_GROUPS} for rule in webhook.get("rules", ()))
+    ]
+    open_ones = [webhook["name"] for webhook in asked if webhook.get("failurePolicy") == "Ignore"]
+    if open_ones:
+        return Finding(Layer.ADMISSION, State.OPEN, f"{', '.join(sorted(open_ones))} lets pass what it cannot look at")
+    if asked:
+        return Finding(Layer.ADMISSION, State.HOLDS, f"{asked[0]['name']} fails closed", asked[0]["name"])
+    if scene.admission_policies:
+        return Finding(
+            Layer.ADMISSION, State.HOLDS, "ValidatingAdmissionPolicies need no webhook", "ValidatingAdmissionPolicy"
+        )
+    return Finding(Layer.ADMISSION, State.NOT_APPLICABLE, "nothing looks at Flux's objects at admission")

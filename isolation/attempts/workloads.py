@@ -1,0 +1,231 @@
+"""Attempts of what runs: at the node, the network, others' volumes, and the tenant's own Flux account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from components.manifests import Manifest
+from isolation.attempts.objects import (
+    NAME,
+    UNKNOWN_HOST,
+    claim,
+    claim_spec,
+    container,
+    deployment,
+    made,
+    pod,
+    pod_spec,
+    service,
+    workload,
+)
+from isolation.model import Access, Attempt, Layer, Request
+from isolation.scene import Scene
+
+_ADMISSION = (Layer.ADMISSION,)
+_TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob")
+_YEARS_IN_SECONDS = 10 * 365 * 24 * 3600
+_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
+_NO_CLASS = "isolation-static"
+
+
+def nodes(scene: Scene) -> Iterator[Attempt]:
+    """Threat 19: a part in the node."""
+    folder = [{"name": "node", "hostPath": {"path": "/"}}]
+    of_the_node: dict[str, tuple[str, Manifest]] = {
+        "network": ("on the node's network", pod_spec(scene, hostNetwork=True)),
+        "processes": ("among the node's processes", pod_spec(scene, hostPID=True)),
+        "folder": ("with a folder of the node", pod_spec(scene, volumes=folder)),
+        "privileged": ("that is privileged", _with(scene, securityContext={"privileged": True})),
+        "capabilities": ("with further capabilities", _with(scene, securityContext=_adding("SYS_ADMIN"))),
+        "port": ("on a port of the node", _with(scene, ports=[{"containerPort": 8080, "hostPort": 8080}])),
+    }
+    for key, (how, spec) in of_the_node.items():
+        yield Attempt(
+            f"19-{key}",
+            19,
+            f"a pod {how}",
+            (
+                Request(made(scene, "Pod", spec), (Layer.POD_SECURITY, Layer.ADMISSION), beside=pod(scene)),
+                Request(workload(scene, "Deployment", spec), _ADMISSION, beside=deployment(scene)),
+            ),
+        )
+    yield Attempt(
+        "19-node-name",
+        19,
+        "a pod that goes past the scheduler",
+        (Request(deployment(scene, nodeName="any"), _ADMISSION, beside=deployment(scene)),),
+    )
+    debug: list[Access | Request] = [Access("patch", "", "pods", scene.tenancy.home, subresource="ephemeralcontainers")]
+    for running in scene.of_home("Pod")[:1]:
+        target = made(scene, "Pod", metadata={"name": running["metadata"]["name"]})
+        added = {"spec": {"ephemeralContainers": [container(scene, name=NAME) | {"resources": {}}]}}
+        debug.append(Request(target, (Layer.ROLE, Layer.ADMISSION), "patch", "ephemeralcontainers", change=added))
+    yield Attempt("19-ephemeral", 19, "a container added to a pod that runs", tuple(debug))
+
+
+def network_and_priority(scene: Scene) -> Iterator[Attempt]:
+    """Threat 20, without volumes."""
+    exposed: dict[str, tuple[str, Manifest]] = {
+        "node-port": ("on a port of all nodes", {"type": "NodePort"}),
+        "load-balancer": ("with a load balancer", {"type": "LoadBalancer"}),
+        "external-address": ("that takes another's address", {"externalIPs": ["192.0.2.1"]}),
+        "external-name": ("that leads to another name", {"type": "ExternalName", "externalName": UNKNOWN_HOST}),
+    }
+    for key, (how, fields) in exposed.items():
+        request = Request(service(scene, **fields), (Layer.ADMISSION, Layer.QUOTA), beside=service(scene))
+        yield Attempt(f"20-{key}", 20, f"a Service {how}", (request,))
+    yield Attempt(
+        "20-priority",
+        20,
+        "pods before everybody else's",
+        (
+            Request(
+                deployment(scene, priorityClassName="system-cluster-critical"), _ADMISSION, beside=deployment(scene)
+            ),
+        ),
+    )
+
+
+def volumes(scene: Scene) -> Iterator[Attempt]:
+    """Threats 20 and 34: volumes that exist already, and may hold another's data."""
+    old_way = claim(scene, storageClassName=None)
+    old_way["metadata"] = old_way["metadata"] | {"annotations": {_OLD_CLASS: ""}}
+    claims: dict[str, tuple[int, str, Manifest]] = {
+        "by-name": (20, "by its name", claim(scene, volumeName="any")),
+        "by-selector": (20, "by its labels", claim(scene, selector={"matchLabels": {"any": "volume"}})),
+        "by-empty-class": (20, "by an empty class", claim(scene, storageClassName="")),
+        "by-annotation": (34, "by the class in the old annotation", old_way),
+        "by-static-class": (34, "by a class that only existing ones have", claim(scene, storageClassName=_NO_CLASS)),
+    }
+    beside = claim(scene)
+    for key, (threat, how, manifest) in claims.items():
+        yield Attempt(
+            f"{threat}-volume-{key}",
+            threat,
+            f"an existing volume {how}",
+            (Request(manifest, _ADMISSION, beside=beside),),
+        )
+        template = {key: value for key, value in manifest.items() if key in ("metadata", "spec")}
+        template["metadata"] = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
+        yield Attempt(
+            f"{threat}-stateful-volume-{key}",
+            threat,
+            f"an existing volume {how}, in the template of a StatefulSet",
+            (
+                Request(
+                    _stateful(scene, template),
+                    _ADMISSION,
+                    beside=_stateful(scene, {"metadata": {"name": NAME}, "spec": claim_spec(scene)}),
+                ),
+            ),
+        )
+    default = any(
+        each["metadata"].get("annotations", {}).get("storageclass.kubernetes.io/is-default-class") == "true"
+        for each in scene.storage_classes
+    )
+    if not default:
+        yield Attempt(
+            "34-volume-by-no-class",
+            34,
+            "an existing volume by no class, where the cluster has no default class",
+            (Request(claim(scene, storageClassName=None), _ADMISSION),),
+        )
+
+
+def identity_of_pods(scene: Scene) -> Iterator[Attempt]:
+    """Threats 18 and 33: pods as the tenant's Flux account, and tokens that outlive them."""
+    account = {"serviceAccountName": scene.tenancy.account}
+    yield Attempt(
+        "33-pod",
+        33,
+        "a pod as the account that Flux applies as",
+        (Request(pod(scene, **account), _ADMISSION, beside=pod(scene)),),
+    )
+    for kind in _TEMPLATES:
+        yield Attempt(
+            f"33-{kind.lower()}",
+            33,
+            f"a {kind} whose pods are the account that Flux applies as",
+            (
+                Request(
+                    workload(scene, kind, pod_spec(scene, **account)),
+                    _ADMISSION,
+                    beside=workload(scene, kind, pod_spec(scene)),
+                ),
+            ),
+        )
+    token = {"serviceAccountToken": {"path": "token", "expirationSeconds": _YEARS_IN_SECONDS}}
+    projected = [{"name": "token", "projected": {"sources": [token]}}]
+    yield Attempt(
+        "33-token-of-years",
+        33,
+        "a pod's token that is good for years",
+        (Request(deployment(scene, volumes=projected), _ADMISSION, beside=deployment(scene)),),
+    )
+
+
+def scheduling(scene: Scene) -> Iterator[Attempt]:
+    """Threat 41: others' nodes, drivers, drains and hosts."""
+    node = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["any"]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [node]}}}
+    inline = [{"name": "inline", "csi": {"driver": "csi.example.com"}}]
+    pods: dict[str, tuple[str, Manifest]] = {
+        "tolerations": ("that tolerate every taint", {"tolerations": [{"operator": "Exists"}]}),
+        "node-affinity": ("that choose a node by its name", {"affinity": affinity}),
+        "inline-driver": ("with a volume of a driver inline", {"volumes": inline}),
+    }
+    for key, (how, fields) in pods.items():
+        request = Request(deployment(scene, **fields), _ADMISSION, beside=deployment(scene))
+        yield Attempt(f"41-{key}", 41, f"pods {how}", (request,))
+    budget: dict[str, Any] = {"selector": {"matchLabels": {"app": NAME}}}
+    for key, allowed in (("none", {"maxUnavailable": 0}), ("all", {"minAvailable": "100%"})):
+        yield Attempt(
+            f"41-drain-{key}",
+            41,
+            f"a PodDisruptionBudget that lets no node be drained ({next(iter(allowed))})",
+            (
+                Request(
+                    made(scene, "PodDisruptionBudget", budget | allowed),
+                    _ADMISSION,
+                    beside=made(scene, "PodDisruptionBudget", budget | {"maxUnavailable": 1}),
+                ),
+            ),
+        )
+    yield Attempt(
+        "41-ingress-host",
+        41,
+        "an Ingress for a host that is another's",
+        (Request(ingress(scene, UNKNOWN_HOST), _ADMISSION),),
+    )
+    snippets = ingress(scene, UNKNOWN_HOST)
+    snippets["metadata"] = snippets["metadata"] | {
+        "annotations": {"nginx.ingress.kubernetes.io/configuration-snippet": "# nothing"}
+    }
+    yield Attempt(
+        "41-ingress-snippet",
+        41,
+        "an Ingress with a piece of the controller's own configuration",
+        (Request(snippets, _ADMISSION),),
+    )
+
+
+def ingress(scene: Scene, host: str) -> Manifest:
+    """An Ingress of one host."""
+    backend = {"service": {"name": NAME, "port": {"number": 80}}}
+    paths = [{"path": "/", "pathType": "Prefix", "backend": backend}]
+    return made(scene, "Ingress", {"rules": [{"host": host, "http": {"paths": paths}}]})
+
+
+def _with(scene: Scene, **fields: Any) -> Manifest:
+    return pod_spec(scene, containers=[container(scene, **fields)])
+
+
+def _adding(capability: str) -> Manifest:
+    return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"], "add": [capability]}}
+
+
+def _stateful(scene: Scene, template: Manifest) -> Manifest:
+    manifest = workload(scene, "StatefulSet", pod_spec(scene))
+    manifest["spec"]["volumeClaimTemplates"] = [template]
+    return manifest

@@ -1,0 +1,181 @@
+"""Reading a cluster: who the tenant is, and what is around it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from kubernetes import client
+
+from components.flux.controllers import Controller
+from components.kubernetes_api import get, items
+from components.manifests import Manifest
+from components.tenant_objects import TENANT_LABEL
+from isolation.kinds import served
+from isolation.scene import Scene, Tenancy
+from operations.errors import OperationError
+
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+_READ = (
+    "GitRepository",
+    "Kustomization",
+    "LimitRange",
+    "NetworkPolicy",
+    "Pod",
+    "ResourceQuota",
+    "RoleBinding",
+    "ServiceAccount",
+)
+# Where nothing else tells which controller a Deployment is.
+_COMPONENT = "app.kubernetes.io/component"
+_DEFAULT_IMAGE = "registry.example.com/isolation:1"
+
+
+def tenants(api: client.ApiClient) -> list[str]:
+    """The tenants that label namespaces of a cluster, sorted.
+
+    Raises:
+        ApiException: the API server does not let the user see them.
+    """
+    found = items(api, "/api/v1/namespaces", labelSelector=TENANT_LABEL)
+    return sorted({each["metadata"]["labels"][TENANT_LABEL] for each in found})
+
+
+def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), account: str = "") -> Tenancy:
+    """Who a tenant is in a cluster.
+
+    Args:
+        api: a client for the cluster.
+        name: of the tenant; may be empty where its namespaces are given.
+        namespaces: its namespaces; those with the label `toolkit.fluxcd.io/tenant` where empty.
+        account: its service account; found by the bindings in its namespaces where empty.
+
+    Raises:
+        OperationError: the cluster has no such tenant, or its account cannot be told.
+        ApiException: the API server does not let the user look.
+    """
+    there = {each["metadata"]["name"]: each["metadata"] for each in items(api, "/api/v1/namespaces")}
+    missing = [namespace for namespace in namespaces if namespace not in there]
+    if missing:
+        raise OperationError(f"the cluster has no namespace {missing[0]}", "name one of it with --namespace")
+    own = list(namespaces) or sorted(
+        namespace for namespace, metadata in there.items() if metadata.get("labels", {}).get(TENANT_LABEL) == name
+    )
+    if not own:
+        has = ", ".join(tenants(api)) or "none"
+        raise OperationError(
+            f"no namespace has the label {TENANT_LABEL}: {name}; the cluster has these tenants: {has}",
+            "name a tenant of it with --tenant, or its namespace with --namespace",
+        )
+    home, account = (own[0], account) if account else _account(api, own)
+    if account not in {each["metadata"]["name"] for each in items(api, f"/api/v1/namespaces/{home}/serviceaccounts")}:
+        raise OperationError(
+            f"the namespace {home} has no service account {account}", "name the one that Flux applies as"
+        )
+    label = there[home].get("labels", {}).get(TENANT_LABEL, "")
+    return Tenancy(name or label or home, (home, *(each for each in own if each != home)), account)
+
+
+def _account(api: client.ApiClient, namespaces: Sequence[str]) -> tuple[str, str]:
+    """Namespace and name of the service account that has rights there, and that Flux applies as."""
+    bound, applying = set(), set()
+    for namespace in namespaces:
+        for binding in items(api, f"{_RBAC}/namespaces/{namespace}/rolebindings"):
+            # What the tenant has bound itself does not count where the platform's own are labelled.
+            labelled = TENANT_LABEL in binding["metadata"].get("labels", {})
+            for subject in binding.get("subjects", ()):
+                if subject["kind"] == "ServiceAccount" and subject.get("namespace", namespace) in namespaces:
+                    bound.add((labelled, subject.get("namespace", namespace), subject["name"]))
+        for sync in items(api, f"/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/{namespace}/kustomizations"):
+            applying.add((namespace, sync["spec"].get("serviceAccountName", "")))
+    candidates = {each[1:] for each in bound if each[0]} or {each[1:] for each in bound}
+    found = candidates & applying or candidates
+    if len(found) != 1:
+        names = ", ".join(sorted("/".join(each) for each in found)) or "none"
+        raise OperationError(
+            f"which service account Flux applies as for {', '.join(namespaces)} cannot be told; bound there: {names}",
+            "name it with --service-account, and its namespace with --namespace",
+        )
+    [one] = found
+    return one[0], one[1]
+
+
+def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "") -> Scene:
+    """Everything that the attempts depend on; nothing is changed.
+
+    Raises:
+        OperationError: the cluster has no Flux.
+        ApiException: the API server does not let the user look.
+    """
+    kinds = served(api)
+    if "Kustomization" not in kinds:
+        raise OperationError("the cluster has no Flux: it serves no Kustomizations", "install Flux first")
+    controllers = _controllers(items(api, "/apis/apps/v1/deployments"), flux_namespace)
+    deployments = [each for group in controllers.values() for each in group]
+    flux = flux_namespace or (deployments[0]["metadata"]["namespace"] if deployments else "flux-system")
+    objects = {
+        kind: [each for namespace in who.namespaces for each in items(api, kinds[kind].path(namespace))]
+        for kind in _READ
+        if kind in kinds
+    }
+    namespaces = items(api, "/api/v1/namespaces")
+    return Scene(
+        tenancy=who,
+        flux=flux,
+        foreign=_foreign(namespaces, who, flux),
+        kinds=kinds,
+        namespace=next(each for each in namespaces if each["metadata"]["name"] == who.home),
+        controllers=controllers,
+        objects=objects,
+        flux_policies=items(api, f"/apis/networking.k8s.io/v1/namespaces/{flux}/networkpolicies"),
+        webhooks=items(api, f"{_ADMISSION}/validatingwebhookconfigurations"),
+        admission_policies=sorted(
+            {each["spec"]["policyName"] for each in items(api, f"{_ADMISSION}/validatingadmissionpolicybindings")}
+        ),
+        bindings=[
+            *items(api, f"{_RBAC}/clusterrolebindings"),
+            *(
+                each
+                for each in items(api, f"{_RBAC}/rolebindings")
+                if each["metadata"]["namespace"] not in who.namespaces
+            ),
+        ],
+        storage_classes=items(api, "/apis/storage.k8s.io/v1/storageclasses"),
+        image=_image(objects.get("Pod", ())),
+    )
+
+
+def version(api: client.ApiClient) -> str:
+    """The version of the API server."""
+    return str(get(api, "/version/")["gitVersion"])
+
+
+def _controllers(deployments: Sequence[Manifest], namespace: str) -> dict[Controller, list[Manifest]]:
+    names = {controller.value: controller for controller in Controller}
+    found: dict[Controller, list[Manifest]] = defaultdict(list)
+    for each in deployments:
+        metadata = each["metadata"]
+        if namespace and metadata["namespace"] != namespace:
+            continue
+        for name in (metadata.get("labels", {}).get(_COMPONENT), metadata["name"]):
+            if name in names:
+                found[names[name]].append(each)
+                break
+    return dict(found)
+
+
+def _foreign(namespaces: Sequence[Manifest], who: Tenancy, flux: str) -> str:
+    """A namespace of another tenant, or else one that is at least not this one's."""
+    others = [
+        each["metadata"]["name"]
+        for each in namespaces
+        if each["metadata"].get("labels", {}).get(TENANT_LABEL, who.name) != who.name
+    ]
+    return next((name for name in others if name not in (*who.namespaces, flux)), "default")
+
+
+def _image(pods: Sequence[Manifest]) -> str:
+    """An image that runs there, and so is one that the tenant may run."""
+    images = [container["image"] for pod in pods for container in pod["spec"]["containers"]]
+    return images[0] if images else _DEFAULT_IMAGE

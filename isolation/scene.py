@@ -1,0 +1,84 @@
+"""What attempts depend on in a cluster: the tenant, its surroundings, and what Flux's controllers were started with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from components.flux.controllers import Controller
+from components.manifests import Manifest
+from operations.dry_run import Kind
+
+
+@dataclass(frozen=True)
+class Tenancy:
+    """A tenant of a cluster.
+
+    Attributes:
+        name: its name.
+        namespaces: its namespaces; attempts are made in the first, where its account is.
+        account: name of the service account that Flux applies as.
+    """
+
+    name: str
+    namespaces: tuple[str, ...]
+    account: str
+
+    @property
+    def home(self) -> str:
+        return self.namespaces[0]
+
+    @property
+    def user(self) -> str:
+        """The account as Kubernetes names it."""
+        return f"system:serviceaccount:{self.home}:{self.account}"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A cluster around a tenant, as it was read once before anything was tried.
+
+    Attributes:
+        tenancy: the tenant.
+        flux: the namespace of Flux's controllers.
+        foreign: a namespace that is another's.
+        kinds: what the cluster serves, by name.
+        namespace: the tenant's first namespace.
+        controllers: Deployments of Flux's controllers; several of one where there are shards or lanes.
+        objects: lists by kind: those in the tenant's namespaces.
+        flux_policies: NetworkPolicies of Flux's namespace.
+        webhooks: validating webhook configurations.
+        admission_policies: names of the cluster's ValidatingAdmissionPolicies that are bound.
+        bindings: ClusterRoleBindings, and RoleBindings outside of the tenant's namespaces.
+        storage_classes: StorageClasses.
+        image: one that the tenant runs already, or a made-up one.
+    """
+
+    tenancy: Tenancy
+    flux: str
+    foreign: str
+    kinds: Mapping[str, Kind]
+    namespace: Manifest
+    controllers: Mapping[Controller, Sequence[Manifest]] = field(default_factory=dict)
+    objects: Mapping[str, Sequence[Manifest]] = field(default_factory=dict)
+    flux_policies: Sequence[Manifest] = ()
+    webhooks: Sequence[Manifest] = ()
+    admission_policies: Sequence[str] = ()
+    bindings: Sequence[Manifest] = ()
+    storage_classes: Sequence[Manifest] = ()
+    image: str = "registry.example.com/isolation:1"
+
+    def of_home(self, kind: str) -> list[Manifest]:
+        """The objects of a kind in the tenant's first namespace."""
+        return [each for each in self.objects.get(kind, ()) if each["metadata"]["namespace"] == self.tenancy.home]
+
+    def controller_user(self, controller: Controller) -> str:
+        """The service account of a controller, as Kubernetes names it; empty where the cluster has no such controller.
+
+        Every controller of the same kind is meant to have the same rights; that of the first is asked for.
+        """
+        deployments = self.controllers.get(controller, ())
+        if not deployments:
+            return ""
+        account = deployments[0]["spec"]["template"]["spec"].get("serviceAccountName", "default")
+        return f"system:serviceaccount:{deployments[0]['metadata']['namespace']}:{account}"

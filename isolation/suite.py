@@ -1,0 +1,179 @@
+"""One run of the suite: every attempt and every control, asked and judged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import nullcontext
+
+from kubernetes import client
+
+from components.manifests import Manifest
+from isolation import attempts as catalogue
+from isolation.asking import Asker
+from isolation.live import LiveObjects, removed_afterwards
+from isolation.model import (
+    REQUEST_ORDER,
+    Access,
+    Attempt,
+    AttemptResult,
+    Control,
+    ControlResult,
+    Finding,
+    Layer,
+    Live,
+    Proof,
+    Request,
+    State,
+    Verdict,
+)
+from isolation.refusals import Refusal, refusal
+from isolation.scene import Scene
+from isolation.verdicts import judged
+from operations.admission_answers import Answer
+
+Selected = Callable[[str], bool]
+TAKEN = "the API server would take it"
+
+
+class Suite:
+    """Asks a cluster.
+
+    Args:
+        api: a client for the cluster, of somebody who may impersonate.
+        scene: the cluster, as it was read.
+        without: layers that do not count.
+        live: whether objects may be created.
+    """
+
+    def __init__(
+        self, api: client.ApiClient, scene: Scene, without: Collection[Layer] = (), live: bool = False
+    ) -> None:
+        self._scene = scene
+        self._without = without
+        self._asker = Asker(api, scene.kinds)
+        self._live = LiveObjects(api, self._asker, scene) if live else None
+        self._deputy = ""
+        self._answers: dict[str, Answer] = {}
+
+    def run(self, selected: Selected = lambda _: True) -> tuple[tuple[AttemptResult, ...], tuple[ControlResult, ...]]:
+        """Make all attempts, and all controls.
+
+        Args:
+            selected: whether the attempt or control with this id is made.
+
+        Raises:
+            OperationError: whoever runs the suite may not ask, or something that was created cannot be removed.
+            ClusterUnavailable: the cluster does not answer.
+        """
+        with nullcontext() if self._live is None else removed_afterwards(self._live):
+            if self._live is not None:
+                self._deputy = self._live.deputy()
+            made = [each for each in catalogue.attempts(self._scene) if selected(each.id)]
+            results = tuple(self.attempt(each) for each in made)
+            wanted = [each for each in catalogue.controls(self._scene) if selected(each.id)]
+            return results, tuple(self.control(each) for each in wanted)
+
+    def attempt(self, attempt: Attempt) -> AttemptResult:
+        return judged(attempt, list(self._findings(attempt.proofs)), self._without)
+
+    def control(self, control: Control) -> ControlResult:
+        proof = control.proof
+        user = proof.user or self._scene.tenancy.user
+        if isinstance(proof, Access):
+            allowed = self._asker.allows(proof, user)
+            verdict = Verdict.PASSED if allowed else Verdict.REFUSED
+            return ControlResult(control, verdict, "" if allowed else f"RBAC does not allow {user} to {_said(proof)}")
+        if not self._asker.serves(proof.object):
+            return ControlResult(control, Verdict.NOT_APPLICABLE, f"the cluster has no {proof.object['kind']}")
+        answer = self._asked(proof, user)
+        if not answer.refused:
+            return ControlResult(control, Verdict.PASSED, "")
+        who = refusal(answer.status, answer.message)
+        verdict = Verdict.UNPROVEN if who.layer is None else Verdict.REFUSED
+        return ControlResult(control, verdict, answer.message)
+
+    def _findings(self, proofs: Iterable[Proof]) -> Iterator[Finding]:
+        for proof in proofs:
+            match proof:
+                case Request():
+                    yield from self._of_request(proof)
+                case Access():
+                    yield self._of_access(proof)
+                case Live():
+                    if self._live is not None:
+                        yield self._live.answer(proof)
+                case Finding():
+                    yield proof
+
+    def _of_access(self, access: Access) -> Finding:
+        user = access.user or self._scene.tenancy.user
+        what = _said(access)
+        if self._asker.allows(access, user):
+            return Finding(access.layer, State.OPEN, f"RBAC allows {user} to {what}")
+        return Finding(access.layer, State.HOLDS, f"RBAC does not allow {user} to {what}", "RBAC")
+
+    def _of_request(self, request: Request) -> Iterator[Finding]:
+        if not self._asker.serves(request.object):
+            for layer in request.layers:
+                yield Finding(layer, State.NOT_APPLICABLE, f"the cluster has no {request.object['kind']}")
+            return
+        user = request.user or self._scene.tenancy.user
+        answer = self._asked(request, user)
+        if not answer.refused:
+            yield from (Finding(layer, State.OPEN, TAKEN) for layer in request.layers)
+            return
+        who = refusal(answer.status, answer.message)
+        yield from self._of_refusal(request, user, answer, who)
+        others = tuple(layer for layer in request.layers if layer is not Layer.ROLE)
+        if who.layer is Layer.ROLE and self._deputy and others and not request.user:
+            # Whoever no role stops is asked for what the other layers say.
+            behind = Request(
+                request.object, others, request.verb, request.subresource, request.change, request.beside, self._deputy
+            )
+            yield from self._of_request(behind)
+
+    def _of_refusal(self, request: Request, user: str, answer: Answer, who: Refusal) -> Iterator[Finding]:
+        asked = [layer for layer in REQUEST_ORDER if layer in request.layers]
+        if who.layer is None:
+            yield from (Finding(layer, State.UNPROVEN, f"{who.by}: {answer.message}") for layer in asked)
+            return
+        if who.layer is not Layer.ROLE and (reason := self._proves_nothing(request, user, who)):
+            yield from (Finding(layer, State.UNPROVEN, f"{reason}: {answer.message}") for layer in asked)
+            return
+        yield Finding(who.layer, State.HOLDS, answer.message, who.by)
+        at = REQUEST_ORDER.index(who.layer)
+        for layer in asked:
+            if REQUEST_ORDER.index(layer) < at:
+                yield Finding(layer, State.OPEN, f"{layer} lets it pass")
+            elif layer is not who.layer:
+                yield Finding(layer, State.UNPROVEN, f"not asked: {who.layer} refuses first")
+
+    def _proves_nothing(self, request: Request, user: str, who: Refusal) -> str:
+        """Why a refusal may be for something else than what is attempted; empty where it is not."""
+        if request.beside is None:
+            return "" if who.layer in request.layers else f"refused by {who.layer} for something else"
+        beside = self._asked(Request(request.beside, ()), user)
+        if beside.refused and refusal(beside.status, beside.message) == who:
+            return "the same is refused without what is attempted"
+        return ""
+
+    def _asked(self, request: Request, user: str) -> Answer:
+        """The answer to a request; the same one is asked for once."""
+        parts: list[Manifest | str | None] = [
+            user,
+            request.verb,
+            request.subresource,
+            request.object,
+            request.change,
+        ]
+        key = json.dumps(parts, sort_keys=True)
+        if key not in self._answers:
+            self._answers[key] = self._asker.dry_run(request, user)
+        return self._answers[key]
+
+
+def _said(access: Access) -> str:
+    resource = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
+    which = f"{resource} {access.name}" if access.name else resource
+    return f"{access.verb} {which} " + (f"in {access.namespace}" if access.namespace else "in the whole cluster")
