@@ -1,0 +1,97 @@
+"""The report for a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from isolation.model import AttemptResult, Layer, Report, State, Verdict
+
+WIDTH = 180
+"""Columns of a report that is not for a terminal."""
+WORDS = {
+    Verdict.REFUSED: "refused",
+    Verdict.PASSED: "PASSED",
+    Verdict.NOT_APPLICABLE: "n/a",
+    Verdict.UNPROVEN: "unproven",
+}
+STYLES = {
+    Verdict.PASSED: "bold red",
+    Verdict.UNPROVEN: "yellow",
+    Verdict.NOT_APPLICABLE: "dim",
+    Verdict.REFUSED: "green",
+}
+
+
+def as_table(reports: Sequence[Report]) -> RenderableType:
+    """All reports of a run, one below the other."""
+    return Group(*(part for report in reports for part in _parts(report)))
+
+
+def alone(result: AttemptResult) -> str:
+    """What each layer does alone, e.g. `role ✓ admission ✗`."""
+    signs = {State.HOLDS: "✓", State.OPEN: "✗", State.UNPROVEN: "?"}
+    return " ".join(
+        f"{layer} {signs[result.alone[layer].state]}"
+        for layer in Layer
+        if layer in result.alone and result.alone[layer].state in signs
+    )
+
+
+def refused_by(result: AttemptResult) -> str:
+    """The layer, with what of it."""
+    if result.layer is None or result.verdict is not Verdict.REFUSED:
+        return ""
+    return f"{result.layer}: {result.by}" if result.by else str(result.layer)
+
+
+def summary(report: Report) -> str:
+    """One sentence about a report."""
+    found = Counter(result.verdict for result in report.attempts)
+    counts = ", ".join(f"{found[verdict]} {WORDS[verdict].lower()}" for verdict in Verdict)
+    controls = Counter(result.verdict for result in report.controls)
+    return (
+        f"{len(report.attempts)} attempts: {counts}. "
+        f"{len(report.controls)} controls: {controls[Verdict.PASSED]} passed, {controls[Verdict.REFUSED]} refused, "
+        f"{controls[Verdict.UNPROVEN]} unproven."
+    )
+
+
+def title(report: Report) -> str:
+    """Whom a report is about, and how it was made."""
+    without = f", without {', '.join(report.without)}" if report.without else ""
+    return (
+        f"tenant {report.tenant} ({report.account}) of {report.context}, Kubernetes {report.version}, "
+        f"{'dry runs and live objects' if report.live else 'dry runs'}{without}"
+    )
+
+
+def _parts(report: Report) -> list[RenderableType]:
+    attempts = _table("threat", "attempt", "verdict", "refused by", "alone", "seen")
+    for result in report.attempts:
+        # As text: what stands in square brackets is no markup of ours.
+        attempts.add_row(
+            Text(str(result.attempt.threat)),
+            Text(result.attempt.name),
+            Text(WORDS[result.verdict], STYLES[result.verdict]),
+            Text(refused_by(result)),
+            Text(alone(result)),
+            Text(result.message),
+        )
+    controls = _table("control", "verdict", "seen")
+    for control in report.controls:
+        style = {Verdict.PASSED: "green", Verdict.REFUSED: "bold red"}.get(control.verdict, "yellow")
+        controls.add_row(Text(control.control.name), Text(WORDS[control.verdict].lower(), style), Text(control.message))
+    return [Text(title(report), "bold"), attempts, controls, Text(summary(report), "bold"), Text("")]
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in headings:
+        table.add_column(heading, overflow="fold", justify="right" if heading == "threat" else "left")
+    return table
