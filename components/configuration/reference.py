@@ -96,6 +96,9 @@ def lockdown_page() -> str:
 
         # The multi-tenant profile
 
+        The rights that it takes from kustomize-controller and helm-controller are in
+        [controller-rights.md](controller-rights.md).
+
         ## Flags that it sets
 
         Each flag goes to exactly the controllers that know it; any other would refuse to start. The

@@ -7,7 +7,7 @@ from inspect import cleandoc
 
 from components.configuration.policies import PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import IMAGES, NAMESPACES, SOURCES, VERIFIED
+from components.policies.parameters import IMAGES, IMPLIED_ACCOUNT, NAMESPACES, SERVICE_ACCOUNT, SOURCES, VERIFIED
 from components.policies.policy import Policy, Subject
 from components.policies.rendering import OBJECT_PREFIX
 from components.policies.table import policies
@@ -161,6 +161,10 @@ def policies_page() -> str:
 
         Lists of a tenant are annotations of its namespaces, written from its configuration and separated by spaces:
         `{NAMESPACES}`, `{SOURCES}`, `{IMAGES}` and `{VERIFIED}`. An entry that is no pattern allows nothing.
+
+        `{SERVICE_ACCOUNT}` names the tenant's service account where it is not called like the tenant
+        (`serviceAccountName`), and `{IMPLIED_ACCOUNT}` says that Flux takes it where an object names none
+        (`flux.defaultServiceAccount` has the same name).
 
         In the tables below, the settings are keys of [the configuration](configuration.md#policies), and the threats
         are those [at the end](#threats).
