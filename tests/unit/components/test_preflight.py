@@ -121,6 +121,21 @@ def test_a_cluster_that_has_lost_its_flux_is_no_problem(tmp_path):
     assert found(tmp_path, own=("flux-system",)) == []
 
 
+def impersonating(*namespaces):
+    return FLUX | {"impersonate": [{"namespace": name, "serviceAccounts": ["applier"]} for name in namespaces]}
+
+
+def test_flux_cannot_act_as_somebody_in_a_namespace_that_nobody_has_made(tmp_path):
+    assert found(tmp_path, namespaces={"infra": {}}, flux=impersonating("infra", "later")) == [
+        "Pulumi.staging.yaml: flux.impersonate[1].namespace: the cluster has no namespace 'later'; create it first, or "
+        "let the platform's repository bring the Role together with it (docs/controller-rights.md)"
+    ]
+
+
+def test_the_namespaces_that_the_stack_makes_need_not_exist(tmp_path):
+    assert found(tmp_path, flux=impersonating("flux-system", "apps")) == []
+
+
 def test_everything_that_is_wrong_with_a_cluster_is_told_at_once(tmp_path):
     namespaces: dict[str, Any] = {"apps": {}, "flux-system": {}}
 
