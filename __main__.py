@@ -15,6 +15,7 @@ from components.git_source import git_access
 from components.impersonation import Impersonation, impersonations
 from components.kubernetes_api import read_syncs
 from components.manifests import register
+from components.offboarding import Offboarding
 from components.outputs import settled, stack_outputs
 from components.platform_sync import PlatformSync, PlatformSyncArgs
 from components.preflight import preflight
@@ -38,6 +39,8 @@ async def main() -> dict[str, object]:
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
 
+    for warning in found.warnings:
+        pulumi.log.warn(warning)
     if config.cluster.adopt:
         adopt(found.api, recorded)
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
@@ -52,11 +55,17 @@ async def main() -> dict[str, object]:
     if config.flux.sync is not None:
         args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, stack), access)
         platform = PlatformSync("platform", args, guarded())
-    quotas, default = QuotaStatus(found.api), config.flux.default_service_account
-    tenants = {
-        name: Tenant(name, TenantArgs(tenant, access, config.tenancy, quotas, impersonation, default), guarded())
-        for name, tenant in config.tenants.items()
-    }
+    tenant_args = partial(
+        TenantArgs,
+        access=access,
+        tenancy=config.tenancy,
+        quotas=QuotaStatus(found.api),
+        offboarding=Offboarding(found.api, config.tenants, config.cluster.context),
+        lost=found.lost,
+        impersonation=impersonation,
+        default_account=config.flux.default_service_account,
+    )
+    tenants = {name: Tenant(name, tenant_args(tenant), guarded()) for name, tenant in config.tenants.items()}
     rotated = rotating(config, recorded)
     progress = settled(config, platform, tenants, rotated, partial(read_syncs, found.api))
     return stack_outputs(config, found.cluster, flux, guard.kyverno, platform, tenants, proven(rotated, progress))

@@ -42,11 +42,13 @@ class RegisteredSource:
         source: the GitRepository.
         receiver: its Receiver, or None.
         webhook: URL at which a push is announced, or None.
+        registered: all that was registered for it, at the Git host too.
     """
 
     source: pulumi.CustomResource
     receiver: pulumi.CustomResource | None
     webhook: pulumi.Output[str] | None
+    registered: tuple[pulumi.Resource, ...]
 
 
 def git_access(config: StackConfig) -> GitAccess:
@@ -73,10 +75,12 @@ def register_source(
         after: what must stand before.
     """
     objects = source_objects(place, source, access.known_hosts)
-    standing = list(after)
+    standing: list[pulumi.Resource] = []
 
     def opts(*more: pulumi.Resource, ignore_changes: list[str] | None = None) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=parent, depends_on=[*standing, *more], ignore_changes=ignore_changes)
+        return pulumi.ResourceOptions(
+            parent=parent, depends_on=[*after, *standing, *more], ignore_changes=ignore_changes
+        )
 
     if (key := registered_key(source)) is not None:
         assert source.github is not None and access.github is not None  # Only then there is a key to register.
@@ -84,7 +88,7 @@ def register_source(
     standing += [register(secret, opts()) for secret in objects.secrets]
     registered = register(objects.source, opts())
     if objects.receiver is None:
-        return RegisteredSource(registered, None, None)
+        return RegisteredSource(registered, None, None, (*standing, registered))
 
     # Generated once: from then on the one in the state counts, which both ends take it from.
     token_secret = register(webhook_secret(place, secrets.token_urlsafe(TOKEN_BYTES)), opts(ignore_changes=["data"]))
@@ -93,7 +97,8 @@ def register_source(
     token = data["token"].apply(lambda encoded: b64decode(encoded).decode())
     receiver = register(objects.receiver, opts(token_secret, registered))
     url = token.apply(lambda text: f"{(access.webhook_url or '').rstrip('/')}{webhook_path(text, place)}")
+    announcing: list[pulumi.Resource] = [token_secret, receiver]
     if source.github is not None:
         assert access.github is not None  # There is one for whatever is registered there.
-        access.github.webhook(place.name, url, token, source.github, opts(receiver))
-    return RegisteredSource(registered, receiver, url)
+        announcing.append(access.github.webhook(place.name, url, token, source.github, opts(receiver)))
+    return RegisteredSource(registered, receiver, url, (*standing, registered, *announcing))

@@ -1,6 +1,6 @@
 """What the program asks the cluster itself: who it is, how the syncs are doing, what it would refuse.
 
-Everything that is changed goes through the Pulumi provider; what is asked here changes nothing.
+What a stack describes is changed through the Pulumi provider; the functions here change nothing but by `ask`.
 """
 
 from __future__ import annotations
@@ -49,11 +49,13 @@ class ClusterFacts:
         uid: uid of its namespace kube-system, which stays the same as long as the cluster lives.
         version: version of its API server, e.g. `v1.36.3`.
         namespaces: labels of each namespace.
+        terminating: the namespaces that are being deleted.
     """
 
     uid: str
     version: str
     namespaces: Mapping[str, Mapping[str, str]]
+    terminating: frozenset[str] = frozenset()
 
 
 def kubeconfig_path(config: ClusterConfig, project: Path) -> Path | None:
@@ -111,7 +113,8 @@ def read_facts(api: client.ApiClient) -> ClusterFacts:
         namespaces = [namespace["metadata"] for namespace in get(api, "/api/v1/namespaces")["items"]]
         labels = {namespace["name"]: namespace.get("labels", {}) for namespace in namespaces}
         uid = next(namespace["uid"] for namespace in namespaces if namespace["name"] == "kube-system")
-    return ClusterFacts(uid, version, labels)
+        terminating = frozenset(namespace["name"] for namespace in namespaces if "deletionTimestamp" in namespace)
+    return ClusterFacts(uid, version, labels, terminating)
 
 
 def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
@@ -224,7 +227,12 @@ def get(api: client.ApiClient, path: str, **query: str) -> dict[str, Any]:
 
 
 def ask(
-    api: client.ApiClient, method: str, path: str, body: Mapping[str, Any] | None = None, /, **query: str
+    api: client.ApiClient,
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | None = None,
+    /,
+    **query: str,
 ) -> client.rest.RESTResponse:
     """The API server's answer to one request, whatever its status, read to its end.
 

@@ -23,7 +23,10 @@ from components.kubernetes_api import (
 )
 from components.kyverno.chart import Chart, read_chart
 from components.kyverno.objects import MANAGED_BY_LABEL, NAMESPACE, webhook_configurations
+from components.lost_namespaces import LostNamespaces
 from components.manifests import Manifest, resource_type
+from components.namespace_holds import NamespaceHolds, read_namespace_holds
+from components.offboarding import held_message
 from components.pinned_input import PinnedInputError
 from components.policies.native import NATIVE_SINCE
 from components.recorded import Recorded
@@ -41,12 +44,16 @@ class Preflight:
         chart: Kyverno's chart, digest checked; None where Kyverno is not installed.
         cluster: who the cluster is.
         api: a client for it.
+        lost: the namespaces of earlier updates that the cluster has not any more.
+        warnings: what is worth knowing and stops nothing.
     """
 
     release: list[Manifest]
     chart: Chart | None
     cluster: ClusterFacts
     api: client.ApiClient
+    lost: LostNamespaces
+    warnings: tuple[str, ...]
 
 
 def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project: Path) -> Preflight:
@@ -62,6 +69,7 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
         ConfigurationError: with everything that is wrong with any of them.
     """
     problems: list[Problem] = []
+    warnings: tuple[str, ...] = ()
     try:
         release = read_release(config.flux, project)
     except PinnedInputError as error:
@@ -74,6 +82,13 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
         api = connect(config.cluster, project)
         cluster = read_facts(api)
         problems += cluster_problems(config, cluster, recorded, stack_file)
+        holds = {name: read_namespace_holds(api, name) for name in sorted(terminating(config, cluster, recorded))}
+        problems += held_namespaces(config, holds, stack_file)
+        warnings = tuple(
+            held_message(found, config.cluster.context)
+            for name, found in holds.items()
+            if found and name not in _namespaces_of_tenants(config)
+        )
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
             problems += foreign_kyverno(cluster.namespaces, webhooks, recorded, stack_file)
@@ -82,7 +97,7 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
     problems += repository_problems(config, recorded, stack_file)
     if problems:
         raise ConfigurationError(problems)
-    return Preflight(release, chart, cluster, api)
+    return Preflight(release, chart, cluster, api, lost_namespaces(cluster, recorded), warnings)
 
 
 def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recorded, stack_file: str) -> list[Problem]:
@@ -122,7 +137,61 @@ def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recor
     if not config.cluster.adopt:
         problems += _foreign_flux(cluster.namespaces, recorded, stack_file)
     problems += _unknown_places(config, cluster.namespaces, stack_file)
+    problems += _emptied_namespaces(config, lost_namespaces(cluster, recorded), stack_file)
     return problems + _foreign_namespaces(config.tenants, cluster.namespaces, stack_file)
+
+
+def lost_namespaces(cluster: ClusterFacts, recorded: Recorded) -> LostNamespaces:
+    """The namespaces of earlier updates that the cluster has not any more; in another cluster none is lost."""
+    known_uid = recorded_uid(recorded)
+    return LostNamespaces(recorded, cluster.namespaces.keys() if known_uid in (None, cluster.uid) else None)
+
+
+def terminating(config: StackConfig, cluster: ClusterFacts, recorded: Recorded) -> set[str]:
+    """Namespaces that are being deleted, of tenants that the stack lists or has listed."""
+    return set(cluster.terminating & (_namespaces_of_tenants(config).keys() | recorded.names(NAMESPACE_TYPE)))
+
+
+def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | None], stack_file: str) -> list[Problem]:
+    """Namespaces of listed tenants that are still being deleted: nothing can be created in them.
+
+    Args:
+        config: the stack.
+        holds: what keeps each of the namespaces that are being deleted.
+        stack_file: name of the stack's file.
+    """
+    return [
+        Problem(
+            stack_file,
+            f"tenants.{tenant}",
+            f"the namespace {name!r} is still being deleted; wait until it is gone, and run it again"
+            if not found
+            else f"the namespace {name!r} is still being deleted and held; once nothing needs these finalizers, "
+            f"release it, and run it again:{found.told(config.cluster.context)}",
+        )
+        for name, tenant in _namespaces_of_tenants(config).items()
+        if name in holds and (found := holds[name]) is not None
+    ]
+
+
+def _emptied_namespaces(config: StackConfig, lost: LostNamespaces, stack_file: str) -> list[Problem]:
+    """Namespaces that went with everything that the stack had put there, which is more than an offboarding leaves."""
+    tenants = _namespaces_of_tenants(config)
+    return [
+        Problem(
+            stack_file,
+            f"tenants.{tenants[name]}",
+            f"the namespace {name!r} is gone from the cluster, with {len(contents)} of this stack's objects; if that "
+            "was meant, run `pulumi refresh`, and then this again, which creates them anew",
+        )
+        for name in lost.among(tenants)
+        if (contents := lost.contents(name))
+    ]
+
+
+def _namespaces_of_tenants(config: StackConfig) -> dict[str, str]:
+    """The tenant of each namespace."""
+    return {name: tenant for tenant, each in config.tenants.items() for name in each.namespace_names}
 
 
 def _unknown_policies(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""Tenant: a team's namespaces, limits, identity, access, source and sync, created in this order, removed in reverse."""
+"""Tenant: a team's namespaces, limits, identity, source, access and sync, created in this order, removed in reverse."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from components.configuration import TenancyConfig, TenantConfig
 from components.configuration.types import seconds
 from components.git_source import GitAccess, RegisteredSource, register_source
 from components.impersonation import Impersonation
+from components.lost_namespaces import LostNamespaces
 from components.manifests import Manifest, register
+from components.offboarding import Offboarding
 from components.quota_status import QuotaStatus
 from components.tenant_limits import counted_for, flux_quota_name
 from components.tenant_objects import source_place, tenant_objects
-
-# Flux deletes what it applied and gets the sync's own timeout for it; Pulumi only waits, and this much longer.
-PRUNE_MARGIN_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,8 @@ class TenantArgs:
         access: what all Git sources of the stack share.
         tenancy: what holds for all tenants.
         quotas: what the cluster knows of its quotas.
+        offboarding: what is done where the tenant cannot be removed in time.
+        lost: the namespaces that the cluster has not any more.
         impersonation: what lets Flux act as the tenant; None where it may do everything by itself.
         default_account: the service account that Flux takes where an object names none.
     """
@@ -39,6 +40,8 @@ class TenantArgs:
     access: GitAccess
     tenancy: TenancyConfig
     quotas: QuotaStatus
+    offboarding: Offboarding
+    lost: LostNamespaces
     impersonation: Impersonation | None = None
     default_account: str = "default"
 
@@ -59,7 +62,7 @@ class Tenant(pulumi.ComponentResource):
     def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:Tenant", name, None, opts)
         objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
-        namespaces = [self._register(namespace, after=[]) for namespace in objects.namespaces]
+        namespaces = [self._register_namespace(args, namespace) for namespace in objects.namespaces]
         # Neither may a quota be older than what it counts, nor what it counts be made before it is counted.
         countable = awaited(namespaces[0], args.quotas.wait_until_countable)
         limits = [self._register(limit, after=[*namespaces, countable]) for limit in objects.limits]
@@ -68,28 +71,39 @@ class Tenant(pulumi.ComponentResource):
         identity = self._register(objects.identity, after=namespaces)
         # Nobody may do anything before its limits stand.
         limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits, counting]
-        access = [self._register(binding, after=[*limited, identity]) for binding in objects.access]
         place = source_place(name, args.config)
         self.source = register_source(place, args.config.source, args.access, parent=self, after=limited)
         decrypting = [self._register(each, after=namespaces) for each in objects.decryption]
-        impersonating = [
-            each
-            for namespace in args.config.namespace_names
-            if args.impersonation is not None
-            for each in args.impersonation.within(namespace, after=[*namespaces, identity])
-        ]
+        # After all but the sync, so that it goes before all that a controller or a Git host could hold.
+        before_access = [*limited, identity, *decrypting, *self.source.registered]
+        access: list[pulumi.Resource] = [self._register(binding, after=before_access) for binding in objects.access]
+        if args.impersonation is not None:
+            for namespace in args.config.namespace_names:
+                access += args.impersonation.within(namespace, after=before_access)
         # Last to come and first to go: while it prunes, its identity must still be allowed to delete, and Flux to act
-        # as it.
-        pruned = pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + PRUNE_MARGIN_SECONDS:.0f}s")
-        needed = [*access, *impersonating, *decrypting, self.source.source]
-        self.sync = self._register(objects.sync, after=needed, timeouts=pruned)
+        # as it. Flux gets the sync's own timeout for it; Pulumi only waits, and longer.
+        margin = seconds(args.tenancy.offboarding_timeout)
+        pruned = pulumi.ResourceOptions(
+            custom_timeouts=pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + margin:.0f}s"),
+            hooks=args.offboarding.of_sync,
+        )
+        self.sync = self._register(objects.sync, [*access, *decrypting, self.source.source], pruned)
         self.namespaces = pulumi.Output.from_input(list(args.config.namespace_names))
         self.register_outputs({"namespaces": self.namespaces})
+
+    def _register_namespace(self, args: TenantArgs, namespace: Manifest) -> pulumi.CustomResource:
+        timeout = f"{seconds(args.tenancy.offboarding_timeout):.0f}s"
+        opts = pulumi.ResourceOptions(
+            custom_timeouts=pulumi.CustomTimeouts(delete=timeout), hooks=args.offboarding.of_namespace
+        )
+        opts = pulumi.ResourceOptions.merge(opts, args.lost.options(namespace))
+        return self._register(args.lost.counted(namespace), [], opts)
 
     def _register(
         self,
         manifest: Manifest,
         after: Sequence[pulumi.Input[pulumi.Resource]],
-        timeouts: pulumi.CustomTimeouts | None = None,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> pulumi.CustomResource:
-        return register(manifest, pulumi.ResourceOptions(parent=self, depends_on=list(after), custom_timeouts=timeouts))
+        own = pulumi.ResourceOptions(parent=self, depends_on=list(after))
+        return register(manifest, pulumi.ResourceOptions.merge(own, opts))

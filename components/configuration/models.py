@@ -319,6 +319,11 @@ class TenancyConfig(Section):
         description="How long `pulumi up` waits for the first result of each tenant's sync; a tenant that is "
         "not ready by then is reported and never fails the update.",
     )
+    offboarding_timeout: Duration = Field(
+        "5m",
+        description="How long `pulumi up` waits for each namespace of a tenant that is removed, and for Flux to prune "
+        "on top of `sync.timeout`; then the tenant's access goes first (docs/tenants.md).",
+    )
 
 
 class PodSecurity(StrEnum):

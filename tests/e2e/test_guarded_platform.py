@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Iterator
 from itertools import groupby
@@ -32,6 +33,12 @@ OFFBOARDING = (
     "ServiceAccount tools/ops-team",
     "Namespace tools",
 )
+OFFBOARDING_ACCESS = (
+    ("kustomization", "ops-team"),
+    ("rolebinding", "ops-team-reconciler"),
+    ("serviceaccount", "ops-team"),
+)
+HOLD = "held.example.com/held"
 OWN_NAMESPACES = {"default", "kube-node-lease", "kube-public", "kube-system"}
 POLICY_KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 WEBHOOK_KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
@@ -75,6 +82,20 @@ def nameless(name: str) -> dict[str, Any]:
     manifest = kustomization(name)
     del manifest["spec"]["serviceAccountName"]
     return manifest
+
+
+def holding(owner: dict[str, Any]) -> dict[str, Any]:
+    """An object that nobody finalizes, and that its owner is to wait for."""
+    reference = {key: owner[key] for key in ("apiVersion", "kind")} | {
+        key: owner["metadata"][key] for key in ("name", "uid")
+    }
+    metadata = {
+        "name": "held",
+        "namespace": owner["metadata"]["namespace"],
+        "finalizers": [HOLD],
+        "ownerReferences": [reference | {"blockOwnerDeletion": True}],
+    }
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 def was_handled(environment: Environment, name: str) -> bool:
@@ -157,6 +178,43 @@ class TestGuardedPlatform:
         assert "tenants/ops-team.yaml: source.url: is not among the sources that the stack allows" in outcome.text
         assert stack.project.resources(NAME) == before
         assert stack.cluster.find("namespace", "tools") is None
+
+    def test_a_tenant_that_holds_its_removal_loses_its_access_all_the_same(self, lab: Lab, stack: Environment) -> None:
+        cluster = stack.cluster
+        own = {"policies": {"sources": [sources(lab, "ops-team")]}}
+        quick = {"sync": {"targetNamespace": "tools", "timeout": "10s", "wait": False}}
+        stack.project.tenant("ops-team", base(lab, "ops-team/tools", "tools") | own | quick)
+        stack.config["tenancy"] = {"offboardingTimeout": "5s"}
+        stack.up()
+        eventually(lambda: cluster.ready("kustomization", "ops-team", "tools")[0] == "True")
+        # What the tenant may not delete, and what nobody takes off: both by hands that have the right to it.
+        cluster.kubectl("label", "deployment", "guestbook", "-n", "tools", "toolkit.fluxcd.io/tenant=ops-team")
+        cluster.apply(holding(cluster.get("rolebinding", "ops-team-reconciler", "tools")))
+        tenant = stack.config["tenants"].pop("ops-team")
+        stack.write()
+
+        outcome = stack.project.up(NAME)
+
+        assert not outcome.succeeded
+        assert "Flux has not pruned Kustomization tools/ops-team in time" in outcome.text
+        assert "the namespace tools is being deleted and held" in outcome.text
+        for kind, name in OFFBOARDING_ACCESS:
+            assert cluster.find(kind, name, "tools") is None
+        [release] = re.findall(rf"configmaps held by {HOLD}: kubectl (patch .*)", outcome.text)
+
+        stack.config["tenants"]["ops-team"] = tenant
+        stack.write()
+        before = stack.project.resources(NAME)
+        outcome = stack.project.up(NAME)
+        assert "tenants.ops-team: the namespace 'tools' is still being deleted and held" in outcome.text
+        assert stack.project.resources(NAME) == before
+
+        done = cluster.kubectl(*shlex.split(release))
+        assert done.returncode == 0, done.stderr
+        eventually(lambda: cluster.find("namespace", "tools") is None)
+        stack.up()
+        eventually(lambda: cluster.ready("kustomization", "ops-team", "tools")[0] == "True")
+        assert stack.changes() == {}
 
     def test_a_tenant_comes_and_goes_under_enforced_policies(self, lab: Lab, stack: Environment) -> None:
         before = stack.applications("apps")

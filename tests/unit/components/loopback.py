@@ -31,14 +31,14 @@ def serving(
         answers: body by path; an empty object where there is none.
         status: status of every answer that `statuses` has none for.
         headers: more headers of every answer.
-        asked: the path and query of each request is added to it.
+        asked: the path and query of each request is added to it, after the method where that changes something.
         statuses: status of the answer by path.
     """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if asked is not None:
-                asked.append(self.path)
+                asked.append(f"{self.command} {self.path}" if self.command in ("DELETE", "PATCH") else self.path)
             path = self.path.split("?")[0]
             self.send_response((statuses or {}).get(path, status))
             for name, value in (headers or {}).items():
@@ -47,7 +47,7 @@ def serving(
             self.end_headers()
             self.wfile.write(answers.get(path, b"{}"))
 
-        do_POST = do_GET
+        do_POST = do_DELETE = do_PATCH = do_GET
 
         def log_message(self, *_: object) -> None:
             """Nothing: the test tells what matters."""

@@ -38,6 +38,8 @@ class Registration:
         delete_timeout: how long its deletion may take; empty for the provider's own default.
         ignored: the properties whose changes are left alone once it is created.
         imported: id of what is there already and is taken over; empty where it is created.
+        on_error: what the engine asks where an operation fails.
+        replaced: the properties for whose changes it is replaced.
     """
 
     type: str
@@ -48,6 +50,8 @@ class Registration:
     delete_timeout: str
     ignored: set[str] = field(default_factory=set)
     imported: str = ""
+    on_error: set[str] = field(default_factory=set)
+    replaced: set[str] = field(default_factory=set)
 
 
 class _Engine(Mocks):
@@ -91,6 +95,8 @@ class _Recorder(MockMonitor):
                 delete_timeout=request.customTimeouts.delete,
                 ignored=set(request.ignoreChanges),
                 imported=request.importId,
+                on_error=set(request.hooks.on_error),
+                replaced=set(request.replaceOnChanges),
             )
         return response
 

@@ -6,7 +6,7 @@ import pytest
 from recorded_program import run
 from sample_release import arguments, release
 from sample_sops_keys import age_identity, openpgp_key, with_age
-from sample_stack import Quotas, flux_config, tenant_config
+from sample_stack import Quotas, flux_config, removal, tenant_config
 
 from components.configuration import PlatformSyncConfig, TenancyConfig
 from components.configuration.decryption import Decryption
@@ -95,7 +95,9 @@ def test_a_tenants_keys_come_after_its_namespaces_and_before_its_sync():
     decryption = with_age("first") | {"workloadIdentity": {"provider": "gcp"}}
     config = tenant_config(sync={"decryption": decryption})
 
-    resources = run(lambda: Tenant("dev-team", TenantArgs(config, ACCESS, TenancyConfig(), Quotas())) and None)
+    resources = run(
+        lambda: Tenant("dev-team", TenantArgs(config, ACCESS, TenancyConfig(), Quotas(), *removal())) and None
+    )
 
     account = "ServiceAccount apps/dev-team-decryption"
     [secret] = [name for name in resources if name.startswith("Secret apps/dev-team-sops-")]

@@ -34,7 +34,14 @@ VERSION = {
 }
 NAMESPACES = {
     "items": [
-        {"metadata": {"name": "apps", "uid": "a", "labels": {"toolkit.fluxcd.io/tenant": "dev-team"}}},
+        {
+            "metadata": {
+                "name": "apps",
+                "uid": "a",
+                "labels": {"toolkit.fluxcd.io/tenant": "dev-team"},
+                "deletionTimestamp": "2026-01-01T00:00:00Z",
+            }
+        },
         {"metadata": {"name": "kube-system", "uid": "the-cluster"}},
     ]
 }
@@ -79,6 +86,7 @@ def test_a_cluster_says_who_it_is(tmp_path):
         uid="the-cluster",
         version="v1.36.3",
         namespaces={"apps": {"toolkit.fluxcd.io/tenant": "dev-team"}, "kube-system": {}},
+        terminating=frozenset({"apps"}),
     )
 
 

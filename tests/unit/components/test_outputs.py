@@ -14,7 +14,7 @@ from recorded_program import run
 from sample_release import release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_sources import private_key, public_key, stack, with_deploy_key
-from sample_stack import CLUSTER, FLUX, Quotas
+from sample_stack import CLUSTER, FLUX, Quotas, removal
 
 from components.configuration import StackConfig
 from components.flux.platform_objects import platform_path
@@ -57,7 +57,7 @@ def outputs(config, read_syncs=list, *, to_fetch=(), preview=False):
         access = git_access(config)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
         tenants = {
-            name: Tenant(name, TenantArgs(tenant, access, config.tenancy, Quotas()))
+            name: Tenant(name, TenantArgs(tenant, access, config.tenancy, Quotas(), *removal()))
             for name, tenant in config.tenants.items()
         }
         platform = None
@@ -150,7 +150,7 @@ def test_the_url_of_a_webhook_is_a_secret():
     def program():
         config = stack({"dev-team": with_deploy_key(webhook={})})
         tenant = Tenant(
-            "dev-team", TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, Quotas())
+            "dev-team", TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, Quotas(), *removal())
         )
 
         async def ask():

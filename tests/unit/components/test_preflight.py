@@ -10,7 +10,8 @@ from sample_stack import CLUSTER, FLUX, KYVERNO, load
 
 from components.configuration import ConfigurationError
 from components.kubernetes_api import ClusterFacts
-from components.preflight import cluster_problems, foreign_kyverno, preflight
+from components.namespace_holds import Held, NamespaceHolds
+from components.preflight import cluster_problems, foreign_kyverno, held_namespaces, preflight, terminating
 from components.recorded import Recorded
 
 THIS = "11111111-1111-1111-1111-111111111111"
@@ -140,6 +141,54 @@ def test_everything_that_is_wrong_with_a_cluster_is_told_at_once(tmp_path):
     namespaces: dict[str, Any] = {"apps": {}, "flux-system": {}}
 
     assert len(found(tmp_path, uid=OTHER, recorded=THIS, version="v1.20.0", namespaces=namespaces)) == 5
+
+
+def test_a_namespace_that_went_with_all_that_was_in_it_is_for_a_refresh(tmp_path):
+    inside = ("apps", "apps/dev-team")
+
+    assert found(tmp_path, recorded=THIS, own=inside) == [
+        "Pulumi.staging.yaml: tenants.dev-team: the namespace 'apps' is gone from the cluster, with 1 of this stack's "
+        "objects; if that was meant, run `pulumi refresh`, and then this again, which creates them anew"
+    ]
+
+
+@pytest.mark.parametrize("recorded", [THIS, OTHER])
+def test_a_namespace_that_was_released_after_an_offboarding_is_no_problem(tmp_path, recorded):
+    assert found(tmp_path, cluster=CLUSTER | {"uid": THIS}, recorded=recorded, own=("apps",)) == []
+
+
+def test_a_cluster_that_replaces_another_has_lost_nothing(tmp_path):
+    inside = ("apps", "apps/dev-team")
+
+    assert found(tmp_path, cluster=CLUSTER | {"uid": THIS}, recorded=OTHER, own=inside) == []
+
+
+@pytest.mark.parametrize(
+    ("holds", "told"),
+    [
+        (NamespaceHolds("apps"), "the namespace 'apps' is still being deleted; wait until it is gone"),
+        (
+            NamespaceHolds("apps", (Held("configmaps", "held", ("example.com/a",)),)),
+            "the namespace 'apps' is still being deleted and held; once nothing needs these finalizers, release it, "
+            "and run it again:\n  configmaps held by example.com/a: kubectl patch configmaps held -n apps ",
+        ),
+    ],
+)
+def test_a_namespace_that_is_being_deleted_takes_no_tenant(tmp_path, holds, told):
+    config = load(tmp_path, tenants={"dev-team": {}})
+
+    [problem] = held_namespaces(config, {"apps": holds, "others": holds}, "Pulumi.staging.yaml")
+
+    assert str(problem).startswith(f"Pulumi.staging.yaml: tenants.dev-team: {told}")
+    assert held_namespaces(config, {"apps": None}, "Pulumi.staging.yaml") == []
+
+
+def test_only_namespaces_of_tenants_that_are_or_were_listed_are_looked_at(tmp_path):
+    config = load(tmp_path, tenants={"dev-team": {}})
+    gone = frozenset({"apps", "tools", "others"})
+    facts = ClusterFacts(THIS, "v1.36.3", dict.fromkeys(gone, {}), gone)
+
+    assert terminating(config, facts, state(THIS, ["tools"])) == {"apps", "tools"}
 
 
 def test_a_missing_release_an_unreachable_cluster_and_a_missing_token_are_told_at_once(tmp_path, monkeypatch):

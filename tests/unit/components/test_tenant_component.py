@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 import pytest
 from recorded_program import run
-from sample_stack import Quotas, tenant_config
+from sample_stack import Quotas, removal, tenant_config
 
 from components.configuration import TenancyConfig
 from components.git_source import GitAccess
@@ -30,7 +30,7 @@ COMPONENT = "Tenant dev-team"
 
 
 def tenant(opts=None, quotas=None):
-    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, TenancyConfig(), quotas or Quotas()), opts)
+    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, TenancyConfig(), quotas or Quotas(), *removal()), opts)
 
 
 def registered():
@@ -54,7 +54,7 @@ def test_every_object_comes_after_what_it_stands_on_and_the_sync_last():
         **dict.fromkeys(NAMESPACES, set()),
         **dict.fromkeys(LIMITS, NAMESPACES),
         IDENTITY: NAMESPACES,
-        **dict.fromkeys(ACCESS, NAMESPACES | LIMITS | {IDENTITY}),
+        **dict.fromkeys(ACCESS, NAMESPACES | LIMITS | {IDENTITY, SECRET, SOURCE}),
         SECRET: NAMESPACES | LIMITS,
         SOURCE: NAMESPACES | LIMITS | {SECRET},
         SYNC: ACCESS | {SOURCE},
@@ -119,7 +119,13 @@ def test_its_namespaces_and_its_source_can_be_asked_for():
 def test_removing_a_tenant_waits_longer_than_flux_may_take_to_prune():
     timeouts = {name: resource.delete_timeout for name, resource in registered().items() if resource.delete_timeout}
 
-    assert timeouts == {SYNC: "900s"}
+    assert timeouts == {SYNC: "900s", **dict.fromkeys(NAMESPACES, "300s")}
+
+
+def test_the_engine_asks_what_to_do_where_a_sync_or_a_namespace_stays():
+    asked = {name: resource.on_error for name, resource in registered().items() if resource.on_error}
+
+    assert asked == {SYNC: {"offboarding-sync"}, **dict.fromkeys(NAMESPACES, {"offboarding-namespace"})}
 
 
 def test_a_tenant_comes_after_everything_that_it_was_told_to_depend_on():

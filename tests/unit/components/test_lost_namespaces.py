@@ -1,0 +1,53 @@
+"""A namespace that the state has and the cluster has not is created again, once, and stays as it is from then on."""
+
+import pytest
+from recorded_program import run
+from sample_stack import Quotas, removal, tenant_config
+
+from components.configuration import TenancyConfig
+from components.git_source import GitAccess
+from components.lost_namespaces import LostNamespaces
+from components.recorded import Recorded
+from components.tenant import Tenant, TenantArgs
+
+NAMESPACE = "kubernetes:core/v1:Namespace"
+COUNT = "flux-tenancy/created-again"
+
+
+def lost(existing, count=None, more=()):
+    annotations = {COUNT: count} if count else None
+    recorded = {(NAMESPACE, "apps"): {"metadata": {"name": "apps", "annotations": annotations}}}
+    return LostNamespaces(Recorded(recorded | dict.fromkeys(more, {})), existing)
+
+
+def registered(lost):
+    def program():
+        access = GitAccess(known_hosts=(), github=None, webhook_url=None)
+        Tenant("dev-team", TenantArgs(tenant_config(), access, TenancyConfig(), Quotas(), removal()[0], lost))
+
+    found = run(program)["Namespace apps"]
+    return found.properties["metadata"]["annotations"].get(COUNT), found.replaced
+
+
+@pytest.mark.parametrize(("count", "next_count"), [(None, "1"), ("1", "2")])
+def test_a_namespace_that_the_cluster_has_lost_is_created_again(count, next_count):
+    assert registered(lost(existing=["kube-system"], count=count)) == (next_count, {"metadata"})
+
+
+@pytest.mark.parametrize("count", [None, "1"])
+def test_a_namespace_that_is_there_is_left_as_it_is(count):
+    assert registered(lost(existing=["apps"], count=count)) == (count, set())
+
+
+def test_a_namespace_of_another_cluster_is_left_to_the_engine():
+    assert registered(lost(existing=None)) == (None, set())
+
+
+def test_a_namespace_that_was_never_there_is_created():
+    assert registered(LostNamespaces(Recorded({}), [])) == (None, set())
+
+
+def test_what_the_state_has_inside_of_it_is_known():
+    more = [("kubernetes:core/v1:Secret", "apps/key"), ("kubernetes:core/v1:Secret", "apps-jobs/key")]
+
+    assert lost([], more=more).contents("apps") == ["apps/key"]
