@@ -25,6 +25,7 @@ from components.configuration import ClusterConfig
 from components.flux.platform_objects import PLATFORM
 from components.git.source_objects import SOURCE_API
 from components.kustomization import KUSTOMIZE_API
+from components.printable import printable
 from components.tenant_objects import TENANT_LABEL
 
 # To connect, and to read.
@@ -109,10 +110,10 @@ def read_facts(api: client.ApiClient) -> ClusterFacts:
         ClusterUnavailable: it does not answer, or not to this user.
     """
     with explaining(api):
-        version = get(api, "/version/")["gitVersion"]
+        version = printable(get(api, "/version/")["gitVersion"])
         namespaces = [namespace["metadata"] for namespace in get(api, "/api/v1/namespaces")["items"]]
         labels = {namespace["name"]: namespace.get("labels", {}) for namespace in namespaces}
-        uid = next(namespace["uid"] for namespace in namespaces if namespace["name"] == "kube-system")
+        uid = next(printable(namespace["uid"]) for namespace in namespaces if namespace["name"] == "kube-system")
         terminating = frozenset(namespace["name"] for namespace in namespaces if "deletionTimestamp" in namespace)
     return ClusterFacts(uid, version, labels, terminating)
 
@@ -192,8 +193,7 @@ def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> st
         except ApiException as error:
             if not error.body:
                 raise
-            message: str = json.loads(error.body).get("message", str(error.reason))
-            return message
+            return printable(str(json.loads(error.body).get("message", error.reason)))
     return None
 
 
@@ -270,7 +270,7 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
     try:
         yield
     except ApiException as error:
-        reason = " ".join(str(error.reason).split())
+        reason = printable(str(error.reason))
         if error.status in (401, 403):
             problem = (
                 f"refuses this user ({error.status} {reason}); renew the credentials, which need cluster-admin rights"

@@ -16,6 +16,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from components.kubernetes_api import explaining, get, items
+from components.printable import printable
 
 # What the message of the condition NamespaceContentRemaining says of each resource.
 _REMAINING = re.compile(r"([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances")
@@ -97,7 +98,7 @@ def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHold
         }
         remaining = _REMAINING.findall(conditions.get("NamespaceContentRemaining", ""))
         objects = tuple(held for resource, group in remaining for held in _held(api, namespace, resource, group))
-    failures = tuple(f"{each}: {conditions[each]}" for each in _FAILURES if each in conditions)
+    failures = tuple(f"{each}: {printable(conditions[each])}" for each in _FAILURES if each in conditions)
     return NamespaceHolds(namespace, objects, failures)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from components.printable import printable
+
 POLL_SECONDS = 1.0
 
 
@@ -17,7 +19,7 @@ class SyncStatus:
 
     Attributes:
         ready: `True`, `False` or `Unknown`, as in the condition of Flux.
-        message: what Flux says; empty while all is well, so that a healthy stack's outputs do not change.
+        message: what Flux says, on one line; empty while all is well, so that a healthy stack's outputs do not change.
     """
 
     ready: str
@@ -67,7 +69,7 @@ def status_of(found: Mapping[str, Any]) -> SyncStatus:
     for condition in found.get("status", {}).get("conditions", ()):
         if condition["type"] == "Ready" and condition.get("observedGeneration", generation) == generation:
             ready = condition["status"]
-            return SyncStatus(ready, "" if ready == "True" else condition.get("message", ""))
+            return SyncStatus(ready, "" if ready == "True" else printable(condition.get("message", "")))
     return SUSPENDED if found.get("spec", {}).get("suspend") else NOT_RECONCILED
 
 

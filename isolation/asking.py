@@ -9,9 +9,10 @@ from kubernetes import client
 
 from components.kubernetes_api import ask, explaining
 from components.manifests import Manifest
+from components.printable import printable
 from isolation.model import Access, Request
 from isolation.refusals import is_about_impersonation
-from operations.admission_answers import Answer, printable
+from operations.admission_answers import Answer
 from operations.dry_run import Kind
 from operations.errors import OperationError
 

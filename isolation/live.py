@@ -13,12 +13,12 @@ from kubernetes import client
 
 from components.kubernetes_api import explaining, get
 from components.manifests import Manifest
+from components.printable import printable
 from components.waiting import wait_for
 from isolation.asking import Asker
 from isolation.kinds import RBAC
 from isolation.model import Access, Finding, Layer, Live, Request, State
 from isolation.scene import Scene
-from operations.admission_answers import printable
 from operations.errors import OperationError
 
 LABEL = "flux-tenancy/isolation"

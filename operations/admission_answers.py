@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from components.configuration.policies import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.rendering import POLICIES
+from components.printable import printable
 
 _WARNING = re.compile(r'299 \S+ "(?P<text>(?:[^"\\]|\\.)*)"')
 _NATIVE_WARNING = re.compile(
@@ -77,11 +78,6 @@ def objections(answer: Answer) -> list[Objection]:
     """
     found = [each for header in answer.warnings for each in _warned(header)]
     return list(dict.fromkeys([*found, *_refused(answer.message)]))
-
-
-def printable(text: str) -> str:
-    """A text of the cluster without what could steer a terminal, on one line."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _warned(header: str) -> Iterator[Objection]:

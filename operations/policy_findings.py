@@ -13,7 +13,8 @@ from components.configuration.policies import PolicyEngine, PolicyMode
 from components.manifests import Manifest
 from components.policies.names import PolicyName
 from components.policies.policy import Policy
-from operations.admission_answers import Answer, objections, printable
+from components.printable import printable
+from operations.admission_answers import Answer, objections
 from operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from operations.errors import OperationError
 
@@ -140,7 +141,9 @@ def _place(manifest: Manifest, namespaces: Mapping[str, str]) -> Place:
     """An object, or what controls it: the owner is what somebody can mend."""
     metadata = manifest["metadata"]
     shown = _controller(manifest) or {"kind": manifest["kind"], "name": metadata["name"]}
-    return Place(namespaces[metadata["namespace"]], metadata["namespace"], shown["kind"], shown["name"])
+    # Nobody checks what is named as an owner.
+    kind, name = printable(shown["kind"]), printable(shown["name"])
+    return Place(namespaces[metadata["namespace"]], metadata["namespace"], kind, name)
 
 
 def _check(answer: Answer, manifest: Manifest) -> None:

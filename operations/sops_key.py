@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
+from components.printable import printable
 from operations.described_sync import DescribedSync, described_sync
 from operations.encrypted_files import EncryptedFile, encrypted_files
 from operations.errors import Operation, OperationError, check_one_owner
@@ -89,7 +91,7 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
         )
     named = [file for file in files or () if public in file.keys]
     left = {key.public for key in remaining}
-    if lost := [str(file.path) for file in named if not file.keys & left]:
+    if lost := [printable(str(file.path)) for file in named if not file.keys & left]:
         raise OperationError(
             f"nothing else decrypts {', '.join(lost)}",
             f"encrypt for {remaining[0].public} first: `sops updatekeys --yes {lost[0]}` with the .sops.yaml of "
@@ -138,7 +140,8 @@ def _tell_of_files(files: Sequence[EncryptedFile] | None, behind: Sequence[Encry
             f"  in the checkout, by somebody who can decrypt them, {len(behind)} of {len(files)} encrypted files:"
         )
         for file in behind:
-            typer.echo(f"    sops {command} {file.path}")
+            # Whoever writes to the repository names the file, and the line is there to be copied.
+            typer.echo(f"    sops {command} {quote(printable(str(file.path)))}")
     else:
         typer.echo(f"  nothing in the checkout, which has {len(files)} encrypted files;")
 

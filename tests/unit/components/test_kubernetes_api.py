@@ -7,13 +7,16 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
+from kubernetes.client.exceptions import ApiException
 from loopback import closed_port, serving
+from sample_text import ESCAPES, SHOWN
 
 from components.configuration import ClusterConfig
 from components.kubernetes_api import (
     ClusterFacts,
     ClusterUnavailable,
     connect,
+    explaining,
     read_definition_age,
     read_facts,
     read_syncs,
@@ -268,6 +271,22 @@ def test_a_request_that_would_be_refused_is_told_with_the_clusters_own_words(tmp
         told = refusal(client_of(server, tmp_path), CONFIG_MAPS, {"kind": "ConfigMap"})
 
     assert told == "admission webhook denied the request"
+
+
+def test_what_a_cluster_says_steers_no_terminal(tmp_path):
+    answer = json.dumps({"kind": "Status", "message": ESCAPES}).encode()
+    with serving({CONFIG_MAPS: answer}, 403) as server:
+        assert refusal(client_of(server, tmp_path), CONFIG_MAPS, {"kind": "ConfigMap"}) == SHOWN
+
+
+def test_what_a_server_calls_its_status_steers_no_terminal(tmp_path):
+    with (
+        pytest.raises(ClusterUnavailable, match=r"answers 500 a \[31mred ") as told,
+        explaining(client_of("http://127.0.0.1:1", tmp_path)),
+    ):
+        raise ApiException(500, ESCAPES)
+
+    assert str(told.value).isprintable()
 
 
 def test_a_cluster_that_does_not_answer_refuses_nothing(tmp_path):

@@ -1,6 +1,7 @@
 """How a sync is doing, told from what Flux wrote, without waiting longer than was asked for."""
 
 import pytest
+from sample_text import ESCAPES, SHOWN
 
 from components.sync_status import (
     NOT_RECONCILED,
@@ -219,3 +220,7 @@ def test_only_the_sources_that_have_to_be_fetched_get_another_chance():
     wait([[REFUSED, APPLIED, *well(OPS)]], [DEV, OPS], 60, clock, [OPS])
 
     assert clock.now == 100.0
+
+
+def test_a_message_is_shown_on_one_line_without_what_could_steer_a_terminal():
+    assert status_of(sync("False", ESCAPES)) == SyncStatus("False", SHOWN)

@@ -249,6 +249,17 @@ def test_pods_are_judged_by_what_controls_them(stack):
     ]
 
 
+def test_what_a_tenant_calls_an_owner_steers_no_terminal(stack):
+    owner = {"apiVersion": "example.com/v1", "kind": "Own\x1b[31m", "name": "a\x9b2J\nb\u202e", "controller": True}
+    stack.cluster.objects["/api/v1/pods"] = [manifest("a", ownerReferences=[owner])]
+    stack.cluster.judge = lambda asked: Said(warnings=(by_native("host-access", "no"),))
+
+    _, out, _ = stack.run()
+
+    assert "Own [31m/a 2J b" in " ".join(out.split())
+    assert out.replace("\n", "").isprintable()
+
+
 def test_pods_that_more_policies_look_at_than_their_owner_are_judged_themselves(stack, monkeypatch):
     more = Policy(PolicyName.ALLOWED_IMAGES, "something", (), Subject.CONTENT, (Resources("", ("pods",)),), ALLOWED)
     monkeypatch.setattr(policy_report, "policies", lambda config: [*POLICIES, more])

@@ -124,6 +124,13 @@ def test_the_checkout_tells_which_files_are_to_be_encrypted_anew(project, checko
     ]
 
 
+def test_the_name_of_a_file_is_no_command_and_steers_no_terminal(project, checkout):
+    make(project)
+    encrypted(checkout, "staging/a.yaml; touch b\x1b[31m\n.yaml", *recipients(project))
+
+    assert "    sops updatekeys --yes 'staging/a.yaml; touch b [31m .yaml'" in make(project, "--repo", str(checkout))
+
+
 @pytest.mark.parametrize(
     "text",
     [

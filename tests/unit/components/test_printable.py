@@ -1,0 +1,28 @@
+"""Nothing that a tenant or a server writes steers a terminal, wherever it is shown."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+
+import pytest
+from sample_text import ESCAPES, SHOWN
+
+from components.printable import printable
+
+
+def test_an_escape_sequence_a_line_of_its_own_and_an_override_of_direction_are_taken_away():
+    assert printable(ESCAPES) == SHOWN
+
+
+@pytest.mark.parametrize("text", ["", "dev-team", "Kündigung für 東京 ✓ 🚀", "a [b] 'c' \"d\" \\n"])
+def test_what_a_reader_can_read_stays(text):
+    assert printable(text) == text
+
+
+def test_no_character_of_unicode_gets_through_that_is_not_shown():
+    kinds = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    hidden = [letter for code in range(sys.maxunicode + 1) if unicodedata.category(letter := chr(code)) in kinds]
+
+    assert len(hidden) > 100_000
+    assert {printable(f"a{letter}b") for letter in hidden} == {"a b"}
