@@ -116,7 +116,7 @@ def _settings(tenancy: TenancyConfig, flux: FluxConfig) -> Manifest:
     }
     annotations = {NAMESPACES: f"object.metadata.?annotations[?{text(NAMESPACES)}].orValue(object.metadata.name)"}
     if account := tenancy.service_account_name:
-        # By a value that no tenant has: the name is known here, and the tenant's own needs no annotation.
+        # Whether it is the tenant's own name is known only to the namespace, so it is always told.
         annotations |= {
             key: text(value) for key, value in account_annotations("", account, flux.default_service_account).items()
         }
