@@ -12,6 +12,9 @@ POST_QUANTUM ?=
 WITHDRAW ?=
 REPO ?=
 OUTPUT ?= table
+LIVE ?=
+FILE ?=
+WITHOUT ?=
 CONTEST ?=
 PYTEST ?=
 # STACK where the caller has set it, not its default: an empty one is an argument too, and an error of `down`.
@@ -25,7 +28,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report bench lock
+.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report isolation bench lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +110,10 @@ sops-config: $(VENV)/installed ## Print the .sops.yaml for the repository of TEN
 
 policy-report: $(VENV)/installed ## Show what the policies of STACK would refuse of what runs; OUTPUT=json for programs
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.policy_report --stack $(STACK) --output $(OUTPUT)
+
+isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, and show what refuses it; OUTPUT=json, junit or html
+	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m isolation --stack $(STACK) --output $(OUTPUT) \
+		$(if $(TENANT),--tenant $(TENANT)) $(if $(LIVE),--live) $(if $(FILE),--file $(FILE)) $(foreach layer,$(WITHOUT),--without $(layer))
 
 bench: $(VENV)/installed ## Measure against kubectl, and what admission adds; CONTEST=kubectl or admission for one alone
 	@$(RUN) -m bench $(CONTEST)

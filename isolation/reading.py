@@ -25,7 +25,7 @@ _READ = (
     "Pod",
     "ResourceQuota",
     "RoleBinding",
-    "ServiceAccount",
+    "Service",
 )
 # Where nothing else tells which controller a Deployment is.
 _COMPONENT = "app.kubernetes.io/component"

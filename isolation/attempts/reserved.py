@@ -14,11 +14,12 @@ from isolation.attempts.objects import (
     person,
     role_binding,
 )
-from isolation.kinds import RBAC
+from isolation.kinds import RBAC, RESOURCES
 from isolation.model import Access, Attempt, Finding, Layer, Request, State
 from isolation.scene import Scene
 
 _ROLE_ADMISSION = (Layer.ROLE, Layer.ADMISSION)
+_EVERYTHING = "cluster-admin"
 _ADMISSION_API = "admissionregistration.k8s.io"
 _CLUSTER_WIDE = (
     ("", "namespaces"),
@@ -88,12 +89,13 @@ def access(scene: Scene) -> Iterator[Attempt]:
             f"a RoleBinding that lets {who} in",
             (Request(role_binding(scene, role, [subject]), _ROLE_ADMISSION),),
         )
-    yield Attempt(
-        "10-more-than-it-has",
-        10,
-        "a RoleBinding to a role that has more than the tenant",
-        (Request(role_binding(scene, "system:controller:node-controller", [account(NAME, home)]), (Layer.ROLE,)),),
-    )
+    if role != _EVERYTHING:
+        yield Attempt(
+            "10-more-than-it-has",
+            10,
+            "a RoleBinding to a role that has more than the tenant",
+            (Request(role_binding(scene, _EVERYTHING, [account(NAME, home)]), (Layer.ROLE,)),),
+        )
     yield Attempt(
         "10-impersonation",
         10,
@@ -211,45 +213,47 @@ def limits(scene: Scene) -> Iterator[Attempt]:
 
 def _statuses(scene: Scene) -> Iterator[Attempt]:
     """What only controllers may tell."""
-    forged: tuple[tuple[int, str, str, Manifest], ...] = (
-        (12, "GitRepository", "status", {"status": {"observedGeneration": 1}}),
-        (12, "Kustomization", "status", {"status": {"observedGeneration": 1}}),
-        (37, "ResourceQuota", "status", {"status": {"used": {"pods": "0"}}}),
-        (37, "Pod", "status", {"status": {"message": NAME}}),
+    forged: tuple[tuple[int, str, Manifest], ...] = (
+        (12, "GitRepository", {"status": {"observedGeneration": 1}}),
+        (12, "Kustomization", {"status": {"observedGeneration": 1}}),
+        (37, "ResourceQuota", {"status": {"used": {"pods": "0"}}}),
+        (37, "Pod", {"status": {"message": NAME}}),
+        (37, "Service", {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}),
     )
-    for threat, kind, subresource, change in forged:
-        for existing in scene.of_home(kind)[:1]:
-            target = named(scene, kind, existing["metadata"]["name"])
-            yield Attempt(
-                f"{threat}-{kind.lower()}-status",
-                threat,
-                f"writing the status of a {kind}",
-                (Request(target, _ROLE_ADMISSION, "patch", subresource, change),),
-            )
-    for resource, subresource in (("services", "status"), ("pods", "binding"), ("resourcequotas", "status")):
-        verb = "create" if subresource == "binding" else "patch"
-        proofs: list[Access | Request] = [Access(verb, "", resource, scene.tenancy.home, subresource)]
-        if resource == "pods":
-            binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": NAME}}
-            for existing in scene.of_home("Pod")[:1]:
-                target = named(scene, "Pod", existing["metadata"]["name"])
-                bound = binding | {
-                    "metadata": {"name": existing["metadata"]["name"], "namespace": scene.tenancy.home},
-                    "target": {"apiVersion": "v1", "kind": "Node", "name": NAME},
-                }
-                proofs.append(Request(target, _ROLE_ADMISSION, "create", subresource, bound))
+    for threat, kind, change in forged:
         yield Attempt(
-            f"37-{resource}-{subresource}",
-            37,
-            f"writing {resource}/{subresource}",
-            tuple(proofs),
+            f"{threat}-{kind.lower()}-status",
+            threat,
+            f"writing the status of a {kind}",
+            tuple(on_existing(scene, kind, "status", change)),
         )
+    yield Attempt(
+        "37-pod-binding",
+        37,
+        "putting a pod on a node past the scheduler",
+        tuple(on_existing(scene, "Pod", "binding", {"target": {"apiVersion": "v1", "kind": "Node", "name": NAME}})),
+    )
     yield Attempt(
         "12-external-artifact",
         12,
         "an ExternalArtifact that nobody has fetched",
         (Request(made(scene, "ExternalArtifact", {}), _ROLE_ADMISSION),),
     )
+
+
+def on_existing(scene: Scene, kind: str, subresource: str, change: Manifest) -> Iterator[Access | Request | Finding]:
+    """How the role, and admission, are asked about a subresource; admission can be asked of what is there alone."""
+    group, resource = RESOURCES[kind]
+    verb = "create" if subresource == "binding" else "patch"
+    yield Access(verb, group, resource, scene.tenancy.home, subresource)
+    existing = scene.of_home(kind)
+    if not existing:
+        yield Finding(Layer.ADMISSION, State.UNPROVEN, f"the namespace has no {kind} to ask about")
+        return
+    target = named(scene, kind, existing[0]["metadata"]["name"])
+    if subresource == "binding":
+        change = {"apiVersion": "v1", "kind": "Binding", "metadata": target["metadata"]} | change
+    yield Request(target, _ROLE_ADMISSION, verb, subresource, change)
 
 
 def holding(scene: Scene) -> Iterator[Attempt]:

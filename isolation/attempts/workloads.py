@@ -19,7 +19,8 @@ from isolation.attempts.objects import (
     service,
     workload,
 )
-from isolation.model import Access, Attempt, Layer, Request
+from isolation.attempts.reserved import on_existing
+from isolation.model import Attempt, Layer, Request
 from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
@@ -56,12 +57,13 @@ def nodes(scene: Scene) -> Iterator[Attempt]:
         "a pod that goes past the scheduler",
         (Request(deployment(scene, nodeName="any"), _ADMISSION, beside=deployment(scene)),),
     )
-    debug: list[Access | Request] = [Access("patch", "", "pods", scene.tenancy.home, subresource="ephemeralcontainers")]
-    for running in scene.of_home("Pod")[:1]:
-        target = made(scene, "Pod", metadata={"name": running["metadata"]["name"]})
-        added = {"spec": {"ephemeralContainers": [container(scene, name=NAME) | {"resources": {}}]}}
-        debug.append(Request(target, (Layer.ROLE, Layer.ADMISSION), "patch", "ephemeralcontainers", change=added))
-    yield Attempt("19-ephemeral", 19, "a container added to a pod that runs", tuple(debug))
+    added = {"spec": {"ephemeralContainers": [container(scene, name=NAME, resources={})]}}
+    yield Attempt(
+        "19-ephemeral",
+        19,
+        "a container added to a pod that runs",
+        tuple(on_existing(scene, "Pod", "ephemeralcontainers", added)),
+    )
 
 
 def network_and_priority(scene: Scene) -> Iterator[Attempt]:

@@ -1,0 +1,173 @@
+"""The isolation suite against clusters that this program did not make: a real API server, and Flux as it is described.
+
+No controller runs: what Flux itself refuses is seen by how its Deployments are to be started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from components.configuration.yaml_files import FastLoader
+from lab.build import ensure
+from lab.free_ports import free_port_base
+from lab.settings import Settings
+from tests.support.api_client import ApiClient
+from tests.support.api_server import TOOLS, ApiServer
+from tests.support.isolation import Answers, beginning, run
+from tests.support.lab import eventually
+from tests.support.policy_requests import RBAC, bound
+
+FLUX = "flux-bundle-2.9.5"
+TENANT, APPS = "dev-team", "apps"
+LABELLED = {"toolkit.fluxcd.io/tenant": TENANT}
+# What the patch of flux2-multi-tenancy adds to the controllers.
+LOCKDOWN = {
+    "kustomize-controller": ["--no-cross-namespace-refs=true", "--no-remote-bases=true"],
+    "helm-controller": ["--no-cross-namespace-refs=true"],
+    "notification-controller": ["--no-cross-namespace-refs=true"],
+    "image-reflector-controller": ["--no-cross-namespace-refs=true"],
+    "image-automation-controller": ["--no-cross-namespace-refs=true"],
+}
+WEB = {"ports": [{"port": 80}]}
+APPLYING = ("kustomize-controller", "helm-controller")
+FLUX_GROUPS = {"kustomizations": "kustomize.toolkit.fluxcd.io", "helmreleases": "helm.toolkit.fluxcd.io"}
+
+
+@pytest.fixture
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server of the test's own, with Flux as its release has it."""
+    tools = ensure(Settings.load(), [*TOOLS, FLUX])
+    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
+    server.start(tools)
+    try:
+        for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):
+            server.client.apply(manifest)
+        eventually(lambda: "kustomizations" in str(server.client.get("/apis/kustomize.toolkit.fluxcd.io/v1")))
+        yield server
+    finally:
+        server.stop()
+
+
+def onboard(api: ApiClient, account: str, labels: dict[str, str]) -> None:
+    """A tenant as `flux create tenant` makes one, with its source and sync."""
+    place = {"namespace": APPS}
+    api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": APPS, "labels": labels}})
+    for name in (account, "default"):
+        api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place | {"name": name}})
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": APPS}
+    metadata = place | {"name": f"{TENANT}-reconciler", "labels": labels}
+    api.apply(bound("RoleBinding", metadata, "cluster-admin", subject) | RBAC)
+    source = {"interval": "1m", "url": "https://github.com/example/dev-team", "ref": {"branch": "main"}}
+    api.apply(flux("source.toolkit.fluxcd.io/v1", "GitRepository", source))
+    api.apply({"apiVersion": "v1", "kind": "Service", "metadata": place | {"name": TENANT}, "spec": WEB})
+    sync = {
+        "interval": "5m",
+        "prune": True,
+        "serviceAccountName": account,
+        "sourceRef": {"kind": "GitRepository", "name": TENANT},
+    }
+    api.apply(flux("kustomize.toolkit.fluxcd.io/v1", "Kustomization", sync))
+
+
+def flux(version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": TENANT, "namespace": APPS}, "spec": spec}
+
+
+def lock_down(api: ApiClient, account: str) -> None:
+    """Change Flux's Deployments as the patch of flux2-multi-tenancy does."""
+    for name, flags in LOCKDOWN.items():
+        deployment = api.get(f"/apis/apps/v1/namespaces/flux-system/deployments/{name}")
+        [container] = deployment["spec"]["template"]["spec"]["containers"]
+        container["args"] += [*flags, *([f"--default-service-account={account}"] if name in APPLYING else [])]
+        for key in ("managedFields", "resourceVersion"):
+            del deployment["metadata"][key]
+        api.apply(deployment)
+
+
+def policy(name: str, rules: dict[str, str], expression: str) -> list[dict[str, Any]]:
+    """A policy of a platform's own for all tenants' namespaces: resources by name with their group, and what holds."""
+    admission = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
+    resources = [
+        {"apiGroups": [group], "apiVersions": ["*"], "resources": [resource], "operations": ["CREATE", "UPDATE"]}
+        for resource, group in rules.items()
+    ]
+    selector = {"matchExpressions": [{"key": "toolkit.fluxcd.io/tenant", "operator": "Exists"}]}
+    return [
+        admission
+        | {
+            "kind": "ValidatingAdmissionPolicy",
+            "spec": {
+                "failurePolicy": "Fail",
+                "matchConstraints": {"resourceRules": resources},
+                "validations": [{"expression": expression, "message": f"{name} refuses this"}],
+            },
+        },
+        admission
+        | {
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "spec": {
+                "policyName": name,
+                "validationActions": ["Deny"],
+                "matchResources": {"namespaceSelector": selector},
+            },
+        },
+    ]
+
+
+def in_force(api: ApiClient) -> bool:
+    """Whether the last of the policies refuses."""
+    bucket = {"interval": "1h", "endpoint": "storage.example.com", "bucketName": "a"}
+    request = flux("source.toolkit.fluxcd.io/v1", "Bucket", bucket)
+    return "no-buckets" in api.request("POST", request, dry_run=True).text
+
+
+def test_a_plain_flux_has_holes(server: ApiServer) -> None:
+    """The proof that the suite can fail: without label, lockdown and policies, for a tenant that is named."""
+    onboard(server.client, TENANT, {})
+
+    found = run(server.kubeconfig, "--namespace", APPS, "--service-account", TENANT)
+
+    assert found.code == 1
+    assert found.report["account"] == f"system:serviceaccount:{APPS}:{TENANT}"
+    for threat in (1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 24, 29, 30, 31, 33, 34, 36, 37, 38, 41):
+        assert beginning(found.ids("passed"), f"{threat}-"), threat
+    # What RBAC refuses everywhere.
+    assert beginning(found.attempts, "7-", "8-", "16-") == beginning(found.ids("refused"), "7-", "8-", "16-")
+    assert found.controls("refused") == {}
+
+
+def test_flux2_multi_tenancy_tests_a_field_that_does_not_exist(server: ApiServer) -> None:
+    """Policies in the shape of its own: pods as the account and buckets are refused, a kubeConfig is not."""
+    api, account = server.client, "flux"
+    onboard(api, account, LABELLED)
+    lock_down(api, account)
+    for manifest in (
+        *policy("no-kubeconfig", FLUX_GROUPS, "!has(object.spec.kubeconfig)"),
+        *policy("no-pods-as-flux", {"pods": ""}, f"object.spec.serviceAccountName != '{account}'"),
+        *policy("no-buckets", {"buckets": "source.toolkit.fluxcd.io"}, "false"),
+    ):
+        api.apply(manifest)
+    eventually(lambda: in_force(api))
+
+    found = run(server.kubeconfig)
+
+    assert (found.report["tenant"], found.report["account"]) == (TENANT, f"system:serviceaccount:{APPS}:{account}")
+    assert beginning(found.ids("passed"), "15-") == {
+        f"15-{kind}-kubeconfig-{of}" for kind in ("kustomization", "helmrelease") for of in ("secret", "config-map")
+    }
+    assert refused_by(found, "33-pod") == ("admission", "no-pods-as-flux")
+    # The template is refused by nobody, so that its pods never start.
+    assert "33-deployment" in found.ids("passed")
+    assert refused_by(found, "13-bucket") == ("admission", "no-buckets")
+    assert refused_by(found, "1-kustomization-source") == ("flux", "kustomize-controller")
+    assert refused_by(found, "4-remote-base") == ("flux", "kustomize-controller")
+    assert found.controls("refused") == {}
+
+
+def refused_by(found: Answers, key: str) -> tuple[str, str]:
+    attempt = found.attempts[key]
+    return attempt["layer"], attempt["by"]

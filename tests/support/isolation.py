@@ -1,0 +1,81 @@
+"""The isolation suite as a command, run by tests, and which of its rows a cluster of the lab is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from isolation.__main__ import app
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The report of a run for one tenant.
+
+    Attributes:
+        code: the command's exit status.
+        report: the JSON report of the tenant.
+    """
+
+    code: int
+    report: Mapping[str, Any]
+
+    @property
+    def attempts(self) -> dict[str, Any]:
+        """Each attempt by its id."""
+        return {each["id"]: each for each in self.report["attempts"]}
+
+    def ids(self, verdict: str) -> set[str]:
+        return {each["id"] for each in self.report["attempts"] if each["verdict"] == verdict}
+
+    def controls(self, verdict: str) -> dict[str, str]:
+        """What was said to each control with this verdict, by its id."""
+        return {each["id"]: each["message"] for each in self.report["controls"] if each["verdict"] == verdict}
+
+
+def run(kubeconfig: Path, *options: str) -> Answers:
+    """Run the suite for one tenant."""
+    done = CliRunner().invoke(app, ["--kubeconfig", str(kubeconfig), "--output", "json", *options])
+    assert done.exit_code in (0, 1), done.output
+    content = json.loads(done.stdout)
+    [report] = content["reports"]
+    assert content["safe"] is (done.exit_code == 0)
+    return Answers(done.exit_code, report)
+
+
+def beginning(ids: Iterable[str], *beginnings: str) -> set[str]:
+    return {each for each in ids if each.startswith(beginnings)}
+
+
+PENDING: Mapping[str, tuple[str, ...]] = {
+    "A.1": ("kubelet-",),
+    "B.1": ("29-",),
+    "B.2": ("30-",),
+    "B.3": ("31-",),
+    "B.4": ("32-",),
+    "B.5": ("33-",),
+    "B.6": ("34-",),
+    "B.7": ("35-",),
+    "B.8": ("36-",),
+    "B.9": ("37-",),
+    "B.10": ("38-", "41-"),
+}
+"""Rows that wait for a remedy, by the point of the issue; a point that is done is taken out, and its rows are asked."""
+
+
+def asked(ids: Iterable[str]) -> set[str]:
+    """Those of the rows whose remedy is there."""
+    waiting = tuple(each for rows in PENDING.values() for each in rows)
+    return {each for each in ids if not each.startswith(waiting)}
+
+
+def assert_safe(answers: Answers) -> None:
+    """No attempt has passed, and no control was refused."""
+    assert asked(answers.ids("passed")) == set(), [answers.attempts[each] for each in asked(answers.ids("passed"))]
+    refused = answers.controls("refused")
+    assert asked(refused) == set(), refused

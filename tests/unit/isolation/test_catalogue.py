@@ -1,0 +1,257 @@
+"""The attempts as a whole: what they cover, and that they are what they say."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from sample_scene import deployment, placed, scene
+
+from components.flux.controllers import Controller
+from components.policies.threats import THREATS
+from isolation.attempts import NOT_ASKED, attempts, controls
+from isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out, selects
+from isolation.model import Access, Finding, Layer, Live, Request, State
+
+SCENE = scene()
+ATTEMPTS = attempts(SCENE)
+BY_ID = {attempt.id: attempt for attempt in ATTEMPTS}
+K8S_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+
+
+def test_every_threat_is_asked_or_says_why_not():
+    assert {attempt.threat for attempt in ATTEMPTS} | set(NOT_ASKED) == set(THREATS)
+    assert not {attempt.threat for attempt in ATTEMPTS} & set(NOT_ASKED)
+
+
+def test_keys_are_unique_and_begin_with_the_threat():
+    ids = [attempt.id for attempt in ATTEMPTS] + [control.id for control in controls(SCENE)]
+
+    assert len(set(ids)) == len(ids)
+    for attempt in ATTEMPTS:
+        assert attempt.id.startswith(f"{attempt.threat}-")
+        assert K8S_NAME.fullmatch(attempt.id)
+
+
+def test_every_attempt_says_which_layer_refuses_it():
+    assert [attempt.id for attempt in ATTEMPTS if not attempt.layers] == []
+
+
+def test_live_objects_refer_to_nothing_that_there_is():
+    live = [proof.object["spec"] for attempt in ATTEMPTS for proof in attempt.proofs if isinstance(proof, Live)]
+
+    assert live
+    for spec in live:
+        references = [
+            *(spec[key] for key in ("sourceRef", "chartRef", "imageRepositoryRef") if key in spec),
+            *spec.get("sources", ()),
+        ]
+        assert references and all(each["name"] == "isolation-suite" for each in references)
+        assert not spec.get("prune")
+
+
+@pytest.mark.parametrize("attempt", [each for each in ATTEMPTS if each.id.startswith(("13-git", "14-p"))])
+def test_an_attempt_differs_from_what_is_beside_it_in_the_attempt_alone(attempt):
+    for proof in attempt.proofs:
+        assert isinstance(proof, Request) and proof.beside is not None
+        changed = {key for key, value in proof.object["spec"].items() if value != proof.beside["spec"].get(key)}
+        assert len(changed) == 1
+
+
+def test_a_tenant_with_everything_in_its_namespace_has_no_role_beyond():
+    role = {"kind": "ClusterRole", "name": "cluster-admin"}
+    subject = {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}
+    admin = scene(objects={**SCENE.objects, "RoleBinding": [placed("a", roleRef=role, subjects=[subject])]})
+
+    assert "10-more-than-it-has" in BY_ID
+    assert "10-more-than-it-has" not in {attempt.id for attempt in attempts(admin)}
+
+
+def test_a_binding_elsewhere_is_found():
+    binding = {
+        "metadata": {"name": "gotk-reconciler"},
+        "roleRef": {"name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}],
+    }
+
+    [found] = one("10-beside", bindings=[binding])
+    [clean] = one("10-beside")
+
+    assert (found.state, clean.state) == (State.OPEN, State.HOLDS)
+    assert "gotk-reconciler (cluster-admin)" in found.message
+
+
+def one(key: str, **fields: Any) -> list[Finding]:
+    """What is found by looking, for one attempt."""
+    [attempt] = [each for each in attempts(scene(**fields)) if each.id == key]
+    return [proof for proof in attempt.proofs if isinstance(proof, Finding)]
+
+
+def controllers(*flags: str, **environment: str) -> dict[str, Any]:
+    return {"controllers": {each: [deployment(each, *flags, **environment)] for each in Controller}}
+
+
+@pytest.mark.parametrize(
+    ("key", "flags", "state"),
+    [
+        ("4-remote-base", ("--no-remote-bases=true",), State.HOLDS),
+        ("4-remote-base", ("--no-remote-bases",), State.HOLDS),
+        ("4-remote-base", ("--no-remote-bases=true", "--no-remote-bases=false"), State.OPEN),
+        ("4-remote-base", (), State.OPEN),
+        ("2-alert", ("--no-cross-namespace-refs=true",), State.HOLDS),
+        ("17-decryption", ("--default-decryption-service-account=default",), State.HOLDS),
+        ("17-decryption-fallback", ("--sops-age-secret=all",), State.OPEN),
+        ("31-fix-waits", ("--feature-gates=A=false,CancelHealthCheckOnNewRevision=true",), State.HOLDS),
+        ("31-fix-waits", ("--feature-gates=A=true",), State.OPEN),
+        ("31-workers", ("--concurrent=200",), State.OPEN),
+    ],
+)
+def test_flags_are_looked_at(key, flags, state):
+    assert [finding.state for finding in one(key, **controllers(*flags))] == [state]
+
+
+def test_all_workers_are_held_unless_the_quota_is_smaller():
+    quota = placed("q", spec={"hard": {"count/kustomizations.kustomize.toolkit.fluxcd.io": "100"}})
+    objects = {**SCENE.objects, "ResourceQuota": [quota]}
+
+    assert one("31-workers", objects=objects, **controllers("--concurrent=101"))[0].state is State.HOLDS
+    assert one("31-workers", objects=objects, **controllers("--concurrent=100"))[0].state is State.OPEN
+
+
+@pytest.mark.parametrize(
+    ("key", "environment", "state"),
+    [
+        ("29-git", {"GIT_ALLOW_PROTOCOL": "none"}, State.HOLDS),
+        ("29-git", {"GIT_ALLOW_PROTOCOL": "https:none"}, State.OPEN),
+        ("29-git", {"GIT_ALLOW_PROTOCOL": ""}, State.OPEN),
+        ("30-remote-files", {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x"}, State.HOLDS),
+        ("30-remote-files", {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x", "NO_PROXY": "*"}, State.OPEN),
+        ("30-remote-files", {"HTTPS_PROXY": "http://x"}, State.OPEN),
+        ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "a1b2.flux-system.svc"}, State.HOLDS),
+        ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "a,.svc.cluster.local"}, State.OPEN),
+        (
+            "30-artifacts",
+            {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc"},
+            State.OPEN,
+        ),
+    ],
+)
+def test_the_environment_is_looked_at(key, environment, state):
+    assert one(key, **controllers(**environment))[0].state is state
+
+
+def test_one_lane_without_the_flag_is_a_hole():
+    lanes = {
+        Controller.KUSTOMIZE: [deployment(Controller.KUSTOMIZE, "--no-remote-bases"), deployment(Controller.KUSTOMIZE)]
+    }
+
+    [found] = one("4-remote-base", controllers=lanes)
+
+    assert (found.state, found.message) == (State.OPEN, "kustomize-controller: --no-remote-bases is not set")
+
+
+def test_a_flux_that_is_not_found_is_unproven():
+    assert one("4-remote-base", controllers={})[0].state is State.UNPROVEN
+    [powers] = one("29-kustomize-controller-list-secrets", controllers={})
+    assert powers.state is State.UNPROVEN
+
+
+def test_a_controllers_rights_are_asked_for_as_itself():
+    [proof] = BY_ID["29-helm-controller-create-clusterrolebindings"].proofs
+
+    assert isinstance(proof, Access)
+    assert (proof.user, proof.layer) == ("system:serviceaccount:flux-system:helm-controller", Layer.CONTROLLERS)
+
+
+def test_the_last_of_a_flag_counts():
+    flags = deployment(Controller.KUSTOMIZE, "--a=1", "--b", "--a=2")
+
+    assert arguments(flags) == {"a": "2", "b": "true"}
+
+
+EVERYWHERE: dict[str, Any] = {
+    "metadata": {"name": "open"},
+    "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": [{}]},
+}
+CLOSED: dict[str, Any] = {
+    "metadata": {"name": "closed"},
+    "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": []},
+}
+
+
+def to(cidr: str, *excepted: str) -> dict[str, Any]:
+    block = {"cidr": cidr, "except": list(excepted)}
+    return {
+        "metadata": {"name": "to"},
+        "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": [{"to": [{"ipBlock": block}]}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("policies", "open"),
+    [
+        ([], True),
+        ([CLOSED], False),
+        ([CLOSED, EVERYWHERE], True),
+        ([to("0.0.0.0/0")], True),
+        ([to("0.0.0.0/0", "169.254.0.0/16")], False),
+        ([to("10.0.0.0/8")], False),
+        ([CLOSED | {"spec": CLOSED["spec"] | {"podSelector": {"matchLabels": {"a": "b"}}}}], True),
+    ],
+)
+def test_the_way_out_is_looked_at(policies, open):
+    assert (reaches_out(policies, METADATA_ADDRESS) is not None) is open
+
+
+def entry(*rules: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": "in"}, "spec": {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": list(rules)}}
+
+
+@pytest.mark.parametrize(
+    ("policies", "open"),
+    [
+        ([], True),
+        ([entry()], False),
+        ([entry({"from": [{"podSelector": {}}]})], False),
+        ([entry({"from": [{"namespaceSelector": {}}], "ports": [{"port": 8080}]})], False),
+        ([entry({"from": [{"namespaceSelector": {}}], "ports": [{"port": "http"}]})], True),
+        ([entry({"from": [{"namespaceSelector": {"matchLabels": {"team": "a"}}}]})], True),
+        ([entry({"from": [{"namespaceSelector": {"matchLabels": {"team": "b"}}}]})], False),
+        ([entry({"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]})], True),
+    ],
+)
+def test_the_way_in_is_looked_at(policies, open):
+    found = reaches_in(policies, {"app": "source-controller"}, (9090, "http"), {"team": "a"})
+
+    assert (found is not None) is open
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ({"key": "a", "operator": "In", "values": ["1"]}, True),
+        ({"key": "a", "operator": "NotIn", "values": ["1"]}, False),
+        ({"key": "b", "operator": "NotIn", "values": ["1"]}, True),
+        ({"key": "a", "operator": "Exists"}, True),
+        ({"key": "a", "operator": "DoesNotExist"}, False),
+    ],
+)
+def test_selectors(expression, found):
+    assert selects({"matchExpressions": [expression]}, {"a": "1"}) is found
+    assert not selects(None, {"a": "1"})
+
+
+def test_webhooks_that_let_pass_are_holes():
+    rules = [{"apiGroups": ["*"]}]
+    closed: dict[str, Any] = {"name": "a", "failurePolicy": "Fail", "rules": rules}
+
+    def found(*webhooks: dict[str, Any], **fields: Any) -> Finding:
+        return one("23-webhook-down", webhooks=[{"webhooks": list(webhooks)}], **fields)[0]
+
+    assert found(closed).state is State.HOLDS
+    assert found(closed, closed | {"name": "b", "failurePolicy": "Ignore"}).message == (
+        "b lets pass what it cannot look at"
+    )
+    assert found(closed | {"namespaceSelector": {"matchLabels": {"a": "b"}}}).state is State.NOT_APPLICABLE
+    assert found(admission_policies=["a"]).state is State.HOLDS

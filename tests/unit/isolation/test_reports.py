@@ -1,0 +1,144 @@
+"""The same report in four shapes."""
+
+from __future__ import annotations
+
+import io
+import json
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from isolation.model import (
+    Attempt,
+    AttemptResult,
+    Control,
+    ControlResult,
+    Layer,
+    LayerState,
+    Report,
+    Request,
+    State,
+    Verdict,
+)
+from isolation.report_html import as_html
+from isolation.report_json import as_json
+from isolation.report_junit import as_junit
+from isolation.report_table import as_table
+
+REQUEST = Request({}, (Layer.ROLE, Layer.ADMISSION))
+MARKUP = "spec.type [bold]NodePort[/bold] <script>alert(1)</script> & more"
+
+
+def result(
+    key: str, verdict: Verdict, layer: Layer | None = None, by: str = "", message: str = MARKUP
+) -> AttemptResult:
+    states = {Layer.ROLE: LayerState(State.OPEN, "", "x")}
+    if layer is not None:
+        states[layer] = LayerState(State.HOLDS, by, message)
+    return AttemptResult(
+        Attempt(key, int(key.split("-")[0]), f"name of {key}", (REQUEST,)), verdict, layer, by, message, states
+    )
+
+
+def report(*attempts: AttemptResult, refused: bool = False) -> Report:
+    control = Control("tenant-pod", "the tenant makes a Pod", REQUEST)
+    verdict = Verdict.REFUSED if refused else Verdict.PASSED
+    return Report(
+        "staging",
+        "v1.36.3",
+        "dev-team",
+        ("apps",),
+        "system:serviceaccount:apps:dev-team",
+        False,
+        (Layer.QUOTA,),
+        "2026-01-01T00:00:00+00:00",
+        attempts,
+        (ControlResult(control, verdict, "no" if refused else ""),),
+    )
+
+
+MIXED = report(
+    result("20-node-port", Verdict.REFUSED, Layer.ADMISSION, "flux-tenancy-service-exposure"),
+    result("29-git", Verdict.PASSED),
+    result("3-image-policy", Verdict.NOT_APPLICABLE),
+    result("13-git", Verdict.UNPROVEN),
+)
+
+
+def test_it_is_safe_where_nothing_passes_and_no_control_is_refused():
+    refused = result("20-node-port", Verdict.REFUSED, Layer.ADMISSION)
+
+    assert report(refused, result("13-git", Verdict.UNPROVEN)).safe
+    assert not MIXED.safe
+    assert not report(refused, refused=True).safe
+
+
+def test_json_has_the_documented_keys():
+    content = json.loads(as_json([MIXED]))
+
+    assert list(content) == ["format", "safe", "reports", "notAsked"]
+    assert (content["format"], content["safe"]) == ("flux-tenancy/isolation/v1", False)
+    [found] = content["reports"]
+    assert list(found) == [
+        "context",
+        "version",
+        "tenant",
+        "namespaces",
+        "account",
+        "live",
+        "without",
+        "madeAt",
+        "safe",
+        "attempts",
+        "controls",
+    ]
+    assert found["attempts"][0] == {
+        "id": "20-node-port",
+        "threat": 20,
+        "name": "name of 20-node-port",
+        "verdict": "refused",
+        "layer": "admission",
+        "by": "flux-tenancy-service-exposure",
+        "message": MARKUP,
+        "layers": {
+            "role": {"state": "open", "by": "", "message": "x"},
+            "admission": {"state": "holds", "by": "flux-tenancy-service-exposure", "message": MARKUP},
+        },
+    }
+    assert found["controls"] == [
+        {"id": "tenant-pod", "name": "the tenant makes a Pod", "verdict": "passed", "message": ""}
+    ]
+
+
+def test_junit_counts_holes_and_refused_controls_as_failures():
+    root = ElementTree.fromstring(as_junit([MIXED, report(refused=True)]))
+
+    assert [(suite.get("tests"), suite.get("failures"), suite.get("skipped")) for suite in root] == [
+        ("5", "1", "2"),
+        ("1", "1", "0"),
+    ]
+    [failure] = root[0].iter("failure")
+    assert failure.get("message") == f"passed: {MARKUP}"
+
+
+def test_the_page_is_one_file_without_scripts_and_remote_parts():
+    page = as_html([MIXED])
+
+    assert "<script" not in page and "http" not in page.replace("http-equiv", "")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in page
+    for row in ("name of 29-git", '<td class="bad">PASSED</td>', "admission: flux-tenancy-service-exposure"):
+        assert row in page
+
+
+def test_the_table_shows_text_as_it_is():
+    out = io.StringIO()
+    Console(file=out, width=400).print(as_table([MIXED]))
+
+    assert MARKUP in out.getvalue()
+    assert "4 attempts: 1 refused, 1 passed, 1 n/a, 1 unproven. 1 controls: 1 passed, 0 refused" in out.getvalue()
+
+
+@pytest.mark.parametrize("rendered", [as_json, as_junit, as_html])
+def test_rendering_is_pure(rendered):
+    assert rendered([MIXED]) == rendered([MIXED])

@@ -1,0 +1,156 @@
+"""How attempts are asked and judged, layer by layer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from sample_scene import KINDS, FakeAsker, scene
+
+from isolation.asking import Asker
+from isolation.attempts.objects import deployment
+from isolation.model import Access, Attempt, Control, Finding, Layer, Request, State, Verdict
+from isolation.suite import Suite
+from operations.admission_answers import Answer
+
+SCENE = scene()
+OBJECT = deployment(SCENE, hostNetwork=True)
+BESIDE = deployment(SCENE)
+BOTH = (Layer.ROLE, Layer.ADMISSION)
+BY_ROLE = Answer(403, (), 'deployments.apps is forbidden: User "a" cannot create resource "deployments"')
+BY_POLICY = Answer(
+    403, (), "deployments.apps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no"
+)
+BY_QUOTA = Answer(403, (), 'deployments.apps "x" is forbidden: exceeded quota: q, requested: a=1')
+DOWN = Answer(500, (), 'failed calling webhook "a": refused')
+TAKEN = Answer(201)
+
+
+def suite(asker: FakeAsker, *without: Layer) -> Suite:
+    made = Suite(cast(Any, None), SCENE, without)
+    made._asker = cast(Asker, asker)
+    return made
+
+
+def attempt(*proofs: Any, by_choice: str = "") -> Attempt:
+    return Attempt("19-x", 19, "something", proofs, by_choice)
+
+
+def says(answers: dict[str, Answer]) -> FakeAsker:
+    """Answers by what is asked for: the attempt, or the same without it."""
+    return FakeAsker(lambda request, user: answers["beside" if request.object == BESIDE else "attempt"])
+
+
+def test_what_is_taken_has_passed():
+    result = suite(FakeAsker()).attempt(attempt(Request(OBJECT, BOTH)))
+
+    assert result.verdict is Verdict.PASSED
+    assert {layer: each.state for layer, each in result.alone.items()} == dict.fromkeys(BOTH, State.OPEN)
+
+
+def test_a_layer_holds_and_those_before_it_are_open():
+    result = suite(says({"attempt": BY_POLICY})).attempt(attempt(Request(OBJECT, (*BOTH, Layer.QUOTA))))
+
+    assert (result.verdict, result.layer, result.by) == (Verdict.REFUSED, Layer.ADMISSION, "p")
+    assert result.message == BY_POLICY.message
+    states = {layer: each.state for layer, each in result.alone.items()}
+    assert states == {Layer.ROLE: State.OPEN, Layer.ADMISSION: State.HOLDS, Layer.QUOTA: State.UNPROVEN}
+
+
+def test_a_refusal_of_the_same_object_without_the_attempt_proves_nothing():
+    request = Request(OBJECT, (Layer.ADMISSION,), beside=BESIDE)
+
+    result = suite(says({"attempt": BY_POLICY, "beside": BY_POLICY})).attempt(attempt(request))
+
+    assert result.verdict is Verdict.UNPROVEN
+    assert result.message.startswith("the same is refused without what is attempted: ")
+
+
+def test_a_refusal_by_another_layer_counts_where_the_object_beside_it_passes():
+    request = Request(OBJECT, (Layer.ADMISSION,), beside=BESIDE)
+
+    assert suite(says({"attempt": BY_QUOTA, "beside": TAKEN})).attempt(attempt(request)).layer is Layer.QUOTA
+    alone = suite(says({"attempt": BY_QUOTA})).attempt(attempt(replace(request, beside=None)))
+    assert alone.verdict is Verdict.UNPROVEN
+
+
+def test_a_webhook_that_does_not_answer_proves_nothing():
+    assert suite(says({"attempt": DOWN})).attempt(attempt(Request(OBJECT, BOTH))).verdict is Verdict.UNPROVEN
+
+
+def test_a_kind_that_is_not_there_is_not_applicable():
+    asker = FakeAsker(kinds={name: kind for name, kind in KINDS.items() if name != "Deployment"})
+
+    result = suite(asker).attempt(attempt(Request(OBJECT, BOTH)))
+
+    assert (result.verdict, result.message) == (Verdict.NOT_APPLICABLE, "the cluster has no Deployment")
+
+
+def test_without_a_layer_the_others_have_to_hold():
+    proofs = (Request(OBJECT, (Layer.ADMISSION,)), Finding(Layer.FLUX, State.OPEN, "no flag"))
+
+    assert suite(says({"attempt": BY_POLICY})).attempt(attempt(*proofs)).verdict is Verdict.REFUSED
+    result = suite(says({"attempt": BY_POLICY}), Layer.ADMISSION).attempt(attempt(*proofs))
+    assert (result.verdict, result.message) == (Verdict.PASSED, "no flag")
+    only = suite(says({"attempt": BY_POLICY}), Layer.ADMISSION).attempt(attempt(proofs[0]))
+    assert (only.verdict, only.message) == (
+        Verdict.NOT_APPLICABLE,
+        "nothing but admission is meant to refuse this",
+    )
+
+
+def test_all_that_is_asked_of_a_layer_has_to_hold():
+    users = Access("impersonate", "", "users")
+    proofs = (users, replace(users, resource="groups"))
+    asker = FakeAsker(allowed=lambda access, user: access.resource == "groups")
+
+    assert suite(asker).attempt(attempt(*proofs)).verdict is Verdict.PASSED
+    assert suite(FakeAsker()).attempt(attempt(*proofs)).verdict is Verdict.REFUSED
+
+
+def test_what_is_open_by_choice_is_no_hole():
+    result = suite(FakeAsker()).attempt(attempt(Request(OBJECT, BOTH), by_choice="no list"))
+
+    assert (result.verdict, result.message) == (Verdict.NOT_APPLICABLE, "open by choice: no list")
+
+
+def test_whoever_no_role_stops_is_asked_what_is_behind_the_role():
+    deputy = "isolation:deputy"
+    asker = FakeAsker(lambda request, user: BY_POLICY if user == deputy else BY_ROLE)
+    asking = suite(asker)
+    asking._deputy = deputy
+
+    result = asking.attempt(attempt(Request(OBJECT, BOTH)))
+
+    assert {layer: each.state for layer, each in result.alone.items()} == dict.fromkeys(BOTH, State.HOLDS)
+    assert result.layer is Layer.ROLE
+    assert [user for _, user in asker.asked] == [SCENE.tenancy.user, deputy]
+
+
+def test_a_user_of_the_attempts_own_has_no_deputy():
+    asking = suite(FakeAsker(lambda request, user: BY_ROLE))
+    asking._deputy = "isolation:deputy"
+
+    result = asking.attempt(attempt(Request(OBJECT, BOTH, user="system:node:one")))
+
+    assert result.alone[Layer.ADMISSION].state is State.UNPROVEN
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"), [(TAKEN, Verdict.PASSED), (BY_POLICY, Verdict.REFUSED), (DOWN, Verdict.UNPROVEN)]
+)
+def test_a_control_has_to_pass(answer, verdict):
+    control = Control("a", "something", Request(OBJECT, tuple(Layer)))
+
+    assert suite(says({"attempt": answer})).control(control).verdict is verdict
+
+
+def test_the_same_request_is_made_once():
+    asker = FakeAsker()
+    asking = suite(asker)
+
+    for _ in range(2):
+        asking.attempt(attempt(Request(OBJECT, BOTH)))
+
+    assert len(asker.asked) == 1
