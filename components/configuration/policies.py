@@ -11,6 +11,7 @@ from components.configuration.errors import MisplacedValueError
 from components.configuration.image_signatures import ImagePatternText, ImageSignature, RegistryAccess
 from components.configuration.section import Section
 from components.configuration.types import Duration, FinalizerName, seconds
+from components.policies.host_patterns import read_host_pattern
 from components.policies.names import PolicyName
 from components.policies.source_patterns import read_pattern
 
@@ -46,6 +47,7 @@ def _pattern(text: str) -> str:
 
 
 SourcePatternText = Annotated[str, AfterValidator(_pattern)]
+HostPatternText = Annotated[str, AfterValidator(read_host_pattern)]
 VerifiedKind = Literal["GitRepository", "OCIRepository", "HelmChart"]
 CloudProvider = Literal["aws", "azure", "gcp"]
 ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
@@ -114,6 +116,18 @@ class AllowedImages(Section):
     )
 
 
+class AllowedNotifications(Section):
+    """Whom notification-controller may talk to for tenants."""
+
+    hosts: tuple[HostPatternText, ...] | None = Field(
+        None,
+        description="Hosts that Providers may post to and whose tokens Receivers may trust, e.g. `hooks.slack.com`, "
+        "`alertmanager.monitoring.svc:9093`, `*.example.com`; a tenant's own come on top. Where neither the stack nor "
+        "a tenant has any, all public names.",
+    )
+    plain_http: bool = Field(False, description="Let notifications go without TLS, e.g. within the cluster.")
+
+
 class PoliciesConfig(Section):
     """Admission in tenants' namespaces."""
 
@@ -127,6 +141,9 @@ class PoliciesConfig(Section):
     )
     sources: AllowedSources = Field(default_factory=AllowedSources, description="Sources of tenants.")
     images: AllowedImages = Field(default_factory=AllowedImages, description="Container images of tenants.")
+    notifications: AllowedNotifications = Field(
+        default_factory=AllowedNotifications, description="Where notifications of tenants go."
+    )
     flux_images: bool = Field(
         False,
         description="Ask for the signatures of Flux's own releases on its controllers' images; Kyverno needs a way to "
@@ -178,4 +195,7 @@ class TenantPolicies(Section):
     )
     verified: tuple[VerifiedKind, ...] = Field(
         (), description="Kinds whose content must be verified, besides `policies.sources.verified`."
+    )
+    notifications: tuple[HostPatternText, ...] = Field(
+        (), description="Hosts that its notifications may go to, besides `policies.notifications.hosts`."
     )

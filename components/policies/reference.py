@@ -7,7 +7,15 @@ from inspect import cleandoc
 
 from components.configuration.policies import PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import IMAGES, IMPLIED_ACCOUNT, NAMESPACES, SERVICE_ACCOUNT, SOURCES, VERIFIED
+from components.policies.parameters import (
+    IMAGES,
+    IMPLIED_ACCOUNT,
+    NAMESPACES,
+    NOTIFICATIONS,
+    SERVICE_ACCOUNT,
+    SOURCES,
+    VERIFIED,
+)
 from components.policies.policy import Policy, Subject
 from components.policies.rendering import OBJECT_PREFIX
 from components.policies.table import policies
@@ -94,6 +102,15 @@ _UNSEEN = (
     ),
     ("whose key a source is verified with: a tenant may name its own in `verify`", "the list of sources"),
     (
+        "where the public name of a Provider or an issuer leads, and what the host there redirects to",
+        f"`policies.notifications.hosts`, {_NETWORK}",
+    ),
+    (
+        "a Provider's address in a Secret that is not written as a URL of HTTP, or that a controller of the platform "
+        "writes, as an operator for external secrets does",
+        f"with `policies.notifications.hosts`, an address in any other form is refused, too; {_NETWORK}",
+    ),
+    (
         "objects that are older than a policy, until they change",
         "`make policy-report` and Kyverno's reports list what they say all the same",
     ),
@@ -160,7 +177,8 @@ def policies_page() -> str:
         ## What a tenant has of its own
 
         Lists of a tenant are annotations of its namespaces, written from its configuration and separated by spaces:
-        `{NAMESPACES}`, `{SOURCES}`, `{IMAGES}` and `{VERIFIED}`. An entry that is no pattern allows nothing.
+        `{NAMESPACES}`, `{SOURCES}`, `{IMAGES}`, `{VERIFIED}` and
+        `{NOTIFICATIONS}`. An entry that is no pattern allows nothing.
 
         `{SERVICE_ACCOUNT}` names the tenant's service account where it is not called like the tenant
         (`serviceAccountName`), and `{IMPLIED_ACCOUNT}` says that Flux takes it where an object names none

@@ -11,6 +11,7 @@ from components.policies.controller_load import controller_load, reconciliation_
 from components.policies.holds import unheld_deletion
 from components.policies.kyverno import kyverno
 from components.policies.native import native
+from components.policies.notifications import notification_addresses, notification_secrets
 from components.policies.pod_identity import pod_identity
 from components.policies.policy import Policy
 from components.policies.probe import digest_of, probe_policy
@@ -61,6 +62,7 @@ def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
         allowed_sources(config.sources),
         source_options(config.sources),
         verified_sources(config.sources),
+        notification_addresses(config.notifications),
         tenant_service_account(),
         no_kubeconfig(),
         own_namespaces(),
@@ -79,6 +81,7 @@ def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
         tenant_namespace(),
         tenant_limits(),
         tenant_access(),
+        notification_secrets(config.notifications),
         status_writes(),
         policy_objects(),
         ephemeral_containers(),

@@ -134,6 +134,61 @@ SOURCES: tuple[tuple[str, str, bool], ...] = (
 )
 """Entry, URL of a source, whether the entry allows it. A Bucket is `bucket://<endpoint>/<name>`."""
 
+_ANYWHERE = ""
+_SLACK = "hooks.slack.com"
+_SENTRY = "*.ingest.sentry.io"
+_INSIDE = "alertmanager.monitoring.svc:9093"
+
+HOSTS: tuple[tuple[str, str, bool], ...] = (
+    (_ANYWHERE, "https://hooks.slack.com/services/a/b/c", True),
+    (_ANYWHERE, "https://hooks.slack.com", True),
+    (_ANYWHERE, "HTTPS://Hooks.Slack.com/services/a", True),
+    (_ANYWHERE, "https://discord.com/api/webhooks/1/a", True),
+    (_ANYWHERE, "https://chat.googleapis.com/v1/spaces/a/messages?key=b&token=c", True),
+    (_ANYWHERE, "https://a.logic.azure.com:443/workflows/b/triggers/manual/paths/invoke?sp=%2Frun", True),
+    (_ANYWHERE, "https://org.webhook.office.com/webhookb2/a@b/IncomingWebhook/c", True),
+    (_ANYWHERE, "https://key@o1.ingest.sentry.io/2", True),
+    (_ANYWHERE, "http://hooks.slack.com/services/a/b/c", False),
+    (_ANYWHERE, "https://192.0.2.1/a", False),
+    (_ANYWHERE, "https://169.254.169.254/a", False),
+    (_ANYWHERE, "https://3221225985/a", False),
+    (_ANYWHERE, "https://0xc0.0.2.1/a", False),
+    (_ANYWHERE, "https://192.0.0x201/a", False),
+    (_ANYWHERE, "https://[2001:db8::1]/a", False),
+    (_ANYWHERE, "https://localhost:9090/a", False),
+    (_ANYWHERE, "https://alertmanager/a", False),
+    (_ANYWHERE, "https://alertmanager.monitoring.svc:9093/a", False),
+    (_ANYWHERE, "https://alertmanager.monitoring.svc.cluster.local/a", False),
+    (_ANYWHERE, "https://alertmanager.monitoring.svc.cluster.example.com/a", False),
+    (_ANYWHERE, "https://metadata.google.internal/a", False),
+    (_ANYWHERE, "https://hooks.slack.com@192.0.2.1/a", False),
+    (_ANYWHERE, "https://hooks.slack.com:a@192.0.2.1/a", False),
+    (_ANYWHERE, "https://hooks.slack.com\\@192.0.2.1/a", False),
+    (_ANYWHERE, "https://hooks.slack.com./a", False),
+    (_ANYWHERE, "https:///a", False),
+    (_SLACK, "https://hooks.slack.com/services/a/b/c", True),
+    (_SLACK, "https://hooks.slack.com:443/services/a", True),
+    (_SLACK, "https://hooks.slack.com:8443/services/a", False),
+    (_SLACK, "http://hooks.slack.com/services/a", False),
+    (_SLACK, "https://hooks.slack.com.evil.example/a", False),
+    (_SLACK, "https://evil-hooks.slack.com/a", False),
+    (_SLACK, "https://evil.example/hooks.slack.com", False),
+    (_SLACK, "https://hooks.slack.com@evil.example/a", False),
+    (_SLACK, "https://evil.example#@hooks.slack.com/a", False),
+    (_SLACK, "https://evil.example?@hooks.slack.com/a", False),
+    (_SLACK, "https://evil.example\\@hooks.slack.com/a", False),
+    (_SLACK, "https://a@evil.example@hooks.slack.com/a", False),
+    (_SLACK, "https://evil.example:443@hooks.slack.com/a", True),
+    (_SENTRY, "https://key@o1.ingest.sentry.io/2", True),
+    (_SENTRY, "https://ingest.sentry.io/2", False),
+    (_SENTRY, "https://evil-ingest.sentry.io/2", False),
+    (_SENTRY, "https://o1.ingest.sentry.io:8443/2", False),
+    (_INSIDE, "https://alertmanager.monitoring.svc:9093/a", True),
+    (_INSIDE, "http://alertmanager.monitoring.svc:9093/a", False),
+    (_INSIDE, "https://alertmanager.monitoring.svc/a", False),
+)
+"""Entry for a host, none where it is empty; where a notification goes to; whether it may."""
+
 _ORG = "registry.example.com/org/*"
 _NGINX = "docker.io/library/nginx"
 _PORT = "localhost:5000/*"

@@ -5,6 +5,7 @@ The same table is asked of the API server, of Kyverno's command line and of a wh
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,9 +14,18 @@ from typing import Any
 
 from components.configuration.policies import PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import IMAGES, IMPLIED_ACCOUNT, NAMESPACES, SERVICE_ACCOUNT, SOURCES, VERIFIED
+from components.policies.parameters import (
+    IMAGES,
+    IMPLIED_ACCOUNT,
+    NAMESPACES,
+    NOTIFICATIONS,
+    SERVICE_ACCOUNT,
+    SOURCES,
+    VERIFIED,
+)
 from components.tenant_objects import TENANT_LABEL
 from lab.control_plane import NODE_NAME
+from tests.support.allow_lists import HOSTS as HOST_ROWS
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS
 from tests.support.allow_lists import SOURCES as SOURCE_ROWS
 
@@ -47,6 +57,7 @@ _LABELS: dict[str, dict[str, str]] = {
 SOURCE_ENTRIES = {
     f"sources-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in SOURCE_ROWS))
 }
+HOST_ENTRIES = {f"hosts-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in HOST_ROWS))}
 IMAGE_ENTRIES = {f"images-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in IMAGE_ROWS))}
 _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
     LISTED: {
@@ -61,6 +72,7 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
         IMAGES: " ".join(f"registry.example.com/organisation-{number}/*" for number in range(300)),
     },
     **{name: {SOURCES: entry} for name, entry in SOURCE_ENTRIES.items()},
+    **{name: {NOTIFICATIONS: entry} for name, entry in HOST_ENTRIES.items() if entry},
     **{name: {IMAGES: entry} for name, entry in IMAGE_ENTRIES.items()},
 }
 NAMESPACE_OBJECTS: Mapping[str, Object] = {
@@ -73,7 +85,9 @@ NAMESPACE_OBJECTS: Mapping[str, Object] = {
             "annotations": {NAMESPACES: f"{APPS} {LISTED}"} | dict(_ANNOTATIONS.get(name, {})),
         },
     }
-    for name, labels in (_LABELS | dict.fromkeys((*SOURCE_ENTRIES, *IMAGE_ENTRIES), {TENANT_LABEL: TENANT})).items()
+    for name, labels in (
+        _LABELS | dict.fromkeys((*SOURCE_ENTRIES, *IMAGE_ENTRIES, *HOST_ENTRIES), {TENANT_LABEL: TENANT})
+    ).items()
 }
 
 CONFIGS: Mapping[str, PoliciesConfig] = {
@@ -96,6 +110,7 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
                 "verified": ["OCIRepository"],
             },
             "images": {"allowed": ["registry.example.com/org/*"], "digests": True},
+            "notifications": {"hosts": ["hooks.slack.com", "alertmanager.monitoring.svc:9093"], "plainHttp": True},
             "minimumInterval": "5m",
             "maximumTokenLifetime": "1h",
             "maximumTimeout": "1h",
@@ -273,6 +288,28 @@ def bucket(
     endpoint: str = "storage.example.com", name: str = "charts", *, namespace: str = APPS, **spec: Any
 ) -> Object:
     return made("Bucket", {"interval": "10m", "endpoint": endpoint, "bucketName": name, **spec}, namespace=namespace)
+
+
+def provider(address: str | None = None, *, namespace: str = APPS, type: str = "generic", **spec: Any) -> Object:
+    fields = {"type": type} | ({} if address is None else {"address": address}) | spec
+    return made("Provider", fields, namespace=namespace)
+
+
+def receiver(*issuers: str, type: str = "generic-oidc", **spec: Any) -> Object:
+    validations = [{"expression": "true", "message": "a"}]
+    trusted = [{"issuerURL": issuer, "validations": validations} for issuer in issuers]
+    resources = [{"kind": "GitRepository", "name": "app"}]
+    return made(
+        "Receiver", {"type": type, "resources": resources} | ({"oidcProviders": trusted} if issuers else {}) | spec
+    )
+
+
+def secret(address: str, *, namespace: str = APPS) -> Object:
+    return made("Secret", namespace=namespace, data={"address": encoded(address)})
+
+
+def encoded(value: str) -> str:
+    return base64.b64encode(value.encode("latin-1")).decode()
 
 
 def image_repository(image: str, *, namespace: str = APPS, **spec: Any) -> Object:
@@ -579,6 +616,115 @@ def _verified_sources() -> list[Case]:
     cases.good("a chart of an artifact that must be signed", by_reference["OCIRepository"])
     cases.bad("a chart of another's artifact", by_reference["ExternalArtifact"], f"ExternalArtifact, {around}")
     cases.bad("the stack's own kind", oci("oci://registry.example.com/dev-team/app", namespace=LISTED), "spec.verify")
+    return cases.made
+
+
+def _notification_addresses() -> list[Case]:
+    cases = _Cases(PolicyName.NOTIFICATION_ADDRESSES)
+    namespaces = {entry: name for name, entry in HOST_ENTRIES.items()}
+    for entry, address, allowed in HOST_ROWS:
+        name, posted = f"{address!r} of {entry or 'no list'}", provider(address, namespace=namespaces[entry])
+        cases.good(name, posted) if allowed else cases.bad(name, posted, "spec.address ")
+    secret = {"name": "own"}
+    cases.good("an address in a Secret", provider(secretRef=secret))
+    cases.good("a repository over SSH", provider("ssh://git@github.com/org/app", type="github", secretRef=secret))
+    cases.good("a repository as Git writes it", provider("git@gitlab.com:org/app.git", type="gitlab", secretRef=secret))
+    cases.bad(
+        "a repository inside", provider("git@git.other.svc:org/app", type="gitea", secretRef=secret), "a name ins"
+    )
+    cases.bad("no repository", provider("git@example.com:org/app"), "spec.address names no host that can be compared")
+    cases.good("a messenger with one address", provider(type="telegram", channel="a", secretRef=secret))
+    cases.good("a project", provider("project", type="googlepubsub", channel="a", secretRef=secret))
+    cases.good("an address that nobody needs", provider(type="datadog", secretRef=secret))
+    cases.good("a hub", provider("hub", type="azureeventhub", channel="namespace", secretRef=secret))
+    cases.good(
+        "a hub by its connection string",
+        provider(
+            "Endpoint=sb://a.servicebus.windows.net/;SharedAccessKeyName=a;SharedAccessKey=b", type="azureeventhub"
+        ),
+    )
+    cases.bad(
+        "a hub with two endpoints",
+        provider("Endpoint=sb://a.example.com/;SharedAccessKey=b;Endpoint=sb://b.svc/", type="azureeventhub"),
+        "spec.channel or spec.address names no host",
+    )
+    cases.bad(
+        "a hub inside",
+        provider("hub", type="azureeventhub", channel="a.servicebus.svc", secretRef=secret),
+        "a name ins",
+    )
+    cases.good("messages over TLS", provider("tls://nats.example.com:4222", type="nats", channel="a"))
+    cases.bad("messages without TLS", provider("nats://nats.example.com:4222", type="nats", channel="a"), "not encrypt")
+    cases.bad("messages to a list", provider("tls://a.example.com,b.svc", type="nats", channel="a"), "names no host")
+    cases.bad("messages without a scheme", provider("nats:4222", type="nats", channel="a"), "names no host")
+    cases.bad("traces by any scheme", provider("grpc://tempo.tracing.svc", type="otel"), "names no host")
+    cases.bad("traces without a scheme", provider("//tempo.tracing.svc", type="otel"), "names no host")
+    cases.good("a receiver with a Secret", receiver(type="github", secretRef=secret))
+    cases.good("an issuer", receiver("https://token.actions.githubusercontent.com"))
+    cases.bad(
+        "an issuer inside",
+        receiver("https://token.actions.githubusercontent.com", "https://kubernetes.default.svc"),
+        "spec.oidcProviders[].issuerURL https://token.actions.githubusercontent.com, https://kubernetes.default.svc "
+        "is an address, or a name inside of the cluster; use a public name; ask the platform team",
+    )
+    cases.bad("an issuer without TLS", receiver("http://issuer.example.com"), "http://issuer.example.com is not encry")
+    older = merged(provider("http://192.0.2.1"), {"metadata": {"name": "older"}})
+    cases.good("metadata of what is older than the policy", {"metadata": {"labels": {"a": "b"}}}, old=older)
+    cases.bad("the spec of what is older", {"spec": {"channel": "a"}}, "http://192.0.2.1 is not encrypted", old=older)
+    cases.config = "listed"
+    cases.good("the stack's list", provider("https://hooks.slack.com/services/a"))
+    cases.good(
+        "the stack's list, without TLS", provider("http://alertmanager.monitoring.svc:9093", type="alertmanager")
+    )
+    cases.good(
+        "the tenant's beside the stack's",
+        provider("https://key@o1.ingest.sentry.io/2", namespace=namespaces["*.ingest.sentry.io"]),
+    )
+    foreign = "is no host that is allowed; allowed are: hooks.slack.com, alertmanager.monitoring.svc:9093; ask the"
+    cases.bad("another", provider("https://example.com/a"), f"spec.address https://example.com {foreign}")
+    cases.bad(
+        "another by its type",
+        provider(type="telegram", channel="a", secretRef=secret),
+        f"spec.type telegram with https://api.telegram.org {foreign}",
+    )
+    cases.bad("another's default", provider(type="datadog", secretRef=secret), f"https://api.datadoghq.com {foreign}")
+    cases.bad("another issuer", receiver("https://issuer.example.com"), foreign)
+    return cases.made
+
+
+def _notification_secrets() -> list[Case]:
+    cases = _Cases(PolicyName.NOTIFICATION_SECRETS)
+    message = "the keys address and proxy of a Secret are where Flux's Providers post to; allowed are "
+    namespaces = {entry: name for name, entry in HOST_ENTRIES.items()}
+    for entry, address, allowed in HOST_ROWS:
+        name, kept = f"{address!r} of {entry or 'no list'}", secret(address, namespace=namespaces[entry])
+        cases.good(name, kept) if allowed else cases.bad(name, kept, message)
+    cases.good("something else", made("Secret", data={"url": encoded("http://192.0.2.1")}))
+    cases.good("another's address", secret("db:5432"))
+    cases.good("an address of another protocol", secret("redis://redis:6379"))
+    cases.good("no address", secret(""))
+    cases.good("no text", secret("\x00\xff"))
+    cases.good("an end of line", secret("https://hooks.slack.com/a\n"))
+    cases.bad("space before it", secret(" \n\thttp://192.0.2.1"), message)
+    cases.bad("capital letters", secret("HTTP://192.0.2.1"), message)
+    cases.bad("no scheme", secret("//192.0.2.1"), f"{message}https:// and public names; use one of these, or give the")
+    cases.bad("a proxy", made("Secret", data={"proxy": encoded("http://192.0.2.1:3128")}), message)
+    cases.good("a proxy that may be", made("Secret", data={"proxy": encoded("https://proxy.example.com:3128")}))
+    before = "https://"
+    pad = "a" * (300 - len(f"{before}@hooks.slack.com"))
+    cases.bad("a host after what is read", secret(f"{before}{pad}@hooks.slack.com.evil.example/"), message)
+    cases.good("a long path", secret(f"https://hooks.slack.com/{pad}"))
+    cases.good("by the platform", secret("http://192.0.2.1"), user=User.PLATFORM)
+    older = merged(secret("http://192.0.2.1"), {"metadata": {"name": "with-an-address"}})
+    cases.good("another key of what is older than the policy", {"data": {"a": "Yg=="}}, old=older)
+    cases.bad("the address of what is older", {"data": {"address": encoded("http://192.0.2.2")}}, message, old=older)
+    slack = namespaces["hooks.slack.com"]
+    cases.bad("another's address with a list", secret("db:5432", namespace=slack), f"{message}these hosts: hooks.slack")
+    cases.bad("a repository with a list", secret("git@example.com:org/app", namespace=slack), message)
+    cases.good("a repository of the list", secret("git@hooks.slack.com:org/app", namespace=slack))
+    cases.config = "listed"
+    cases.good("without TLS", secret("http://alertmanager.monitoring.svc:9093"))
+    cases.bad("not the stack's", secret("https://example.com/a"), f"{message}these hosts: hooks.slack.com, alertman")
     return cases.made
 
 
@@ -1279,6 +1425,8 @@ CASES: tuple[Case, ...] = tuple(
         _listed_sources,
         _source_options,
         _verified_sources,
+        _notification_addresses,
+        _notification_secrets,
         _identities,
         _references,
         _timeouts,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from components.policies.host_patterns import read_host_pattern
 from components.policies.image_patterns import read_image_pattern, repository_of
 from components.policies.source_patterns import read_pattern
 from tests.support.allow_lists import IMAGES, SOURCES
@@ -57,6 +58,19 @@ def test_an_entry_allows_the_images_that_it_names(entry, image, allowed):
 def test_what_is_no_pattern_of_sources_is_refused(entry):
     with pytest.raises(ValueError, match=r"is not a URL pattern .* write it like"):
         read_pattern(entry)
+
+
+@pytest.mark.parametrize("entry", ["hooks.slack.com", "*.example.com", "alerts.example.com:8443", "[2001:db8::1]:80"])
+def test_a_pattern_of_hosts_is_kept_as_it_is(entry):
+    assert read_host_pattern(entry) == entry
+
+
+@pytest.mark.parametrize(
+    "entry", ["", "*", "*.", "https://a.b", "a.b/c", "A.b", "a.b.", "a@b", "a.*.b", "*a.b", "a.b:0", "a b", "a.b:*"]
+)
+def test_what_is_no_pattern_of_hosts_is_refused(entry):
+    with pytest.raises(ValueError, match=r"is not a pattern of a host, .* write it like"):
+        read_host_pattern(entry)
 
 
 @pytest.mark.parametrize(

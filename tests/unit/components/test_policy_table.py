@@ -179,7 +179,8 @@ def test_every_setting_is_a_key_of_the_configuration():
     named = {key for policy in policies(PoliciesConfig()) for key in policy.settings}
 
     assert named <= stack | tenant
-    general = {"policies.engine", "policies.mode", "policies.modes", "policies.sources", "policies.images"}
+    sections = {"policies.sources", "policies.images", "policies.notifications"}
+    general = {"policies.engine", "policies.mode", "policies.modes", *sections}
     of_kyverno_alone = {key for key in stack if key.startswith(OF_KYVERNO_ALONE)}
     assert (stack | tenant) - named == general | of_kyverno_alone
 
