@@ -172,6 +172,11 @@ class PoliciesConfig(Section):
         description="Finalizers that tenants may put on their objects besides those of Kubernetes and Flux, e.g. "
         "`example.com/cleanup`; a controller with rights in the whole cluster needs no entry for its own.",
     )
+    storage_classes: tuple[str, ...] | None = Field(
+        None,
+        description="Storage classes that volume claims may have; any where left out. List them where the cluster has "
+        "volumes that were made by hand: whoever claims their class gets one with what is in it.",
+    )
 
     def mode_of(self, policy: PolicyName) -> PolicyMode:
         """The mode of one policy."""

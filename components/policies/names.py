@@ -25,6 +25,7 @@ class PolicyName(StrEnum):
     POD_IDENTITY = "pod-identity"
     PRIORITY_CLASSES = "priority-classes"
     VOLUME_CLAIMS = "volume-claims"
+    VOLUME_CLASSES = "volume-classes"
     ALLOWED_IMAGES = "allowed-images"
     # What nobody but the platform may do in a tenant's namespace.
     PLATFORM_OBJECTS = "platform-objects"

@@ -32,12 +32,12 @@ from components.policies.reserved import (
     tenant_namespace,
 )
 from components.policies.sources import allowed_sources, source_options, verified_sources
+from components.policies.volumes import volume_claims, volume_classes
 from components.policies.workloads import (
     allowed_images,
     host_access,
     priority_classes,
     service_exposure,
-    volume_claims,
 )
 
 
@@ -74,7 +74,8 @@ def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
         host_access(),
         pod_identity(config),
         priority_classes(config),
-        volume_claims(),
+        volume_claims(config),
+        volume_classes(config),
         allowed_images(config.images),
         platform_objects(),
         unheld_deletion(config),

@@ -67,7 +67,7 @@ THREATS: Mapping[int, Threat] = {
     31: Threat("Builds, health checks and waits that keep a shared controller busy", (_ENVIRONMENT,)),
     32: Threat("Finalizers and owner references that hold offboarding up", ("access is taken first",)),
     33: Threat("Pods as the account that Flux applies with, and tokens that outlive them", ()),
-    34: Threat("An existing volume by an old annotation, or by the class of static volumes", (), False),
+    34: Threat("An existing volume by an old annotation, or by the class of static volumes", ()),
     35: Threat("What a source fetches beside its URL: submodules, charts' dependencies, other endpoints", (_NETWORK,)),
     36: Threat("Notifications to, and receivers that trust, addresses of the tenant's choice", (_NETWORK,)),
     37: Threat("Status and bindings of pods, quotas and services, written past their limits", (_ROLE,), False),

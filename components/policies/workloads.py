@@ -161,56 +161,6 @@ def priority_classes(config: PoliciesConfig) -> Policy:
     )
 
 
-def volume_claims() -> Policy:
-    """A tenant's volumes are made for it: it takes none that exists already, and may hold another's data.
-
-    Kubernetes' own binder names the volume of a claim, so this is about what tenants ask for.
-    """
-    return Policy(
-        name=PolicyName.VOLUME_CLAIMS,
-        refuses="volume claims that take a volume that exists already: by name, by selector or by an empty class",
-        threats=(20,),
-        subject=Subject.TENANTS,
-        resources=(Resources("", ("persistentvolumeclaims",)), *WORKLOADS),
-        variables=PODS
-        | {
-            # A claim that is bound holds its volume's name; to grow it is no request for another.
-            "claims": "object.kind == 'PersistentVolumeClaim' "
-            "? (request.operation == 'UPDATE' && "
-            "object.spec.?volumeName.orValue('') == oldObject.spec.?volumeName.orValue('') ? [] : [object.spec]) "
-            ": (object.kind == 'StatefulSet' "
-            "? object.spec.?volumeClaimTemplates.orValue([]).map(claim, claim.spec) : []) "
-            "+ variables.volumes.filter(volume, has(volume.ephemeral))"
-            ".map(volume, volume.ephemeral.volumeClaimTemplate.spec)"
-        },
-        conditions={"changes-claims": f"object.kind in ['PersistentVolumeClaim', 'StatefulSet'] || {changes(POD)}"},
-        validations=(
-            Validation(
-                "!variables.claims.exists(claim, claim.?volumeName.orValue('') != '')",
-                concatenated(
-                    text("volumeName "),
-                    joined(
-                        "variables.claims.filter(claim, claim.?volumeName.orValue('') != '')"
-                        ".map(claim, claim.volumeName)"
-                    ),
-                    text(" takes a volume that exists already; leave it out and get a new one"),
-                    ASK,
-                ),
-            ),
-            Validation(
-                "!variables.claims.exists(claim, has(claim.selector) || claim.?storageClassName.orValue('-') == '')",
-                concatenated(
-                    text(
-                        "a volume claim with a selector, or with an empty storageClassName, takes a volume that exists "
-                        "already; leave both out and get a new one"
-                    ),
-                    ASK,
-                ),
-            ),
-        ),
-    )
-
-
 def allowed_images(config: AllowedImages) -> Policy:
     """Every image is one of the stack's or of the tenant's own list."""
     unrestricted = f"!{is_listed(IMAGES)}" if config.allowed is None else "false"

@@ -1,7 +1,7 @@
 """Kyverno's policies without a cluster: the table's requests, as Kyverno's own command line judges them.
 
-It knows no user's rights and no request for a part of an object, and the two sides of an UPDATE are the same to it. So
-whether the user is the platform is answered here, and the rows that it cannot judge are listed, never left out.
+It knows no users, no rights and no request for a part of an object, and the two sides of an UPDATE are the same to it.
+So whether the user is the platform is answered here, and the rows that it cannot judge are listed, never left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, 
 pytestmark = pytest.mark.exhaustive
 
 TOOL = "kubectl-kyverno"
-NOT_JUDGED = [case for case in CASES if case.operation == "UPDATE" or case.subresource]
+NOT_JUDGED = [case for case in CASES if case.operation == "UPDATE" or case.subresource or case.user is User.CONTROLLER]
 JUDGED = [case for case in CASES if case not in NOT_JUDGED]
 
 
@@ -114,6 +114,7 @@ def test_what_the_command_line_cannot_judge_is_known() -> None:
     """Each of these rows is the native test's alone, and the whole cluster's."""
     wholly = {case.policy for case in CASES} - {case.policy for case in JUDGED}
 
-    assert wholly == {PolicyName.EPHEMERAL_CONTAINERS}
-    assert {case.operation for case in NOT_JUDGED if not case.subresource} == {"UPDATE"}
+    assert wholly == {PolicyName.EPHEMERAL_CONTAINERS, PolicyName.VOLUME_CLASSES}
+    users = {case.user for case in NOT_JUDGED if not case.subresource and case.operation != "UPDATE"}
+    assert users == {User.CONTROLLER}
     assert len(JUDGED) > 3 * len(NOT_JUDGED)

@@ -171,6 +171,27 @@ def test_half_of_a_nodes_identity_makes_no_node(
     assert "ResourceQuota objects of this namespace are the platform's alone" in response.json()["message"]
 
 
+def test_a_claim_needs_no_class_where_the_cluster_has_a_default_one(
+    api: ApiClient, in_force: Callable[[str], None]
+) -> None:
+    in_force("open")
+    cases = [case for case in CASES if case.refused and "has no default" in case.refused]
+    default = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+        "provisioner": "storage.example.com",
+    }
+
+    assert [ask(api, case, case.user).is_success for case in cases] == [False, False]
+    api.apply(default)
+    try:
+        eventually(lambda: all(ask(api, case, case.user).is_success for case in cases))
+    finally:
+        assert api.request("DELETE", default).is_success
+        eventually(lambda: not any(ask(api, case, case.user).is_success for case in cases))
+
+
 def test_policies_about_namespaces_leave_the_cluster_alone(api: ApiClient, in_force: Callable[[str], None]) -> None:
     """A selector of namespaces does not hold off objects without one."""
     in_force("open")

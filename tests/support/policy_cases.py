@@ -117,6 +117,7 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
             "serviceTypes": ["ClusterIP", "LoadBalancer", "ExternalName"],
             "priorityClasses": ["tenants"],
             "finalizers": ["controllers.example.com/cleanup"],
+            "storageClasses": ["fast"],
         }
     ),
 }
@@ -136,6 +137,8 @@ class User(StrEnum):
     """A controller that may patch, and delete collections, in the whole cluster, and nothing else."""
     NODE = "node"
     """The kubelet of a node: what the Node authorizer gives it is not the same right in the whole cluster."""
+    CONTROLLER = "controller"
+    """Kubernetes' own controller of StatefulSets."""
 
 
 @dataclass(frozen=True)
@@ -363,6 +366,9 @@ def template_of(kind: str, spec: Object, namespace: str = APPS, labels: Object |
     }
     return made(kind, fields[kind], namespace=namespace)
 
+
+DIGESTED = f"registry.example.com/org/app@sha256:{'0' * 64}"
+"""An image that the configuration `listed` allows."""
 
 TEMPLATES = ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "ReplicationController", "Job", "CronJob")
 
@@ -1079,7 +1085,7 @@ def _pod_identity() -> list[Case]:
     cases.good("the number of what is older than the policy", {"spec": {"replicas": 3}}, old=older)
     cases.bad("the pods of what is older", {"spec": {"template": {"spec": {"hostname": "a"}}}}, account, old=older)
     cases.config = "listed"
-    own: Object = {"container": {"image": f"registry.example.com/org/app@sha256:{'0' * 64}"}}
+    own: Object = {"container": {"image": DIGESTED}}
     cases.good("the token that Kubernetes mounts, with the shortest limit", pod(**own))
     cases.bad("longer than the stack's limit", pod(volumes=[token(7200)], **own), "longer than 1h, the longest that")
     return cases.made
@@ -1105,31 +1111,74 @@ def _priority_classes() -> list[Case]:
     return cases.made
 
 
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+
+
 def _volume_claims() -> list[Case]:
     cases = _Cases(PolicyName.VOLUME_CLAIMS)
-    cases.good("a new volume", claim())
-    cases.good("of a class", claim(storageClassName="fast"))
+    new: Object = {"storageClassName": "fast"}
+    cases.good("a new volume", claim(**new))
     cases.good("bound by the platform", claim(volumeName="a"), user=User.PLATFORM)
-    cases.bad("a volume", claim(volumeName="a"), "volumeName a takes a volume that exists already")
-    cases.bad("by labels", claim(selector={"matchLabels": {"a": "b"}}), "a volume claim with a selector")
-    cases.bad("any that is there", claim(storageClassName=""), "an empty storageClassName")
+    cases.bad("a volume", claim(volumeName="a", **new), "volumeName a takes a volume that exists already")
+    cases.bad("by labels", claim(selector={"matchLabels": {"a": "b"}}, **new), "a volume claim with a selector")
+    empty = "with an empty class, be it as storageClassName or as the annotation volume.beta.kubernetes.io/storage-cl"
+    cases.bad("any that is there", claim(storageClassName=""), empty)
+    annotated: Object = {"metadata": {"annotations": {_CLASS_ANNOTATION: ""}}}
+    cases.bad("any that is there, by the annotation", merged(claim(**new), annotated), empty)
+    no_default = "without a storageClassName takes a volume that exists already, since the cluster has no default"
+    cases.bad("any that is there, without a class", claim(), no_default)
     stateful = template_of("StatefulSet", {"containers": [container()]})
-    of_set = {"metadata": {"name": "data"}, "spec": claim_spec(volumeName="a")}
-    cases.bad("of a StatefulSet", merged(stateful, {"spec": {"volumeClaimTemplates": [of_set]}}), "volumeName a")
-    good_set = {"metadata": {"name": "data"}, "spec": claim_spec()}
-    cases.good("a StatefulSet", merged(stateful, {"spec": {"volumeClaimTemplates": [good_set]}}))
-    ephemeral = {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": claim_spec(volumeName="a")}}}
-    cases.bad("of a pod", deployment(volumes=[ephemeral]), "volumeName a")
-    older = merged(deployment(volumes=[ephemeral]), {"metadata": {"name": "with-a-claim"}})
+
+    def of_set(template: Object) -> Object:
+        templates = [merged({"metadata": {"name": "data"}}, template)]
+        result: Object = merged(stateful, {"spec": {"volumeClaimTemplates": templates}})
+        return result
+
+    cases.good("a StatefulSet", of_set({"spec": claim_spec()}))
+    cases.bad("of a StatefulSet", of_set({"spec": claim_spec(volumeName="a")}), "volumeName a")
+    cases.bad("of a StatefulSet, by the annotation", of_set(annotated | {"spec": claim_spec(**new)}), empty)
+
+    def ephemeral(template: Object) -> Object:
+        return {"name": "data", "ephemeral": {"volumeClaimTemplate": template}}
+
+    bad_volume = ephemeral({"spec": claim_spec(volumeName="a")})
+    cases.good("a pod", deployment(volumes=[ephemeral({"spec": claim_spec()})]))
+    cases.bad("of a pod", deployment(volumes=[bad_volume]), "volumeName a")
+    cases.bad("of a pod, by the annotation", pod(volumes=[ephemeral(annotated | {"spec": claim_spec(**new)})]), empty)
+    older = merged(deployment(volumes=[bad_volume]), {"metadata": {"name": "with-a-claim"}})
     cases.good("the number of what is older than the policy", {"spec": {"replicas": 3}}, old=older)
     cases.bad(
         "the pods of what is older", {"spec": {"template": {"spec": {"hostname": "a"}}}}, "volumeName a", old=older
+    )
+    older_set = merged(of_set({"spec": claim_spec(volumeName="a")}), {"metadata": {"name": "of-a-volume"}})
+    cases.good(
+        "the pods of a StatefulSet that is older", {"spec": {"template": {"spec": {"hostname": "a"}}}}, old=older_set
     )
     bound = claim(name="bound", volumeName="a")
     cases.good("labels of a bound one", {"metadata": {"labels": {"a": "b"}}}, old=bound)
     waiting = claim(name="waiting", storageClassName="fast")
     cases.bad("bound by hand", {"spec": {"volumeName": "a"}}, "volumeName a", old=waiting)
     cases.good("bound by the binder", {"spec": {"volumeName": "a"}}, old=waiting, user=User.PATCHER)
+    unclassed = claim(name="unclassed")
+    cases.bad("any that is there, later", {"spec": {"storageClassName": ""}}, empty, old=unclassed)
+    cases.good("a class later", {"spec": {"storageClassName": "fast"}}, old=unclassed)
+    cases.config = "listed"
+    cases.good("of a class that is listed", claim(**new))
+    only = "storageClassName static is not allowed; use one of these: fast; ask"
+    cases.bad("of another", claim(storageClassName="static"), only)
+    stateful = template_of("StatefulSet", {"containers": [container(image=DIGESTED)]})
+    cases.bad("of another, for a StatefulSet", of_set({"spec": claim_spec(storageClassName="static")}), "static is not")
+    return cases.made
+
+
+def _volume_classes() -> list[Case]:
+    cases = _Cases(PolicyName.VOLUME_CLASSES, user=User.CONTROLLER)
+    cases.good("of a template with a class", claim(storageClassName="fast"))
+    cases.good("of the platform's own template", claim(storageClassName="", volumeName="a"))
+    cases.bad("of a template without a class", claim(), "since the cluster has no default class; name a class")
+    cases.config = "listed"
+    cases.good("of a class that is listed", claim(storageClassName="fast"))
+    cases.bad("of a default class that is not listed", claim(storageClassName="static"), "use one of these: fast; ask")
     return cases.made
 
 
@@ -1436,6 +1485,7 @@ CASES: tuple[Case, ...] = tuple(
         _pod_identity,
         _priority_classes,
         _volume_claims,
+        _volume_classes,
         _allowed_images,
         _listed_images,
         _platform_objects,

@@ -20,6 +20,7 @@ USERS = {
     User.PLATFORM: "platform",
     User.PATCHER: "patcher",
     User.NODE: f"system:node:{NODE_NAME}",
+    User.CONTROLLER: "system:serviceaccount:kube-system:statefulset-controller",
 }
 GROUPS = {User.NODE: ("system:nodes",)}
 METHODS = {"CREATE": "POST", "UPDATE": "PATCH", "DELETE": "DELETE"}

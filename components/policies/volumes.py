@@ -1,0 +1,142 @@
+"""Policies about a tenant's storage: it is made for the tenant, and never what holds another's data already."""
+
+from __future__ import annotations
+
+from components.configuration.policies import PoliciesConfig
+from components.policies.cel import concatenated, joined, text, texts
+from components.policies.names import PolicyName
+from components.policies.pods import POD, PODS, WORKLOADS
+from components.policies.policy import Policy, Resources, Subject, Validation
+from components.policies.rendering import changes
+from components.policies.request import ASK
+
+_CLAIM = "PersistentVolumeClaim"
+# Wins over the field, which is younger.
+# Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+# No class can be called so.
+_UNSET = "-"
+# Who makes claims of the templates in StatefulSets and in pods, with and without a service account for each controller.
+_CLAIM_MAKERS = (
+    "system:serviceaccount:kube-system:statefulset-controller",
+    "system:serviceaccount:kube-system:ephemeral-volume-controller",
+    "system:kube-controller-manager",
+)
+
+
+def volume_claims(config: PoliciesConfig) -> Policy:
+    """A tenant's volumes are made for it: it takes none that exists already, and may hold another's data.
+
+    Kubernetes' own binder names the volume of a claim, so this is about what tenants ask for.
+    """
+    return Policy(
+        name=PolicyName.VOLUME_CLAIMS,
+        refuses="volume claims, and templates of such, that take a volume that exists already: by name, by selector, "
+        "by an empty class, or by no class where the cluster has no default one; and classes that are not listed",
+        settings=("policies.storageClasses",),
+        threats=(20, 34),
+        subject=Subject.TENANTS,
+        resources=(Resources("", ("persistentvolumeclaims",)), *WORKLOADS),
+        variables=PODS
+        | {
+            # A claim that is bound holds its volume's name; to grow it is no request for another. The claims of a
+            # StatefulSet never change.
+            "claims": f"object.kind == {text(_CLAIM)} "
+            "? (request.operation == 'UPDATE' && "
+            "object.spec.?volumeName.orValue('') == oldObject.spec.?volumeName.orValue('') && "
+            f"{_class('object')} == {_class('oldObject')} ? [] : [object]) "
+            ": (object.kind == 'StatefulSet' && request.operation == 'CREATE' "
+            "? object.spec.?volumeClaimTemplates.orValue([]) : []) "
+            "+ variables.volumes.filter(volume, has(volume.ephemeral))"
+            ".map(volume, volume.ephemeral.volumeClaimTemplate)",
+            "classes": f"variables.claims.map(claim, {_class('claim')})",
+        },
+        conditions={"changes-claims": f"object.kind == {text(_CLAIM)} || {changes(POD)}"},
+        validations=(
+            Validation(
+                "!variables.claims.exists(claim, claim.spec.?volumeName.orValue('') != '')",
+                concatenated(
+                    text("volumeName "),
+                    joined(
+                        "variables.claims.filter(claim, claim.spec.?volumeName.orValue('') != '')"
+                        ".map(claim, claim.spec.volumeName)"
+                    ),
+                    text(" takes a volume that exists already; leave it out and get a new one"),
+                    ASK,
+                ),
+            ),
+            Validation(
+                "!variables.claims.exists(claim, has(claim.spec.selector)) && !('' in variables.classes)",
+                concatenated(
+                    text(
+                        "a volume claim with a selector, or with an empty class, be it as storageClassName or as the "
+                        f"annotation {_CLASS_ANNOTATION}, takes a volume that exists already; leave these out and get "
+                        "a new one"
+                    ),
+                    ASK,
+                ),
+            ),
+            _has_a_class(f"object.kind == {text(_CLAIM)}"),
+            *_allowed_classes(config),
+        ),
+    )
+
+
+def volume_classes(config: PoliciesConfig) -> Policy:
+    """What Kubernetes claims for a template has a class, which no template has to name.
+
+    Whether the cluster has a default class is known only when the claim is made, by Kubernetes itself and so by
+    nobody whom `volume_claims` asks. An empty class is not judged again: where a tenant wrote it, the template was
+    refused.
+    """
+    return Policy(
+        name=PolicyName.VOLUME_CLASSES,
+        refuses="claims that Kubernetes makes for templates in StatefulSets and pods without a class, where the "
+        "cluster has no default one, or of a class that is not listed",
+        settings=("policies.storageClasses",),
+        threats=(34,),
+        subject=Subject.CONTENT,
+        resources=(Resources("", ("persistentvolumeclaims",), ("CREATE",)),),
+        conditions={"made-for-a-template": f"request.userInfo.username in {texts(_CLAIM_MAKERS)}"},
+        variables={"classes": f"object.spec.?volumeName.orValue('') == '' ? [{_class('object')}] : []"},
+        validations=(_has_a_class(), *_allowed_classes(config)),
+    )
+
+
+def _class(claim: str) -> str:
+    """CEL for the class of a claim, or of a template of one, that Kubernetes goes by."""
+    return (
+        f"{claim}.?metadata.?annotations[?{text(_CLASS_ANNOTATION)}]"
+        f".orValue({claim}.spec.?storageClassName.orValue({text(_UNSET)}))"
+    )
+
+
+def _has_a_class(applies: str = "true") -> Validation:
+    """Admission sees a claim after the cluster's default class, if there is one, has been put into it."""
+    return Validation(
+        f"!({applies}) || !({text(_UNSET)} in variables.classes)",
+        concatenated(
+            text(
+                "a volume claim without a storageClassName takes a volume that exists already, since the cluster has "
+                "no default class; name a class and get a new one"
+            ),
+            ASK,
+        ),
+    )
+
+
+def _allowed_classes(config: PoliciesConfig) -> tuple[Validation, ...]:
+    if config.storage_classes is None:
+        return ()
+    allowed = texts(("", _UNSET, *config.storage_classes))
+    return (
+        Validation(
+            f"variables.classes.all(class, class in {allowed})",
+            concatenated(
+                text("storageClassName "),
+                joined(f"variables.classes.filter(class, !(class in {allowed}))"),
+                text(f" is not allowed; use one of these: {', '.join(config.storage_classes) or 'none'}"),
+                ASK,
+            ),
+        ),
+    )
