@@ -22,6 +22,7 @@ from components.preflight import preflight
 from components.quota_status import QuotaStatus
 from components.recorded import read_recorded
 from components.rotation import proven, rotating
+from components.sops.key_services import key_services
 from components.stack import read_stack, stack_file
 from components.tenant import Tenant, TenantArgs
 from components.tenant_role import tenant_role
@@ -46,7 +47,8 @@ async def main() -> dict[str, object]:
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     impersonation = Impersonation(impersonations(config), found.cluster.namespaces, on_cluster())
-    flux = FluxInstall("flux", FluxInstallArgs(config.flux, found.release, impersonation.standing), on_cluster())
+    flux_args = FluxInstallArgs(config.flux, found.release, impersonation.standing, key_services(config))
+    flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
     guard = admission(config, found, [flux, role], on_cluster)
     guarded = partial(on_cluster, depends_on=[flux, role, *guard.ready])

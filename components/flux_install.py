@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pulumi
 
 from components.configuration import FluxConfig
+from components.configuration.models import Profile
+from components.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
 from components.flux.phases import in_phases
+from components.flux.platform_objects import FLUX_NAMESPACE
 from components.flux.profile import configured
 from components.manifests import Manifest, register
 
 # A controller starts within seconds; one that crashes or finds no room should be told of before a coffee is cold.
 AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")
+NAME_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,13 @@ class FluxInstallArgs:
         release: the objects of that release, digest already checked (`components.flux.release.read_release`).
         before: what the controllers need in namespaces that exist already, as those of an installation do that is
             changed.
+        key_services: hosts of key management services that decrypt for the stack's syncs.
     """
 
     config: FluxConfig
     release: Sequence[Manifest]
     before: Sequence[pulumi.Resource] = ()
+    key_services: Collection[str] = ()
 
 
 class FluxInstall(pulumi.ComponentResource):
@@ -47,10 +54,12 @@ class FluxInstall(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: FluxInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:FluxInstall", name, None, opts)
-        phases = in_phases(configured(args.release, args.config), args.config)
+        phases = in_phases(configured(args.release, args.config, args.key_services), args.config)
         namespaces = self._phase(phases.namespaces, after=[])
         definitions = self._phase(phases.definitions, after=namespaces)
         access = self._phase(phases.access, after=[*namespaces, *definitions])
+        if args.config.profile is Profile.MULTI_TENANT:
+            access += self._artifact_hosts(artifact_hosts(phases.controllers), after=namespaces)
         controllers = self._phase(phases.controllers, after=[*access, *args.before])
         self._phase(phases.powers, after=controllers)
         self.version = pulumi.Output.from_input(args.config.version)
@@ -60,3 +69,21 @@ class FluxInstall(pulumi.ComponentResource):
     def _phase(self, manifests: list[Manifest], after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(after), custom_timeouts=AVAILABLE)
         return [register(manifest, opts) for manifest in manifests]
+
+    def _artifact_hosts(self, hosts: list[ArtifactHost], after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
+        """Names that no tenant can guess, of which kustomize-controller learns by a Secret (`components.flux.egress`).
+
+        Each is generated once: from then on the one in the state counts.
+        """
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
+        keep_name = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["metadata.name"]))
+        services: list[pulumi.Resource] = []
+        entries: dict[str, pulumi.Output[str]] = {}
+        for host in hosts:
+            manifest = host.service(f"artifacts-{secrets.token_hex(NAME_BYTES)}")
+            service = register(manifest, keep_name, f"{FLUX_NAMESPACE}/artifacts-of-{host.server}")
+            # The SDK gives a resource an attribute for each of its properties.
+            metadata: pulumi.Output[Manifest] = service.metadata  # type: ignore[attr-defined]
+            services.append(service)
+            entries[host.server.value] = metadata["name"].apply(host.entry)
+        return [*services, register(artifact_secret(entries), opts)]

@@ -45,8 +45,10 @@ def owned(manifest: Manifest) -> Manifest:
     return manifest | {"metadata": metadata | {"annotations": metadata.get("annotations", {}) | own}}
 
 
-def register(manifest: Manifest, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+def register(manifest: Manifest, opts: pulumi.ResourceOptions, name: str = "") -> pulumi.CustomResource:
     """Register one manifest, marked as Pulumi's; a Secret's data is secret in state, diffs and logs as well.
+
+    The state calls it by its name in the cluster, unless that is not known beforehand and another is given.
 
     The typed classes of `pulumi_kubernetes` would say the same, but loading and translating them costs most of the time
     of a stack with hundreds of objects.
@@ -54,4 +56,4 @@ def register(manifest: Manifest, opts: pulumi.ResourceOptions) -> pulumi.CustomR
     properties = owned(manifest)
     if manifest["kind"] == "Secret":
         properties["data"] = pulumi.Output.secret(manifest["data"])
-    return pulumi.CustomResource(resource_type(manifest), name_of(manifest), properties, opts)
+    return pulumi.CustomResource(resource_type(manifest), name or name_of(manifest), properties, opts)

@@ -18,6 +18,7 @@ from components.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_ident
 from components.git.known_hosts import address_of, keys_for, rivals
 from components.git.ssh_keys import read_private_key
 from components.sops.decryption_objects import decryption_account
+from components.sops.key_services import key_service_hosts
 
 
 def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
@@ -119,6 +120,13 @@ def _useless_identity(path: Path, decryption: Decryption, config: StackConfig) -
             key,
             f"needs the feature gate {OBJECT_IDENTITY}, which the single-tenant profile leaves off; add "
             f"`--feature-gates={OBJECT_IDENTITY}=true` to flux.extraArgs.{Controller.KUSTOMIZE}",
+        )
+    named = key_service_hosts(decryption.workload_identity) or config.flux.egress.hosts
+    if decryption.workload_identity.provider == "aws" and config.flux.profile is Profile.MULTI_TENANT and not named:
+        yield (
+            key,
+            "names no key whose region would tell the hosts of KMS and STS, and kustomize-controller reaches no others "
+            "than those that it needs; add them to keys, or the hosts to flux.egress.hosts",
         )
     if decryption.workload_identity.provider == "vault" and not config.flux.vaults:
         yield (*key, "provider"), "is vault, but flux.vaults lists no server; add its address and login path there"

@@ -19,6 +19,7 @@ from components.configuration.types import (
     ControllerArgument,
     DnsLabel,
     Duration,
+    EgressHost,
     FluxVersion,
     NamespaceName,
     Quantity,
@@ -157,6 +158,17 @@ class Impersonation(Section):
     )
 
 
+class FluxEgress(Section):
+    """What Flux's controllers may connect to under the multi-tenant profile, besides what they need anyway."""
+
+    hosts: tuple[EgressHost, ...] = Field(
+        (),
+        description="Hosts that kustomize-controller may reach over HTTP: where kustomizations may fetch remote files "
+        "from, key management services, API servers of other clusters. Every tenant can have files fetched from them "
+        "(docs/lockdown.md).",
+    )
+
+
 class FluxConfig(Section):
     """The Flux release and how it is locked down."""
 
@@ -202,6 +214,9 @@ class FluxConfig(Section):
     vaults: tuple[VaultServer, ...] = Field(
         (),
         description="The only OpenBao or Vault servers that service accounts of tenants may decrypt with.",
+    )
+    egress: FluxEgress = Field(
+        default_factory=FluxEgress, description="What the controllers may connect to, besides what they need anyway."
     )
     sync: PlatformSyncConfig | None = Field(
         None, description="The platform's own repository, applied after the controllers; none where left out."

@@ -30,6 +30,46 @@ _GENERATED = "<!-- Written by `make schemas` from {source}; change it there. -->
 _SCALARS = {str: "text", bool: "true or false", int: "whole number", SecretStr: "secret text"}
 
 
+_EGRESS = """
+    ## What kustomize-controller may connect to
+
+    kustomize fetches every URL that a `kustomization.yaml` names, in `resources`, generators, patches and components,
+    and does so from the controller's place in the network. Nobody listens at the proxy above, so such a build fails at
+    once and the tenant reads `proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused` in the status of the
+    Kustomization. Keep such files in the repository, or list their hosts in `flux.egress.hosts`; a host that redirects
+    needs the host that it redirects to beside it. SSH, DNS and what source-controller fetches are not affected.
+
+    Exempt (`NO_PROXY`) are:
+
+    - the API server, by the address that the kubelet announces (`KUBERNETES_SERVICE_HOST`). Where a webhook of the
+      cluster gives pods another one, list it in `flux.egress.hosts`;
+    - notification-controller's address for events;
+    - the servers of `flux.vaults`, and the key management services of `sync.decryption.workloadIdentity`, as far as
+      `keys` or the provider tells their hosts. Key services and other clusters (`kubeConfig`) that only Kustomizations
+      in Git name belong into `flux.egress.hosts`;
+    - the artifacts of source-controller and source-watcher, under names with 128 random bits that kustomize-controller
+      alone is given (Secret `artifact-hosts`). They are Services of type ExternalName, which have no address and so no
+      reverse record in DNS. Under its usual name or address, the server is not exempt.
+
+    What remains:
+
+    - Go connects to `localhost` and loopback addresses without asking the proxy: a tenant can have the controller's own
+      metrics and health endpoints fetched, and what a sidecar serves there.
+    - Whoever learns a random name can have every artifact fetched. Whoever may list the Services or read the Secrets of
+      `flux-system` learns it, and so does a tenant whose Kustomization is reconciled while source-controller does not
+      answer for more than three minutes: the controller's error has the URL. Then give it a new one:
+      `kubectl delete service -n flux-system <name>`, `pulumi up --refresh`, and
+      `kubectl rollout restart deployment/kustomize-controller -n flux-system`.
+    - What is exempt is so for every tenant's builds. An endpoint that answers without credentials, such as the health
+      of a vault, can be read.
+    - One artifact server and one builder for all tenants stay what they are. Only controllers of their own for a group
+      of tenants separate them entirely.
+    - A build that multiplies its objects, and text that grows inside of one, end at the controller's memory limit
+      (`flux.resources.kustomize-controller.limits.memory`, 1Gi in the release): the pod is restarted, and all tenants
+      wait. Only Flux itself can bound a build; an [alert](troubleshooting.md#a-build-is-stuck) tells of it.
+    """
+
+
 def configuration_page() -> str:
     """`docs/configuration.md`: every key of the stack file and of the tenant file."""
     introduction = f"""
@@ -130,6 +170,7 @@ def lockdown_page() -> str:
         _table(("Flag", "Why not"), refused),
         cleandoc(environment),
         _table(("Variable", "Controllers", "Since Flux", "Without it a tenant could"), variables),
+        cleandoc(_EGRESS),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -109,6 +109,15 @@ def _positive_duration(value: str) -> str:
     return value
 
 
+def _not_flux(value: str) -> str:
+    """Flux's own services stay out: artifacts of all tenants would be open to each."""
+    host = value.rpartition(":")[0] or value
+    own = ".source-controller.flux-system.svc.cluster.local"
+    if own.endswith("." + host.strip(".")) or own.startswith("." + host.strip(".") + "."):
+        raise ValueError("would open the artifacts of all tenants to each of them; name single hosts outside of Flux")
+    return value
+
+
 def _text(value: Any) -> Any:
     if not isinstance(value, str):
         raise SecretValueError("must be a text")
@@ -213,6 +222,14 @@ ClusterUid = Annotated[
 ControllerArgument = Annotated[
     str,
     *_matching(r"^--[a-z][a-z0-9-]*=.*$", "a controller argument with its value; write it like --concurrent=8"),
+]
+EgressHost = Annotated[
+    str,
+    *_matching(
+        r"^(\.?[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.?(:[0-9]{1,5})?|[0-9a-f.:]+/[0-9]{1,3}|\[[0-9a-f:]+\](:[0-9]{1,5})?)$",
+        "a host, as URLs name it, a domain or a network; write it like files.example.com, .example.com or 192.0.2.0/24",
+    ),
+    AfterValidator(_not_flux),
 ]
 # Secrets. Everything typed as one has to be encrypted where it stands (components/configuration/secrets.py).
 SecretText = Annotated[SecretStr, *_secret(_not_empty, "secret text")]

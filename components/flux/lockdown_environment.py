@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from components.flux.controllers import Controller
 
+CLOSED_PROXY = "http://127.0.0.1:9"
+"""A proxy of which the port, that of the discard protocol, is closed in every pod."""
+
 
 @dataclass(frozen=True)
 class LockdownVariable:
@@ -39,6 +42,18 @@ LOCKDOWN_ENVIRONMENT = (
         frozenset({Controller.KUSTOMIZE}),
         (0, 26),
         "make the controller's own git connect to anything, or run with options that a remote base hands it",
+    ),
+    # Nobody listens at the port, so whatever is not exempt (components/flux/egress.py) is refused at once.
+    *(
+        LockdownVariable(
+            name,
+            CLOSED_PROXY,
+            frozenset({Controller.KUSTOMIZE}),
+            (0, 26),
+            "fetch files of a build from other tenants' artifacts, inner services or a cloud's metadata, or hold up "
+            "all builds with a host that never answers",
+        )
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
     ),
 )
 

@@ -5,12 +5,13 @@ Source: Flux RFC-0003 and https://fluxcd.io/flux/installation/configuration/mult
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from copy import deepcopy
 
 from components.configuration.models import FluxConfig, Profile
 from components.flux.controller_rights import CONFIG_WATCHERS_OFF, account_of, restricted
 from components.flux.controllers import RECONCILERS, Controller
+from components.flux.egress import artifact_hosts, egress_variables
 from components.flux.lockdown_environment import variables_for
 from components.flux.lockdown_flags import arguments_for
 from components.flux.release import component_of
@@ -21,8 +22,14 @@ from components.manifests import Manifest
 FEATURE_GATES = "--feature-gates="
 
 
-def configured(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manifest]:
-    """The release's manifests as this configuration wants them; what is put in is left as it was."""
+def configured(manifests: Iterable[Manifest], config: FluxConfig, key_services: Collection[str] = ()) -> list[Manifest]:
+    """The release's manifests as this configuration wants them; what is put in is left as it was.
+
+    Args:
+        manifests: the release.
+        config: the `flux` section of the stack.
+        key_services: hosts of key management services that decrypt for the stack's syncs.
+    """
     result = [deepcopy(manifest) for manifest in manifests]
     for manifest in result:
         controller = component_of(manifest)
@@ -31,12 +38,13 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manife
     if config.vaults:
         result.append(vault_config_map(config.vaults))
     if config.profile is Profile.MULTI_TENANT:
-        result = lock_down(result, config)
+        result = lock_down(result, config, key_services)
     return restricted(result, config) if config.impersonates else result
 
 
-def lock_down(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
+def lock_down(manifests: list[Manifest], config: FluxConfig, key_services: Collection[str] = ()) -> list[Manifest]:
     """The multi-tenant profile over manifests that are the caller's own; they are changed in place."""
+    hosts = artifact_hosts(manifests)
     for manifest in manifests:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
@@ -45,7 +53,10 @@ def lock_down(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
             if config.impersonates and controller in RECONCILERS:
                 _add_arguments(manifest, [CONFIG_WATCHERS_OFF])
                 manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)
-            _set_variables(manifest, {each.name: each.value for each in variables_for(controller, version)})
+            variables = [{"name": each.name, "value": each.value} for each in variables_for(controller, version)]
+            if controller is Controller.KUSTOMIZE:
+                variables += egress_variables(manifest, hosts, config, key_services)
+            _set_variables(manifest, variables)
         if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)
     return manifests
@@ -80,12 +91,13 @@ def _add_arguments(deployment: Manifest, arguments: Sequence[str]) -> None:
         container["args"].append(FEATURE_GATES + ",".join(gates))
 
 
-def _set_variables(deployment: Manifest, variables: Mapping[str, str]) -> None:
+def _set_variables(deployment: Manifest, variables: Sequence[Manifest]) -> None:
     """Set environment variables, in place of those that are there by the same names."""
     if variables:
         container = _container(deployment)
-        kept = [variable for variable in container.get("env", ()) if variable["name"] not in variables]
-        container["env"] = [*kept, *({"name": name, "value": value} for name, value in variables.items())]
+        names = {variable["name"] for variable in variables}
+        kept = [variable for variable in container.get("env", ()) if variable["name"] not in names]
+        container["env"] = [*kept, *variables]
 
 
 def _forbid_token_minting(role: Manifest) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -91,6 +93,76 @@ def test_a_remote_base_is_refused_before_git_connects_or_starts_anything(
 
     assert remote in message
     assert f"transport '{transport}' not allowed" in message
+
+
+class Elsewhere:
+    """An HTTP server that is none of the tenant's business.
+
+    Go sends nothing for the host `localhost` or a loopback address through a proxy. It compares names as they are
+    written, so the absolute form of the name stands for a host that is neither.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        asked = self.asked
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                content = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: fetched}, data: {a: b}}"
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://localhost.:{self.server.server_port}"
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Elsewhere]:
+    elsewhere = Elsewhere()
+    thread = Thread(target=elsewhere.server.serve_forever)
+    thread.start()
+    yield elsewhere
+    elsewhere.server.shutdown()
+    thread.join()
+    elsewhere.server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("name", "build"),
+    [
+        ("remote-resource", "resources: ['{url}/config-map.yaml']\n"),
+        ("remote-data", "configMapGenerator: [{{name: copied, files: ['data={url}/secret.txt']}}]\n"),
+    ],
+)
+def test_a_remote_file_is_refused_before_anything_is_connected_to(
+    lab: Lab,
+    staging_stack: Environment,
+    attempts: Attempts,
+    elsewhere: Elsewhere,
+    tmp_path: Path,
+    name: str,
+    build: str,
+) -> None:
+    files = {"staging/kustomization.yaml": build.format(url=elsewhere.url)}
+    url = lab.repository("mallory", name, files, tmp_path)
+    assert not attempts.create(git_repository(name, url))
+    assert not attempts.create(kustomization(name, source=name))
+
+    message = staging_stack.cluster.refusal("kustomization", name, "apps", saying="kustomize build failed")
+
+    assert "proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused" in message
+    assert not elsewhere.asked
+    # The controller's own way to artifacts, which the tenant does not learn.
+    service = staging_stack.cluster.kubectl("get", "services", "-n", "flux-system", "-o", "name").stdout
+    [artifacts] = [line for line in service.split() if "/artifacts-" in line]
+    assert artifacts.partition("/")[2] not in message
+    assert staging_stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True"
 
 
 def test_a_cluster_role_in_the_repository_is_refused_and_the_tenant_sees_why(

@@ -9,6 +9,7 @@ from components.sops.workload_identity import PROVIDERS
 
 WHERE = "Pulumi.staging.yaml: tenants.dev-team.sync.decryption"
 ROLE = "arn:aws:iam::123456789012:role/sops"
+KEYS = ["arn:aws:kms:eu-1:1:key/2"]
 UUID = "0b1c2d3e-0000-4000-8000-00000000abcd"
 OTHER_BASE = DEV_TEAM_BASE.replace("apps", "tools")
 IDENTITY = {"flux": FLUX | {"workloadIdentity": True}}
@@ -167,13 +168,24 @@ def test_an_old_key_that_is_still_there_is_shared_too(tmp_path):
 @pytest.mark.parametrize(
     ("flux", "settings", "key", "reason"),
     [
-        ({}, {"provider": "aws", "roleArn": ROLE}, "", "which flux.workloadIdentity lets Flux have; set it to true"),
+        (
+            {},
+            {"provider": "aws", "roleArn": ROLE, "keys": KEYS},
+            "",
+            "which flux.workloadIdentity lets Flux have; set it to true",
+        ),
         (
             {"profile": "single-tenant"},
             {"provider": "aws", "roleArn": ROLE},
             "",
             "needs the feature gate ObjectLevelWorkloadIdentity, which the single-tenant profile leaves off; add "
             "`--feature-gates=ObjectLevelWorkloadIdentity=true` to flux.extraArgs.kustomize-controller",
+        ),
+        (
+            {"workloadIdentity": True},
+            {"provider": "aws", "roleArn": ROLE},
+            "",
+            "names no key whose region would tell the hosts of KMS and STS",
         ),
         ({"workloadIdentity": True}, {"provider": "vault"}, ".provider", "is vault, but flux.vaults lists no server"),
         ({"workloadIdentity": True}, {"provider": "aws"}, ".roleArn", "is required for aws and missing"),

@@ -35,6 +35,16 @@ NO_VALUE = "is not a controller argument with its value; write it like --concurr
             "cluster.uid: 'staging' is not a uid; take it from "
             "`kubectl get namespace kube-system -o jsonpath={.metadata.uid}`",
         ),
+        (
+            {"flux": FLUX | {"egress": {"hosts": ["https://files.example.com"]}}},
+            "flux.egress.hosts[0]: 'https://files.example.com' is not a host, as URLs name it, a domain or a network; "
+            "write it like files.example.com, .example.com or 192.0.2.0/24",
+        ),
+        (
+            {"flux": FLUX | {"egress": {"hosts": ["files.example.com", ".svc.cluster.local"]}}},
+            "flux.egress.hosts[1]: '.svc.cluster.local' would open the artifacts of all tenants to each of them; name "
+            "single hosts outside of Flux",
+        ),
         ({"flux": ...}, "flux: is required and missing"),
         ({"flux": None}, "flux: must be a mapping, not nothing"),
         ({"fluxes": FLUX}, "fluxes: is an unknown key; did you mean 'flux'?"),

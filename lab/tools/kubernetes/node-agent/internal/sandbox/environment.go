@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -16,8 +17,8 @@ import (
 )
 
 // variables returns the environment that the manifest gives to container, resolved as a kubelet would. The
-// variables that announce the services of a namespace are left out: a host process would find addresses that
-// mean nothing to it.
+// variables that announce the services of a namespace are left out, except in what refers to those of the API
+// server: a host process would find addresses that mean nothing to it.
 func (s *Sandbox) variables(ctx context.Context, container *corev1.Container) (map[string]string, error) {
 	variables := map[string]string{}
 	for _, source := range container.EnvFrom {
@@ -35,6 +36,17 @@ func (s *Sandbox) variables(ctx context.Context, container *corev1.Container) (m
 		}
 	}
 	return variables, nil
+}
+
+// apiServer returns the variables that a kubelet announces the API server with.
+func (s *Sandbox) apiServer() map[string]string {
+	server, err := url.Parse(s.Server.Host)
+	if err != nil {
+		return nil
+	}
+	return map[string]string{
+		"KUBERNETES_SERVICE_HOST": server.Hostname(), "KUBERNETES_SERVICE_PORT": server.Port(),
+	}
 }
 
 // addAll adds each entry of a ConfigMap or a Secret to variables.
@@ -63,7 +75,8 @@ func (s *Sandbox) value(
 	from := variable.ValueFrom
 	switch {
 	case from == nil:
-		return expansion.Expand(variable.Value, expansion.MappingFuncFor(earlier)), true, nil
+		mapping := expansion.MappingFuncFor(earlier, s.apiServer())
+		return expansion.Expand(variable.Value, mapping), true, nil
 	case from.FieldRef != nil:
 		value, err = s.field(from.FieldRef.FieldPath)
 		return value, true, err

@@ -142,6 +142,7 @@ func TestVariables(t *testing.T) {
 	}{
 		{"value", corev1.EnvVar{Value: "x"}, "x"},
 		{"reference to an earlier one", corev1.EnvVar{Value: "<$(CM_a)>"}, "<1>"},
+		{"API server", corev1.EnvVar{Value: "$(KUBERNETES_SERVICE_HOST)"}, "127.0.0.1"},
 		{"reference to none", corev1.EnvVar{Value: "$(NONE)"}, "$(NONE)"},
 		{"escaped reference", corev1.EnvVar{Value: "$$(CM_a)"}, "$(CM_a)"},
 		{"name", corev1.EnvVar{ValueFrom: field("metadata.name")}, "app"},

@@ -2,6 +2,7 @@ package services
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -101,6 +102,23 @@ func TestAddress(t *testing.T) {
 				t.Fatalf("%q became %q, want %q", c.text, got, c.want)
 			}
 		})
+	}
+}
+
+func TestExternalNames(t *testing.T) {
+	web := service("b", "a", "127.65.0.7", 80)
+	external := func(name, target string) *corev1.Service {
+		other := service("b", name, "")
+		other.Spec.Type, other.Spec.ExternalName = corev1.ServiceTypeExternalName, target
+		return other
+	}
+	resolver := NewResolver(
+		lister(t, web, external("inner", "a.b.svc.cluster.local"), external("outer", "example.com")), Ports{},
+	)
+	texts := []string{"http://inner.b.svc.cluster.local./x", "outer.b.svc"}
+	got := resolver.Rewrite(t.Context(), time.Now(), texts)
+	if want := []string{"http://127.65.0.7/x", "outer.b.svc"}; !slices.Equal(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
 	}
 }
 

@@ -36,7 +36,7 @@ func (r *Resolver) Rewrite(ctx context.Context, since time.Time, texts []string)
 		missing := false
 		for i, text := range texts {
 			rewritten[i] = RewriteNames(text, func(name Name) string {
-				service, err := r.services.Services(name.Namespace).Get(name.Service)
+				service, err := r.find(name)
 				if err != nil {
 					missing = true
 					return ""
@@ -53,6 +53,19 @@ func (r *Resolver) Rewrite(ctx context.Context, since time.Time, texts []string)
 		case <-time.After(lookInterval):
 		}
 	}
+}
+
+// find returns the service that name means: one of type ExternalName leads to the service that it names, if
+// it names one of this cluster, as its record in cluster DNS would.
+func (r *Resolver) find(name Name) (*corev1.Service, error) {
+	service, err := r.services.Services(name.Namespace).Get(name.Service)
+	if err != nil || service.Spec.Type != corev1.ServiceTypeExternalName {
+		return service, err
+	}
+	if match := serviceName.FindStringSubmatch(service.Spec.ExternalName); match != nil {
+		return r.services.Services(match[2]).Get(match[1])
+	}
+	return service, nil
 }
 
 // address returns where the proxy serves the port of service that name means, "" if the service has no

@@ -1,0 +1,124 @@
+"""The environment of kustomize-controller: a closed proxy, and what is exempt from it."""
+
+from base64 import b64decode
+from typing import Any
+
+import pytest
+from recorded_program import run
+from sample_release import one, release
+from sample_stack import flux_config
+
+from components.flux.profile import configured
+from components.flux_install import FluxInstall, FluxInstallArgs
+from components.manifests import Manifest
+
+PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}
+SERVICE = "Service flux-system/artifacts-of-source-controller"
+SECRET = "Secret flux-system/artifact-hosts"
+
+
+def advertised(domain: str = "cluster.local.", without: str = "source-watcher") -> list[Manifest]:
+    """The release in miniature, with the addresses that Flux's own has."""
+    manifests = [manifest for manifest in release() if manifest["metadata"]["name"] != without]
+    arguments = {
+        "source-controller": f"--storage-adv-addr=source-controller.$(RUNTIME_NAMESPACE).svc.{domain}",
+        "kustomize-controller": f"--events-addr=http://notification-controller.flux-system.svc.{domain}/",
+    }
+    for name, argument in arguments.items():
+        container(manifests, name)["args"].append(argument)
+    return manifests
+
+
+def container(manifests: list[Manifest], name: str) -> Manifest:
+    found: Manifest = one(manifests, "Deployment", name)["spec"]["template"]["spec"]["containers"][0]
+    return found
+
+
+def environment(manifests: list[Manifest], name: str = "kustomize-controller") -> dict[str, Any]:
+    env = container(manifests, name).get("env", [])
+    return {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in env}
+
+
+def exempt(*key_services: str, **flux: Any) -> list[str]:
+    found: str = environment(configured(advertised(), flux_config(**flux), key_services))["NO_PROXY"]
+    return found.split(",")
+
+
+NEEDED = [
+    "$(KUBERNETES_SERVICE_HOST)",
+    "$(SOURCE_CONTROLLER_LOCALHOST)",
+    "notification-controller.flux-system.svc.cluster.local.",
+]
+
+
+def test_whatever_is_not_exempt_goes_to_a_port_that_nobody_listens_at():
+    found = environment(configured(advertised(), flux_config()))
+
+    assert {found[name] for name in PROXIES} == {"http://127.0.0.1:9"}
+    assert found["NO_PROXY"] == found["no_proxy"] == ",".join(NEEDED)
+
+
+def test_a_variable_comes_after_those_that_it_refers_to():
+    names = list(environment(configured(advertised(), flux_config())))
+
+    assert names.index("SOURCE_CONTROLLER_LOCALHOST") < names.index("NO_PROXY")
+
+
+def test_only_the_multi_tenant_profile_and_only_the_controller_that_builds_have_it():
+    locked = configured(advertised(), flux_config())
+    for name in ("source-controller", "helm-controller", "notification-controller"):
+        assert not environment(locked, name)
+    assert not environment(configured(advertised(), flux_config(profile="single-tenant")))
+
+
+def test_vaults_key_services_and_what_the_platform_names_are_exempt_too():
+    vaults = [{"address": "https://vault.example.com:8200", "loginPath": "auth/kubernetes/login"}]
+
+    found = exempt("kms.eu-1.amazonaws.com", vaults=vaults, egress={"hosts": ["files.example.com", "192.0.2.0/24"]})
+
+    assert found == [
+        *NEEDED,
+        "vault.example.com:8200",
+        "kms.eu-1.amazonaws.com",
+        "files.example.com",
+        "192.0.2.0/24",
+    ]
+
+
+def test_each_server_of_artifacts_has_a_name_of_its_own():
+    found = environment(configured(advertised(without=""), flux_config()))
+
+    assert found["SOURCE_WATCHER_LOCALHOST"] == {"secretKeyRef": {"name": "artifact-hosts", "key": "source-watcher"}}
+    assert "$(SOURCE_WATCHER_LOCALHOST)" in found["NO_PROXY"]
+
+
+def installed(manifests: list[Manifest], **flux: Any) -> Any:
+    return run(lambda: FluxInstall("flux", FluxInstallArgs(flux_config(**flux), manifests)) and None)
+
+
+def name_and_host(resources: Any) -> tuple[str, str]:
+    [data] = resources[SECRET].properties["data"]["secret"].values()
+    return resources[SERVICE].properties["metadata"]["name"], b64decode(data).decode()
+
+
+@pytest.mark.parametrize("domain", ["cluster.local.", "k8s.example.com."])
+def test_the_name_is_a_service_without_an_address_that_leads_to_the_servers_own(domain):
+    resources = installed(advertised(domain))
+
+    name, host = name_and_host(resources)
+    assert resources[SERVICE].properties["spec"] == {
+        "type": "ExternalName",
+        "externalName": f"source-controller.flux-system.svc.{domain}".removesuffix("."),
+    }
+    assert host == f"{name}.flux-system.svc.{domain}"
+    assert {SERVICE, SECRET} <= resources["Deployment flux-system/kustomize-controller"].after
+
+
+def test_nobody_can_guess_the_name_and_it_stays():
+    names = {name_and_host(installed(advertised()))[0] for _ in range(2)}
+    assert len(names) == 2 and all(len(name) == len("artifacts-") + 32 for name in names)
+    assert installed(advertised())[SERVICE].ignored == {"metadata.name"}
+
+
+def test_a_single_tenant_cluster_has_no_such_names():
+    assert not {SERVICE, SECRET} & set(installed(advertised(), profile="single-tenant"))
