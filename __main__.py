@@ -11,6 +11,7 @@ from components.cluster import Cluster, ClusterArgs
 from components.configuration import ConfigurationError
 from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
+from components.flux_surroundings import surroundings
 from components.git_source import git_access
 from components.impersonation import Impersonation, impersonations
 from components.kubernetes_api import read_syncs
@@ -22,7 +23,6 @@ from components.preflight import preflight
 from components.quota_status import QuotaStatus
 from components.recorded import read_recorded
 from components.rotation import proven, rotating
-from components.sops.key_services import key_services
 from components.stack import read_stack, stack_file
 from components.tenant import Tenant, TenantArgs
 from components.tenant_role import tenant_role
@@ -47,7 +47,7 @@ async def main() -> dict[str, object]:
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     impersonation = Impersonation(impersonations(config), found.cluster.namespaces, on_cluster())
-    flux_args = FluxInstallArgs(config.flux, found.release, impersonation.standing, key_services(config))
+    flux_args = FluxInstallArgs(config.flux, found.release, impersonation.standing, surroundings(config))
     flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
     guard = admission(config, found, [flux, role], on_cluster)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -13,7 +13,7 @@ from components.configuration.models import Profile
 from components.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
 from components.flux.phases import in_phases
 from components.flux.platform_objects import FLUX_NAMESPACE
-from components.flux.profile import configured
+from components.flux.profile import ALONE, Surroundings, configured
 from components.manifests import Manifest, register
 
 # A controller starts within seconds; one that crashes or finds no room should be told of before a coffee is cold.
@@ -30,13 +30,13 @@ class FluxInstallArgs:
         release: the objects of that release, digest already checked (`components.flux.release.read_release`).
         before: what the controllers need in namespaces that exist already, as those of an installation do that is
             changed.
-        key_services: hosts of key management services that decrypt for the stack's syncs.
+        surroundings: what the profile has to know of the rest of the stack.
     """
 
     config: FluxConfig
     release: Sequence[Manifest]
     before: Sequence[pulumi.Resource] = ()
-    key_services: Collection[str] = ()
+    surroundings: Surroundings = ALONE
 
 
 class FluxInstall(pulumi.ComponentResource):
@@ -54,7 +54,7 @@ class FluxInstall(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: FluxInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:FluxInstall", name, None, opts)
-        phases = in_phases(configured(args.release, args.config, args.key_services), args.config)
+        phases = in_phases(configured(args.release, args.config, args.surroundings), args.config)
         namespaces = self._phase(phases.namespaces, after=[])
         definitions = self._phase(phases.definitions, after=namespaces)
         access = self._phase(phases.access, after=[*namespaces, *definitions])

@@ -161,7 +161,7 @@ class PoliciesConfig(Section):
         "renews it long before. At least 1h, which Kubernetes itself asks for in every pod.",
     )
     maximum_timeout: Duration = Field(
-        "30m",
+        "1h",
         description="Longest `timeout` of Flux's objects, during which a worker of a controller that all tenants share "
         "waits; holds also for a Kustomization without one, whose timeout is its interval.",
     )

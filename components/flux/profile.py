@@ -5,8 +5,9 @@ Source: Flux RFC-0003 and https://fluxcd.io/flux/installation/configuration/mult
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 
 from components.configuration.models import FluxConfig, Profile
 from components.flux.controller_rights import CONFIG_WATCHERS_OFF, account_of, restricted
@@ -20,15 +21,34 @@ from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
 from components.manifests import Manifest
 
 FEATURE_GATES = "--feature-gates="
+CONCURRENT = "--concurrent="
+# The controller's own default, which stays for everybody else.
+RELEASE_WORKERS = 4
 
 
-def configured(manifests: Iterable[Manifest], config: FluxConfig, key_services: Collection[str] = ()) -> list[Manifest]:
+@dataclass(frozen=True)
+class Surroundings:
+    """What the profile has to know of the rest of the stack.
+
+    Attributes:
+        key_services: hosts of key management services that decrypt for the stack's syncs.
+        kustomizations: how many one tenant may have; kustomize-controller gets more workers than that.
+    """
+
+    key_services: tuple[str, ...] = ()
+    kustomizations: int = 0
+
+
+ALONE = Surroundings()
+
+
+def configured(manifests: Iterable[Manifest], config: FluxConfig, surroundings: Surroundings = ALONE) -> list[Manifest]:
     """The release's manifests as this configuration wants them; what is put in is left as it was.
 
     Args:
         manifests: the release.
         config: the `flux` section of the stack.
-        key_services: hosts of key management services that decrypt for the stack's syncs.
+        surroundings: what it has to know of the rest of the stack.
     """
     result = [deepcopy(manifest) for manifest in manifests]
     for manifest in result:
@@ -38,11 +58,11 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig, key_services: 
     if config.vaults:
         result.append(vault_config_map(config.vaults))
     if config.profile is Profile.MULTI_TENANT:
-        result = lock_down(result, config, key_services)
+        result = lock_down(result, config, surroundings)
     return restricted(result, config) if config.impersonates else result
 
 
-def lock_down(manifests: list[Manifest], config: FluxConfig, key_services: Collection[str] = ()) -> list[Manifest]:
+def lock_down(manifests: list[Manifest], config: FluxConfig, surroundings: Surroundings = ALONE) -> list[Manifest]:
     """The multi-tenant profile over manifests that are the caller's own; they are changed in place."""
     hosts = artifact_hosts(manifests)
     for manifest in manifests:
@@ -55,7 +75,8 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, key_services: Colle
                 manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)
             variables = [{"name": each.name, "value": each.value} for each in variables_for(controller, version)]
             if controller is Controller.KUSTOMIZE:
-                variables += egress_variables(manifest, hosts, config, key_services)
+                variables += egress_variables(manifest, hosts, config, surroundings.key_services)
+                _add_arguments(manifest, _workers(config, surroundings.kustomizations))
             _set_variables(manifest, variables)
         if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)
@@ -72,6 +93,14 @@ def _tune(deployment: Manifest, controller: Controller, config: FluxConfig) -> N
         container = _container(deployment)
         for part in ("requests", "limits"):
             container.setdefault("resources", {}).setdefault(part, {}).update(getattr(resources, part))
+
+
+def _workers(config: FluxConfig, kustomizations: int) -> list[str]:
+    """More workers than one tenant can keep waiting, unless the user has said how many there are."""
+    own = config.extra_args.get(Controller.KUSTOMIZE, ())
+    if not kustomizations or any(argument.startswith(CONCURRENT) for argument in own):
+        return []
+    return [f"{CONCURRENT}{kustomizations + RELEASE_WORKERS}"]
 
 
 def _container(deployment: Manifest) -> Manifest:

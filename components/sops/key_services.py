@@ -6,7 +6,6 @@ import re
 from urllib.parse import urlsplit
 
 from components.configuration.decryption import WorkloadIdentity
-from components.configuration.models import StackConfig
 
 # Sources: https://docs.aws.amazon.com/general/latest/gr/kms.html, …/sts.html
 _AWS_DOMAINS = {"aws": "amazonaws.com", "aws-us-gov": "amazonaws.com", "aws-cn": "amazonaws.com.cn"}
@@ -38,9 +37,3 @@ def key_service_hosts(identity: WorkloadIdentity) -> tuple[str, ...]:
     hosts = [urlsplit(key).hostname for key in identity.keys] if identity.provider == "azure" else []
     keys = tuple(host for host in hosts if host) or _ANY_KEY.get(identity.provider, ())
     return (*_IDENTITY.get(identity.provider, ()), *keys)
-
-
-def key_services(config: StackConfig) -> tuple[str, ...]:
-    """The hosts of all key management services that decrypt for the stack's syncs."""
-    identities = [each.workload_identity for each in config.decryptions.values() if each.workload_identity is not None]
-    return tuple(dict.fromkeys(host for identity in identities for host in key_service_hosts(identity)))

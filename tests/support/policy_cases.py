@@ -113,7 +113,7 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
             "notifications": {"hosts": ["hooks.slack.com", "alertmanager.monitoring.svc:9093"], "plainHttp": True},
             "minimumInterval": "5m",
             "maximumTokenLifetime": "1h",
-            "maximumTimeout": "1h",
+            "maximumTimeout": "30m",
             "serviceTypes": ["ClusterIP", "LoadBalancer", "ExternalName"],
             "priorityClasses": ["tenants"],
             "finalizers": ["controllers.example.com/cleanup"],
@@ -874,36 +874,36 @@ def _references() -> list[Case]:
 
 def _timeouts() -> list[Case]:
     cases = _Cases(PolicyName.RECONCILIATION_TIMEOUT)
-    cases.good("the longest", kustomization(timeout="30m"))
-    cases.good("in parts", release(timeout="29m59.5s", upgrade={"timeout": "0.5h"}))
+    cases.good("the longest", kustomization(timeout="1h"))
+    cases.good("in parts", release(timeout="59m59.5s", upgrade={"timeout": "0.5h"}))
     cases.good("a long interval with a timeout of its own", kustomization(interval="24h", timeout="5m"))
-    cases.good("the longest that follows from the interval", kustomization(interval="30m30s"))
+    cases.good("the longest that follows from the interval", kustomization(interval="1h30s"))
     cases.good("a release's, which does not follow from it", release(interval="24h"))
-    cases.bad("a year", kustomization(timeout="8760h"), "spec.timeout is 8760h; the longest that is allowed is 30m")
-    missing = "spec.timeout is missing, and would be spec.interval less 30s, which is longer than 30m"
-    cases.bad("what follows from the interval", kustomization(interval="30m31s"), missing)
-    cases.bad("a scan's", image_repository("nginx", interval="1h"), missing)
+    cases.bad("a year", kustomization(timeout="8760h"), "spec.timeout is 8760h; the longest that is allowed is 1h")
+    missing = "spec.timeout is missing, and would be spec.interval less 30s, which is longer than 1h"
+    cases.bad("what follows from the interval", kustomization(interval="1h31s"), missing)
+    cases.bad("a scan's", image_repository("nginx", interval="2h"), missing)
     for kind, object in {
-        "a release": release(timeout="31m"),
-        "a repository": git(timeout="1801s"),
-        "an artifact": oci(timeout="31m"),
-        "a bucket": bucket(timeout="31m"),
-        "charts": helm_repository(timeout="31m"),
-        "images": image_repository("nginx", interval="10m", timeout="31m"),
-        "notifications": made("Provider", {"type": "generic", "timeout": "31m"}),
+        "a release": release(timeout="61m"),
+        "a repository": git(timeout="3601s"),
+        "an artifact": oci(timeout="61m"),
+        "a bucket": bucket(timeout="61m"),
+        "charts": helm_repository(timeout="61m"),
+        "images": image_repository("nginx", interval="10m", timeout="61m"),
+        "notifications": made("Provider", {"type": "generic", "timeout": "61m"}),
     }.items():
-        cases.bad(kind, object, "; the longest that is allowed is 30m")
+        cases.bad(kind, object, "; the longest that is allowed is 1h")
     for action in ("install", "upgrade", "rollback", "test", "uninstall"):
         cases.bad(
-            f"on {action}", merged(release(), {"spec": {action: {"timeout": "1h"}}}), f"spec.{action}.timeout is 1h"
+            f"on {action}", merged(release(), {"spec": {action: {"timeout": "2h"}}}), f"spec.{action}.timeout is 2h"
         )
     older = kustomization(name="patient", timeout="5m")
-    cases.bad("longer", {"spec": {"timeout": "1h"}}, "spec.timeout is 1h", old=older)
-    cases.bad("left out later", {"spec": {"timeout": None, "interval": "1h"}}, missing, old=older)
+    cases.bad("longer", {"spec": {"timeout": "2h"}}, "spec.timeout is 2h", old=older)
+    cases.bad("left out later", {"spec": {"timeout": None, "interval": "2h"}}, missing, old=older)
     cases.good("shorter", {"spec": {"timeout": "1m"}}, old=older)
     cases.config = "listed"
-    cases.good("the stack's own", kustomization(timeout="1h"))
-    cases.bad("the stack's", kustomization(timeout="61m"), "the longest that is allowed is 1h")
+    cases.good("the stack's own", kustomization(timeout="30m"))
+    cases.bad("the stack's", kustomization(timeout="31m"), "the longest that is allowed is 30m")
     return cases.made
 
 

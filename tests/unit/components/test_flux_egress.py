@@ -8,7 +8,7 @@ from recorded_program import run
 from sample_release import one, release
 from sample_stack import flux_config
 
-from components.flux.profile import configured
+from components.flux.profile import Surroundings, configured
 from components.flux_install import FluxInstall, FluxInstallArgs
 from components.manifests import Manifest
 
@@ -40,7 +40,7 @@ def environment(manifests: list[Manifest], name: str = "kustomize-controller") -
 
 
 def exempt(*key_services: str, **flux: Any) -> list[str]:
-    found: str = environment(configured(advertised(), flux_config(**flux), key_services))["NO_PROXY"]
+    found: str = environment(configured(advertised(), flux_config(**flux), Surroundings(key_services)))["NO_PROXY"]
     return found.split(",")
 
 

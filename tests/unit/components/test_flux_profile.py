@@ -8,7 +8,7 @@ from sample_stack import flux_config
 
 from components.flux.controllers import Controller
 from components.flux.lockdown_environment import variables_for
-from components.flux.profile import configured
+from components.flux.profile import Surroundings, configured
 
 EVERY_CONTROLLER = [controller.value for controller in Controller]
 PROFILES = ["multi-tenant", "single-tenant"]
@@ -95,6 +95,17 @@ def test_the_operators_arguments_reach_their_controller_and_no_other(profile):
     expected["helm-controller"].insert(1, "--concurrent=8")
 
     assert with_extra == expected
+
+
+def test_kustomize_controller_has_more_workers_than_one_tenant_can_keep_waiting():
+    def workers(kustomizations=100, **flux):
+        found = arguments(configured(release(), flux_config(**flux), Surroundings((), kustomizations)))
+        return [(name, each) for name, given in found.items() for each in given or () if "concurrent" in each]
+
+    own = {"kustomize-controller": ["--concurrent=8"]}
+    assert workers() == [("kustomize-controller", "--concurrent=104")]
+    assert workers(extraArgs=own) == [("kustomize-controller", "--concurrent=8")]
+    assert workers(profile="single-tenant") == workers(0) == []
 
 
 def test_an_operators_feature_gate_stands_in_one_flag_with_the_releases_and_the_lockdowns():

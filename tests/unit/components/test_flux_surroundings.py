@@ -1,0 +1,28 @@
+"""What Flux's profile learns of the rest of the stack."""
+
+from sample_stack import FLUX, load
+
+from components.flux.profile import Surroundings
+from components.flux_surroundings import surroundings
+
+TWO_NAMESPACES = {"namespaces": [{"name": "apps"}, {"name": "apps-more"}]}
+KEYS = ["arn:aws:kms:eu-1:1:key/2"]
+
+
+def test_a_tenants_quota_holds_in_each_of_its_namespaces(tmp_path):
+    config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": {"fluxObjects": 10}})
+
+    assert surroundings(config) == Surroundings(kustomizations=20)
+
+
+def test_a_stack_without_tenants_may_get_some_by_label(tmp_path):
+    assert surroundings(load(tmp_path, tenants={})) == Surroundings(kustomizations=100)
+
+
+def test_key_services_of_all_syncs_are_known_once(tmp_path):
+    identity = {"provider": "aws", "roleArn": "arn:aws:iam::123456789012:role/sops", "keys": KEYS}
+    tenant = {"sync": {"decryption": {"workloadIdentity": identity}}}
+
+    config = load(tmp_path, tenants={"dev-team": tenant}, flux=FLUX | {"workloadIdentity": True})
+
+    assert surroundings(config).key_services == ("kms.eu-1.amazonaws.com", "sts.eu-1.amazonaws.com")
