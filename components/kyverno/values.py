@@ -9,8 +9,9 @@ from components.configuration.kyverno import STANDBY_REPLICAS, KyvernoConfig, Ky
 from components.kyverno.objects import WEBHOOK_ANNOTATIONS
 from components.manifests import Manifest
 
-# Kinds that the chart keeps from every policy, but that carry what tenants may not: a pod template of its own.
-CHECKED_KINDS = ("[ReplicaSet,*,*]", "[ReplicaSet/?*,*,*]")
+# Kinds that the chart keeps from every policy, but that carry what tenants may not: a pod template of its own, and the
+# name of a pod's node.
+CHECKED_KINDS = ("[ReplicaSet,*,*]", "[ReplicaSet/?*,*,*]", "[Binding,*,*]", "[Pod/binding,*,*]")
 
 # How long a pod that ends serves on, until the API server's node has heard that it is no endpoint any more.
 DRAIN_SECONDS = 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.policies.cel import concatenated, joined, text
+from components.policies.cel import concatenated, joined, text, texts
 from components.policies.names import PolicyName
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation
 from components.policies.request import ASK, NAME, OWN_NAMESPACES, TENANT
@@ -15,6 +15,13 @@ _ACCESS = Resources(_RBAC, ("rolebindings", "roles"), ANY_CHANGE)
 _REQUESTS = "reconcile.fluxcd.io/"
 _TOKEN = "kubernetes.io/service-account-token"
 _NEVER = "false"
+_FLUX = ".fluxcd.io"
+# Of Kubernetes' own kinds. A forged status frees what a quota counts, opens an address, or holds up a drain of nodes.
+_STATUS_GROUPS = ("", "apps", "autoscaling", "batch", "policy")
+_KUBERNETES = ("system:kube-controller-manager", "system:kube-scheduler")
+_NOT_BY_KUBERNETES = (
+    f"!(request.userInfo.username in {texts(_KUBERNETES)} || 'system:nodes' in request.userInfo.?groups.orValue([]))"
+)
 # The paths of labels that Kubernetes gives to what it makes.
 _TEMPLATES = ("spec.template", "spec.jobTemplate", "spec.jobTemplate.spec.template")
 
@@ -169,25 +176,42 @@ def tenant_access() -> Policy:
 
 
 def status_writes() -> Policy:
-    """What Flux found and made is told by Flux."""
-    groups = dict.fromkeys(group for group, _ in MANAGED if group.endswith(".fluxcd.io"))
+    """What Flux found and made is told by Flux, and what Kubernetes counted, placed and opened, by Kubernetes.
+
+    The status of an Ingress is nobody's limit, and a controller of Ingresses may be the tenant's own.
+    """
+    groups = dict.fromkeys(group for group, _ in MANAGED if group.endswith(_FLUX))
+    of_flux = f"request.resource.group.endsWith({text(_FLUX)})"
     return Policy(
         name=PolicyName.STATUS_WRITES,
-        refuses="writing the status of Flux's objects, and any change of ExternalArtifacts",
-        threats=(12,),
+        refuses="writing the status of Flux's objects, of quotas, pods, services, claims, workloads and disruption "
+        "budgets, binding a pod to a node, and any change of ExternalArtifacts",
+        threats=(12, 37),
         subject=Subject.TENANTS,
         resources=(
-            *(Resources(group, ("*/status",), ("UPDATE",)) for group in groups),
+            *(Resources(group, ("*/status",), ("UPDATE",)) for group in (*groups, *_STATUS_GROUPS)),
+            Resources("", ("bindings", "pods/binding"), ("CREATE",)),
             Resources("source.toolkit.fluxcd.io", ("externalartifacts",), ANY_CHANGE),
         ),
+        # They write all the time, and an engine that is a webhook must hold up neither scheduling nor kubelets.
+        conditions={"not-by-kubernetes": _NOT_BY_KUBERNETES},
         validations=(
             Validation(
-                _NEVER,
+                f"!{of_flux}",
                 concatenated(
                     "request.kind.kind",
                     "' '",
                     NAME,
                     text(": what has been fetched is told by Flux's controllers alone; change the spec of the source"),
+                ),
+            ),
+            Validation(
+                of_flux,
+                concatenated(
+                    "request.kind.kind",
+                    "' '",
+                    NAME,
+                    text(": what has been counted, placed and opened is told by Kubernetes alone; change the spec"),
                 ),
             ),
         ),

@@ -70,7 +70,7 @@ THREATS: Mapping[int, Threat] = {
     34: Threat("An existing volume by an old annotation, or by the class of static volumes", ()),
     35: Threat("What a source fetches beside its URL: submodules, charts' dependencies, other endpoints", (_NETWORK,)),
     36: Threat("Notifications to, and receivers that trust, addresses of the tenant's choice", (_NETWORK,)),
-    37: Threat("Status and bindings of pods, quotas and services, written past their limits", (_ROLE,), False),
+    37: Threat("Status and bindings of pods, quotas and services, written past their limits", (_ROLE,)),
     38: Threat("Kinds that no quota counts, or a quota that the platform's own objects need", (_QUOTA,), False),
     39: Threat("A name or a field taken before the platform needs it", (_CHECKS,), False),
     40: Threat("Control characters in what an admin's terminal shows", ("they are taken out",), False),

@@ -139,6 +139,8 @@ class User(StrEnum):
     """The kubelet of a node: what the Node authorizer gives it is not the same right in the whole cluster."""
     CONTROLLER = "controller"
     """Kubernetes' own controller of StatefulSets."""
+    SCHEDULER = "scheduler"
+    """Kubernetes' own scheduler."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,9 @@ API_VERSIONS = {
     "PolicyException": "policies.kyverno.io/v1",
     "NamespacedValidatingPolicy": "policies.kyverno.io/v1",
     "TokenRequest": "authentication.k8s.io/v1",
+    "Ingress": "networking.k8s.io/v1",
+    "PodDisruptionBudget": "policy/v1",
+    "Eviction": "policy/v1",
 }
 
 
@@ -1422,7 +1427,44 @@ def _status_writes() -> list[Case]:
     cases.good("Flux's own", forged, old=source, subresource="status", user=User.PATCHER)
     cases.good("an artifact by the platform", made("ExternalArtifact", {}), user=User.PLATFORM)
     cases.good("the spec", {"spec": {"interval": "1h"}}, old=source)
+    return cases.made + _kubernetes_status()
+
+
+def _kubernetes_status() -> list[Case]:
+    cases = _Cases(PolicyName.STATUS_WRITES, user=User.MEMBER)
+    message = "what has been counted, placed and opened is told by Kubernetes alone; change the spec"
+    unbound = pod(name="unbound")
+    target: Object = {"target": {"apiVersion": "v1", "kind": "Node", "name": "a"}}
+    address: Object = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}
+    for name, old, status in (
+        ("a quota that is free again", made("ResourceQuota", {"hard": {"pods": "10"}}, name="free"), {"used": {}}),
+        ("a pod that is elsewhere", unbound, {"podIP": "192.0.2.1"}),
+        ("a volume of another size", claim(name="sized", storageClassName="fast"), {"capacity": {"storage": "1Mi"}}),
+        ("a budget that allows nothing", disruption_budget(name="status"), {"disruptionsAllowed": 0}),
+        ("a Deployment that is there", merged(deployment(), {"metadata": {"name": "status"}}), {"replicas": 1}),
+    ):
+        said = f"{old['kind']} {old['metadata']['name']}: {message}"
+        cases.bad(name, {"status": status}, said, old=old, subresource="status")
+    opened = merged(service(type="LoadBalancer"), {"metadata": {"name": "opened"}})
+    cases.bad("an address of a Service", address, f"Service opened: {message}", old=opened, subresource="status")
+    node = made("Binding", **target, name="unbound")
+    cases.bad("a node", node, f"Binding unbound: {message}", old=unbound, operation="CREATE", subresource="binding")
+    cases.bad("a node in the old way", node, f"Binding unbound: {message}")
+    scheduler = {"user": User.SCHEDULER, "old": unbound}
+    cases.good("a node by the scheduler", node, operation="CREATE", subresource="binding", **scheduler)
+    pending = {"status": {"phase": "Pending", "message": "no node"}}
+    cases.good("why there is no node", pending, subresource="status", **scheduler)
+    cases.good("an address by a controller", address, old=opened, subresource="status", user=User.PATCHER)
+    evicted = made("Eviction", name="unbound")
+    cases.good("an eviction", evicted, old=unbound, operation="CREATE", subresource="eviction")
+    web = made("Ingress", {"defaultBackend": {"service": {"name": "app", "port": {"number": 80}}}}, name="status")
+    cases.good("an address by a controller of its own", address, old=web, subresource="status")
     return cases.made
+
+
+def disruption_budget(*, name: str = "app", **spec: Any) -> Object:
+    fields = {"selector": {"matchLabels": {"app": "app"}}} | (spec or {"maxUnavailable": 1})
+    return made("PodDisruptionBudget", fields, name=name)
 
 
 def _policy_objects() -> list[Case]:

@@ -20,6 +20,7 @@ USERS = {
     User.PLATFORM: "platform",
     User.PATCHER: "patcher",
     User.NODE: f"system:node:{NODE_NAME}",
+    User.SCHEDULER: "system:kube-scheduler",
     User.CONTROLLER: "system:serviceaccount:kube-system:statefulset-controller",
 }
 GROUPS = {User.NODE: ("system:nodes",)}

@@ -22,7 +22,12 @@ def test_nothing_that_weakens_the_platform_can_be_configured(config):
 def test_replica_sets_are_checked_and_no_filter_is_added(config):
     settings = helm_values(kyverno_config(**config))["config"]
 
-    assert settings["resourceFiltersExclude"] == ["[ReplicaSet,*,*]", "[ReplicaSet/?*,*,*]"]
+    assert settings["resourceFiltersExclude"] == [
+        "[ReplicaSet,*,*]",
+        "[ReplicaSet/?*,*,*]",
+        "[Binding,*,*]",
+        "[Pod/binding,*,*]",
+    ]
     assert {key for key in settings if key.startswith(("resourceFilters", "exclude", "webhooks", "match"))} == {
         "resourceFiltersExclude"
     }
