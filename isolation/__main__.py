@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from datetime import UTC, datetime
@@ -139,9 +140,9 @@ def _show(reports: list[Report], output: Output, file: Path | None) -> None:
         # Into a pipe the table goes as wide as it needs.
         Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(reports))
         return
-    console = Console(width=WIDTH, record=True, quiet=True)
-    console.print(as_table(reports))
-    _written(file, console.export_text())
+    out = io.StringIO()
+    Console(file=out, width=WIDTH).print(as_table(reports))
+    _written(file, out.getvalue())
 
 
 def _written(file: Path, text: str) -> None:

@@ -11,7 +11,7 @@ from types import FrameType
 
 from kubernetes import client
 
-from components.kubernetes_api import explaining, get
+from components.kubernetes_api import ClusterUnavailable, explaining, get
 from components.manifests import Manifest
 from components.printable import printable
 from components.waiting import wait_for
@@ -25,6 +25,7 @@ LABEL = "flux-tenancy/isolation"
 """The label of all that the suite creates; its value is the run."""
 _ANSWER_SECONDS = 30
 _GONE_SECONDS = 30
+_REMEDY = f"delete what has the label {LABEL}"
 _DEPUTY_ROLE = "cluster-admin"
 
 
@@ -90,20 +91,25 @@ class LiveObjects:
         Raises:
             OperationError: something is still there.
         """
+        try:
+            left = self._removed()
+        except ClusterUnavailable as error:
+            raise OperationError(f"what was created may still be there: {error}", _REMEDY) from None
+        if left:
+            names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in left)
+            raise OperationError(f"not removed from {self._scene.tenancy.home}: {names}", _REMEDY)
+        self._made.clear()
+
+    def _removed(self) -> list[Manifest]:
+        """Remove what was created; returns what is still there."""
+        is_there = self._asker.has
         for manifest in reversed(self._made):
             self._asker.send(Request(manifest, (), "delete"))
-        is_there = self._asker.has
         wait_for(lambda: "deletion" if any(map(is_there, self._made)) else None, _GONE_SECONDS)
-        for manifest in self._made:
-            if is_there(manifest):
-                # Flux takes its finalizer away, but not where it does not run. The object is the suite's own.
-                self._asker.send(Request(manifest, (), "patch", change={"metadata": {"finalizers": None}}))
-        if still := [manifest for manifest in self._made if is_there(manifest)]:
-            names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in still)
-            raise OperationError(
-                f"not removed from {self._scene.tenancy.home}: {names}", f"delete what has the label {LABEL}"
-            )
-        self._made.clear()
+        for manifest in filter(is_there, self._made):
+            # Flux takes its finalizer away, but not where it does not run. The object is the suite's own.
+            self._asker.send(Request(manifest, (), "patch", change={"metadata": {"finalizers": None}}))
+        return [manifest for manifest in self._made if is_there(manifest)]
 
     def _create(self, manifest: Manifest, user: str) -> str:
         """Create an object under a name of this run; returns what is said against it."""

@@ -14,6 +14,7 @@ from isolation.model import (
     State,
     Verdict,
 )
+from operations.admission_answers import printable
 
 # Of several findings about one layer the first of these counts: it holds when all that was asked of it holds.
 _WORST = (State.OPEN, State.HOLDS, State.UNPROVEN, State.NOT_APPLICABLE)
@@ -25,7 +26,7 @@ def alone(findings: Sequence[Finding]) -> dict[Layer, LayerState]:
     for state in _WORST:
         for finding in findings:
             if finding.state is state:
-                states.setdefault(finding.layer, LayerState(state, finding.by, finding.message))
+                states.setdefault(finding.layer, LayerState(state, printable(finding.by), printable(finding.message)))
     return states
 
 

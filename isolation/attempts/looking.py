@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 
@@ -11,6 +12,7 @@ from isolation.model import Finding, Layer, State
 from isolation.scene import Scene
 
 GATES = "feature-gates"
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 METADATA_ADDRESS = "169.254.169.254"
 """Where clouds tell a node, and whoever else can reach it, who it is."""
 
@@ -97,10 +99,15 @@ def has_environment(
 
     def question(deployment: Manifest) -> tuple[bool, str]:
         there = environment(deployment)
-        seen = ", ".join(f"{name}={there[name]}" if name in there else f"{name} is not set" for name in names)
+        seen = ", ".join(f"{name}={_shown(there[name])}" if name in there else f"{name} is not set" for name in names)
         return holds(there), seen
 
     return looked(scene, controller, Layer.CONTROLLERS, question)
+
+
+def _shown(value: str) -> str:
+    """A value for people; a proxy's password is none of theirs."""
+    return _CREDENTIALS.sub("//***@", value)
 
 
 def _container(deployment: Manifest) -> Manifest:

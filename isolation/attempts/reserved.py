@@ -20,6 +20,13 @@ from isolation.scene import Scene
 
 _ROLE_ADMISSION = (Layer.ROLE, Layer.ADMISSION)
 _EVERYTHING = "cluster-admin"
+_CONDITION = {
+    "type": NAME,
+    "status": "True",
+    "reason": "Attempt",
+    "message": "",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
 _ADMISSION_API = "admissionregistration.k8s.io"
 _CLUSTER_WIDE = (
     ("", "namespaces"),
@@ -218,7 +225,7 @@ def _statuses(scene: Scene) -> Iterator[Attempt]:
         (12, "Kustomization", {"status": {"observedGeneration": 1}}),
         (37, "ResourceQuota", {"status": {"used": {"pods": "0"}}}),
         (37, "Pod", {"status": {"message": NAME}}),
-        (37, "Service", {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}),
+        (37, "Service", {"status": {"conditions": [_CONDITION]}}),
     )
     for threat, kind, change in forged:
         yield Attempt(

@@ -20,12 +20,15 @@ from components.policies.rendering import object_name
 from lab.control_plane import NODE_NAME
 from tests.support.api_client import ApiClient
 from tests.support.environment import Environment
+from tests.support.isolation import TENANT as SUITE_TENANT
+from tests.support.isolation import asked, run, suite_tenant
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, TENANT, Case, User, merged
 from tests.support.policy_requests import access, ask, bound
 from tests.support.project import Project
 
 ENGINES = (PolicyEngine.KYVERNO, PolicyEngine.BOTH, PolicyEngine.NATIVE)
+OTHER_SOURCES = ("ocirepository", "helmrepository", "bucket", "imagerepository")
 # The first good and the first bad request of each policy, in the default configuration.
 SAMPLE = {(case.policy, case.refused is None): case.id for case in reversed(CASES) if case.config == "open"}.values()
 
@@ -134,6 +137,25 @@ def test_a_request_of_the_table(
             message = response.json().get("message", "")
             assert refusal(engine, case.policy) in message, f"{user}: {response.text}"
             assert case.refused in message
+
+
+@pytest.mark.parametrize(
+    "engine", [pytest.param(engine, marks=pytest.mark.together(f"{engine.value}-open")) for engine in ENGINES]
+)
+def test_the_isolation_suite(
+    in_force: Callable[[PolicyEngine, str], None], api: ApiClient, stack: Environment, engine: PolicyEngine
+) -> None:
+    """A tenant whose role stops nothing in its namespace; sources may come from anywhere that is written properly."""
+    in_force(engine, "open")
+    for manifest in suite_tenant():
+        api.apply(manifest)
+
+    found = run(stack.cluster.kubeconfig, "--tenant", SUITE_TENANT)
+
+    anywhere = {"13-git", "13-git-port", *(f"13-{kind}" for kind in OTHER_SOURCES)}
+    assert asked(found.ids("passed")) <= anywhere, [found.attempts[each] for each in asked(found.ids("passed"))]
+    assert asked(found.controls("refused")) == set(), found.controls("refused")
+    assert found.attempts["20-node-port"]["by"] == object_name(PolicyName.SERVICE_EXPOSURE)
 
 
 SPOT = [

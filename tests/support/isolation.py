@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from typer.testing import CliRunner
 
+from components.configuration import TenancyConfig, TenantConfig
+from components.configuration.models import Role, TenantLimits, TenantNetwork
+from components.tenant_limits import limiting_objects
+from components.tenant_objects import role_binding, tenant_objects, tenant_place
 from isolation.__main__ import app
+
+TENANT = "suite-team"
+"""The tenant of `suite_tenant`, and its namespace."""
 
 
 @dataclass(frozen=True)
@@ -79,3 +86,16 @@ def assert_safe(answers: Answers) -> None:
     assert asked(answers.ids("passed")) == set(), [answers.attempts[each] for each in asked(answers.ids("passed"))]
     refused = answers.controls("refused")
     assert asked(refused) == set(), refused
+
+
+def suite_tenant() -> Iterator[dict[str, Any]]:
+    """The objects of a tenant for the suite alone, as a stack makes them, with a role that leaves it to admission."""
+    place = tenant_place(TENANT, TENANT)
+    config = TenantConfig.model_validate(
+        {"namespaces": [{"name": TENANT}], "source": {"url": f"https://git.example.com/{TENANT}/apps"}}
+    )
+    objects = tenant_objects(TENANT, config, TenancyConfig())
+    yield from objects.namespaces
+    yield from limiting_objects(place, TenantLimits(), TenantNetwork.DEFAULT_DENY)
+    yield objects.identity
+    yield role_binding(TENANT, TENANT, TENANT, Role.CLUSTER_ADMIN)

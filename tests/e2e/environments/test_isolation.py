@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from isolation.live import LABEL
 from tests.e2e.manifests import git_repository, kustomization
 from tests.support.environment import Environment
+from tests.support.isolation import run
 from tests.support.lab import Lab, eventually
 
 TENANT = "system:serviceaccount:apps:dev-team"
@@ -253,3 +255,17 @@ def test_the_controllers_run_with_the_lockdown(staging_stack: Environment) -> No
     role = staging_stack.cluster.get("clusterrole", "crd-controller")
     assert not [rule for rule in role["rules"] if "serviceaccounts/token" in rule.get("resources", ())]
     assert eventually(lambda: staging_stack.cluster.find("networkpolicy", "allow-egress", "flux-system"))
+
+
+def test_flux_refuses_references_to_other_namespaces_alone(staging_stack: Environment) -> None:
+    """What the isolation suite hears of Flux where no policy stands before it."""
+    beginnings = [option for each in ("1-", "2-", "3-", "4-", "5-") for option in ("--only", each)]
+
+    found = run(staging_stack.cluster.kubeconfig, "--tenant", "dev-team", "--live", *beginnings)
+
+    assert found.code == 0, found.ids("passed")
+    assert found.ids("refused") == set(found.attempts) - found.ids("notApplicable")
+    for key in ("1-kustomization-source", "1-helmrelease-chart"):
+        assert "cross-namespace references have been blocked" in found.attempts[key]["layers"]["flux"]["message"]
+    left = "kustomizations,helmreleases,rolebindings"
+    assert staging_stack.cluster.kubectl("get", left, "-n", "apps", "-l", LABEL, "-o", "name").stdout == ""

@@ -255,3 +255,11 @@ def test_webhooks_that_let_pass_are_holes():
     )
     assert found(closed | {"namespaceSelector": {"matchLabels": {"a": "b"}}}).state is State.NOT_APPLICABLE
     assert found(admission_policies=["a"]).state is State.HOLDS
+
+
+def test_a_proxys_password_is_not_shown():
+    environment = {"HTTP_PROXY": "http://me:pa55word@proxy:3128", "HTTPS_PROXY": "x"}
+
+    assert one("30-artifacts", **controllers(**environment))[0].message == (
+        "kustomize-controller: HTTP_PROXY=http://***@proxy:3128, HTTPS_PROXY=x, NO_PROXY is not set"
+    )

@@ -154,3 +154,11 @@ def test_the_same_request_is_made_once():
         asking.attempt(attempt(Request(OBJECT, BOTH)))
 
     assert len(asker.asked) == 1
+
+
+def test_control_characters_of_the_cluster_are_taken_out():
+    found = Finding(Layer.ROLE, State.OPEN, "bound by a\x1b[2Jb", "c\x07d")
+
+    result = suite(FakeAsker()).attempt(attempt(found))
+
+    assert (result.message, result.alone[Layer.ROLE].by) == ("bound by a [2Jb", "c d")

@@ -1,0 +1,82 @@
+"""The isolation suite against a platform with its policies, and against plain Flux, where it has to find holes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from isolation.live import LABEL
+from tests.support.environment import Environment, base
+from tests.support.isolation import assert_safe, beginning, run
+from tests.support.lab import Lab, eventually
+from tests.support.project import Project
+
+NAME = "isolation"
+LEFT = "gitrepositories,kustomizations,helmreleases,imagepolicies,artifactgenerators,rolebindings"
+# What nothing refuses in a plain Flux; the tenant's namespace still has its level of Pod Security, and its quota.
+HOLES = {
+    "1-kustomization-source",
+    "4-remote-base",
+    "5-kustomization-nameless",
+    "6-helmrelease-other-account",
+    "13-git",
+    "15-kustomization-kubeconfig-secret",
+    "20-node-port",
+    "29-git",
+    "33-pod",
+}
+
+
+@pytest.fixture(scope="module")
+def stack(lab: Lab, project: Project) -> Iterator[Environment]:
+    project.tenant("dev-team", base(lab, "dev-team/apps", "apps"))
+    with lab.cluster(NAME) as cluster:
+        allowed = [lab.git.ssh_url("dev-team", "*").removesuffix(".git")]
+        environment = Environment(
+            lab,
+            project,
+            cluster,
+            flux=lab.bundle("2.9.5"),
+            tenancy={"networkPolicy": "default-deny"},
+            policies={"engine": "native", "sources": {"allowed": allowed}},
+        )
+        environment.onboard("dev-team", "./staging")
+        environment.up()
+        eventually(lambda: cluster.ready("kustomization", "dev-team", "apps")[0] == "True")
+        eventually(lambda: cluster.get("pods", namespace="apps")["items"])
+        yield environment
+
+
+@pytest.mark.scenario
+class TestSuite:
+    """The same tenant, first on a platform, then on Flux as it comes."""
+
+    def test_nothing_passes_and_each_layer_holds_alone(self, stack: Environment) -> None:
+        cluster = stack.cluster
+
+        assert_safe(run(cluster.kubeconfig))
+        without_admission = run(cluster.kubeconfig, "--without", "admission")
+        without_role = run(cluster.kubeconfig, "--without", "role", "--live")
+
+        assert_safe(without_admission)
+        assert without_admission.attempts["1-kustomization-source"]["layer"] == "flux"
+        assert without_admission.attempts["19-privileged"]["layer"] == "pod-security"
+        assert_safe(without_role)
+        assert without_role.attempts["11-resourcequota"]["by"] == "flux-tenancy-tenant-limits"
+        assert cluster.kubectl("get", LEFT, "-A", "-l", LABEL, "-o", "name").stdout == ""
+
+    def test_plain_flux_has_holes(self, stack: Environment) -> None:
+        stack.config["flux"]["profile"] = "single-tenant"
+        stack.config["policies"] = {"engine": "none"}
+        stack.config["tenants"]["dev-team"] |= {"role": "cluster-admin"}
+        stack.up()
+
+        found = run(stack.cluster.kubeconfig, "--live")
+
+        assert found.code == 1
+        assert found.ids("passed") >= HOLES
+        # Flux itself was asked: it looks for the source in the other namespace.
+        assert found.attempts["1-kustomization-source"]["layers"]["flux"]["state"] == "open"
+        assert beginning(found.ids("refused"), "7-", "8-")
+        assert stack.cluster.kubectl("get", LEFT, "-A", "-l", LABEL, "-o", "name").stdout == ""

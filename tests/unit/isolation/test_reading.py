@@ -1,0 +1,117 @@
+"""Who the tenant of a cluster is, and what is read around it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from components.flux.controllers import Controller
+from isolation import reading
+from isolation.reading import read, tenancy, tenants
+from operations.dry_run import Kind
+from operations.errors import OperationError
+
+API = cast(Any, None)
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+SYNCS = "/apis/kustomize.toolkit.fluxcd.io/v1"
+
+
+def namespace(name: str, tenant: str = "") -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {"toolkit.fluxcd.io/tenant": tenant} if tenant else {}}}
+
+
+def binding(name: str, *accounts: str, labelled: bool = False) -> dict[str, Any]:
+    labels = {"toolkit.fluxcd.io/tenant": "dev-team"} if labelled else {}
+    subjects = [{"kind": "ServiceAccount", "name": account, "namespace": "apps"} for account in accounts]
+    person = {"kind": "User", "name": "gotk:apps:reconciler"}
+    return {"metadata": {"name": name, "namespace": "apps", "labels": labels}, "subjects": [person, *subjects]}
+
+
+def account(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}}
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
+    """Lists by their path."""
+    objects: dict[str, list[dict[str, Any]]] = {
+        "/api/v1/namespaces": [namespace("apps", "dev-team"), namespace("more", "dev-team"), namespace("free")],
+        "/api/v1/namespaces/apps/serviceaccounts": [account("default"), account("flux"), account("ci")],
+        "/api/v1/namespaces/free/serviceaccounts": [account("dev-team")],
+        f"{RBAC}/namespaces/apps/rolebindings": [binding("a", "flux", labelled=True), binding("b", "ci")],
+        f"{RBAC}/namespaces/more/rolebindings": [binding("a", "flux", labelled=True)],
+    }
+
+    def items(api: object, path: str, **query: str) -> list[dict[str, Any]]:
+        found = objects.get(path, [])
+        return [each for each in found if each["metadata"].get("labels")] if "labelSelector" in query else found
+
+    monkeypatch.setattr(reading, "items", items)
+    return objects
+
+
+def test_tenants_are_found_by_their_label(cluster):
+    assert tenants(API) == ["dev-team"]
+    found = tenancy(API, "dev-team")
+    assert (found.namespaces, found.user) == (("apps", "more"), "system:serviceaccount:apps:flux")
+
+
+def test_the_account_that_flux_applies_as_is_one_of_those_bound(cluster):
+    """Without labels on the bindings, what the syncs say decides."""
+    cluster[f"{RBAC}/namespaces/apps/rolebindings"] = [binding("a", "flux", "ci")]
+    cluster[f"{RBAC}/namespaces/more/rolebindings"] = []
+    with pytest.raises(OperationError, match=r"cannot be told; bound there: apps/ci, apps/flux; .*--service-account"):
+        tenancy(API, "dev-team")
+
+    cluster[f"{SYNCS}/namespaces/apps/kustomizations"] = [{"spec": {"serviceAccountName": "flux"}}]
+
+    assert tenancy(API, "dev-team").account == "flux"
+
+
+def test_a_namespace_without_the_label_is_named(cluster):
+    found = tenancy(API, "", ["free"], "dev-team")
+
+    assert (found.name, found.user) == ("free", "system:serviceaccount:free:dev-team")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nobody",), "no namespace has the label toolkit.fluxcd.io/tenant: nobody; the cluster has .*: dev-team"),
+        (("", ["gone"]), "the cluster has no namespace gone"),
+        (("", ["free"], "other"), "the namespace free has no service account other"),
+        (("", ["free"]), "cannot be told; bound there: none"),
+    ],
+)
+def test_a_tenant_that_is_not_there_is_an_error(cluster, arguments, said):
+    with pytest.raises(OperationError, match=said):
+        tenancy(API, *arguments)
+
+
+def test_controllers_are_found_by_label_or_name_in_every_namespace(cluster, monkeypatch):
+    lane = {"name": "kustomize-lane-1", "namespace": "flux-lanes"}
+    labels = {"app.kubernetes.io/component": "kustomize-controller"}
+    cluster["/apis/apps/v1/deployments"] = [
+        {"metadata": {"name": "kustomize-controller", "namespace": "flux"}},
+        {"metadata": lane | {"labels": labels}},
+        {"metadata": {"name": "web", "namespace": "apps", "labels": {}}},
+    ]
+    kinds = {"Kustomization": Kind("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "kustomizations")}
+    monkeypatch.setattr(reading, "served", lambda api: kinds)
+
+    found = read(API, tenancy(API, "dev-team"))
+
+    assert found.flux == "flux"
+    names = [each["metadata"]["name"] for each in found.controllers[Controller.KUSTOMIZE]]
+    assert names == ["kustomize-controller", "kustomize-lane-1"]
+    assert found.foreign == "default"
+    one = read(API, tenancy(API, "dev-team"), "flux-lanes")
+    assert [len(each) for each in one.controllers.values()] == [1]
+
+
+def test_a_cluster_without_flux_is_an_error(cluster, monkeypatch):
+    monkeypatch.setattr(reading, "served", lambda api: {})
+
+    with pytest.raises(OperationError, match="the cluster has no Flux"):
+        read(API, tenancy(API, "dev-team"))
