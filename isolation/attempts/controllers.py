@@ -5,6 +5,7 @@ Most of it is found by looking at how they were started: what a tenant would pus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from components.flux.controllers import Controller
@@ -26,6 +27,7 @@ _ADMISSION = (Layer.ADMISSION,)
 _YEAR = "8760h"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY")
 _EXEMPT = "NO_PROXY"
+_VARIABLE = re.compile(r"\$\((\w+)\)")
 _DEFAULT_WORKERS = 4
 # The pods of source-controller, and the port on which it gives artifacts away.
 _ARTIFACT_PODS, _ARTIFACT_PORTS = {"app": "source-controller"}, (9090, "http")
@@ -36,6 +38,7 @@ _POWERS = (
     ("list", "", "secrets", "kube-system"),
     ("impersonate", "", "users", ""),
     ("impersonate", "", "groups", ""),
+    ("impersonate", "", "serviceaccounts", "kube-system"),
 )
 
 
@@ -166,7 +169,9 @@ def _is_proxied(there: Mapping[str, str]) -> bool:
 def _hides_artifacts(there: Mapping[str, str], flux: str) -> bool:
     """Whether the proxy stands before the name of source-controller that everybody knows."""
     known = [f"source-controller.{flux}{rest}" for rest in ("", ".svc", ".svc.cluster.local", ".svc.cluster.local.")]
-    exempt = [each.strip().lstrip("*") for each in there.get(_EXEMPT, "").split(",") if each.strip()]
+    # Kubernetes puts other variables in; a name that a Secret holds is not known.
+    value = _VARIABLE.sub(lambda found: there.get(found[1], ""), there.get(_EXEMPT, ""))
+    exempt = [each.strip().lstrip("*") for each in value.split(",") if each.strip()]
     return _is_proxied(there) and not any(
         name == each.lstrip(".") or name.endswith(f".{each.lstrip('.')}") for name in known for each in exempt
     )

@@ -132,6 +132,12 @@ def test_all_workers_are_held_unless_the_quota_is_smaller():
         ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "a,.svc.cluster.local"}, State.OPEN),
         (
             "30-artifacts",
+            {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "$(HOST)", "HOST": "source-controller.flux-system.svc"},
+            State.OPEN,
+        ),
+        ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "$(SECRET),a"}, State.HOLDS),
+        (
+            "30-artifacts",
             {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc"},
             State.OPEN,
         ),
