@@ -4,10 +4,12 @@ import re
 
 import pytest
 
+from components.configuration.models import TenantConfig
 from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode, TenantPolicies
 from components.configuration.reference import DOCS
 from components.configuration.section import Section
 from components.policies.names import PolicyName
+from components.policies.parameters import namespace_annotations
 from components.policies.policy import Subject
 from components.policies.probe import probe_policy, probe_request, refusal
 from components.policies.reference import policies_page
@@ -183,6 +185,21 @@ def test_every_setting_is_a_key_of_the_configuration():
     general = {"policies.engine", "policies.mode", "policies.modes", *sections}
     of_kyverno_alone = {key for key in stack if key.startswith(OF_KYVERNO_ALONE)}
     assert (stack | tenant) - named == general | of_kyverno_alone
+
+
+def test_what_a_tenant_has_on_top_stands_at_its_namespaces():
+    lists = {
+        "sources": ["https://charts.example.com", "oci://registry.example.com/charts/*"],
+        "images": ["registry.example.com/org/*"],
+        "verified": ["HelmChart"],
+        "notifications": ["hooks.slack.com", "*.example.com"],
+    }
+    tenant = {"namespaces": [{"name": "apps"}], "source": {"url": "https://git.example.com/org/app"}, "policies": lists}
+
+    assert namespace_annotations(TenantConfig.model_validate(tenant)) == {
+        "flux-tenancy/namespaces": "apps",
+        **{f"flux-tenancy/{name}": " ".join(entries) for name, entries in lists.items()},
+    }
 
 
 def test_every_attempt_that_admission_has_to_stop_is_some_policys():
