@@ -138,7 +138,7 @@ def test_what_the_platforms_repository_is_applied_as_is_kustomize_controllers_to
 def infra(lab: Lab, staging_stack: Environment, tmp_path: Path) -> Iterator[str]:
     """A namespace of the platform's with a sync and the account that it names, which may write ConfigMaps there."""
     cluster, place = staging_stack.cluster, "infra"
-    url = lab.repository("platform", "infra", {"staging/note.yaml": NOTE}, tmp_path)
+    url = lab.repository("mallory", "infra", {"staging/note.yaml": NOTE}, tmp_path)
     cluster.apply(namespace(place, {}))
     cluster.kubectl("create", "serviceaccount", "applier", "-n", place)
     cluster.kubectl(
@@ -199,7 +199,7 @@ def test_a_release_of_the_tenants_is_installed_with_values_of_its_own_and_uninst
         "metadata": {"name": "greeting", "namespace": "apps"},
         "spec": spec,
     }
-    repository = git_repository("greeting", lab.repository("dev-team", "greeting", CHART, tmp_path))
+    repository = git_repository("greeting", lab.repository("mallory", "greeting", CHART, tmp_path))
     for manifest in (values, repository, release):
         assert not cluster.create(manifest, user=tenant)
 
