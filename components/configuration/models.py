@@ -22,6 +22,7 @@ from components.configuration.types import (
     EgressHost,
     FluxVersion,
     NamespaceName,
+    Network,
     Quantity,
     QuotaResource,
     RepositoryPath,
@@ -166,6 +167,12 @@ class FluxEgress(Section):
         description="Hosts that kustomize-controller may reach over HTTP: where kustomizations may fetch remote files "
         "from, key management services, API servers of other clusters. Every tenant can have files fetched from them "
         "(docs/lockdown.md).",
+    )
+    networks: tuple[Network, ...] = Field(
+        (),
+        description="Networks that a NetworkPolicy lets kustomize-controller's pod connect to, besides DNS and pods of "
+        "`flux-system`: the endpoints of the API server (`kubectl get endpointslices kubernetes`) and those of `hosts`."
+        " Where left out, it may connect to anything, as the release has it.",
     )
 
 

@@ -51,6 +51,10 @@ _EGRESS = """
       alone is given (Secret `artifact-hosts`). They are Services of type ExternalName, which have no address and so no
       reverse record in DNS. Under its usual name or address, the server is not exempt.
 
+    Where the cluster's network heeds NetworkPolicies, those of the release admit only pods of `flux-system` to the
+    artifacts, and `flux.egress.networks` lets kustomize-controller connect to nothing but DNS, Flux's own pods and the
+    networks that it lists.
+
     What remains:
 
     - Go connects to `localhost` and loopback addresses without asking the proxy: a tenant can have the controller's own

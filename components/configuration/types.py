@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from ipaddress import ip_network
 from typing import Annotated, Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -115,6 +116,16 @@ def _not_flux(value: str) -> str:
     own = ".source-controller.flux-system.svc.cluster.local"
     if own.endswith("." + host.strip(".")) or own.startswith("." + host.strip(".") + "."):
         raise ValueError("would open the artifacts of all tenants to each of them; name single hosts outside of Flux")
+    return value
+
+
+def _network(value: str) -> str:
+    try:
+        if "/" not in value:
+            raise ValueError
+        ip_network(value)
+    except ValueError:
+        raise ValueError("is not a network in CIDR notation; write it like 192.0.2.0/24") from None
     return value
 
 
@@ -231,6 +242,7 @@ EgressHost = Annotated[
     ),
     AfterValidator(_not_flux),
 ]
+Network = Annotated[str, *_checked(_network, "a network in CIDR notation; write it like 192.0.2.0/24")]
 # Secrets. Everything typed as one has to be encrypted where it stands (components/configuration/secrets.py).
 SecretText = Annotated[SecretStr, *_secret(_not_empty, "secret text")]
 SshPrivateKey = Annotated[

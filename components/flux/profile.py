@@ -15,6 +15,7 @@ from components.flux.controllers import RECONCILERS, Controller
 from components.flux.egress import artifact_hosts, egress_variables
 from components.flux.lockdown_environment import variables_for
 from components.flux.lockdown_flags import arguments_for
+from components.flux.network_policies import restrict_egress
 from components.flux.release import component_of
 from components.flux.support import minor
 from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
@@ -65,6 +66,8 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig, surroundings: 
 def lock_down(manifests: list[Manifest], config: FluxConfig, surroundings: Surroundings = ALONE) -> list[Manifest]:
     """The multi-tenant profile over manifests that are the caller's own; they are changed in place."""
     hosts = artifact_hosts(manifests)
+    if config.egress.networks:
+        restrict_egress(manifests, config.egress.networks)
     for manifest in manifests:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:

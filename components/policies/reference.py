@@ -85,7 +85,15 @@ _WRITERS = (
 # What no object shows, and what narrows it.
 _NETWORK = "a network policy on the controllers' way out"
 _UNSEEN = (
-    ("single files that a kustomization.yaml names; kustomize-controller fetches them from anywhere", _NETWORK),
+    (
+        "single files that a kustomization.yaml names by URL",
+        "[Flux's lockdown](lockdown.md) refuses them, except from `flux.egress.hosts`",
+    ),
+    (
+        "how long a build or a chart takes: a HelmRelease waits for each of its hooks, and Flux builds a "
+        "Kustomization without any bound",
+        "`policies.maximumTimeout` bounds each wait that an object asks for",
+    ),
     (
         "the index of a Helm repository, which may name charts at another address",
         f"{_NETWORK}; charts from OCI registries have no index",

@@ -101,7 +101,7 @@ class Elsewhere:
     """An HTTP server that is none of the tenant's business.
 
     Go sends nothing for the host `localhost` or a loopback address through a proxy. It compares names as they are
-    written, so the absolute form of the name stands for a host that is neither.
+    written, so the same name in capital letters stands for a host that is neither.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class Elsewhere:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://localhost.:{self.server.server_port}"
+        self.url = f"http://LOCALHOST:{self.server.server_port}"
 
 
 @pytest.fixture
@@ -165,6 +165,31 @@ def test_a_remote_file_is_refused_before_anything_is_connected_to(
     [artifacts] = [line for line in service.split() if "/artifacts-" in line]
     assert artifacts.partition("/")[2] not in message
     assert staging_stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True"
+
+
+def test_kustomizations_that_wait_hold_up_nobody_else(
+    lab: Lab, staging_stack: Environment, attempts: Attempts, tmp_path: Path
+) -> None:
+    """The release has four workers for all tenants."""
+    cluster = staging_stack.cluster
+    never = [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "never", "namespace": "apps"}]
+    url = lab.repository("mallory", "waiting", {"staging/kustomization.yaml": "resources: []\n"}, tmp_path)
+    assert not attempts.create(git_repository("waiting", url))
+    names = [f"waiting-{number}" for number in range(5)]
+    for name in names:
+        assert not attempts.create(kustomization(name, source="waiting", healthChecks=never))
+    # Which is not in the condition Ready.
+    waiting = "Running health checks"
+    eventually(lambda: all(waiting in str(cluster.get("kustomization", name, "apps")["status"]) for name in names))
+
+    request = "reconcile.fluxcd.io/requestedAt=while-others-wait"
+    cluster.kubectl("annotate", "kustomization", "dev-team", "-n", "apps", "--overwrite", request)
+
+    def handled() -> bool:
+        status = cluster.get("kustomization", "dev-team", "apps")["status"]
+        return bool(status.get("lastHandledReconcileAt") == "while-others-wait")
+
+    eventually(handled)
 
 
 def test_a_cluster_role_in_the_repository_is_refused_and_the_tenant_sees_why(

@@ -45,6 +45,10 @@ NO_VALUE = "is not a controller argument with its value; write it like --concurr
             "flux.egress.hosts[1]: '.svc.cluster.local' would open the artifacts of all tenants to each of them; name "
             "single hosts outside of Flux",
         ),
+        (
+            {"flux": FLUX | {"egress": {"networks": ["192.0.2.1"]}}},
+            "flux.egress.networks[0]: '192.0.2.1' is not a network in CIDR notation; write it like 192.0.2.0/24",
+        ),
         ({"flux": ...}, "flux: is required and missing"),
         ({"flux": None}, "flux: must be a mapping, not nothing"),
         ({"fluxes": FLUX}, "fluxes: is an unknown key; did you mean 'flux'?"),

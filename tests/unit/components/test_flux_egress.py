@@ -122,3 +122,32 @@ def test_nobody_can_guess_the_name_and_it_stays():
 
 def test_a_single_tenant_cluster_has_no_such_names():
     assert not {SERVICE, SECRET} & set(installed(advertised(), profile="single-tenant"))
+
+
+def network_policies(**flux: Any) -> dict[str, Any]:
+    manifests = release()
+    everything = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"], "egress": [{}], "ingress": [{"from": []}]}
+    metadata = {"name": "allow-egress", "namespace": "flux-system"}
+    manifests.append({"kind": "NetworkPolicy", "metadata": metadata, "spec": everything})
+    found = configured(manifests, flux_config(**flux))
+    return {each["metadata"]["name"]: each["spec"] for each in found if each["kind"] == "NetworkPolicy"}
+
+
+def test_networks_are_all_that_the_controllers_pod_may_connect_to_outside_of_flux():
+    before = network_policies()
+    after = network_policies(egress={"networks": ["192.0.2.0/24"]})
+
+    own = after.pop("kustomize-controller-egress")
+    others = {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["kustomize-controller"]}]}
+    assert after == before | {"allow-egress": before["allow-egress"] | {"podSelector": others}}
+    assert own["podSelector"] == {"matchLabels": {"app": "kustomize-controller"}}
+    assert own["egress"] == [
+        {"to": [{"podSelector": {}}]},
+        {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]},
+        {"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]},
+    ]
+
+
+def test_without_networks_and_without_tenants_the_releases_policies_stay():
+    assert set(network_policies()) == {"only-among-controllers", "allow-egress"}
+    assert network_policies() == network_policies(profile="single-tenant", egress={"networks": ["192.0.2.0/24"]})
