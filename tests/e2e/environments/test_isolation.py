@@ -277,6 +277,7 @@ def test_the_controllers_run_with_the_lockdown(staging_stack: Environment) -> No
     } <= set(arguments)
     logs = staging_stack.cluster.kubectl("logs", "deploy/kustomize-controller", "-n", "flux-system").stdout
     assert '"ObjectLevelWorkloadIdentity":true' in logs
+    assert '"CancelHealthCheckOnNewRevision":true' in logs
     role = staging_stack.cluster.get("clusterrole", "crd-controller")
     assert not [rule for rule in role["rules"] if "serviceaccounts/token" in rule.get("resources", ())]
     assert eventually(lambda: staging_stack.cluster.find("networkpolicy", "allow-egress", "flux-system"))
