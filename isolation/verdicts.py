@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from components.printable import printable
 from isolation.model import (
     REQUEST_ORDER,
     Attempt,
@@ -14,7 +15,6 @@ from isolation.model import (
     State,
     Verdict,
 )
-from operations.admission_answers import printable
 
 # Of several findings about one layer the first of these counts: it holds when all that was asked of it holds.
 _WORST = (State.OPEN, State.HOLDS, State.UNPROVEN, State.NOT_APPLICABLE)

@@ -98,4 +98,4 @@ def suite_tenant() -> Iterator[dict[str, Any]]:
     yield from objects.namespaces
     yield from limiting_objects(place, TenantLimits(), TenantNetwork.DEFAULT_DENY)
     yield objects.identity
-    yield role_binding(TENANT, TENANT, TENANT, Role.CLUSTER_ADMIN)
+    yield role_binding(TENANT, TENANT, TENANT, Role.CLUSTER_ADMIN, TENANT)
