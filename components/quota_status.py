@@ -69,8 +69,11 @@ class QuotaStatus:
         """
 
         def missing() -> str | None:
-            used = read_quota(self.api, namespace, name).get("status", {}).get("used", {})
-            return ", ".join(sorted(set(counted).difference(used))) or None
+            quota = read_quota(self.api, namespace, name)
+            hard, status = quota.get("spec", {}).get("hard", {}), quota.get("status", {})
+            # A limit that has just been raised holds once the status says so.
+            counting = {key for key in status.get("used", {}) if status.get("hard", {}).get(key) == hard.get(key)}
+            return ", ".join(sorted(set(counted) - counting)) or None
 
         if uncounted := wait_for(missing, TIMEOUT_SECONDS, self.clock, self.sleep):
             raise NotCounting(

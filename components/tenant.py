@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +17,7 @@ from components.lost_namespaces import LostNamespaces
 from components.manifests import Manifest, register
 from components.offboarding import Offboarding
 from components.quota_status import QuotaStatus
-from components.tenant_limits import counted_for, flux_quota_name
+from components.tenant_limits import room_for
 from components.tenant_objects import source_place, tenant_objects
 
 
@@ -66,14 +66,18 @@ class Tenant(pulumi.ComponentResource):
         # Neither may a quota be older than what it counts, nor what it counts be made before it is counted.
         countable = awaited(namespaces[0], args.quotas.wait_until_countable)
         limits = [self._register(limit, after=[*namespaces, countable]) for limit in objects.limits]
-        quota = (args.config.home, flux_quota_name(name), counted_for(args.config))
-        counting = awaited(limits[0], partial(args.quotas.wait_until_counting, *quota))
-        identity = self._register(objects.identity, after=namespaces)
+        room = room_for(args.config, args.config.home)
+        counting = [
+            awaited(limit, partial(args.quotas.wait_until_counting, args.config.home, *quota))
+            for limit, manifest in zip(limits, objects.limits, strict=True)
+            if (quota := _counted(manifest, args.config.home, room))
+        ]
         # Nobody may do anything before its limits stand.
-        limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits, counting]
+        limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits, *counting]
+        identity = self._register(objects.identity, after=limited)
         place = source_place(name, args.config)
         self.source = register_source(place, args.config.source, args.access, parent=self, after=limited)
-        decrypting = [self._register(each, after=namespaces) for each in objects.decryption]
+        decrypting = [self._register(each, after=limited) for each in objects.decryption]
         # After all but the sync, so that it goes before all that a controller or a Git host could hold.
         before_access = [*limited, identity, *decrypting, *self.source.registered]
         access: list[pulumi.Resource] = [self._register(binding, after=before_access) for binding in objects.access]
@@ -107,3 +111,11 @@ class Tenant(pulumi.ComponentResource):
     ) -> pulumi.CustomResource:
         own = pulumi.ResourceOptions(parent=self, depends_on=list(after))
         return register(manifest, pulumi.ResourceOptions.merge(own, opts))
+
+
+def _counted(limit: Manifest, home: str, room: Mapping[str, int]) -> tuple[str, list[str]] | None:
+    """The name of a quota of the tenant's home, and what it counts of the platform's own; None if nothing."""
+    if limit["kind"] != "ResourceQuota" or limit["metadata"]["namespace"] != home:
+        return None
+    counted = [resource for resource in room if resource in limit["spec"]["hard"]]
+    return (limit["metadata"]["name"], counted) if counted else None

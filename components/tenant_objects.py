@@ -15,7 +15,7 @@ from components.manifests import Manifest
 from components.place import Place
 from components.policies.parameters import account_annotations, namespace_annotations
 from components.sops.decryption_objects import decryption_objects
-from components.tenant_limits import limiting_objects
+from components.tenant_limits import limiting_objects, room_for
 from components.tenant_role import cluster_role_for
 
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
@@ -57,7 +57,9 @@ def tenant_objects(
         limits=[
             manifest
             for namespace in config.namespace_names
-            for manifest in limiting_objects(tenant_place(name, namespace), tenancy.limits, tenancy.network_policy)
+            for manifest in limiting_objects(
+                tenant_place(name, namespace), tenancy.limits, tenancy.network_policy, room_for(config, namespace)
+            )
         ],
         identity=service_account(name, config.home, account),
         access=[

@@ -297,6 +297,23 @@ class PolicyRule(Section):
     )
 
 
+class ContainerLimits(Section):
+    """The LimitRange of a tenant's namespaces.
+
+    Source: https://kubernetes.io/docs/concepts/policy/limit-range/
+    """
+
+    requests: dict[QuotaResource, Quantity] = Field(
+        default_factory=dict, description="What a container requests that does not say, e.g. `cpu: 50m`."
+    )
+    limits: dict[QuotaResource, Quantity] = Field(
+        default_factory=dict, description="The limits of a container that does not say, e.g. `memory: 256Mi`."
+    )
+    maximum: dict[QuotaResource, Quantity] = Field(
+        default_factory=dict, description="The highest limit of a container, e.g. `memory: 4Gi`."
+    )
+
+
 class TenantLimits(Section):
     """How much a tenant may have, in each of its namespaces."""
 
@@ -307,6 +324,16 @@ class TenantLimits(Section):
         default_factory=dict,
         description="`hard` of a ResourceQuota, e.g. `requests.cpu: 4`, `pods: 50`; a Pod has to state what a quota "
         "is for.",
+    )
+    objects: dict[QuotaResource, Annotated[int, Field(ge=0)] | None] = Field(
+        default_factory=dict,
+        description="Other numbers of objects of Kubernetes' own kinds than those in docs/tenants.md, by resource, "
+        "e.g. `secrets: 2000`, `jobs.batch: 50`; null counts none of that kind.",
+    )
+    containers: ContainerLimits = Field(
+        default_factory=ContainerLimits,
+        description="What a container gets that states no requests or limits, and the most that it may have; nothing "
+        "where left out, since Pods that run well without would be throttled or killed.",
     )
 
 

@@ -21,7 +21,7 @@ from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
 from components.policies.parameters import NAMESPACES, account_annotations
 from components.policies.rendering import ACTIONS, object_name
-from components.tenant_limits import limiting_objects
+from components.tenant_limits import limiting_objects, room_for
 from components.tenant_objects import (
     MANAGED_BY_LABEL,
     MANAGER,
@@ -69,7 +69,7 @@ def background_rules(flux: FluxConfig) -> list[Manifest]:
     """RBAC rules that Kyverno's background controller needs for it; it may bind what a tenant needs and no other."""
     change = ["create", "delete", "get", "list", "patch", "update", "watch"]
     return [
-        {"apiGroups": [""], "resources": ["resourcequotas", "serviceaccounts"], "verbs": change},
+        {"apiGroups": [""], "resources": ["limitranges", "resourcequotas", "serviceaccounts"], "verbs": change},
         {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": change},
         {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["rolebindings"], "verbs": change},
         {
@@ -171,7 +171,7 @@ def tenant_template(
         service_account(tenant, namespace, account),
         role_binding(tenant, namespace, namespace, Role.TENANT, account),
         *([impersonation_binding(place, role, flux)] if flux.impersonates else []),
-        *limiting_objects(place, tenancy.limits, TenantNetwork.DEFAULT_DENY),
+        *limiting_objects(place, tenancy.limits, TenantNetwork.DEFAULT_DENY, room_for(None, namespace)),
     ]
 
 

@@ -91,7 +91,7 @@ def test_without_a_key_an_encrypted_secret_is_refused_and_not_applied_as_it_is()
     assert (found.standing, found.spec) == ([], {"provider": "sops"})
 
 
-def test_a_tenants_keys_come_after_its_namespaces_and_before_its_sync():
+def test_a_tenants_keys_come_after_its_limits_and_before_its_sync():
     decryption = with_age("first") | {"workloadIdentity": {"provider": "gcp"}}
     config = tenant_config(sync={"decryption": decryption})
 
@@ -103,7 +103,8 @@ def test_a_tenants_keys_come_after_its_namespaces_and_before_its_sync():
     [secret] = [name for name in resources if name.startswith("Secret apps/dev-team-sops-")]
     sync = resources["Kustomization apps/dev-team"]
     for name in (secret, account):
-        assert resources[name].after == {"Namespace apps"}
+        quotas = {f"ResourceQuota apps/dev-team-{quota}" for quota in ("flux-objects", "objects")}
+        assert resources[name].after == {"Namespace apps", *quotas}
         assert name in sync.after
     assert sync.properties["spec"]["decryption"] == {
         "provider": "sops",

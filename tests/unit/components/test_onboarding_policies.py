@@ -15,6 +15,7 @@ from components.tenant_role import TENANT_ROLE
 
 NAME = "flux-tenancy-onboarding"
 PLURALS = {
+    "LimitRange": "limitranges",
     "NetworkPolicy": "networkpolicies",
     "ResourceQuota": "resourcequotas",
     "RoleBinding": "rolebindings",
@@ -71,7 +72,7 @@ def test_a_labelled_namespace_is_closed_even_where_listed_ones_are_open():
         json.loads(each["template"]["value"])["kind"]
         for each in spec("GeneratingPolicy", tenancy=TenancyConfig())["generate"]
     ]
-    assert kinds == ["ServiceAccount", "RoleBinding", "RoleBinding", "ResourceQuota", "NetworkPolicy"]
+    assert kinds == ["ServiceAccount", "RoleBinding", "RoleBinding", "ResourceQuota", "ResourceQuota", "NetworkPolicy"]
 
 
 def test_the_objects_are_kept_up_and_stay_when_the_policy_goes():
@@ -122,6 +123,8 @@ def test_kyverno_may_bind_what_a_tenant_needs_and_no_other_role():
 
     assert (bind["resources"], bind["verbs"]) == (["clusterroles"], ["bind"])
     assert bind["resourceNames"] == [TENANT_ROLE, SHARED_IMPERSONATION]
-    generated = {json.loads(each["template"]["value"])["kind"] for each in spec("GeneratingPolicy")["generate"]}
+    tenancy = TenancyConfig.model_validate({"limits": {"containers": {"limits": {"memory": "1Gi"}}}})
+    templates = spec("GeneratingPolicy", tenancy=tenancy)["generate"]
+    generated = {json.loads(each["template"]["value"])["kind"] for each in templates}
     assert writable == {PLURALS[kind] for kind in generated}
     assert not {"*", "escalate", "impersonate"} & {verb for rule in rules for verb in rule["verbs"]}

@@ -12,12 +12,14 @@ API = cast(ApiClient, object())
 SOURCES, SYNCS = "count/gitrepositories.source.toolkit.fluxcd.io", "count/kustomizations.kustomize.toolkit.fluxcd.io"
 
 
-def quota(*used):
-    return {"status": {"used": dict.fromkeys(used, "0")}}
+def quota(*used, hard="100"):
+    counted = {"used": dict.fromkeys(used, "0"), "hard": dict.fromkeys(used, "100")}
+    return {"spec": {"hard": dict.fromkeys((SOURCES, SYNCS), hard)}, "status": counted}
 
 
 def test_it_asks_until_all_of_it_is_counted(monkeypatch):
-    answers = iter([{}, {"status": {}}, quota(SOURCES), quota(SOURCES, SYNCS)])
+    raised = quota(SOURCES, SYNCS, hard="101")
+    answers = iter([{}, {"status": {}}, quota(SOURCES), raised, quota(SOURCES, SYNCS)])
     asked = []
 
     def read(*which):
@@ -28,7 +30,7 @@ def test_it_asks_until_all_of_it_is_counted(monkeypatch):
 
     QuotaStatus(API, sleep=lambda _: None).wait_until_counting("apps", "dev-team-flux-objects", [SOURCES, SYNCS])
 
-    assert asked == [(API, "apps", "dev-team-flux-objects")] * 4
+    assert asked == [(API, "apps", "dev-team-flux-objects")] * 5
 
 
 def test_what_is_not_counted_in_time_is_named_with_whom_to_look_at(monkeypatch):

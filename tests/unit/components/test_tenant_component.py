@@ -20,7 +20,11 @@ CONFIG = tenant_config(
 )
 ACCESS_TO_GIT = GitAccess(known_hosts=(), github=None, webhook_url=None)
 NAMESPACES = {"Namespace apps", "Namespace apps-jobs"}
-LIMITS = {"ResourceQuota apps/dev-team-flux-objects", "ResourceQuota apps-jobs/dev-team-flux-objects"}
+LIMITS = {
+    f"ResourceQuota {namespace}/dev-team-{name}"
+    for namespace in ("apps", "apps-jobs")
+    for name in ("flux-objects", "objects")
+}
 IDENTITY = "ServiceAccount apps/dev-team"
 ACCESS = {"RoleBinding apps/dev-team-reconciler", "RoleBinding apps-jobs/dev-team-reconciler"}
 SECRET = "Secret apps/dev-team-git"
@@ -53,7 +57,7 @@ def test_every_object_comes_after_what_it_stands_on_and_the_sync_last():
         COMPONENT: set(),
         **dict.fromkeys(NAMESPACES, set()),
         **dict.fromkeys(LIMITS, NAMESPACES),
-        IDENTITY: NAMESPACES,
+        IDENTITY: NAMESPACES | LIMITS,
         **dict.fromkeys(ACCESS, NAMESPACES | LIMITS | {IDENTITY, SECRET, SOURCE}),
         SECRET: NAMESPACES | LIMITS,
         SOURCE: NAMESPACES | LIMITS | {SECRET},
@@ -147,7 +151,17 @@ def test_a_quota_comes_once_its_kinds_are_known_and_what_it_counts_once_it_does(
     run(lambda: tenant(quotas=quotas) and None)
 
     counted = ["count/gitrepositories.source.toolkit.fluxcd.io", "count/kustomizations.kustomize.toolkit.fluxcd.io"]
-    assert quotas.asked == ["countable", ("apps", "dev-team-flux-objects", counted)]
+    own = [
+        "count/configmaps",
+        "count/serviceaccounts",
+        "count/rolebindings.rbac.authorization.k8s.io",
+        "count/secrets",
+    ]
+    assert quotas.asked[0] == "countable"
+    assert {name: set(keys) for _, name, keys in quotas.asked[1:]} == {
+        "dev-team-flux-objects": set(counted),
+        "dev-team-objects": set(own),
+    }
 
 
 @pytest.mark.parametrize("step", ["wait_until_countable", "wait_until_counting"])

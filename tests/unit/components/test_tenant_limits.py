@@ -2,19 +2,22 @@
 
 import pytest
 from sample_release import names, one
-from sample_stack import load, problems
+from sample_stack import load, problems, tenant_config
 
 from components.configuration import TenancyConfig
+from components.configuration.sources import Webhook
 from components.place import Place
-from components.tenant_limits import limiting_objects
-from components.tenant_role import tenant_role
+from components.tenant_limits import OBJECT_COUNTS, limiting_objects, room_for
+from components.tenant_role import MANAGED, tenant_role
 
+RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
+ROOM = {RECEIVERS: 1, "count/secrets": 8}
 PLACE = Place(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 
 
 def limits(**tenancy):
     config = TenancyConfig.model_validate(tenancy)
-    return limiting_objects(PLACE, config.limits, config.network_policy)
+    return limiting_objects(PLACE, config.limits, config.network_policy, ROOM)
 
 
 def test_every_flux_kind_that_a_tenant_may_create_is_counted():
@@ -27,17 +30,72 @@ def test_every_flux_kind_that_a_tenant_may_create_is_counted():
         if "fluxcd" in group
     }
 
-    [quota] = limits(limits={"fluxObjects": 7})
+    quota = one(limits(limits={"fluxObjects": 7}), "ResourceQuota", "dev-team-flux-objects")
 
     assert len(creatable) == 14
-    assert quota["spec"]["hard"] == dict.fromkeys(creatable, "7")
+    assert quota["spec"]["hard"] == dict.fromkeys(creatable, "7") | {RECEIVERS: "8"}
+
+
+def counts(**limit):
+    return one(limits(limits=limit), "ResourceQuota", "dev-team-objects")["spec"]["hard"]
+
+
+def test_every_kind_of_kubernetes_that_a_tenant_may_create_is_counted():
+    creatable = {
+        f"count/{resource}.{group}".rstrip(".")
+        for group, resources in MANAGED
+        for resource in resources
+        if "fluxcd" not in group and "/" not in resource
+    }
+
+    assert creatable < set(counts())
+    assert {key for key in counts() if not key.startswith("count/")} == {"services.loadbalancers"}
+
+
+def test_what_the_platform_has_there_comes_on_top_of_what_a_tenant_may_have():
+    assert counts()["count/secrets"] == str(OBJECT_COUNTS["secrets"] + 8)
+    assert counts()["count/jobs.batch"] == str(OBJECT_COUNTS["jobs.batch"])
+
+
+def test_a_stack_counts_otherwise_or_not_at_all():
+    found = counts(objects={"jobs.batch": 5, "leases.coordination.k8s.io": None, "backups.velero.io": 3})
+
+    assert (found["count/jobs.batch"], found["count/backups.velero.io"]) == ("5", "3")
+    assert "count/leases.coordination.k8s.io" not in found
+
+
+def test_what_a_stacks_own_quota_counts_takes_the_place_of_a_default():
+    found = counts(quota={"pods": "900", "count/secrets": "3000"})
+
+    assert {"count/pods", "count/secrets"} & set(found) == set()
+
+
+def test_a_home_has_room_for_the_platforms_objects_and_other_namespaces_for_what_is_in_each():
+    config = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}])
+    source = config.source.model_copy(update={"webhook": Webhook(type="github")})
+    announced = config.model_copy(update={"source": source})
+
+    assert RECEIVERS not in room_for(config, "apps")
+    assert room_for(announced, "apps")[RECEIVERS] == 1
+    assert room_for(announced, "apps")["count/secrets"] == 8
+    in_each = {"count/configmaps": 1, "count/serviceaccounts": 1, "count/rolebindings.rbac.authorization.k8s.io": 1}
+    assert room_for(announced, "apps-jobs") == in_each
+
+
+def test_no_limits_of_containers_unless_asked_for():
+    assert names(limits(), "LimitRange") == []
+
+    found = limits(limits={"containers": {"requests": {"cpu": "50m"}, "maximum": {"memory": "4Gi"}}})
+
+    item = {"type": "Container", "defaultRequest": {"cpu": "50m"}, "max": {"memory": "4Gi"}}
+    assert one(found, "LimitRange", "dev-team-containers")["spec"] == {"limits": [item]}
 
 
 def test_what_the_platform_limits_besides_stands_in_a_quota_of_its_own():
     found = limits(limits={"quota": {"requests.cpu": "4", "count/jobs.batch": "10"}})
 
-    assert names(found, "ResourceQuota") == ["dev-team-flux-objects", "dev-team-quota"]
-    assert found[1]["spec"]["hard"] == {"requests.cpu": "4", "count/jobs.batch": "10"}
+    assert names(found, "ResourceQuota") == ["dev-team-flux-objects", "dev-team-objects", "dev-team-quota"]
+    assert found[2]["spec"]["hard"] == {"requests.cpu": "4", "count/jobs.batch": "10"}
 
 
 def test_no_network_policy_unless_asked_for():
@@ -63,7 +121,7 @@ def test_pods_reach_their_own_tenant_and_dns_and_nothing_else():
 def test_all_are_the_tenants_and_named_after_it():
     found = limits(limits={"quota": {"pods": "1"}}, networkPolicy="default-deny")
 
-    assert len(found) == 3
+    assert len(found) == 4
     for manifest in found:
         assert manifest["metadata"]["labels"] == PLACE.labels
         assert manifest["metadata"]["namespace"] == "apps"
