@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from components.configuration.errors import MisplacedValueError
 from components.configuration.image_signatures import ImagePatternText, ImageSignature, RegistryAccess
 from components.configuration.section import Section
-from components.configuration.types import Duration, FinalizerName, seconds
+from components.configuration.types import Duration, FinalizerName, HostPattern, seconds
 from components.policies.host_patterns import read_host_pattern
 from components.policies.names import PolicyName
 from components.policies.source_patterns import read_pattern
@@ -52,6 +52,10 @@ VerifiedKind = Literal["GitRepository", "OCIRepository", "HelmChart"]
 CloudProvider = Literal["aws", "azure", "gcp"]
 ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
 
+
+VolumeType = Literal["cephfs", "fc", "glusterfs", "iscsi", "nfs", "rbd"]
+ANY_TAINT = "*"
+"""In place of the key of a taint."""
 
 _SHORTEST_TOKEN_LIFETIME = "1h"
 
@@ -128,6 +132,21 @@ class AllowedNotifications(Section):
     plain_http: bool = Field(False, description="Let notifications go without TLS, e.g. within the cluster.")
 
 
+class IngressRules(Section):
+    """What tenants may publish through the cluster's Ingress controllers."""
+
+    hosts: tuple[HostPattern, ...] | None = Field(
+        None,
+        description="Host names that every tenant's Ingresses may have, e.g. `shop.example.com`, or `*.example.com` "
+        "for all below; a tenant's own come on top. Where neither the stack nor a tenant has any, hosts may be any.",
+    )
+    snippets: bool = Field(
+        False,
+        description="Let annotations hold pieces of the proxy's configuration, such as `configuration-snippet` of "
+        "ingress-nginx, which can read every tenant's traffic and Secrets.",
+    )
+
+
 class PoliciesConfig(Section):
     """Admission in tenants' namespaces."""
 
@@ -172,6 +191,24 @@ class PoliciesConfig(Section):
         description="Finalizers that tenants may put on their objects besides those of Kubernetes and Flux, e.g. "
         "`example.com/cleanup`; a controller with rights in the whole cluster needs no entry for its own.",
     )
+    csi_drivers: tuple[str, ...] = Field(
+        (),
+        description="CSI drivers whose volumes pods may name by themselves, without a claim, e.g. "
+        "`secrets-store.csi.k8s.io`; none if left out.",
+    )
+    volume_types: tuple[VolumeType, ...] = Field(
+        (), description="Network storage that pods may mount without a claim; none if left out."
+    )
+    tolerations: tuple[str, ...] | None = Field(
+        None,
+        description="Keys of the taints that pods may tolerate, e.g. `nvidia.com/gpu`; `*` for every one. Where left "
+        "out, any but those of control planes, of nodes that are being drained or not well, and all at once.",
+    )
+    node_names: bool = Field(False, description="Let pods choose a node by its name, in a nodeSelector or an affinity.")
+    blocking_disruption_budgets: bool = Field(
+        False, description="Let PodDisruptionBudgets allow no eviction at all, which holds up drains of nodes."
+    )
+    ingress: IngressRules = Field(default_factory=IngressRules, description="What tenants publish.")
     storage_classes: tuple[str, ...] | None = Field(
         None,
         description="Storage classes that volume claims may have; any where left out. List them where the cluster has "
@@ -203,4 +240,7 @@ class TenantPolicies(Section):
     )
     notifications: tuple[HostPatternText, ...] = Field(
         (), description="Hosts that its notifications may go to, besides `policies.notifications.hosts`."
+    )
+    hosts: tuple[HostPattern, ...] = Field(
+        (), description="Host names that its Ingresses may have, besides `policies.ingress.hosts`."
     )

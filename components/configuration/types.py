@@ -218,6 +218,13 @@ GitCommit = Annotated[str, *_matching(r"^[0-9a-f]{40}$", "a full commit id: 40 h
 GitUrl = Annotated[str, *_checked(_git_url, "http, https or ssh URL of a Git repository, without credentials")]
 RepositoryPath = Annotated[str, *_checked(_repository_path, "a folder inside the repository, e.g. ./staging")]
 WebUrl = Annotated[str, *_checked(_web_url, "http or https URL")]
+HostPattern = Annotated[
+    str,
+    *_matching(
+        r"^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$",
+        "a host name in lower case; write it like shop.example.com, or *.example.com for all names below",
+    ),
+]
 Sha256 = Annotated[str, *_matching(r"^[0-9a-f]{64}$", "a sha256 digest: 64 hexadecimal digits")]
 FluxVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a release of Flux; write it like 2.9.5")]
 KyvernoVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a release of Kyverno; write it like 1.19.1")]

@@ -18,6 +18,7 @@ VERIFIED = f"{PREFIX}verified"
 SERVICE_ACCOUNT = f"{PREFIX}service-account"
 IMPLIED_ACCOUNT = f"{PREFIX}implied-service-account"
 NOTIFICATIONS = f"{PREFIX}notifications"
+HOSTS = f"{PREFIX}hosts"
 
 STARTS = ".filter(entry, entry.endsWith('/*')).map(entry, entry.substring(0, size(entry) - 1))"
 """CEL to put behind a list of allow-list entries: how what lies below one of them begins."""
@@ -31,6 +32,7 @@ def namespace_annotations(config: TenantConfig) -> dict[str, str]:
         IMAGES: config.policies.images,
         VERIFIED: config.policies.verified,
         NOTIFICATIONS: config.policies.notifications,
+        HOSTS: config.policies.hosts,
     }
     return {key: " ".join(entries) for key, entries in lists.items() if entries}
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from components.policies.cel import concatenated, text
 from components.policies.policy import Resources
 
+_LEVEL = "pod-security.kubernetes.io/enforce"
+LEVEL = f"namespaceObject.metadata.?labels[?{text(_LEVEL)}].orValue('restricted')"
+"""CEL for the Pod Security level of the request's namespace; without a label nothing else looks at pods."""
+
 WORKLOADS = (
     Resources("", ("pods", "pods/ephemeralcontainers", "replicationcontrollers")),
     Resources("apps", ("daemonsets", "deployments", "replicasets", "statefulsets")),

@@ -8,6 +8,7 @@ from inspect import cleandoc
 from components.configuration.policies import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.parameters import (
+    HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
     NAMESPACES,
@@ -119,6 +120,20 @@ _UNSEEN = (
         f"with `policies.notifications.hosts`, an address in any other form is refused, too; {_NETWORK}",
     ),
     (
+        "what a storage class makes: a class of volumes that were made by hand has a name as any other",
+        "`policies.storageClasses`",
+    ),
+    (
+        "how many pods a PodDisruptionBudget is for: `minAvailable: 1` holds up a drain where there is one pod. Such a "
+        "budget is part of many charts, and so is not refused",
+        "a drain's own timeout",
+    ),
+    (
+        "what an operator with rights in the whole cluster does at a tenant's wish: it passes the policies about "
+        "tenants",
+        "the policies about what objects may say hold for it, too",
+    ),
+    (
         "objects that are older than a policy, until they change",
         "`make policy-report` and Kyverno's reports list what they say all the same",
     ),
@@ -185,8 +200,8 @@ def policies_page() -> str:
         ## What a tenant has of its own
 
         Lists of a tenant are annotations of its namespaces, written from its configuration and separated by spaces:
-        `{NAMESPACES}`, `{SOURCES}`, `{IMAGES}`, `{VERIFIED}` and
-        `{NOTIFICATIONS}`. An entry that is no pattern allows nothing.
+        `{NAMESPACES}`, `{SOURCES}`, `{IMAGES}`, `{VERIFIED}`,
+        `{NOTIFICATIONS}` and `{HOSTS}`. An entry that is no pattern allows nothing.
 
         `{SERVICE_ACCOUNT}` names the tenant's service account where it is not called like the tenant
         (`serviceAccountName`), and `{IMPLIED_ACCOUNT}` says that Flux takes it where an object names none

@@ -9,6 +9,7 @@ from components.configuration.policies import PoliciesConfig, PolicyEngine, Poli
 from components.manifests import Manifest
 from components.policies.controller_load import controller_load, reconciliation_timeout
 from components.policies.holds import unheld_deletion
+from components.policies.ingresses import allowed_hosts, ingress_snippets
 from components.policies.kyverno import kyverno
 from components.policies.native import native
 from components.policies.notifications import notification_addresses, notification_secrets
@@ -31,8 +32,9 @@ from components.policies.reserved import (
     tenant_limits,
     tenant_namespace,
 )
+from components.policies.scheduling import disruption_budgets, node_placement
 from components.policies.sources import allowed_sources, source_options, verified_sources
-from components.policies.volumes import volume_claims, volume_classes
+from components.policies.volumes import pod_volumes, volume_claims, volume_classes
 from components.policies.workloads import (
     allowed_images,
     host_access,
@@ -73,9 +75,14 @@ def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
         service_exposure(config),
         host_access(),
         pod_identity(config),
+        node_placement(config),
         priority_classes(config),
         volume_claims(config),
         volume_classes(config),
+        pod_volumes(config),
+        disruption_budgets(config),
+        allowed_hosts(config.ingress),
+        ingress_snippets(config.ingress),
         allowed_images(config.images),
         platform_objects(),
         unheld_deletion(config),

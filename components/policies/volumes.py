@@ -5,7 +5,7 @@ from __future__ import annotations
 from components.configuration.policies import PoliciesConfig
 from components.policies.cel import concatenated, joined, text, texts
 from components.policies.names import PolicyName
-from components.policies.pods import POD, PODS, WORKLOADS
+from components.policies.pods import LEVEL, POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
 from components.policies.request import ASK
@@ -21,6 +21,22 @@ _CLAIM_MAKERS = (
     "system:serviceaccount:kube-system:statefulset-controller",
     "system:serviceaccount:kube-system:ephemeral-volume-controller",
     "system:kube-controller-manager",
+)
+
+# What Pod Security's level `restricted` lets pods mount, and what the policy `host-access` is about.
+# Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
+_VOLUME_TYPES = (
+    "name",
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "hostPath",
+    "image",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
 )
 
 
@@ -100,6 +116,50 @@ def volume_classes(config: PoliciesConfig) -> Policy:
         conditions={"made-for-a-template": f"request.userInfo.username in {texts(_CLAIM_MAKERS)}"},
         variables={"classes": f"object.spec.?volumeName.orValue('') == '' ? [{_class('object')}] : []"},
         validations=(_has_a_class(), *_allowed_classes(config)),
+    )
+
+
+def pod_volumes(config: PoliciesConfig) -> Policy:
+    """A pod mounts what is in its namespace, and storage by claims, which quotas count and classes limit."""
+    types = texts((*_VOLUME_TYPES, *config.volume_types))
+    return Policy(
+        name=PolicyName.POD_VOLUMES,
+        refuses="volumes that pods and templates of pods name by themselves: of a CSI driver that is not listed, or "
+        "network storage; a namespace of the level `privileged` is left to Pod Security",
+        settings=("policies.csiDrivers", "policies.volumeTypes"),
+        threats=(34, 41),
+        subject=Subject.CONTENT,
+        resources=WORKLOADS,
+        reads=POD,
+        variables=PODS
+        | {
+            "pod": f"{LEVEL} == 'privileged' ? {{}} : {PODS['pod']}",
+            "drivers": "variables.volumes.filter(volume, has(volume.csi) && "
+            f"!(volume.csi.driver in {texts(config.csi_drivers)})).map(volume, volume.csi.driver)",
+            "types": "variables.volumes.map(volume, volume.filter(key, "
+            f"!(key in {types})).map(key, string(key)).join(', ')).filter(found, found != '')",
+        },
+        validations=(
+            Validation(
+                "size(variables.drivers) == 0",
+                of_pod(
+                    "volumes[].csi.driver: ",
+                    joined("variables.drivers"),
+                    f" is not allowed; allowed are: {', '.join(config.csi_drivers) or 'none'}; use a "
+                    "PersistentVolumeClaim",
+                    ASK,
+                ),
+            ),
+            Validation(
+                "size(variables.types) == 0",
+                of_pod(
+                    "volumes[].",
+                    joined("variables.types"),
+                    " takes storage that exists already; use a PersistentVolumeClaim",
+                    ASK,
+                ),
+            ),
+        ),
     )
 
 

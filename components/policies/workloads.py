@@ -7,12 +7,11 @@ from components.policies.cel import boolean, concatenated, joined, text, texts
 from components.policies.image_patterns import BY_DIGEST, COMPARABLE_IMAGE, IMAGE_PATTERN, repository_expression
 from components.policies.names import PolicyName
 from components.policies.parameters import IMAGES, STARTS, is_listed, listed
-from components.policies.pods import POD, PODS, WORKLOADS, of_pod
+from components.policies.pods import LEVEL, POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
 from components.policies.request import ASK, TENANT
 
-_LEVEL = "pod-security.kubernetes.io/enforce"
 # What Pod Security lets containers add. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 _RESTRICTED_CAPABILITIES = ("NET_BIND_SERVICE",)
 _BASELINE_CAPABILITIES = (
@@ -76,8 +75,8 @@ def host_access() -> Policy:
         resources=WORKLOADS,
         reads=POD,
         variables={
-            # Match conditions see no namespace. Without the label nothing else looks at pods, so all of this holds.
-            "level": f"namespaceObject.metadata.?labels[?{text(_LEVEL)}].orValue('restricted')",
+            # Match conditions see no namespace.
+            "level": LEVEL,
         }
         | PODS
         | {

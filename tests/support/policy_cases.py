@@ -15,6 +15,7 @@ from typing import Any
 from components.configuration.policies import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.parameters import (
+    HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
     NAMESPACES,
@@ -64,6 +65,7 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
         SOURCES: "https://git.example.com/dev-team/* oci://registry.example.com/dev-team/app.git https:/*",
         IMAGES: "registry.example.com/dev-team/* docker.io/library/nginx",
         VERIFIED: "GitRepository HelmChart",
+        HOSTS: "shop.example.com *.dev.example.com",
     },
     NAMED: {SERVICE_ACCOUNT: "flux"},
     IMPLIED: {SERVICE_ACCOUNT: "flux", IMPLIED_ACCOUNT: "flux"},
@@ -118,6 +120,11 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
             "priorityClasses": ["tenants"],
             "finalizers": ["controllers.example.com/cleanup"],
             "storageClasses": ["fast"],
+            "csiDrivers": ["secrets-store.csi.k8s.io"],
+            "volumeTypes": ["nfs"],
+            "tolerations": ["tenants"],
+            "blockingDisruptionBudgets": True,
+            "ingress": {"hosts": ["*.apps.example.com"], "snippets": True},
         }
     ),
 }
@@ -1176,6 +1183,144 @@ def _volume_claims() -> list[Case]:
     return cases.made
 
 
+def _node_placement() -> list[Case]:
+    cases = _Cases(PolicyName.NODE_PLACEMENT)
+    gone: Object = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
+    gpu: Object = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+    usual = [{"key": "node.kubernetes.io/unreachable"} | gone, gpu]
+    labelled = {"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]}
+    spread = {"labelSelector": {"matchLabels": {"app": "app"}}, "topologyKey": "kubernetes.io/hostname"}
+
+    def required(term: Object) -> Object:
+        return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+
+    apart = {"requiredDuringSchedulingIgnoredDuringExecution": [spread]}
+    affinity: Object = {"nodeAffinity": required({"matchExpressions": [labelled]}), "podAntiAffinity": apart}
+    cases.good("nodes of a kind, apart from each other", deployment(tolerations=usual, affinity=affinity))
+    cases.good("a pod", pod(tolerations=usual, nodeSelector={"kubernetes.io/os": "linux"}))
+    every = "tolerations: every taint, by no key is not allowed; name the taint"
+    daemons = template_of("DaemonSet", {"containers": [container()], "tolerations": [{"operator": "Exists"}]})
+    cases.bad("every taint", daemons, f"spec.template.spec.{every}")
+    cases.bad("every taint of an effect", pod(tolerations=[gone]), f"spec.{every}")
+    for key in ("node-role.kubernetes.io/control-plane", "node.kubernetes.io/unschedulable"):
+        cases.bad(key, deployment(tolerations=[{"key": key, "operator": "Exists"}]), f"tolerations: {key} is not all")
+    chosen = "chooses a node by its name; choose nodes by labels"
+    host: Object = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["a"]}
+    named: Object = {"key": "metadata.name", "operator": "In", "values": ["a"]}
+    cases.bad("a node's label", deployment(nodeSelector={"kubernetes.io/hostname": "a"}), chosen)
+    cases.bad("a node's name", pod(affinity={"nodeAffinity": required({"matchFields": [named]})}), chosen)
+    preferred = {"weight": 1, "preference": {"matchExpressions": [host]}}
+    rather = {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}
+    cases.bad("a node rather than others", deployment(affinity={"nodeAffinity": rather}), chosen)
+    of_daemons = pod(
+        affinity={"nodeAffinity": required({"matchFields": [named]})}, tolerations=[{"operator": "Exists"}]
+    )
+    cases.good("a pod of a DaemonSet, by its controller", of_daemons, user=User.CONTROLLER)
+    cases.config = "listed"
+    own: Object = {"container": {"image": DIGESTED}}
+    cases.good("a taint that is listed", pod(tolerations=[{"key": "tenants", "operator": "Exists"}], **own))
+    cases.bad("another", deployment(tolerations=[gpu], **own), "nvidia.com/gpu is not allowed; use one of these: ten")
+    return cases.made
+
+
+def _pod_volumes() -> list[Case]:
+    cases = _Cases(PolicyName.POD_VOLUMES)
+
+    def volume(**source: Object) -> Object:
+        return {"volumes": [{"name": "a", **source}]}
+
+    usual = [
+        {"name": "config", "configMap": {"name": "a"}},
+        {"name": "secret", "secret": {"secretName": "a"}},
+        {"name": "data", "persistentVolumeClaim": {"claimName": "a"}},
+        {"name": "cache", "emptyDir": {}},
+        {"name": "pod", "downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "metadata.name"}}]}},
+    ]
+    cases.good("of the namespace", deployment(volumes=usual))
+    csi = volume(csi={"driver": "secrets-store.csi.k8s.io"})
+    no_driver = "volumes[].csi.driver: secrets-store.csi.k8s.io is not allowed; allowed are: none; use a Persistent"
+    cases.bad("a driver", pod(**csi), f"spec.{no_driver}")
+    cases.bad("a driver in a template", deployment(**csi), f"spec.template.spec.{no_driver}")
+    nfs = volume(nfs={"server": "storage.example.com", "path": "/"})
+    cases.bad("another's files", deployment(namespace=BASELINE, **nfs), "volumes[].nfs takes storage that exists")
+    cases.good("a level that leaves it to Pod Security", deployment(namespace=PRIVILEGED, **nfs))
+    cases.config = "listed"
+    cases.good("a driver that is listed", pod(container={"image": DIGESTED}, **csi))
+    cases.good("storage that is listed", pod(container={"image": DIGESTED}, **nfs))
+    return cases.made
+
+
+def _disruption_budgets() -> list[Case]:
+    cases = _Cases(PolicyName.DISRUPTION_BUDGETS)
+    cases.good("one pod", disruption_budget(maxUnavailable=1))
+    cases.good("a part", disruption_budget(maxUnavailable="10%"))
+    cases.good("all but one, as charts have it", disruption_budget(minAvailable=1))
+    cases.good("half", disruption_budget(minAvailable="50%"))
+    message = "spec allows no eviction at all, which holds up every drain of a node"
+    cases.bad("none", disruption_budget(maxUnavailable=0), message)
+    cases.bad("none in a hundred", disruption_budget(maxUnavailable="0%"), message)
+    cases.bad("all of them", disruption_budget(minAvailable="100%"), message)
+    older = disruption_budget(name="older", maxUnavailable=1)
+    cases.bad("none any more", {"spec": {"maxUnavailable": 0}}, message, old=older)
+    cases.config = "listed"
+    cases.good("where they may", disruption_budget(maxUnavailable=0))
+    return cases.made
+
+
+def ingress(*hosts: str, namespace: str = APPS, annotations: Object | None = None, **spec: Any) -> Object:
+    """An Ingress as a chart makes it."""
+    paths = [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "app", "port": {"number": 80}}}}]
+    rules = [{"http": {"paths": paths}} | ({"host": host} if host else {}) for host in hosts]
+    fields = ({"rules": rules} if rules else {}) | spec
+    return made("Ingress", fields, namespace=namespace, annotations=annotations)
+
+
+def _ingresses() -> list[Case]:
+    cases = _Cases(PolicyName.ALLOWED_HOSTS)
+    named = "external-dns.alpha.kubernetes.io/hostname"
+    every: Object = {"defaultBackend": {"service": {"name": "app", "port": {"number": 80}}}}
+    cases.good("any where nothing is listed", ingress("anything.example.net", ""))
+    tls = [{"hosts": ["shop.example.com"], "secretName": "shop-tls"}]
+    issuer = {"cert-manager.io/cluster-issuer": "letsencrypt", "nginx.ingress.kubernetes.io/rewrite-target": "/"}
+    cases.good("its own", ingress("shop.example.com", namespace=LISTED, tls=tls, annotations=issuer))
+    cases.good("below its own", ingress("*.dev.example.com", "a.b.dev.example.com", namespace=LISTED))
+    foreign = " is not an allowed host of the tenant dev-team; allowed are: shop.example.com, *.dev.example.com; ask"
+    for host in ("shop.example.com.evil.example", "evil-shop.example.com", "evildev.example.com", "dev.example.com"):
+        cases.bad(f"not {host}", ingress(host, namespace=LISTED), f"host {host}{foreign}")
+    cases.bad("every one", ingress("", namespace=LISTED), f"host left out, which means every one,{foreign}")
+    cases.bad("what nobody serves", ingress(namespace=LISTED, **every), f"every one,{foreign}")
+    others = [{"hosts": ["shop.example.com", "login.example.com"]}]
+    cases.bad("another's certificate", ingress("shop.example.com", namespace=LISTED, tls=others), "host login.example")
+    alias = {"nginx.ingress.kubernetes.io/server-alias": "a.dev.example.com, LOGIN.example.com"}
+    cases.bad("an alias", ingress("shop.example.com", namespace=LISTED, annotations=alias), "host login.example.com is")
+    published = merged(service(), {"metadata": {"namespace": LISTED, "annotations": {named: "login.example.com"}}})
+    cases.bad("a Service's name", published, f"host login.example.com{foreign}")
+    cases.good("a Service without one", merged(service(), {"metadata": {"namespace": LISTED}}))
+    older = merged(ingress("shop.example.com", namespace=LISTED, annotations=alias), {"metadata": {"name": "older"}})
+    cases.good("what a controller notes down", {"metadata": {"annotations": {"a.example.com/b": "c"}}}, old=older)
+    cases.bad("another name", {"spec": {"rules": [{"host": "login.example.com"}]}}, "host login.", old=older)
+    cases.config = "listed"
+    cases.good("the stack's", ingress("a.apps.example.com"))
+    cases.bad("not the stack's", ingress("example.com"), "allowed are: *.apps.example.com; ask")
+    made_cases = cases.made
+
+    cases = _Cases(PolicyName.INGRESS_SNIPPETS)
+    snippet = "nginx.ingress.kubernetes.io/configuration-snippet"
+    message = f"metadata.annotations: {snippet} writes configuration of the proxy that all tenants share"
+    cases.good("what an annotation is for", ingress("shop.example.com", annotations=issuer))
+    cases.bad("a snippet", ingress("shop.example.com", annotations={snippet: "a"}), message)
+    for key in ("nginx.org/server-snippets", "haproxy-ingress.github.io/config-backend"):
+        cases.bad(key, ingress("shop.example.com", annotations={key: "a"}), f"metadata.annotations: {key} writes")
+    several = {snippet: "a", "nginx.ingress.kubernetes.io/server-snippet": "b"}
+    older = merged(ingress("shop.example.com", annotations=several), {"metadata": {"name": "with-snippets"}})
+    cases.good("what a controller notes down", {"metadata": {"annotations": {"a.example.com/b": "c"}}}, old=older)
+    cases.good("one less", {"metadata": {"annotations": {snippet: None}}}, old=older)
+    cases.bad("another snippet", {"metadata": {"annotations": {snippet: "c"}}}, snippet, old=older)
+    cases.config = "listed"
+    cases.good("where they may", ingress("a.apps.example.com", annotations={snippet: "a"}))
+    return made_cases + cases.made
+
+
 def _volume_classes() -> list[Case]:
     cases = _Cases(PolicyName.VOLUME_CLASSES, user=User.CONTROLLER)
     cases.good("of a template with a class", claim(storageClassName="fast"))
@@ -1525,9 +1670,13 @@ CASES: tuple[Case, ...] = tuple(
         _services,
         _host_access,
         _pod_identity,
+        _node_placement,
         _priority_classes,
         _volume_claims,
         _volume_classes,
+        _pod_volumes,
+        _disruption_budgets,
+        _ingresses,
         _allowed_images,
         _listed_images,
         _platform_objects,

@@ -36,7 +36,7 @@ def test_the_table_has_every_policy_once_in_order():
 
 
 def test_every_policy_has_its_subject_threats_and_messages():
-    asked_of_tenants = {PolicyName.PRIORITY_CLASSES, PolicyName.VOLUME_CLAIMS}
+    asked_of_tenants = {PolicyName.NODE_PLACEMENT, PolicyName.PRIORITY_CLASSES, PolicyName.VOLUME_CLAIMS}
     for policy in policies(PoliciesConfig()):
         content = policy.name in CONTENT and policy.name not in asked_of_tenants
         assert policy.subject is (Subject.CONTENT if content else Subject.TENANTS), policy.name
@@ -120,7 +120,15 @@ def resources_of(name):
 
 @pytest.mark.parametrize(
     "name",
-    [PolicyName.HOST_ACCESS, PolicyName.PRIORITY_CLASSES, PolicyName.VOLUME_CLAIMS, PolicyName.ALLOWED_IMAGES],
+    [
+        PolicyName.HOST_ACCESS,
+        PolicyName.POD_IDENTITY,
+        PolicyName.NODE_PLACEMENT,
+        PolicyName.PRIORITY_CLASSES,
+        PolicyName.VOLUME_CLAIMS,
+        PolicyName.POD_VOLUMES,
+        PolicyName.ALLOWED_IMAGES,
+    ],
 )
 def test_whatever_makes_pods_is_looked_at(name):
     assert resources_of(name) - {("", "persistentvolumeclaims")} == {
@@ -181,8 +189,8 @@ def test_every_setting_is_a_key_of_the_configuration():
     named = {key for policy in policies(PoliciesConfig()) for key in policy.settings}
 
     assert named <= stack | tenant
-    sections = {"policies.sources", "policies.images", "policies.notifications"}
-    general = {"policies.engine", "policies.mode", "policies.modes", *sections}
+    sections = ("sources", "images", "notifications", "ingress")
+    general = {f"policies.{key}" for key in ("engine", "mode", "modes", *sections)}
     of_kyverno_alone = {key for key in stack if key.startswith(OF_KYVERNO_ALONE)}
     assert (stack | tenant) - named == general | of_kyverno_alone
 
