@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from components.configuration import TenancyConfig, TenantConfig
 from components.configuration.models import Role, TenantLimits, TenantNetwork
-from components.tenant_limits import limiting_objects
+from components.tenant_limits import limiting_objects, room_for
 from components.tenant_objects import role_binding, tenant_objects, tenant_place
 from isolation.__main__ import app
 
@@ -96,6 +96,6 @@ def suite_tenant() -> Iterator[dict[str, Any]]:
     )
     objects = tenant_objects(TENANT, config, TenancyConfig())
     yield from objects.namespaces
-    yield from limiting_objects(place, TenantLimits(), TenantNetwork.DEFAULT_DENY)
+    yield from limiting_objects(place, TenantLimits(), TenantNetwork.DEFAULT_DENY, room_for(config, TENANT))
     yield objects.identity
     yield role_binding(TENANT, TENANT, TENANT, Role.CLUSTER_ADMIN, TENANT)
