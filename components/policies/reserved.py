@@ -11,6 +11,10 @@ from components.tenant_role import MANAGED
 
 _RBAC = "rbac.authorization.k8s.io"
 _ACCESS = Resources(_RBAC, ("rolebindings", "roles"), ANY_CHANGE)
+# A tenant's apply of what is there already changes nothing but this: it becomes an owner of the fields, and what the
+# platform leaves out later stays.
+# Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers
+_OWNERS = "metadata.?managedFields.orValue([])"
 # What `flux reconcile` and its like write, and Flux acts on. Source: https://fluxcd.io/flux/components/
 _REQUESTS = "reconcile.fluxcd.io/"
 _TOKEN = "kubernetes.io/service-account-token"
@@ -51,8 +55,23 @@ def platform_objects() -> Policy:
         variables={
             "before": _annotations("oldObject"),
             "after": _annotations("object"),
+            "owners": f"request.operation == 'UPDATE' ? oldObject.{_OWNERS}.map(owner, {_owned('owner')}) : []",
         },
         validations=(
+            Validation(
+                "request.operation != 'UPDATE' || "
+                f"object.{_OWNERS}.all(owner, owner.operation != 'Apply' || {_owned('owner')} in variables.owners || "
+                f"{_asks('owner.?fieldsV1.orValue({})')})",
+                concatenated(
+                    "request.kind.kind",
+                    "' '",
+                    NAME,
+                    text(
+                        " is the platform's, and applying it, even unchanged, would make the tenant an owner of its "
+                        "fields; leave it out of what is applied"
+                    ),
+                ),
+            ),
             Validation(
                 "request.operation == 'UPDATE' && request.resource.group.endsWith('.fluxcd.io') && "
                 + " && ".join(
@@ -257,6 +276,21 @@ def _labelled(part: str) -> str:
 
 def _annotations(part: str) -> str:
     return f"{part}.metadata.?annotations.orValue({{}})"
+
+
+def _owned(owner: str) -> str:
+    """CEL for who manages which fields, as a value that can be compared."""
+    return f"[dyn({owner}.?manager.orValue('')), dyn({owner}.operation), dyn({owner}.?fieldsV1.orValue({{}}))]"
+
+
+def _asks(fields: str) -> str:
+    """CEL for whether managed fields are those alone that ask Flux to look."""
+    metadata, annotations = "f:metadata", "f:annotations"
+    return (
+        f"({fields}.all(key, key == {text(metadata)}) && {fields}[?{text(metadata)}].orValue({{}}).all(key, "
+        f"key == {text(annotations)} && {fields}[{text(metadata)}][key].all(name, "
+        f"name == '.' || name.startsWith({text('f:' + _REQUESTS)}))))"
+    )
 
 
 def _kept(some: str, others: str) -> str:

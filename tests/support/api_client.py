@@ -47,6 +47,7 @@ class ApiClient:
         dry_run: bool = False,
         body: Mapping[str, Any] | None = None,
         collection: bool = False,
+        applied: bool = False,
     ) -> httpx.Response:
         """Ask for a change of an object.
 
@@ -59,15 +60,17 @@ class ApiClient:
             dry_run: change nothing.
             body: what to send instead of the manifest.
             collection: ask for all objects of this kind and namespace instead.
+            applied: with PATCH, apply `body` on the server's side.
         """
         path = self._path(manifest, named=bool(subresource) or (method != "POST" and not collection))
-        headers = [("Content-Type", "application/merge-patch+json" if method == "PATCH" else "application/json")]
+        patch = "application/apply-patch+yaml" if applied else "application/merge-patch+json"
+        headers = [("Content-Type", patch if method == "PATCH" else "application/json")]
         headers += [("Impersonate-User", user)] if user else []
         headers += [("Impersonate-Group", group) for group in groups]
         return self._http.request(
             method,
             f"{path}/{subresource}" if subresource else path,
-            params={"dryRun": "All"} if dry_run else {},
+            params=({"dryRun": "All"} if dry_run else {}) | ({"fieldManager": "tenant"} if applied else {}),
             headers=headers,
             json=None if method in ("GET", "DELETE") else body if body is not None else manifest,
         )

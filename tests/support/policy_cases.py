@@ -166,6 +166,7 @@ class Case:
         subresource: what part of the object the request is for.
         leaving: whether what is there is being deleted and kept by a finalizer.
         pod: the pod that a token is asked for; the request names its uid.
+        applied: whether an UPDATE is made by server-side apply.
     """
 
     policy: PolicyName
@@ -179,6 +180,7 @@ class Case:
     subresource: str = ""
     leaving: bool = False
     pod: Object | None = None
+    applied: bool = False
 
     @property
     def id(self) -> str:
@@ -1387,6 +1389,19 @@ def _platform_objects() -> list[Case]:
         cases.good(f"{user} creates its own", made("ConfigMap", data={}))
         cases.bad(f"{user} changes the sync", {"spec": {"suspend": True}}, f"Kustomization sync {message}", old=sync)
         cases.bad(f"{user} changes the sync and asks", merged(ask, {"spec": {"path": "./b"}}), message, old=sync)
+        cases.bad(
+            f"{user} applies what is there",
+            {key: sync[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": {"name": "sync"}},
+            "Kustomization sync is the platform's, and applying it, even unchanged, would make the tenant an owner",
+            old=sync,
+            applied=True,
+        )
+        cases.good(
+            f"{user} applies a request for a reconciliation",
+            {key: sync[key] for key in ("apiVersion", "kind")} | merged(ask, {"metadata": {"name": "sync"}}),
+            old=sync,
+            applied=True,
+        )
         cases.bad(f"{user} takes the label", {"metadata": {"labels": {TENANT_LABEL: None}}}, message, old=sync)
         cases.bad(f"{user} adds an annotation", {"metadata": {"annotations": {"b": "c"}}}, message, old=sync)
         cases.bad(f"{user} takes an annotation", {"metadata": {"annotations": {"a": None}}}, message, old=sync)

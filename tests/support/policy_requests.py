@@ -37,6 +37,7 @@ def ask(api: ApiClient, case: Case, user: User) -> httpx.Response:
         subresource=case.subresource,
         dry_run=True,
         body=_body(api, case),
+        applied=case.applied,
     )
 
 
