@@ -140,6 +140,26 @@ def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
         ]
 
 
+def find_object(api: client.ApiClient, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the cluster has by the kind, namespace and name of an object, or None.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    version, metadata = manifest["apiVersion"], manifest["metadata"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    kind = manifest["kind"].lower()
+    # So Kubernetes' own kinds are called, and Flux's.
+    plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind}s"
+    with explaining(api):
+        try:
+            return get(api, f"{root}/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}")
+        except ApiException as error:
+            if error.status == 404:
+                return None
+            raise
+
+
 def read_quota(api: client.ApiClient, namespace: str, name: str) -> dict[str, Any]:
     """A ResourceQuota as the cluster has it.
 

@@ -7,8 +7,22 @@ import json
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from components.manifests import Manifest
+
+
+class SecretPurpose(StrEnum):
+    """What a Secret that is called after its content is for."""
+
+    GIT = "git"
+    SIGNERS = "signers"
+    SOPS = "sops"
+
+
+_WEBHOOK = "webhook"
+SECRET_SUFFIX = f"-({_WEBHOOK}|({'|'.join(SecretPurpose)})-[0-9a-f]{{10}})$"
+"""Pattern of how the names of a sync's Secrets end, after its own name."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +53,17 @@ class Place:
             "data": {key: b64encode(value.encode()).decode() for key, value in data.items()},
         }
 
-    def content_secret(self, purpose: str, data: Mapping[str, str]) -> Manifest:
+    def content_secret(self, purpose: SecretPurpose, data: Mapping[str, str]) -> Manifest:
         """A Secret called after its content: another content is another Secret.
 
         So whoever refers to it does so anew and Flux reads it at once, and the one before stays until that is done.
         """
-        return self.secret(f"{self.name}-{purpose}-{_content_id(data)}", data) | {"immutable": True}
+        return self.secret(f"{self.name}-{purpose.value}-{_content_id(data)}", data) | {"immutable": True}
+
+    @property
+    def webhook_secret_name(self) -> str:
+        """What the Secret is called that both ends of the source's webhook share."""
+        return f"{self.name}-{_WEBHOOK}"
 
 
 def _content_id(data: Mapping[str, str]) -> str:

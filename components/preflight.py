@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from kubernetes import client
@@ -18,6 +19,7 @@ from components.kubernetes_api import (
     ClusterFacts,
     ClusterUnavailable,
     connect,
+    find_object,
     read_facts,
     read_webhook_configurations,
 )
@@ -30,6 +32,7 @@ from components.offboarding import held_message
 from components.pinned_input import PinnedInputError
 from components.policies.native import NATIVE_SINCE
 from components.recorded import Recorded
+from components.taken_names import taken_names
 from components.tenant_objects import TENANT_LABEL
 
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
@@ -89,6 +92,7 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
             for name, found in holds.items()
             if found and name not in _namespaces_of_tenants(config)
         )
+        problems += taken_names(config, cluster, recorded, partial(find_object, api), stack_file)
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
             problems += foreign_kyverno(cluster.namespaces, webhooks, recorded, stack_file)

@@ -14,7 +14,7 @@ from components.git.known_hosts import lines_for
 from components.git.signing_keys import suffix_of
 from components.git.ssh_keys import read_private_key
 from components.manifests import Manifest
-from components.place import Place
+from components.place import Place, SecretPurpose
 
 SOURCE_API = "source.toolkit.fluxcd.io/v1"
 NOTIFICATION_API = "notification.toolkit.fluxcd.io/v1"
@@ -62,12 +62,12 @@ def source_objects(place: Place, source: GitSource, known_hosts: Sequence[str]) 
     }
     secrets = []
     if credentials := credentials_of(source, known_hosts):
-        secrets.append(place.content_secret("git", credentials))
+        secrets.append(place.content_secret(SecretPurpose.GIT, credentials))
         spec["secretRef"] = {"name": secrets[-1]["metadata"]["name"]}
     if source.github_app is not None:
         spec["provider"] = "github"
     if source.verify is not None:
-        secrets.append(place.content_secret("signers", _public_keys(source.verify)))
+        secrets.append(place.content_secret(SecretPurpose.SIGNERS, _public_keys(source.verify)))
         spec["verify"] = {"mode": source.verify.mode, "secretRef": {"name": secrets[-1]["metadata"]["name"]}}
     manifest = {"apiVersion": SOURCE_API, "kind": source.kind, "metadata": place.metadata(place.name), "spec": spec}
     receiver = _receiver(place, source.kind, source.webhook) if source.webhook is not None else None
@@ -103,7 +103,7 @@ def credentials_of(source: GitSource, known_hosts: Sequence[str]) -> dict[str, s
 
 def webhook_secret(place: Place, token: str) -> Manifest:
     """The Secret that both ends of a webhook share."""
-    return place.secret(f"{place.name}-webhook", {"token": token})
+    return place.secret(place.webhook_secret_name, {"token": token})
 
 
 def webhook_path(token: str, place: Place) -> str:
@@ -143,7 +143,7 @@ def _receiver(place: Place, kind: str, webhook: Webhook) -> Manifest:
         "spec": {
             "type": webhook.type,
             "events": list(PUSH_EVENTS[webhook.type]),
-            "secretRef": {"name": f"{place.name}-webhook"},
+            "secretRef": {"name": place.webhook_secret_name},
             # Nothing but this source, and that in the Receiver's own namespace: whoever has the token can do no more.
             "resources": [{"apiVersion": SOURCE_API, "kind": kind, "name": place.name}],
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from components.place import SECRET_SUFFIX
 from components.policies.cel import concatenated, joined, text, texts
 from components.policies.names import PolicyName
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation
@@ -15,6 +16,12 @@ _ACCESS = Resources(_RBAC, ("rolebindings", "roles"), ANY_CHANGE)
 # platform leaves out later stays.
 # Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers
 _OWNERS = "metadata.?managedFields.orValue([])"
+# Whether a request may take a name that the platform needs: of what a source is made of, and of its Secrets.
+_MAY_TAKE_A_NAME = (
+    "request.operation == 'CREATE' && (request.resource.resource in "
+    f"{texts(('gitrepositories', 'kustomizations', 'receivers'))} || "
+    f"(request.resource.resource == 'secrets' && {NAME}.matches({text(SECRET_SUFFIX)})))"
+)
 # What `flux reconcile` and its like write, and Flux acts on. Source: https://fluxcd.io/flux/components/
 _REQUESTS = "reconcile.fluxcd.io/"
 _TOKEN = "kubernetes.io/service-account-token"
@@ -44,20 +51,33 @@ def platform_objects() -> Policy:
     return Policy(
         name=PolicyName.PLATFORM_OBJECTS,
         refuses="writing, changing and deleting objects with the label `toolkit.fluxcd.io/tenant`, which are "
-        "the platform's; asking Flux to reconcile them is allowed",
-        threats=(11, 14),
+        "the platform's, applying them unchanged, and taking their names; asking Flux to reconcile them is allowed",
+        threats=(11, 14, 39),
         subject=Subject.TENANTS,
         resources=(*resources, _ACCESS),
         conditions={
             "platform-object": f"(request.operation != 'DELETE' && ({_labelled('object')} || {templates})) || "
-            f"(request.operation != 'CREATE' && {_labelled('oldObject')})"
+            f"(request.operation != 'CREATE' && {_labelled('oldObject')}) || ({_MAY_TAKE_A_NAME})"
         },
         variables={
+            "marked": f"request.operation != 'CREATE' || {_labelled('object')} || {templates}",
             "before": _annotations("oldObject"),
             "after": _annotations("object"),
             "owners": f"request.operation == 'UPDATE' ? oldObject.{_OWNERS}.map(owner, {_owned('owner')}) : []",
         },
         validations=(
+            # The condition cannot ask for the tenant's name.
+            Validation(
+                f"variables.marked || (request.resource.resource != 'secrets' ? {NAME} != {TENANT} : "
+                f"!({NAME}.startsWith({TENANT}) && "
+                f"{NAME}.substring(size({TENANT})).matches({text('^' + SECRET_SUFFIX)})))",
+                concatenated(
+                    "request.kind.kind",
+                    "' '",
+                    NAME,
+                    text(" has a name that is kept for what the platform puts here; choose another one"),
+                ),
+            ),
             Validation(
                 "request.operation != 'UPDATE' || "
                 f"object.{_OWNERS}.all(owner, owner.operation != 'Apply' || {_owned('owner')} in variables.owners || "
@@ -73,6 +93,7 @@ def platform_objects() -> Policy:
                 ),
             ),
             Validation(
+                "!variables.marked || "
                 "request.operation == 'UPDATE' && request.resource.group.endsWith('.fluxcd.io') && "
                 + " && ".join(
                     f"object.{path} == oldObject.{path}"

@@ -72,7 +72,7 @@ THREATS: Mapping[int, Threat] = {
     36: Threat("Notifications to, and receivers that trust, addresses of the tenant's choice", (_NETWORK,)),
     37: Threat("Status and bindings of pods, quotas and services, written past their limits", (_ROLE,)),
     38: Threat("Kinds that no quota counts, or a quota that the platform's own objects need", (_QUOTA,), False),
-    39: Threat("A name or a field taken before the platform needs it", (_CHECKS,), False),
+    39: Threat("A name or a field taken before the platform needs it", (_CHECKS,)),
     40: Threat("Control characters in what an admin's terminal shows", ("they are taken out",), False),
     41: Threat("Every node by tolerations, inline drivers, drains held up, others' hosts", ()),
     42: Threat("A secret in plain text under another project's name, or without one", (_CHECKS,), False),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from components.configuration.decryption import Decryption
 from components.manifests import Manifest
-from components.place import Place
+from components.place import Place, SecretPurpose
 
 # The controller tells kinds of keys by how their names end.
 AGE_ENTRY = "identity.agekey"
@@ -38,7 +38,7 @@ def decryption_objects(place: Place, config: Decryption | None) -> DecryptionObj
     if config is None:
         return DecryptionObjects(standing, spec)
     if keys := _keys(config):
-        secret = place.content_secret("sops", keys)
+        secret = place.content_secret(SecretPurpose.SOPS, keys)
         standing.append(secret)
         spec["secretRef"] = {"name": secret["metadata"]["name"]}
     if config.workload_identity is not None:

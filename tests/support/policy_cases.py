@@ -1412,6 +1412,18 @@ def _platform_objects() -> list[Case]:
         cases.bad(f"{user} deletes the key", {}, message, old=key, operation="DELETE")
         cases.bad(f"{user} creates one", made("Secret", labels=PLATFORMS_OWN), message)
         cases.bad(f"{user} labels its own", {"metadata": {"labels": PLATFORMS_OWN}}, message, old=own)
+        kept = "has a name that is kept for what the platform puts here; choose another one"
+        for name in ("webhook", "git-0123456789", "sops-abcdef0123", "signers-0123456789"):
+            secret = made("Secret", name=f"{TENANT}-{name}", immutable=True)
+            cases.bad(f"{user} takes the name of {name}", secret, f"Secret {TENANT}-{name} {kept}")
+        for kind in ("Receiver", "GitRepository", "Kustomization"):
+            shape = {"Receiver": {"type": "generic", "secretRef": {"name": "a"}, "resources": []}}
+            taken = made(kind, shape[kind], name=TENANT) if kind in shape else kustomization(name=TENANT)
+            taken = merged(git(), {"metadata": {"name": TENANT}}) if kind == "GitRepository" else taken
+            cases.bad(f"{user} takes the name of the {kind}", taken, f"{kind} {TENANT} {kept}")
+        cases.good(f"{user} has a secret for Git", made("Secret", name=f"{TENANT}-git-password"))
+        cases.good(f"{user} has a webhook's secret", made("Secret", name="app-webhook"))
+        cases.good(f"{user} has another sync", kustomization(name=f"{TENANT}-jobs"))
         template = template_of("Deployment", {"containers": [container()]}, labels=PLATFORMS_OWN)
         cases.bad(f"{user} labels a template", template, message)
     cases.bad("member deletes its access", {}, message, old=access, operation="DELETE")
@@ -1420,6 +1432,7 @@ def _platform_objects() -> list[Case]:
     cases.good("the platform changes the sync", {"spec": {"suspend": True}}, old=sync)
     cases.good("the platform deletes the key", {}, old=key, operation="DELETE")
     cases.good("the platform makes a pod", labelled)
+    cases.good("the platform takes its name", made("Secret", name=f"{TENANT}-webhook"))
     cases.user = User.PATCHER
     cases.good("a controller patches the sync", {"metadata": {"finalizers": ["a.example.com/b"]}}, old=sync)
     return cases.made
