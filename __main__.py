@@ -8,6 +8,7 @@ import pulumi
 from components.admission import admission
 from components.adoption import adopt
 from components.cluster import Cluster, ClusterArgs
+from components.co_owners import take_back
 from components.configuration import ConfigurationError
 from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
@@ -42,6 +43,7 @@ async def main() -> dict[str, object]:
 
     for warning in found.warnings:
         pulumi.log.warn(warning)
+    take_back(found.api, found.co_owners)
     if config.cluster.adopt:
         adopt(found.api, recorded)
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))

@@ -32,6 +32,8 @@ from components.tenant_objects import TENANT_LABEL
 TIMEOUT_SECONDS = (5, 15)
 # Objects of one answer, as kubectl has it.
 PAGE_SIZE = "500"
+APPLY_PATCH = "application/apply-patch+yaml"
+_MERGE_PATCH = "application/merge-patch+json"
 
 
 class ClusterUnavailable(Exception):
@@ -146,18 +148,21 @@ def find_object(api: client.ApiClient, manifest: Mapping[str, Any]) -> dict[str,
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
-    version, metadata = manifest["apiVersion"], manifest["metadata"]
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    kind = manifest["kind"].lower()
-    # So Kubernetes' own kinds are called, and Flux's.
-    plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind}s"
     with explaining(api):
         try:
-            return get(api, f"{root}/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}")
+            return get(api, path_of(manifest))
         except ApiException as error:
             if error.status == 404:
                 return None
             raise
+
+
+def path_of(manifest: Mapping[str, Any]) -> str:
+    """Where an object of a namespace stands in the API: Kubernetes' and Flux's kinds have regular plurals."""
+    version, metadata, kind = manifest["apiVersion"], manifest["metadata"], manifest["kind"].lower()
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind}s"
+    return f"{root}/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}"
 
 
 def read_quota(api: client.ApiClient, namespace: str, name: str) -> dict[str, Any]:
@@ -252,14 +257,15 @@ def ask(
     path: str,
     body: Mapping[str, Any] | None = None,
     /,
+    content_type: str | None = None,
     **query: str,
 ) -> client.rest.RESTResponse:
     """The API server's answer to one request, whatever its status, read to its end.
 
     The client's own classes for it (`CoreV1Api` and the like) take half a second to load, in each run of the program.
-    The body of a PATCH is a merge patch.
+    The body of a PATCH is a merge patch where no other type is said.
     """
-    content = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    content = content_type or (_MERGE_PATCH if method == "PATCH" else "application/json")
     request = api.param_serialize(
         method,
         path,

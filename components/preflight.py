@@ -10,6 +10,7 @@ from pathlib import Path
 from kubernetes import client
 
 from components.cluster import recorded_uid
+from components.co_owners import CoOwner, co_owners
 from components.configuration import ConfigurationError, Problem, StackConfig, TenantConfig
 from components.flux.platform_objects import FLUX_NAMESPACE
 from components.flux.release import read_release
@@ -21,6 +22,7 @@ from components.kubernetes_api import (
     connect,
     find_object,
     read_facts,
+    read_syncs,
     read_webhook_configurations,
 )
 from components.kyverno.chart import Chart, read_chart
@@ -49,6 +51,7 @@ class Preflight:
         api: a client for it.
         lost: the namespaces of earlier updates that the cluster has not any more.
         warnings: what is worth knowing and stops nothing.
+        co_owners: who else has applied what is the stack's.
     """
 
     release: list[Manifest]
@@ -57,6 +60,7 @@ class Preflight:
     api: client.ApiClient
     lost: LostNamespaces
     warnings: tuple[str, ...]
+    co_owners: list[CoOwner]
 
 
 def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project: Path) -> Preflight:
@@ -92,6 +96,7 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
             for name, found in holds.items()
             if found and name not in _namespaces_of_tenants(config)
         )
+        owners = co_owners(read_syncs(api), recorded)
         problems += taken_names(config, cluster, recorded, partial(find_object, api), stack_file)
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
@@ -101,7 +106,7 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
     problems += repository_problems(config, recorded, stack_file)
     if problems:
         raise ConfigurationError(problems)
-    return Preflight(release, chart, cluster, api, lost_namespaces(cluster, recorded), warnings)
+    return Preflight(release, chart, cluster, api, lost_namespaces(cluster, recorded), warnings, owners)
 
 
 def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recorded, stack_file: str) -> list[Problem]:

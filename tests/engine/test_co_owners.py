@@ -1,0 +1,90 @@
+"""What another manager has applied of the platform's source: found and taken back, on a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.co_owners import CoOwner, co_owners, relinquish
+from components.configuration import ClusterConfig
+from components.configuration.yaml_files import FastLoader
+from components.kubernetes_api import connect, read_syncs
+from components.recorded import Recorded
+from components.tenant_objects import TENANT_LABEL
+from lab.build import ensure
+from lab.free_ports import free_port_base
+from lab.settings import Settings
+from tests.support.api_client import ApiClient
+from tests.support.api_server import TOOLS, ApiServer
+from tests.support.lab import eventually
+
+FLUX = "flux-bundle-2.9.5"
+SOURCES = "/apis/source.toolkit.fluxcd.io/v1"
+RECORDED = Recorded(
+    {("kubernetes:source.toolkit.fluxcd.io/v1:GitRepository", "apps/dev-team"): {"__fieldManager": "test"}}
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server that knows Flux's sources."""
+    tools = ensure(Settings.load(), [*TOOLS, FLUX])
+    server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
+    server.start(tools)
+    try:
+        for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):
+            if manifest["kind"] == "CustomResourceDefinition":
+                server.client.apply(manifest)
+        server.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}})
+        eventually(lambda: "gitrepositories" in str(server.client.get(SOURCES)))
+        yield server
+    finally:
+        server.stop()
+
+
+def source(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "GitRepository",
+        "metadata": {"name": "dev-team", "namespace": "apps", "labels": {TENANT_LABEL: "dev-team"}},
+        "spec": {"url": "https://git.example.com/dev-team/apps", "interval": "10m"} | spec,
+    }
+
+
+def spec_of(api: ApiClient) -> dict[str, Any]:
+    spec: dict[str, Any] = api.get(f"{SOURCES}/namespaces/apps/gitrepositories/dev-team")["spec"]
+    return spec
+
+
+def test_a_field_that_the_platform_leaves_out_stays_until_it_is_taken_back(server: ApiServer) -> None:
+    platform = server.client
+    api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), Path())
+    platform.apply(source(ignore="/docs"))
+    done = platform.request("PATCH", source(), body=source(ignore="/docs"), applied=True)
+    assert done.is_success, done.text
+    platform.apply(source())
+    assert spec_of(platform)["ignore"] == "/docs"
+
+    [owner] = co_owners(read_syncs(api), RECORDED)
+    relinquish(api, owner)
+
+    assert isinstance(owner, CoOwner) and owner.manager == "tenant"
+    assert spec_of(platform) | {"url": source()["spec"]["url"], "interval": "10m"} == spec_of(platform)
+    assert "ignore" not in spec_of(platform)
+    assert co_owners(read_syncs(api), RECORDED) == []
+
+
+def test_what_is_not_this_stacks_or_only_asks_flux_to_look_is_left_alone(server: ApiServer) -> None:
+    platform = server.client
+    api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), Path())
+    platform.apply(source())
+    asked = {key: source()[key] for key in ("apiVersion", "kind")}
+    asked |= {"metadata": {"name": "dev-team", "annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}}
+    assert platform.request("PATCH", source(), body=asked, applied=True).is_success
+
+    assert co_owners(read_syncs(api), RECORDED) == []
+    assert co_owners(read_syncs(api), Recorded({})) == []
