@@ -15,10 +15,10 @@ from components.flux_install import FluxInstall, FluxInstallArgs
 from components.flux_surroundings import surroundings
 from components.git_source import git_access
 from components.impersonation import Impersonation, impersonations
-from components.kubernetes_api import read_syncs
+from components.kubernetes_api import read_further_access, read_syncs
 from components.manifests import register
 from components.offboarding import Offboarding
-from components.outputs import settled, stack_outputs
+from components.outputs import beside_role, settled, stack_outputs
 from components.platform_sync import PlatformSync, PlatformSyncArgs
 from components.preflight import preflight
 from components.quota_status import QuotaStatus
@@ -72,7 +72,9 @@ async def main() -> dict[str, object]:
     tenants = {name: Tenant(name, tenant_args(tenant), guarded()) for name, tenant in config.tenants.items()}
     rotated = rotating(config, recorded)
     progress = settled(config, platform, tenants, rotated, partial(read_syncs, found.api))
-    return stack_outputs(config, found.cluster, flux, guard.kyverno, platform, tenants, proven(rotated, progress))
+    further = beside_role(config, progress, partial(read_further_access, found.api))
+    proof = proven(rotated, progress)
+    return stack_outputs(config, found.cluster, flux, guard.kyverno, platform, tenants, proof, further)
 
 
 pulumi.run(main)

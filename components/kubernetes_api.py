@@ -6,13 +6,14 @@ What a stack describes is changed through the Pulumi provider; the functions her
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote
 
 import yaml
 from kubernetes import client
@@ -23,6 +24,7 @@ from urllib3.exceptions import HTTPError
 
 from components.configuration import ClusterConfig
 from components.flux.platform_objects import PLATFORM
+from components.further_access import FurtherBinding, RoleReference, TenantAccess, further_access
 from components.git.source_objects import SOURCE_API
 from components.kustomization import KUSTOMIZE_API
 from components.printable import printable
@@ -30,6 +32,7 @@ from components.tenant_objects import TENANT_LABEL
 
 # To connect, and to read.
 TIMEOUT_SECONDS = (5, 15)
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
 # Objects of one answer, as kubectl has it.
 PAGE_SIZE = "500"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -163,6 +166,53 @@ def path_of(manifest: Mapping[str, Any]) -> str:
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind}s"
     return f"{root}/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}"
+
+
+def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:
+    """All RoleBindings and ClusterRoleBindings of the cluster, each with its kind.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        return [
+            {"kind": kind, **found}
+            for kind, plural in (("ClusterRoleBinding", "clusterrolebindings"), ("RoleBinding", "rolebindings"))
+            for found in items(api, f"{_RBAC}/{plural}")
+        ]
+
+
+def read_further_access(
+    api: client.ApiClient, tenants: Mapping[str, TenantAccess], bindings: Sequence[Mapping[str, Any]] | None = None
+) -> dict[str, list[FurtherBinding]]:
+    """What tenants' accounts may do beside what the platform gives them.
+
+    Args:
+        api: a client for the cluster.
+        tenants: what that is.
+        bindings: all of the cluster, where they have been read.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    found = read_bindings(api) if bindings is None else bindings
+    return further_access(tenants, found, lambda role: _read_rules(api, role))
+
+
+def _read_rules(api: client.ApiClient, role: RoleReference) -> list[dict[str, Any]]:
+    """The rules of a role; none where there is no such role."""
+    kind, namespace, name = role
+    within = f"namespaces/{namespace}/" if namespace else ""
+    with explaining(api):
+        try:
+            # A role may be called by almost any text.
+            found = get(api, f"{_RBAC}/{within}{kind.lower()}s/{quote(name, safe='')}")
+        except ApiException as error:
+            if error.status == 404:
+                return []
+            raise
+        rules: list[dict[str, Any]] = found.get("rules") or []
+        return rules
 
 
 def read_quota(api: client.ApiClient, namespace: str, name: str) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -13,6 +14,7 @@ from components.configuration.decryption import Decryption
 from components.configuration.types import seconds
 from components.flux.platform_objects import PLATFORM
 from components.flux_install import FluxInstall
+from components.further_access import FurtherBinding, TenantAccess
 from components.git.ssh_keys import read_private_key
 from components.git_source import RegisteredSource
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable
@@ -21,6 +23,10 @@ from components.platform_sync import PlatformSync
 from components.sops.sops_config import Environment, sops_config
 from components.sync_status import Progress, SyncStatus, wait_until_settled
 from components.tenant import Tenant
+from components.tenant_objects import tenant_objects
+
+FurtherAccess = dict[str, list[str]]
+"""By tenant, each further binding in a sentence."""
 
 
 def stack_outputs(
@@ -31,6 +37,7 @@ def stack_outputs(
     platform: PlatformSync | None,
     tenants: Mapping[str, Tenant],
     progress: pulumi.Output[dict[str, Progress]],
+    further: pulumi.Output[FurtherAccess],
 ) -> dict[str, Any]:
     """All outputs of the stack.
 
@@ -42,6 +49,7 @@ def stack_outputs(
         platform: the platform's own sync, or None.
         tenants: the tenants by name.
         progress: how far each sync has come (`settled`).
+        further: what tenants may do beside their role (`beside_role`).
     """
     sync = config.flux.sync
     return {
@@ -49,7 +57,7 @@ def stack_outputs(
         "flux": {"version": flux.version, "profile": flux.profile}
         | ({"sync": _platform(sync, platform, progress)} if sync is not None and platform is not None else {}),
         **({"kyverno": {"version": kyverno.version}} if kyverno is not None else {}),
-        "tenants": {name: _tenant(name, config, tenants[name], progress) for name in config.tenants},
+        "tenants": {name: _tenant(name, config, tenants[name], progress, further) for name in config.tenants},
     }
 
 
@@ -93,13 +101,58 @@ def settled(
     return pulumi.Output.all(*(sync.id for sync in syncs)).apply(settle)
 
 
+def beside_role(
+    config: StackConfig,
+    progress: pulumi.Output[dict[str, Progress]],
+    read_further_access: Callable[[Mapping[str, TenantAccess]], Mapping[str, Sequence[FurtherBinding]]],
+) -> pulumi.Output[FurtherAccess]:
+    """What tenants may do beside their role, with a warning of each binding that lets them.
+
+    A preview looks at once; an update when the syncs have settled, since what they apply may bind accounts, too.
+
+    Args:
+        config: the stack.
+        progress: how far each sync has come.
+        read_further_access: finds it, by what the platform gives to tenants.
+    """
+    tenants = {
+        name: TenantAccess(tenant.namespace_names, tenant_objects(name, tenant, config.tenancy).access)
+        for name, tenant in config.tenants.items()
+    }
+
+    async def look(_: Any) -> FurtherAccess:
+        try:
+            found = await asyncio.to_thread(read_further_access, tenants)
+        except ClusterUnavailable as error:
+            # Nothing else here needs the right to read bindings.
+            unknown = f"what tenants may do beside their role is not known: {error}"
+            pulumi.log.warn(unknown)
+            return dict.fromkeys(tenants, [unknown])
+        owners: dict[str, list[str]] = defaultdict(list)
+        for name, further in found.items():
+            for binding in further:
+                owners[binding.summary].append(name)
+        for summary, names in owners.items():
+            pulumi.log.warn(f"tenant {', '.join(names)} has more than its role: {summary}")
+        return {name: [binding.summary for binding in further] for name, further in found.items()}
+
+    if not tenants:
+        return pulumi.Output.from_input({})
+    return (pulumi.Output.from_input({}) if pulumi.runtime.is_dry_run() else progress).apply(look)
+
+
 def _tenant(
-    name: str, config: StackConfig, tenant: Tenant, progress: pulumi.Output[dict[str, Progress]]
+    name: str,
+    config: StackConfig,
+    tenant: Tenant,
+    progress: pulumi.Output[dict[str, Progress]],
+    further: pulumi.Output[FurtherAccess],
 ) -> dict[str, Any]:
     own = config.tenants[name]
     return {
         "namespaces": list(own.namespace_names),
         "role": own.role.value,
+        "furtherAccess": further.apply(lambda found: found.get(name, [])),
         "source": f"{own.source.kind}/{own.home}/{name}",
         **_source(own.source, tenant.source),
         "path": own.sync.path,

@@ -12,18 +12,21 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from kubernetes import client
 from rich.console import Console
 
 from components.configuration.origins import stack_file_name
 from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode
-from components.kubernetes_api import ClusterUnavailable, connect, explaining
+from components.further_access import tenants_of
+from components.kubernetes_api import ClusterUnavailable, connect, explaining, read_bindings, read_further_access
 from components.policies.policy import Policy, Subject
 from components.policies.table import policies
 from operations.described_cluster import described_cluster, described_policies
+from operations.dry_run import tenant_namespaces
 from operations.errors import Operation, OperationError
 from operations.policies_in_force import PolicyInForce, policies_in_force
 from operations.policy_findings import find
-from operations.policy_report_text import WIDTH, as_json, as_table
+from operations.policy_report_text import WIDTH, FurtherAccess, as_json, as_table
 
 PROJECT = Path(__file__).parents[1]
 
@@ -47,9 +50,9 @@ def policy_report(
     output: Annotated[Output, typer.Option(help="for people, or for programs")] = Output.TABLE,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="end with 0 whatever is found")] = False,
 ) -> None:
-    """Show what the stack's policies would refuse of what runs, and change nothing.
+    """Show what the stack's policies would refuse of what runs, and what tenants may do beside their role.
 
-    Ends with 0 where nothing would be refused, 1 where something would, 2 where that cannot be said.
+    Changes nothing. Ends with 0 where nothing would be refused, 1 where something would, 2 where that cannot be said.
     """
     config = described_policies(stack, PROJECT)
     content = [policy for policy in policies(config) if policy.subject is Subject.CONTENT]
@@ -59,17 +62,29 @@ def policy_report(
             in_force = policies_in_force(api)
             _check(stack_file_name(stack), config, content, in_force)
             found = find(api, content)
+        further = _further_access(api)
     except ClusterUnavailable as error:
         raise OperationError(f"{stack_file_name(stack)}: cluster.{error.key}: {error}", "mend that first") from None
     names = [policy.name for policy in content]
     in_force = [each for each in in_force if each.policy in names]
     if output is Output.JSON:
-        typer.echo(as_json(found, in_force))
+        typer.echo(as_json(found, in_force, further))
     else:
         # Into a file or a pipe the table goes as wide as it needs.
-        Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(found, in_force))
+        Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(found, in_force, further))
     if found.findings and not exit_zero:
         raise typer.Exit(1)
+
+
+def _further_access(api: client.ApiClient) -> FurtherAccess:
+    """What else tenants' accounts may do; that this user may not see it is no reason to make no report."""
+    try:
+        bindings = read_bindings(api)
+        with explaining(api):
+            tenants = tenants_of(bindings, tenant_namespaces(api))
+        return FurtherAccess(read_further_access(api, tenants, bindings))
+    except ClusterUnavailable as error:
+        return FurtherAccess(unknown=str(error))
 
 
 def _check(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -13,12 +14,26 @@ from rich.table import Table
 from rich.text import Text
 
 from components.configuration.policies import PolicyEngine, PolicyMode
+from components.further_access import FurtherBinding
 from components.policies.names import PolicyName
 from operations.policies_in_force import PolicyInForce
 from operations.policy_findings import Finding, Findings, Place
 
 WIDTH = 160
 """Columns of a report that is not for a terminal."""
+
+
+@dataclass(frozen=True)
+class FurtherAccess:
+    """What tenants' accounts may do beside their role.
+
+    Attributes:
+        bindings: what gives it to them, by tenant.
+        unknown: why that cannot be said; empty where it can.
+    """
+
+    bindings: Mapping[str, Sequence[FurtherBinding]] = field(default_factory=dict)
+    unknown: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,9 +68,15 @@ def summary(found: Findings, in_force: Sequence[PolicyInForce]) -> list[PolicyLi
     ]
 
 
-def as_table(found: Findings, in_force: Sequence[PolicyInForce]) -> RenderableType:
+def as_table(found: Findings, in_force: Sequence[PolicyInForce], further: FurtherAccess) -> RenderableType:
     """For a terminal."""
     parts: list[RenderableType] = []
+    if further.bindings:
+        parts.append(Text("What tenants' accounts may do beside the role that the platform gives them:"))
+        bindings = [(tenant, each.summary) for tenant, given in further.bindings.items() for each in given]
+        parts.append(_table(("tenant", "binding"), bindings))
+    if further.unknown:
+        parts.append(Text(f"What tenants' accounts may do beside their role is not known: {further.unknown}"))
     if found.findings:
         parts.append(_table(("tenant", "namespace", "object", "policy", "engine", "message"), _rows(found.findings)))
     if found.others:
@@ -68,9 +89,9 @@ def as_table(found: Findings, in_force: Sequence[PolicyInForce]) -> RenderableTy
     return Group(*parts)
 
 
-def as_json(found: Findings, in_force: Sequence[PolicyInForce]) -> str:
+def as_json(found: Findings, in_force: Sequence[PolicyInForce], further: FurtherAccess) -> str:
     """For programs."""
-    content = {
+    content: dict[str, Any] = {
         "asked": found.asked,
         "findings": [
             _place(each.place)
@@ -83,6 +104,10 @@ def as_json(found: Findings, in_force: Sequence[PolicyInForce]) -> str:
             for line in summary(found, in_force)
         ],
     }
+    bindings = [
+        {"tenant": tenant, **asdict(each)} for tenant, bindings in further.bindings.items() for each in bindings
+    ]
+    content["furtherAccess"] = {"bindings": bindings, "unknown": further.unknown}
     return json.dumps(content, indent=2)
 
 

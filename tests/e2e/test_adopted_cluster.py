@@ -15,6 +15,13 @@ from tests.support.project import Project
 
 NAME = "adopted"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fleet, namespace: flux-system}\ndata: {is: here}\n"
+GOTK_RECONCILER = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "gotk-reconciler"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}],
+}
 RELEASES = ["2.9.5", pytest.param("2.9.4", marks=pytest.mark.exhaustive)]
 """Those that the cluster was bootstrapped with; the stack has the first."""
 
@@ -34,6 +41,7 @@ class Bootstrapped:
                 {"resources": ["gotk-components.yaml", "gotk-sync.yaml"]}
             ),
             "clusters/adopted/fleet.yaml": CONFIG_MAP,
+            "clusters/adopted/access.yaml": yaml.safe_dump(GOTK_RECONCILER),
             "clusters/adopted/dev-team.yaml": yaml.safe_dump(
                 {
                     "apiVersion": "v1",
@@ -119,6 +127,12 @@ def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
     preview = project.run("preview", "--diff", "--stack", NAME)
     assert preview.succeeded, preview.text
     assert "--no-cross-namespace-refs=true" in preview.text
+    # What the platform's repository gives to the tenant stays, and is told.
+    beside = (
+        "ClusterRoleBinding gotk-reconciler for ServiceAccount apps/dev-team: "
+        "ClusterRole cluster-admin adds everything in the whole cluster"
+    )
+    assert f"warning: tenant dev-team has more than its role: {beside}" in preview.text
     imported = project.imports(NAME)
     assert "Deployment flux-system/kustomize-controller" in imported
     assert "GitRepository flux-system/flux-system" in imported
@@ -127,7 +141,8 @@ def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
 
     stack.up()
     assert {key: uid for key, uid in bootstrapped.objects().items() if before.get(key) not in (None, uid)} == {}
-    assert stack.outputs()["tenants"]["dev-team"]["status"]["ready"] == "True"
+    told = stack.outputs()["tenants"]["dev-team"]
+    assert (told["status"]["ready"], told["furtherAccess"]) == ("True", [beside])
     del stack.config["cluster"]["adopt"]
     assert stack.changes() == {}
 
@@ -137,7 +152,9 @@ def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
     files = dict.fromkeys(["gotk-components.yaml", "gotk-sync.yaml", "kustomization.yaml"])
     removed: dict[str, str | None] = {f"clusters/adopted/flux-system/{name}": None for name in files}
     lab.git.commit_files(
-        *bootstrapped.repository, removed | {"clusters/adopted/dev-team.yaml": None}, "Leave it to Pulumi"
+        *bootstrapped.repository,
+        removed | {"clusters/adopted/dev-team.yaml": None, "clusters/adopted/access.yaml": None},
+        "Leave it to Pulumi",
     )
     reconcile_platform(cluster)
     eventually(lambda: len(bootstrapped.objects()) == 1, what="the inventory without what left the repository")

@@ -39,6 +39,18 @@ INNOCENT: dict[str, Any] = {
     "spec": {"selector": {"app": "innocent"}, "ports": [{"port": 80}]},
 }
 OBJECTS = (EXPOSED, ON_THE_HOST, INNOCENT)
+BESIDE_ITS_ROLE: dict[str, Any] = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    # The API server takes almost any text for the name of a binding.
+    "metadata": {"name": "beside\x1b[31m", "labels": {"test": "beside-its-role"}},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}],
+}
+TOLD = (
+    "ClusterRoleBinding beside [31m for ServiceAccount apps/dev-team: "
+    "ClusterRole cluster-admin adds everything in the whole cluster"
+)
 
 
 class Rollout:
@@ -48,10 +60,16 @@ class Rollout:
         self.environment = environment
         self.cluster = environment.cluster
 
-    def policies(self, **policies: Any) -> None:
+    def policies(self, **policies: Any) -> str:
+        """Apply them; returns what `pulumi up` says."""
         # Tenants of other modules have public repositories, which the lab's Git host gives over plain HTTP.
         self.environment.config["policies"] = policies | {"sources": {"plainHttp": True}}
-        self.environment.up()
+        return self.environment.up()
+
+    def beside_its_role(self) -> list[str]:
+        """What the outputs say that the tenant has more than its role."""
+        told: list[str] = self.environment.outputs()["tenants"]["dev-team"]["furtherAccess"]
+        return told
 
     def report(self) -> dict[str, Any] | str:
         """The report, or the error in its place."""
@@ -79,9 +97,10 @@ def rollout(staging_stack: Environment) -> Iterator[Rollout]:
     rollout = Rollout(staging_stack)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(policy_report, "PROJECT", staging_stack.project.folder)
-        for manifest in OBJECTS:
+        for manifest in (*OBJECTS, BESIDE_ITS_ROLE):
             rollout.cluster.apply(manifest)
         yield rollout
+    rollout.cluster.kubectl("delete", "clusterrolebinding", "-l", "test=beside-its-role")
     for manifest in OBJECTS:
         kind, metadata = manifest["kind"], manifest["metadata"]
         rollout.cluster.kubectl("delete", kind, metadata["name"], "-n", metadata["namespace"], "--ignore-not-found")
@@ -93,8 +112,18 @@ def test_the_report_goes_before_the_refusal(rollout: Rollout) -> None:
     assert "policies.engine is none" in rollout.report()
     versions = _versions(rollout)
 
-    rollout.policies(engine="native", mode="audit")
+    text = rollout.policies(engine="native", mode="audit")
     audited = rollout.found("audit")
+
+    # The binding is told wherever somebody looks, and not judged.
+    assert f"warning: tenant dev-team has more than its role: {TOLD}" in text
+    assert rollout.beside_its_role() == [TOLD]
+    report = rollout.report()
+    assert not isinstance(report, str), report
+    assert [(each["tenant"], each["adds"]) for each in report["furtherAccess"]["bindings"]] == [
+        ("dev-team", ["everything"])
+    ]
+    rollout.cluster.kubectl("delete", "clusterrolebinding", "-l", "test=beside-its-role")
 
     assert set(audited) == {("exposed", "service-exposure"), ("on-the-host", "host-access")}
     assert {(each["tenant"], *each["engines"]) for each in audited.values()} == {("dev-team", "native")}
@@ -102,7 +131,8 @@ def test_the_report_goes_before_the_refusal(rollout: Rollout) -> None:
     changed = _change(rollout, EXPOSED)
     assert changed.returncode == 0 and audited["exposed", "service-exposure"]["message"] in changed.stderr
 
-    rollout.policies(engine="native", mode="enforce")
+    assert "more than its role" not in rollout.policies(engine="native", mode="enforce")
+    assert rollout.beside_its_role() == []
     enforced = rollout.found("enforce")
 
     assert {key: each["message"] for key, each in enforced.items()} == {

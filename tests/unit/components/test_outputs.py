@@ -19,9 +19,10 @@ from sample_stack import CLUSTER, FLUX, Quotas, removal
 from components.configuration import StackConfig
 from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
+from components.further_access import FurtherBinding
 from components.git_source import git_access
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable
-from components.outputs import settled, stack_outputs
+from components.outputs import beside_role, settled, stack_outputs
 from components.platform_sync import PlatformSync, PlatformSyncArgs
 from components.sync_status import Progress, SyncStatus
 from components.tenant import Tenant, TenantArgs
@@ -49,7 +50,7 @@ def found_in_cluster(where, source=("True", "stored artifact"), sync=("True", "A
     ]
 
 
-def outputs(config, read_syncs=list, *, to_fetch=(), preview=False):
+def outputs(config, read_syncs=list, *, to_fetch=(), preview=False, read_further=lambda tenants: {}):
     """The outputs of such a stack, and how far its syncs have come, once the program has ended."""
     found: dict[str, Any] = {}
 
@@ -65,7 +66,8 @@ def outputs(config, read_syncs=list, *, to_fetch=(), preview=False):
             args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, "staging"), access)
             platform = PlatformSync("platform", args)
         progress = settled(config, platform, tenants, to_fetch, read_syncs)
-        result = stack_outputs(config, FACTS, flux, None, platform, tenants, progress)
+        further = beside_role(config, progress, read_further)
+        result = stack_outputs(config, FACTS, flux, None, platform, tenants, progress, further)
         return pulumi.Output.all(outputs=result, progress=progress).apply(found.update)
 
     found["registered"] = run(program, preview=preview)
@@ -96,6 +98,7 @@ def test_a_tenant_is_told_with_what_it_has_and_how_to_look_at_it():
     assert told_of("dev-team", config, lambda: found_in_cluster(DEV)) == {
         "namespaces": ["dev-team-apps"],
         "role": "tenant",
+        "furtherAccess": [],
         "source": "GitRepository/dev-team-apps/dev-team",
         "url": "https://git.example.com/dev-team/apps",
         "path": "./",
@@ -265,6 +268,57 @@ def test_a_cluster_that_does_not_answer_after_the_update_does_not_fail_it(caplog
 
     assert told["status"] == {"ready": "Unknown", "message": "https://cluster cannot be reached"}
     assert "tenant dev-team is not ready: https://cluster cannot be reached" in caplog.messages
+
+
+BINDING = FurtherBinding(
+    "ClusterRoleBinding", "", "gotk", "ClusterRole cluster-admin", "Group system:authenticated", ("everything",)
+)
+TWO: dict[str, Any] = {"dev-team": {}, "ops-team": {}}
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_what_tenants_have_beside_their_role_is_told_and_each_binding_warned_of_once(caplog, preview):
+    asked = []
+
+    def read_further(tenants):
+        asked.append({name: len(access.bindings) for name, access in tenants.items()})
+        return {"dev-team": [BINDING], "ops-team": [BINDING]}
+
+    found = [*found_in_cluster(DEV), *found_in_cluster(("ops-team-apps", "ops-team"))]
+    with caplog.at_level(logging.WARNING):
+        told = outputs(stack(TWO), lambda: found, preview=preview, read_further=read_further)["outputs"]["tenants"]
+
+    assert [told[name]["furtherAccess"] for name in TWO] == [[BINDING.summary]] * 2
+    assert caplog.messages == [f"tenant dev-team, ops-team has more than its role: {BINDING.summary}"]
+    assert asked == [{"dev-team": 1, "ops-team": 1}]
+
+
+def test_bindings_are_read_when_the_syncs_have_settled_since_these_may_bring_some():
+    order = []
+
+    def read_syncs():
+        order.append("syncs")
+        return found_in_cluster(DEV)
+
+    def read_further(tenants):
+        order.append("bindings")
+        return {}
+
+    outputs(stack(PUBLIC), read_syncs, read_further=read_further)
+
+    assert order == ["syncs", "bindings"]
+
+
+def test_bindings_that_may_not_be_read_are_told_and_fail_nothing(caplog):
+    def read_further(tenants):
+        raise ClusterUnavailable("kubeconfig", "https://cluster refuses this user (403 Forbidden)")
+
+    with caplog.at_level(logging.WARNING):
+        told = outputs(stack(PUBLIC), lambda: found_in_cluster(DEV), read_further=read_further)["outputs"]
+
+    unknown = "what tenants may do beside their role is not known: https://cluster refuses this user (403 Forbidden)"
+    assert told["tenants"]["dev-team"]["furtherAccess"] == [unknown]
+    assert caplog.messages == [unknown]
 
 
 def test_a_stack_without_tenants_and_platform_has_nothing_to_wait_for(caplog):

@@ -63,13 +63,17 @@ class FakeCluster:
         objects: lists by their path; they come one at a time, as a long list does.
         judge: what is said to a copy, by the object that is asked for.
         status: of every answer but those to dry runs, where it is not success.
+        forbidden: paths that this user may not look at.
         asked: what was asked for in dry runs, with its path and query.
+        answers: what is no list, by its path.
     """
 
     objects: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     judge: Callable[[dict[str, Any]], Said] = lambda _: Said()
     status: int = 200
+    forbidden: tuple[str, ...] = ()
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    answers: dict[str, dict[str, Any]] = field(default_factory=lambda: dict(DISCOVERY))
 
     def native(self, actions: tuple[str, ...], *policies: str) -> None:
         """Let it have ValidatingAdmissionPolicies."""
@@ -95,8 +99,8 @@ class FakeCluster:
         ]
 
     def page(self, path: str, query: dict[str, list[str]]) -> dict[str, Any] | None:
-        if path in DISCOVERY:
-            return DISCOVERY[path]
+        if path in self.answers:
+            return self.answers[path]
         if path not in self.objects:
             return None
         found, at = self.objects[path], int(query.get("continue", ["0"])[0])
@@ -112,7 +116,10 @@ def served(cluster: FakeCluster, folder: Path) -> Iterator[str]:
         def do_GET(self) -> None:
             url = urlsplit(self.path)
             found = cluster.page(url.path, parse_qs(url.query)) if cluster.status == 200 else {}
-            self.answer(cluster.status if found is not None else 404, found or {})
+            if url.path in cluster.forbidden:
+                self.answer(403, {})
+            else:
+                self.answer(cluster.status if found is not None else 404, found or {})
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

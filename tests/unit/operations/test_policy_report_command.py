@@ -288,6 +288,78 @@ def test_the_table_says_where_what_and_that_nothing_is_touched(stack):
     )
 
 
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def bound(name: str, account: str, role: str, home: str = "apps", **metadata: Any) -> dict[str, Any]:
+    """A binding of a service account."""
+    return {
+        "metadata": {"name": name, **metadata},
+        "roleRef": {"kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": home}],
+    }
+
+
+@pytest.fixture
+def widened(stack: Stack) -> Stack:
+    """The tenant dev-team has cluster-admin beside its role, by a binding whose name is an escape sequence."""
+    own: dict[str, Any] = {"namespace": "apps", "labels": {"toolkit.fluxcd.io/tenant": "dev-team"}}
+    stack.cluster.objects[f"{RBAC}/rolebindings"] = [bound("dev-team-reconciler", "dev-team", "tenant", **own)]
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [
+        bound("gotk\x1b[31m", "dev-team", "cluster-admin"),
+        bound("others", "flux", "cluster-admin", home="flux-system"),
+    ]
+    stack.cluster.answers[f"{RBAC}/clusterroles/cluster-admin"] = {
+        "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+    }
+    return stack
+
+
+def test_what_a_tenant_has_beside_its_role_is_in_the_report_and_refuses_nothing(widened):
+    assert widened.found()["furtherAccess"] == {
+        "bindings": [
+            {
+                "tenant": "dev-team",
+                "kind": "ClusterRoleBinding",
+                "namespace": "",
+                "name": "gotk [31m",
+                "role": "ClusterRole cluster-admin",
+                "subject": "ServiceAccount apps/dev-team",
+                "adds": ["everything"],
+            }
+        ],
+        "unknown": "",
+    }
+
+
+def test_what_a_tenant_has_beside_its_role_is_in_the_table(widened):
+    code, out, _ = widened.run()
+
+    assert code == 0
+    assert " ".join(out.split()).startswith(
+        "What tenants' accounts may do beside the role that the platform gives them: tenant binding "
+    )
+    assert (
+        "dev-team ClusterRoleBinding gotk [31m for ServiceAccount apps/dev-team: "
+        "ClusterRole cluster-admin adds everything in the whole cluster"
+    ) in " ".join(out.split())
+    assert out.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("path", ["clusterrolebindings", "clusterroles/cluster-admin"])
+def test_whoever_may_not_read_bindings_and_roles_has_a_report_without_them(widened, path):
+    widened.cluster.forbidden = (f"{RBAC}/{path}",)
+
+    code, out, _ = widened.run()
+    content = widened.found()
+
+    assert code == 0
+    assert "What tenants' accounts may do beside their role is not known: http://127.0.0.1:" in out
+    assert content["asked"] == 3
+    assert content["furtherAccess"]["bindings"] == []
+    assert "refuses this user (403 Forbidden)" in content["furtherAccess"]["unknown"]
+
+
 def test_a_clean_report_ends_well(stack):
     code, out, _ = stack.run()
 

@@ -1,0 +1,208 @@
+"""Every binding that gives a tenant something beside its role is found, with what it adds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sample_stack import tenant_config
+from sample_text import ESCAPES, SHOWN
+
+from components.configuration import TenancyConfig
+from components.configuration.models import Role
+from components.further_access import FurtherBinding, TenantAccess, further_access, tenants_of
+from components.tenant_objects import TENANT_LABEL, role_binding, tenant_objects
+from components.tenant_role import TENANT_ROLE, tenant_role
+
+ALL = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]
+ROLES: dict[tuple[str, str, str], Any] = {
+    ("ClusterRole", "", TENANT_ROLE): tenant_role(TenancyConfig())["rules"],
+    ("ClusterRole", "", "cluster-admin"): ALL,
+    ("ClusterRole", "", "view"): [
+        {"apiGroups": ["", "apps"], "resources": ["pods", "deployments"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]},
+        {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["*"]},
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["ca"], "verbs": ["get"]},
+        {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
+    ],
+    ("Role", "apps", "own"): [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+    ("ClusterRole", "", "own"): ALL,
+}
+ACCOUNT = {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}
+TENANTS = {
+    "dev-team": TenantAccess(["apps", "jobs"], tenant_objects("dev-team", tenant_config(), TenancyConfig()).access),
+    "ops-team": TenantAccess(["tools"], [role_binding("ops-team", "tools", "tools", Role.CLUSTER_ADMIN)]),
+}
+
+
+def binding(
+    *subjects: dict[str, str], role: str = "cluster-admin", namespace: str = "", name: str = "extra", **more: Any
+) -> dict[str, Any]:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {}), **more}
+    kind, _, role = role.rpartition("/")
+    return {
+        "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind or "ClusterRole", "name": role},
+        "subjects": list(subjects),
+    }
+
+
+def found(*bindings: dict[str, Any]) -> dict[str, list[FurtherBinding]]:
+    of_platform = [each for access in TENANTS.values() for each in access.bindings]
+    return further_access(TENANTS, [*of_platform, *bindings], lambda role: ROLES.get(role, []))
+
+
+def group(name: str) -> dict[str, str]:
+    return {"kind": "Group", "name": name}
+
+
+def user(name: str) -> dict[str, str]:
+    return {"kind": "User", "name": name}
+
+
+def test_what_the_platform_itself_has_given_is_nothing_further():
+    assert found() == {}
+
+
+def test_a_binding_to_cluster_admin_adds_everything():
+    in_namespace = binding(ACCOUNT, namespace="apps", name="gotk-reconciler")
+    in_cluster = binding(ACCOUNT, name="gotk-reconciler")
+
+    assert [each.summary for each in found(in_namespace, in_cluster)["dev-team"]] == [
+        "ClusterRoleBinding gotk-reconciler for ServiceAccount apps/dev-team: "
+        "ClusterRole cluster-admin adds everything in the whole cluster",
+        "RoleBinding apps/gotk-reconciler for ServiceAccount apps/dev-team: "
+        "ClusterRole cluster-admin adds everything in the namespace apps",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("subject", "tenants"),
+    [
+        (user("system:serviceaccount:apps:dev-team"), ["dev-team"]),
+        (group("system:serviceaccounts:apps"), ["dev-team"]),
+        (group("system:serviceaccounts:jobs"), ["dev-team"]),
+        (group("system:serviceaccounts"), ["dev-team", "ops-team"]),
+        (group("system:authenticated"), ["dev-team", "ops-team"]),
+        ({"kind": "ServiceAccount", "name": "default", "namespace": "jobs"}, ["dev-team"]),
+        ({"kind": "ServiceAccount", "name": "dev-team", "namespace": "other"}, []),
+        (user("dev-team"), []),
+        (user("x-system:serviceaccount:apps:dev-team"), []),
+        (user("system:serviceaccount:apps"), []),
+        (group("system:serviceaccounts:other"), []),
+        (group("system:masters"), []),
+        (group("dev-team"), []),
+    ],
+)
+def test_an_account_is_found_by_each_of_its_names(subject, tenants):
+    assert list(found(binding(group("others"), subject))) == tenants
+
+
+def test_only_what_goes_beyond_the_tenants_role_is_told_in_its_own_namespace():
+    [only] = found(binding(ACCOUNT, role="view", namespace="apps"))["dev-team"]
+
+    assert only.adds == (
+        "all verbs of roles.rbac.authorization.k8s.io",
+        "get /metrics",
+        "get, list deployments, nodes, pods.apps",
+    )
+
+
+@pytest.mark.parametrize("namespace", ["", "other"])
+def test_elsewhere_the_tenants_role_gives_nothing(namespace):
+    [only] = found(binding(ACCOUNT, role="view", namespace=namespace))["dev-team"]
+
+    assert only.adds == (
+        "all verbs of roles.rbac.authorization.k8s.io",
+        "get /metrics, secrets named ca",
+        "get, list deployments, deployments.apps, nodes, pods, pods.apps",
+    )
+
+
+def test_a_binding_of_the_account_is_told_even_if_it_adds_nothing():
+    roles = [binding(ACCOUNT, role="Role/own", namespace="apps"), binding(ACCOUNT, role="gone", namespace="apps")]
+
+    assert [(each.role, each.adds) for each in found(*roles)["dev-team"]] == [
+        ("ClusterRole gone", ()),
+        ("Role own", ()),
+    ]
+    assert found(*roles)["dev-team"][0].summary.endswith(": ClusterRole gone adds nothing more in the namespace apps")
+
+
+def test_another_account_of_the_namespace_and_a_group_are_told_only_if_they_get_more():
+    harmless = {"role": "Role/own", "namespace": "apps"}
+    default = {"kind": "ServiceAccount", "name": "default", "namespace": "apps"}
+
+    assert found(binding(default, group("system:serviceaccounts:apps"), **harmless)) == {}
+    assert list(found(binding(default, group("system:authenticated"), **harmless))) == ["ops-team"]
+
+
+def test_a_tenant_that_may_do_everything_in_its_namespace_gets_no_more_there():
+    account = {"kind": "ServiceAccount", "name": "ops-team", "namespace": "tools"}
+
+    assert [each.adds for each in found(binding(account, namespace="tools"))["ops-team"]] == [()]
+    assert [each.adds for each in found(binding(account))["ops-team"]] == [("everything",)]
+
+
+def test_bindings_that_the_api_server_makes_for_everybody_are_its_own():
+    labels = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+    everybody = group("system:authenticated")
+
+    assert found(binding(everybody, role="view", name="system:discovery", labels=labels)) == {}
+    assert list(found(binding(everybody, role="view", name="mine", labels=labels))) == ["dev-team", "ops-team"]
+    assert list(found(binding(ACCOUNT, role="view", name="system:discovery", labels=labels))) == ["dev-team"]
+
+
+def test_the_platforms_own_binding_with_another_role_is_a_further_one():
+    own = role_binding("dev-team", "apps", "apps", Role.CLUSTER_ADMIN)
+
+    assert [each.adds for each in found(own)["dev-team"]] == [("everything",)]
+
+
+def test_a_role_is_asked_for_once_and_only_where_it_matters():
+    asked = []
+
+    def rules_of(role):
+        asked.append(role)
+        return ROLES[role]
+
+    bindings = [binding(ACCOUNT, role="view"), binding(ACCOUNT, role="view", name="b"), binding(user("x"), role="own")]
+
+    further_access(TENANTS, bindings, rules_of)
+
+    assert asked == [("ClusterRole", "", "view")]
+
+
+def test_of_a_long_list_the_beginning_is_shown():
+    rules = [{"apiGroups": [""], "resources": [f"r{number}"], "verbs": [f"v{number}"]} for number in range(9)]
+
+    [only] = further_access(TENANTS, [binding(ACCOUNT)], lambda _: rules)["dev-team"]
+
+    assert len(only.adds) == 9
+    assert " adds v0 r0; v1 r1; v2 r2; v3 r3; v4 r4; v5 r5; 3 more in the whole cluster" in only.summary
+
+
+def test_names_steer_no_terminal():
+    """Kubernetes lets roles, bindings and users be called by almost any text."""
+    rules = [{"apiGroups": [""], "resources": [f"pods{ESCAPES}"], "verbs": ["get"]}]
+    group_and_user = binding(ACCOUNT, user("system:serviceaccount:apps:x\x1b[31m"), name=ESCAPES, role=f"r{ESCAPES}")
+
+    first, second = further_access(TENANTS, [group_and_user], lambda _: rules)["dev-team"]
+
+    assert (first.name, first.role, second.subject) == (
+        SHOWN,
+        f"ClusterRole r{SHOWN}",
+        "User system:serviceaccount:apps:x [31m",
+    )
+    assert first.summary.isprintable() and second.summary.isprintable()
+
+
+def test_a_cluster_tells_what_is_the_platforms_by_its_labels():
+    own = role_binding("dev-team", "apps", "apps", Role.TENANT)
+    elsewhere = role_binding("dev-team", "tools", "tools", Role.TENANT)
+    other = binding(ACCOUNT, namespace="apps", labels={TENANT_LABEL: "dev-team"})
+
+    tenants = tenants_of([own, elsewhere, other], {"apps": "dev-team", "jobs": "dev-team", "tools": "ops-team"})
+
+    assert tenants == {"dev-team": TenantAccess(["apps", "jobs"], [own]), "ops-team": TenantAccess(["tools"], [])}
