@@ -21,7 +21,7 @@ from lab.settings import Settings
 from tests.support.api_server import TOOLS, ApiServer
 
 RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
-OWN = role_binding("dev-team", "apps", "apps", Role.TENANT)
+OWN = role_binding("dev-team", "apps", "apps", Role.TENANT, "dev-team")
 TENANTS = {"dev-team": TenantAccess(["apps"], [OWN])}
 ACCOUNT = OWN["subjects"][0]
 # The API server takes almost any text for the name of a role.

@@ -31,7 +31,7 @@ ROLES: dict[tuple[str, str, str], Any] = {
 ACCOUNT = {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}
 TENANTS = {
     "dev-team": TenantAccess(["apps", "jobs"], tenant_objects("dev-team", tenant_config(), TenancyConfig()).access),
-    "ops-team": TenantAccess(["tools"], [role_binding("ops-team", "tools", "tools", Role.CLUSTER_ADMIN)]),
+    "ops-team": TenantAccess(["tools"], [role_binding("ops-team", "tools", "tools", Role.CLUSTER_ADMIN, "ops-team")]),
 }
 
 
@@ -155,7 +155,7 @@ def test_bindings_that_the_api_server_makes_for_everybody_are_its_own():
 
 
 def test_the_platforms_own_binding_with_another_role_is_a_further_one():
-    own = role_binding("dev-team", "apps", "apps", Role.CLUSTER_ADMIN)
+    own = role_binding("dev-team", "apps", "apps", Role.CLUSTER_ADMIN, "dev-team")
 
     assert [each.adds for each in found(own)["dev-team"]] == [("everything",)]
 
@@ -199,8 +199,8 @@ def test_names_steer_no_terminal():
 
 
 def test_a_cluster_tells_what_is_the_platforms_by_its_labels():
-    own = role_binding("dev-team", "apps", "apps", Role.TENANT)
-    elsewhere = role_binding("dev-team", "tools", "tools", Role.TENANT)
+    own = role_binding("dev-team", "apps", "apps", Role.TENANT, "dev-team")
+    elsewhere = role_binding("dev-team", "tools", "tools", Role.TENANT, "dev-team")
     other = binding(ACCOUNT, namespace="apps", labels={TENANT_LABEL: "dev-team"})
 
     tenants = tenants_of([own, elsewhere, other], {"apps": "dev-team", "jobs": "dev-team", "tools": "ops-team"})
