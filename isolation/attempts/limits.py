@@ -68,6 +68,7 @@ def amounts(scene: Scene) -> Iterator[Attempt]:
                 else "neither a LimitRange nor a quota of limits.memory is there",
             ),
         ),
+        by_choice="nothing is said of what a container takes that does not say so itself",
     )
 
 

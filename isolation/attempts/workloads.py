@@ -28,6 +28,7 @@ _TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob")
 _YEARS_IN_SECONDS = 10 * 365 * 24 * 3600
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _NO_CLASS = "isolation-static"
+_ANY_CLASS = "no list of storage classes is kept"
 
 
 def nodes(scene: Scene) -> Iterator[Attempt]:
@@ -107,6 +108,7 @@ def volumes(scene: Scene) -> Iterator[Attempt]:
             threat,
             f"an existing volume {how}",
             (Request(manifest, _ADMISSION, beside=beside),),
+            by_choice=_ANY_CLASS if manifest["spec"].get("storageClassName") == _NO_CLASS else "",
         )
         template = {key: value for key, value in manifest.items() if key in ("metadata", "spec")}
         template["metadata"] = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
@@ -121,6 +123,7 @@ def volumes(scene: Scene) -> Iterator[Attempt]:
                     beside=_stateful(scene, {"metadata": {"name": NAME}, "spec": claim_spec(scene)}),
                 ),
             ),
+            by_choice=_ANY_CLASS if manifest["spec"].get("storageClassName") == _NO_CLASS else "",
         )
     default = any(
         each["metadata"].get("annotations", {}).get("storageclass.kubernetes.io/is-default-class") == "true"
@@ -199,6 +202,7 @@ def scheduling(scene: Scene) -> Iterator[Attempt]:
         41,
         "an Ingress for a host that is another's",
         (Request(ingress(scene, UNKNOWN_HOST), _ADMISSION),),
+        by_choice="no list of hosts is kept for Ingresses",
     )
     snippets = ingress(scene, UNKNOWN_HOST)
     snippets["metadata"] = snippets["metadata"] | {
