@@ -1,0 +1,161 @@
+"""What the suite creates with --live: labelled, and gone whatever ends the run."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from sample_scene import scene
+
+from components.kubernetes_api import ClusterUnavailable
+from isolation import live
+from isolation.asking import Asker
+from isolation.attempts.objects import kustomization
+from isolation.live import LABEL, LiveObjects, removed_afterwards
+from isolation.model import Access, Live, Request, State
+from operations.admission_answers import Answer
+from operations.errors import OperationError
+
+SCENE = scene()
+TENANT = SCENE.tenancy.user
+PROOF = Live(kustomization(SCENE), "blocked", "not found")
+
+
+@dataclass
+class Cluster:
+    """Objects by kind and name.
+
+    Attributes:
+        held: whether nobody takes finalizers away.
+        gone: whether it does not answer any more.
+        ready: the message of the condition that Flux writes.
+    """
+
+    objects: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    users: list[str] = field(default_factory=list)
+    refuses: str = ""
+    held: bool = False
+    gone: bool = False
+    ready: str = ""
+
+    def serves(self, manifest: dict[str, Any]) -> bool:
+        return True
+
+    def allows(self, access: Access, user: str) -> bool:
+        return True
+
+    def path(self, manifest: dict[str, Any], *, named: bool) -> str:
+        return str(manifest["metadata"]["name"])
+
+    def has(self, manifest: dict[str, Any]) -> bool:
+        return (manifest["kind"], manifest["metadata"]["name"]) in self.objects
+
+    def send(self, request: Request, user: str = "", **query: str) -> Answer:
+        if self.gone:
+            raise ClusterUnavailable("kubeconfig", "it does not answer")
+        key = (request.object["kind"], request.object["metadata"]["name"])
+        if request.verb == "create":
+            if self.refuses:
+                return Answer(403, (), self.refuses)
+            self.objects[key] = request.object
+            self.users.append(user)
+        elif request.verb == "patch" or not self.held:
+            self.objects.pop(key, None)
+        return Answer(200)
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    there = Cluster()
+    status = {"conditions": [{"type": "Ready", "message": ""}]}
+
+    def get(api: object, path: str) -> dict[str, Any]:
+        status["conditions"][0]["message"] = there.ready
+        return {"status": status}
+
+    monkeypatch.setattr(live, "get", get)
+    monkeypatch.setattr(live, "_GONE_SECONDS", 0)
+    monkeypatch.setattr(live, "_ANSWER_SECONDS", 0)
+    return there
+
+
+class Api:
+    class configuration:
+        host = "https://127.0.0.1"
+
+
+def objects(cluster: Cluster) -> LiveObjects:
+    return LiveObjects(cast(Any, Api), cast(Asker, cluster), SCENE)
+
+
+def test_all_is_labelled_named_after_the_run_and_removed(cluster):
+    with removed_afterwards(objects(cluster)) as made:
+        deputy = made.deputy()
+        made.answer(PROOF)
+        there = list(cluster.objects.values())
+
+    runs = {each["metadata"]["labels"][LABEL] for each in there}
+    assert [each["kind"] for each in there] == ["RoleBinding", "Kustomization"]
+    assert len(runs) == 1 and all(each["metadata"]["name"].endswith(next(iter(runs))) for each in there)
+    # What is tried is tried as the tenant.
+    assert cluster.users == ["", TENANT]
+    assert there[0]["subjects"][0]["name"] == deputy
+    assert cluster.objects == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_removes_it_too(cluster, number):
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+
+    with pytest.raises(KeyboardInterrupt), removed_afterwards(objects(cluster)) as made:
+        made.answer(PROOF)
+        assert cluster.objects
+        os.kill(os.getpid(), number)
+
+    assert cluster.objects == {}
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_finalizer_that_nobody_takes_away_is_taken_away(cluster):
+    cluster.held = True
+
+    with removed_afterwards(objects(cluster)) as made:
+        made.answer(PROOF)
+
+    assert cluster.objects == {}
+
+
+def test_what_cannot_be_removed_is_told_with_its_label(cluster):
+    with pytest.raises(OperationError) as failure, removed_afterwards(objects(cluster)) as made:
+        made.answer(PROOF)
+        cluster.gone = True
+
+    assert failure.value.message == "what was created may still be there: it does not answer"
+    assert failure.value.remedy == f"delete what has the label {LABEL}"
+
+
+@pytest.mark.parametrize(
+    ("ready", "state"),
+    [
+        ("references have been blocked", State.HOLDS),
+        ("GitRepository not found", State.OPEN),
+        ("", State.UNPROVEN),
+    ],
+)
+def test_flux_is_heard(cluster, ready, state):
+    cluster.ready = ready
+
+    with removed_afterwards(objects(cluster)) as made:
+        assert made.answer(PROOF).state is state
+
+
+def test_what_admission_refuses_is_not_seen_by_flux(cluster):
+    cluster.refuses = "denied"
+
+    with removed_afterwards(objects(cluster)) as made:
+        found = made.answer(PROOF)
+
+    assert (found.state, found.message) == (State.UNPROVEN, "Flux does not see it: denied")
