@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 
 from kubernetes import client
 
@@ -128,10 +129,7 @@ class Suite:
         others = tuple(layer for layer in request.layers if layer is not Layer.ROLE)
         if who.layer is Layer.ROLE and self._deputy and others and not request.user:
             # Whoever no role stops is asked for what the other layers say.
-            behind = Request(
-                request.object, others, request.verb, request.subresource, request.change, request.beside, self._deputy
-            )
-            yield from self._of_request(behind)
+            yield from self._of_request(replace(request, layers=others, user=self._deputy))
 
     def _of_refusal(self, request: Request, user: str, answer: Answer, who: Refusal) -> Iterator[Finding]:
         asked = [layer for layer in REQUEST_ORDER if layer in request.layers]
