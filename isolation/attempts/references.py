@@ -26,7 +26,10 @@ NOT_FOUND = r"not found|NotFound"
 
 
 def references(scene: Scene) -> Iterator[Attempt]:
-    """Threats 1 to 3: references to another namespace."""
+    """Threats 1 to 3: references to another namespace.
+
+    What Flux says comes before its flags: of two that hold, the first is told.
+    """
     foreign = {"name": NAME, "namespace": scene.flux}
     git = {"kind": "GitRepository"} | foreign
     kustomize, helm = has_refs_flag(scene, Controller.KUSTOMIZE), has_refs_flag(scene, Controller.HELM)
@@ -35,7 +38,7 @@ def references(scene: Scene) -> Iterator[Attempt]:
         "1-kustomization-source",
         1,
         "a Kustomization of a source in another namespace",
-        (Request(sync, _ADMISSION, beside=kustomization(scene)), kustomize, _live(sync)),
+        (Request(sync, _ADMISSION, beside=kustomization(scene)), _live(sync), kustomize),
     )
     yield Attempt(
         "1-helmrelease-source",
@@ -55,7 +58,7 @@ def references(scene: Scene) -> Iterator[Attempt]:
         "1-helmrelease-chart",
         1,
         "a HelmRelease of a chart in another namespace",
-        (Request(release, _ADMISSION, beside=helm_release(scene)), helm, _live(release)),
+        (Request(release, _ADMISSION, beside=helm_release(scene)), _live(release), helm),
     )
     yield Attempt(
         "1-dependency",
@@ -88,7 +91,7 @@ def references(scene: Scene) -> Iterator[Attempt]:
         "3-image-policy",
         3,
         "an ImagePolicy of another namespace's ImageRepository",
-        (Request(policy, _ADMISSION), has_refs_flag(scene, Controller.IMAGE_REFLECTOR), _live(policy)),
+        (Request(policy, _ADMISSION), _live(policy), has_refs_flag(scene, Controller.IMAGE_REFLECTOR)),
     )
     commit = {"commit": {"author": {"email": "isolation@example.com"}}}
     yield Attempt(
@@ -113,7 +116,7 @@ def references(scene: Scene) -> Iterator[Attempt]:
         "3-artifact-generator",
         3,
         "an ArtifactGenerator of another namespace's source",
-        (Request(generator, _ADMISSION), has_refs_flag(scene, Controller.SOURCE_WATCHER), _live(generator)),
+        (Request(generator, _ADMISSION), _live(generator), has_refs_flag(scene, Controller.SOURCE_WATCHER)),
     )
 
 
