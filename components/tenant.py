@@ -66,11 +66,11 @@ class Tenant(pulumi.ComponentResource):
         # Neither may a quota be older than what it counts, nor what it counts be made before it is counted.
         countable = awaited(namespaces[0], args.quotas.wait_until_countable)
         limits = [self._register(limit, after=[*namespaces, countable]) for limit in objects.limits]
-        room = room_for(args.config, args.config.home)
         counting = [
-            awaited(limit, partial(args.quotas.wait_until_counting, args.config.home, *quota))
+            awaited(limit, partial(args.quotas.wait_until_counting, place["namespace"], place["name"], counted))
             for limit, manifest in zip(limits, objects.limits, strict=True)
-            if (quota := _counted(manifest, args.config.home, room))
+            for place in (manifest["metadata"],)
+            if (counted := _counted(manifest, room_for(args.config, place["namespace"])))
         ]
         # Nobody may do anything before its limits stand.
         limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits, *counting]
@@ -113,9 +113,6 @@ class Tenant(pulumi.ComponentResource):
         return register(manifest, pulumi.ResourceOptions.merge(own, opts))
 
 
-def _counted(limit: Manifest, home: str, room: Mapping[str, int]) -> tuple[str, list[str]] | None:
-    """The name of a quota of the tenant's home, and what it counts of the platform's own; None if nothing."""
-    if limit["kind"] != "ResourceQuota" or limit["metadata"]["namespace"] != home:
-        return None
-    counted = [resource for resource in room if resource in limit["spec"]["hard"]]
-    return (limit["metadata"]["name"], counted) if counted else None
+def _counted(limit: Manifest, room: Mapping[str, int]) -> list[str]:
+    """What a limit counts of the platform's own objects; nothing where it is no quota."""
+    return [resource for resource in room if resource in limit["spec"].get("hard", {})]

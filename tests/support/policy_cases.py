@@ -1606,7 +1606,8 @@ def _status_writes() -> list[Case]:
 def _kubernetes_status() -> list[Case]:
     cases = _Cases(PolicyName.STATUS_WRITES, user=User.MEMBER)
     message = "what has been counted, placed and opened is told by Kubernetes alone; change the spec"
-    unbound = pod(name="unbound")
+    # Nobody schedules it, so that it stays where it is in a whole cluster, too.
+    unbound = pod(name="unbound", schedulerName="nobody")
     target: Object = {"target": {"apiVersion": "v1", "kind": "Node", "name": "a"}}
     address: Object = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}
     for name, old, status in (

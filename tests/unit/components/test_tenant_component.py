@@ -158,9 +158,10 @@ def test_a_quota_comes_once_its_kinds_are_known_and_what_it_counts_once_it_does(
         "count/secrets",
     ]
     assert quotas.asked[0] == "countable"
-    assert {name: set(keys) for _, name, keys in quotas.asked[1:]} == {
-        "dev-team-flux-objects": set(counted),
-        "dev-team-objects": set(own),
+    assert {(namespace, name): set(keys) for namespace, name, keys in quotas.asked[1:]} == {
+        ("apps", "dev-team-flux-objects"): set(counted),
+        ("apps", "dev-team-objects"): set(own),
+        ("apps-jobs", "dev-team-objects"): set(own) - {"count/secrets"},
     }
 
 
