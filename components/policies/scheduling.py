@@ -34,7 +34,7 @@ def node_placement(config: PoliciesConfig) -> Policy:
         allowed = f"({key} in {texts(_USUAL_TAINTS)} || ({key} != '' && !{key}.matches({text(_OWN_TAINTS)})))"
         remedy = "name the taint of the nodes that are meant for it, and none of Kubernetes' own"
     else:
-        allowed = boolean(True) if ANY_TAINT in config.tolerations else f"{key} in {_listed(config.tolerations)}"
+        allowed = boolean(True) if ANY_TAINT in config.tolerations else f"({key} in {_listed(config.tolerations)})"
         remedy = f"use one of these: {', '.join(config.tolerations) or 'none'}"
     return Policy(
         name=PolicyName.NODE_PLACEMENT,
