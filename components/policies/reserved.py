@@ -79,20 +79,6 @@ def platform_objects() -> Policy:
                 ),
             ),
             Validation(
-                "request.operation != 'UPDATE' || "
-                f"object.{_OWNERS}.all(owner, owner.operation != 'Apply' || {_owned('owner')} in variables.owners || "
-                f"{_asks('owner.?fieldsV1.orValue({})')})",
-                concatenated(
-                    "request.kind.kind",
-                    "' '",
-                    NAME,
-                    text(
-                        " is the platform's, and applying it, even unchanged, would make the tenant an owner of its "
-                        "fields; leave it out of what is applied"
-                    ),
-                ),
-            ),
-            Validation(
                 "!variables.marked || "
                 "request.operation == 'UPDATE' && request.resource.group.endsWith('.fluxcd.io') && "
                 + " && ".join(
@@ -108,6 +94,20 @@ def platform_objects() -> Policy:
                     text(
                         f" has the label {TENANT_LABEL}, which marks what the platform put here; a tenant neither "
                         "writes nor makes such objects: leave the label out, or ask the platform team for the change"
+                    ),
+                ),
+            ),
+            Validation(
+                "request.operation != 'UPDATE' || "
+                f"object.{_OWNERS}.all(owner, owner.operation != 'Apply' || {_owned('owner')} in variables.owners || "
+                f"{_asks('owner.?fieldsV1.orValue({})')})",
+                concatenated(
+                    "request.kind.kind",
+                    "' '",
+                    NAME,
+                    text(
+                        " is the platform's, and applying it, even unchanged, would make the tenant an owner of its "
+                        "fields; leave it out of what is applied"
                     ),
                 ),
             ),

@@ -12,7 +12,7 @@ import yaml
 from components.co_owners import CoOwner, co_owners, relinquish
 from components.configuration import ClusterConfig
 from components.configuration.yaml_files import FastLoader
-from components.kubernetes_api import connect, read_syncs
+from components.kubernetes_api import ClusterUnavailable, connect, read_syncs
 from components.recorded import Recorded
 from components.tenant_objects import TENANT_LABEL
 from lab.build import ensure
@@ -40,10 +40,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
             if manifest["kind"] == "CustomResourceDefinition":
                 server.client.apply(manifest)
         server.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}})
-        eventually(lambda: "gitrepositories" in str(server.client.get(SOURCES)))
+        eventually(lambda: readable(server))
         yield server
     finally:
         server.stop()
+
+
+def readable(server: ApiServer) -> bool:
+    """Whether the API server serves the new kinds, which it does not at once."""
+    try:
+        return read_syncs(connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), Path())) == []
+    except ClusterUnavailable:
+        return False
 
 
 def source(**spec: Any) -> dict[str, Any]:

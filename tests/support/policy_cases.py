@@ -460,7 +460,9 @@ def _allowed_sources() -> list[Case]:
     cases.good("the last of a long list", git("https://git.example.com/organisation-299/app", namespace=MANY))
     old = git("https://user@git.example.com/org/app")
     old["metadata"]["name"] = "older"
-    cases.good("metadata of what is older than the policy", {"metadata": {"finalizers": ["a.example.com/b"]}}, old=old)
+    cases.good(
+        "metadata of what is older than the policy", {"metadata": {"finalizers": ["finalizers.fluxcd.io"]}}, old=old
+    )
     cases.bad("the spec of what is older than the policy", {"spec": {"interval": "20m"}}, shape, old=old)
     cases.bad("the platform's mistake", git("https://a@git.example.com/org/app"), shape, user=User.PLATFORM)
     cases.good(
@@ -1405,7 +1407,7 @@ def _platform_objects() -> list[Case]:
         cases.bad(f"{user} takes the label", {"metadata": {"labels": {TENANT_LABEL: None}}}, message, old=sync)
         cases.bad(f"{user} adds an annotation", {"metadata": {"annotations": {"b": "c"}}}, message, old=sync)
         cases.bad(f"{user} takes an annotation", {"metadata": {"annotations": {"a": None}}}, message, old=sync)
-        cases.bad(f"{user} adds a finalizer", {"metadata": {"finalizers": ["a.example.com/b"]}}, message, old=sync)
+        cases.bad(f"{user} adds a finalizer", {"metadata": {"finalizers": ["orphan"]}}, message, old=sync)
         cases.bad(f"{user} deletes the sync", {}, message, old=sync, operation="DELETE")
         cases.bad(f"{user} changes the key", {"data": {"identity": "aQ=="}}, f"Secret key {message}", old=key)
         cases.bad(f"{user} annotates the key", ask, message, old=key)
