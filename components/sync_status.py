@@ -11,6 +11,8 @@ from typing import Any
 from components.printable import printable
 
 POLL_SECONDS = 1.0
+# Source: https://pkg.go.dev/github.com/fluxcd/pkg/apis/meta#HealthCheckCanceledReason
+HEALTH_CHECK_CANCELED = "HealthCheckCanceled"
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ def status_of(found: Mapping[str, Any]) -> SyncStatus:
     generation = found["metadata"].get("generation")
     for condition in found.get("status", {}).get("conditions", ()):
         if condition["type"] == "Ready" and condition.get("observedGeneration", generation) == generation:
-            ready = condition["status"]
+            # Something newer has come while the wait for health was going on, and is being applied.
+            given_up = condition.get("reason") == HEALTH_CHECK_CANCELED
+            ready = "Unknown" if given_up else condition["status"]
             return SyncStatus(ready, "" if ready == "True" else printable(condition.get("message", "")))
     return SUSPENDED if found.get("spec", {}).get("suspend") else NOT_RECONCILED
 

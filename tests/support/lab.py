@@ -142,7 +142,8 @@ class Reconciling:
             self._cluster.reconcile(*self._object)
             status, message = self._cluster.ready(*self._object)
             self.rounds += 1
-            if status == "False":
+            # This loop's own next round ends the wait for health of the one before.
+            if status == "False" and not message.startswith("New reconciliation triggered by "):
                 self.failures.add(message)
 
     def __enter__(self) -> Reconciling:

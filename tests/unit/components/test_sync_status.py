@@ -81,6 +81,16 @@ def test_a_sync_is_settled_once_flux_has_a_result_for_what_is_wanted_now(found, 
     assert status_of(found).settled is settled
 
 
+def test_a_wait_for_health_that_something_newer_has_ended_is_no_failure():
+    found = sync("False", "New reconciliation triggered by GitRepository/apps/dev-team")
+    found["status"]["conditions"][-1]["reason"] = "HealthCheckCanceled"
+
+    status = status_of(found)
+
+    assert status == SyncStatus("Unknown", "New reconciliation triggered by GitRepository/apps/dev-team")
+    assert not status.settled
+
+
 FETCHED = sync("True", "stored artifact", kind="GitRepository")
 WELL = Progress(SyncStatus("True", ""), SyncStatus("True", ""))
 
