@@ -193,3 +193,11 @@ def test_a_limit_of_tokens_that_would_refuse_every_pod_is_refused(tmp_path):
         "Pulumi.staging.yaml: policies.maximumTokenLifetime: '30m' is shorter than 1h, which Kubernetes itself asks "
         "for in every pod; lengthen it"
     )
+
+
+@pytest.mark.parametrize("entry", ["*", "*.com", "Shop.example.com", "shop.example.com:443", "shop.*.com", "localhost"])
+def test_a_host_that_no_ingress_can_be_held_against_is_refused(tmp_path, entry):
+    [problem] = problems(tmp_path, {"ingress": {"hosts": [entry]}})
+
+    assert problem.startswith("Pulumi.staging.yaml: policies.ingress.hosts[0]: ")
+    assert "write it like shop.example.com, or *.example.com for all names below" in problem
