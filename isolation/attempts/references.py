@@ -21,7 +21,7 @@ from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
 # In the words of Flux's controllers; what is referred to does not exist, so that nothing comes of it.
-BLOCKED = r"cross-namespace references (?:have been|are) blocked|[Aa]ccess denied"
+BLOCKED = r"cross-namespace references (?:have been blocked|are not allowed)|[Aa]ccess denied"
 NOT_FOUND = r"not found|NotFound"
 
 

@@ -291,7 +291,8 @@ def test_flux_refuses_references_to_other_namespaces_alone(staging_stack: Enviro
 
     assert found.code == 0, found.ids("passed")
     assert found.ids("refused") == set(found.attempts) - found.ids("notApplicable")
-    for key in ("1-kustomization-source", "1-helmrelease-chart"):
-        assert "cross-namespace references have been blocked" in found.attempts[key]["layers"]["flux"]["message"]
+    said = {"1-kustomization-source": "have been blocked", "1-helmrelease-chart": "are not allowed"}
+    for key, words in said.items():
+        assert f"cross-namespace references {words}" in found.attempts[key]["layers"]["flux"]["message"]
     left = "kustomizations,helmreleases,rolebindings"
     assert staging_stack.cluster.kubectl("get", left, "-n", "apps", "-l", LABEL, "-o", "name").stdout == ""
