@@ -18,6 +18,7 @@ from kubernetes.client.exceptions import ApiException
 
 from components.kubernetes_api import APPLY_PATCH, ClusterUnavailable, ask, explaining, path_of
 from components.manifests import Manifest, name_of, resource_type
+from components.printable import printable
 from components.recorded import Recorded
 
 # Where the provider keeps, in the state of each resource, as whom it applies it.
@@ -39,7 +40,7 @@ class CoOwner:
     @property
     def told(self) -> str:
         """Whose object it is, and of which."""
-        manager = "".join(character if character.isprintable() else "?" for character in self.manager)
+        manager = printable(self.manager)
         return f"{self.manifest['kind']} {name_of(self.manifest)}: the field manager {manager!r} owns parts of its spec"
 
 

@@ -75,7 +75,7 @@ class NamespaceHolds:
         lines = [_line(each, self.namespace, at) for each in self.objects[:_SHOWN]]
         if (more := len(self.objects) - _SHOWN) > 0:
             lines.append(f"and {more} more")
-        return "".join(f"\n  {line}" for line in (*lines, *map(_printable, self.failures)))
+        return "".join(f"\n  {line}" for line in (*lines, *self.failures))
 
 
 def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHolds | None:
@@ -122,7 +122,3 @@ def _line(held: Held, namespace: str, at: str) -> str:
         return f"{held.resource} {json.dumps(held.name)} by {by}: take these out of its metadata.finalizers"
     command = f"kubectl patch {held.resource} {held.name} -n {namespace}{at} --type=merge -p '{_RELEASE}'"
     return f"{held.resource} {held.name} by {by}: {command}"
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -66,6 +67,14 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Names tests alike in every process: keys, fingerprints and archives in parameters are made anew in each."""
     made = isinstance(val, bytes) or (isinstance(val, str) and KEY_MATERIAL.search(val))
     return argname if made else None
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell starts what it runs in the background with interrupts ignored, and Python leaves that as it is."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -118,7 +118,7 @@ def test_an_api_that_does_not_answer_holds_a_namespace_as_well():
 
     assert holds
     assert (
-        holds.told(None) == "\n  NamespaceDeletionDiscoveryFailure: unable to retrieve?[1m the APIs: metrics.k8s.io/v1"
+        holds.told(None) == "\n  NamespaceDeletionDiscoveryFailure: unable to retrieve [1m the APIs: metrics.k8s.io/v1"
     )
 
 

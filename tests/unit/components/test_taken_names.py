@@ -53,6 +53,7 @@ def test_every_object_of_the_tenant_is_looked_for_that_is_not_the_stacks_own(tmp
 
     assert asked == [
         "ResourceQuota apps/dev-team-flux-objects",
+        "ResourceQuota apps/dev-team-objects",
         "ServiceAccount apps/dev-team",
         "RoleBinding apps/dev-team-reconciler",
         "Kustomization apps/dev-team",

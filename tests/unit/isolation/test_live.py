@@ -106,6 +106,7 @@ def test_all_is_labelled_named_after_the_run_and_removed(cluster):
     assert cluster.objects == {}
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_removes_it_too(cluster, number):
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]

@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -393,14 +393,6 @@ def test_a_tool_that_fails_ends_the_others(
     assert time.monotonic() - begun < 15
     assert _go_commands() == []
     assert not list(builder_project.settings.cache.glob("tools/*/*")), "nothing is left half finished"
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """A shell starts what it runs in the background with interrupts ignored, and Python leaves that as it is."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")
