@@ -16,6 +16,7 @@ from components.policies.probe import probe_request, refusal
 from components.policies.rendering import object_name
 from components.policies.table import policy_set
 from lab.build import ensure
+from lab.control_plane import NODE_NAME
 from lab.free_ports import free_port_base
 from lab.settings import Settings
 from tests.support.api_client import ApiClient
@@ -190,6 +191,47 @@ def test_a_claim_needs_no_class_where_the_cluster_has_a_default_one(
     finally:
         assert api.request("DELETE", default).is_success
         eventually(lambda: not any(ask(api, case, case.user).is_success for case in cases))
+
+
+NODE = (USERS[User.NODE], ("system:nodes",))
+SCHEDULER = ("system:kube-scheduler", ())
+STATUS = {"status": {"message": "a"}}
+TARGET = {"apiVersion": "v1", "kind": "Node", "name": NODE_NAME}
+
+
+@pytest.mark.parametrize(
+    ("identity", "name", "subresource", "body"),
+    [
+        (NODE, "mounts", "status", STATUS),
+        (NODE, "mounts", "eviction", {"apiVersion": "policy/v1", "kind": "Eviction"}),
+        (SCHEDULER, "debugged", "binding", {"apiVersion": "v1", "kind": "Binding", "target": TARGET}),
+        (SCHEDULER, "debugged", "status", STATUS),
+    ],
+)
+def test_pods_are_placed_and_reported_on_in_a_tenants_namespace(
+    api: ApiClient,
+    in_force: Callable[[str], None],
+    identity: tuple[str, tuple[str, ...]],
+    name: str,
+    subresource: str,
+    body: dict[str, Any],
+) -> None:
+    """As the scheduler and the kubelets do, with the rights that Kubernetes gives them."""
+    in_force("open")
+    user, groups = identity
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "apps"}}
+
+    response = api.request(
+        "PATCH" if subresource == "status" else "POST",
+        pod,
+        user=user,
+        groups=groups,
+        subresource=subresource,
+        dry_run=True,
+        body=body | ({} if subresource == "status" else {"metadata": pod["metadata"]}),
+    )
+
+    assert response.is_success, response.text
 
 
 def test_policies_about_namespaces_leave_the_cluster_alone(api: ApiClient, in_force: Callable[[str], None]) -> None:

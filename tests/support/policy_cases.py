@@ -1476,7 +1476,7 @@ def _unheld_deletion() -> list[Case]:
         cases.good(f"{user} is owned by its own", owned("Deployment", "a", "apps/v1", blockOwnerDeletion=True))
         cases.good(
             f"{user} applies what was exported",
-            merged(claim(), {"metadata": {"finalizers": ["kubernetes.io/pvc-protection"]}}),
+            merged(claim(storageClassName="fast"), {"metadata": {"finalizers": ["kubernetes.io/pvc-protection"]}}),
         )
         cases.good(
             f"{user} applies what was exported from Flux",

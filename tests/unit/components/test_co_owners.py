@@ -66,5 +66,5 @@ def test_the_fields_are_taken_back_in_an_update(monkeypatch, preview, status, to
         take_back(client.ApiClient(configuration), [OWNER])
 
     assert asked == changed
-    assert said[0].startswith("GitRepository apps/dev-team: the field manager 'helm?[1m' owns parts of its spec")
+    assert said[0].startswith("GitRepository apps/dev-team: the field manager 'helm [1m' owns parts of its spec")
     assert told in said[0] and len(said) == 1
