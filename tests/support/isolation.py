@@ -59,33 +59,11 @@ def beginning(ids: Iterable[str], *beginnings: str) -> set[str]:
     return {each for each in ids if each.startswith(beginnings)}
 
 
-PENDING: Mapping[str, tuple[str, ...]] = {
-    "A.1": ("kubelet-",),
-    "B.1": ("29-",),
-    "B.2": ("30-",),
-    "B.3": ("31-",),
-    "B.4": ("32-",),
-    "B.5": ("33-",),
-    "B.6": ("34-",),
-    "B.7": ("35-",),
-    "B.8": ("36-",),
-    "B.9": ("37-",),
-    "B.10": ("38-", "41-"),
-}
-"""Rows that wait for a remedy, by the point of the issue; a point that is done is taken out, and its rows are asked."""
-
-
-def asked(ids: Iterable[str]) -> set[str]:
-    """Those of the rows whose remedy is there."""
-    waiting = tuple(each for rows in PENDING.values() for each in rows)
-    return {each for each in ids if not each.startswith(waiting)}
-
-
 def assert_safe(answers: Answers) -> None:
     """No attempt has passed, and no control was refused."""
-    assert asked(answers.ids("passed")) == set(), [answers.attempts[each] for each in asked(answers.ids("passed"))]
-    refused = answers.controls("refused")
-    assert asked(refused) == set(), refused
+    passed, refused = answers.ids("passed"), answers.controls("refused")
+    assert passed == set(), [answers.attempts[each] for each in passed]
+    assert not refused, refused
 
 
 def suite_tenant() -> Iterator[dict[str, Any]]:
