@@ -119,7 +119,18 @@ def _flux_count(resource: str) -> str:
 
 
 def _with_room(counts: Mapping[str, int], room: Mapping[str, int]) -> dict[str, str]:
-    return {resource: str(count + room.get(resource, 0)) for resource, count in counts.items()}
+    return {resource: _quantity(count + room.get(resource, 0)) for resource, count in counts.items()}
+
+
+def _quantity(count: int) -> str:
+    """A number as the API server writes it, so that nobody who compares the two finds a difference.
+
+    Source: CanonicalizeBytes in staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go of Kubernetes 1.36
+    """
+    for suffix, factor in (("M", 1_000_000), ("k", 1_000)):
+        if count and count % factor == 0:
+            return f"{count // factor}{suffix}"
+    return str(count)
 
 
 def _container_limits(place: Place, limits: ContainerLimits) -> Manifest:

@@ -113,12 +113,13 @@ def bounds(scene: Scene) -> Iterator[Attempt]:
             f"a {kind} that waits for a year",
             (Request(make(scene, timeout=_YEAR), _ADMISSION, beside=make(scene)),),
         )
-        yield Attempt(
-            f"31-{kind.lower()}-interval",
-            31,
-            f"a {kind} without a timeout, which then follows from an interval of a year",
-            (Request(make(scene, interval=_YEAR), _ADMISSION, beside=make(scene)),),
-        )
+    # A HelmRelease without one waits for five minutes, whatever its interval.
+    yield Attempt(
+        "31-kustomization-interval",
+        31,
+        "a Kustomization without a timeout, which then follows from an interval of a year",
+        (Request(kustomization(scene, interval=_YEAR), _ADMISSION, beside=beside),),
+    )
     check = {"apiVersion": "v1", "kind": "ConfigMap"}
     growing = "size('a') + " * 200 + "1 > 0"
     yield Attempt(

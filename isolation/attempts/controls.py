@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from components.flux.controllers import Controller
+from components.manifests import Manifest
 from isolation.attempts.objects import (
     NAME,
     claim,
@@ -89,7 +90,8 @@ def _clusters(scene: Scene) -> Iterator[Control]:
         "Kubernetes makes the pods of a Deployment",
         Request(pod(scene), tuple(Layer), user=_REPLICASETS),
     )
-    for running in [each for each in scene.of_home("Pod") if each["spec"].get("nodeName")][:1]:
+    placed = [each for each in scene.of_home("Pod") if each["spec"].get("nodeName")]
+    for running in sorted(placed, key=_mounts_token, reverse=True)[:1]:
         node = f"system:node:{running['spec']['nodeName']}"
         name, uid = running["metadata"]["name"], running["metadata"]["uid"]
         account = running["spec"].get("serviceAccountName", "default")
@@ -99,11 +101,13 @@ def _clusters(scene: Scene) -> Iterator[Control]:
             "kind": "TokenRequest",
             "spec": {"audiences": [], "expirationSeconds": 3607, "boundObjectRef": bound},
         }
-        yield Control(
-            "kubelet-token",
-            "a kubelet asks for the token of a pod on its node",
-            Request(named(scene, "ServiceAccount", account), tuple(Layer), "create", "token", token, user=node),
-        )
+        # A node is given tokens for the audiences alone that the pod itself asks for.
+        if _mounts_token(running):
+            yield Control(
+                "kubelet-token",
+                "a kubelet asks for the token of a pod on its node",
+                Request(named(scene, "ServiceAccount", account), tuple(Layer), "create", "token", token, user=node),
+            )
         yield Control(
             "kubelet-status",
             "a kubelet writes the status of a pod on its node",
@@ -136,3 +140,12 @@ def _clusters(scene: Scene) -> Iterator[Control]:
                 f"{controller} writes the status of its objects",
                 Access("patch", group, resource, scene.tenancy.home, "status", user=user),
             )
+
+
+def _mounts_token(running: Manifest) -> bool:
+    """Whether a pod has a token for the API server itself."""
+    return any(
+        "serviceAccountToken" in source and not source["serviceAccountToken"].get("audience")
+        for volume in running["spec"].get("volumes", ())
+        for source in volume.get("projected", {}).get("sources", ())
+    )

@@ -10,6 +10,7 @@ from isolation.attempts.objects import (
     chart,
     git_repository,
     helm_release,
+    made,
     pod,
     provider,
     receiver,
@@ -140,8 +141,14 @@ def notifications(scene: Scene) -> Iterator[Attempt]:
     yield Attempt(
         "36-provider-secret",
         36,
-        "notifications to an address and with headers that only a Secret names",
-        (Request(provider(scene, address=None, secretRef=_SECRET), _ADMISSION),),
+        "notifications to an address inside of the cluster that only a Secret names",
+        (
+            Request(
+                made(scene, "Secret", stringData={"address": f"http://source-controller.{scene.flux}.svc/"}),
+                _ADMISSION,
+                beside=made(scene, "Secret", stringData={"a": "b"}),
+            ),
+        ),
     )
     yield Attempt(
         "36-provider-proxy",

@@ -11,7 +11,15 @@ import yaml
 from bench.workload import Workload, flux_section, kyverno_section
 
 CHECKOUT = Path(__file__).parents[3]
-KINDS = ["Namespace", "ResourceQuota", "ServiceAccount", "RoleBinding", "GitRepository", "Kustomization"]
+KINDS = [
+    "Namespace",
+    "ResourceQuota",
+    "ResourceQuota",
+    "ServiceAccount",
+    "RoleBinding",
+    "GitRepository",
+    "Kustomization",
+]
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_every_kind_of_kubernetes_that_a_tenant_may_create_is_counted():
 
 def test_what_the_platform_has_there_comes_on_top_of_what_a_tenant_may_have():
     assert counts()["count/secrets"] == str(OBJECT_COUNTS["secrets"] + 8)
-    assert counts()["count/jobs.batch"] == str(OBJECT_COUNTS["jobs.batch"])
+    assert counts()["count/cronjobs.batch"] == str(OBJECT_COUNTS["cronjobs.batch"])
 
 
 def test_a_stack_counts_otherwise_or_not_at_all():
@@ -62,6 +62,13 @@ def test_a_stack_counts_otherwise_or_not_at_all():
 
     assert (found["count/jobs.batch"], found["count/backups.velero.io"]) == ("5", "3")
     assert "count/leases.coordination.k8s.io" not in found
+
+
+@pytest.mark.parametrize(
+    ("count", "quantity"), [(999, "999"), (1000, "1k"), (1001, "1001"), (2_000_000, "2M"), (0, "0")]
+)
+def test_a_number_is_written_as_the_api_server_writes_it(count, quantity):
+    assert counts(objects={"backups.velero.io": count})["count/backups.velero.io"] == quantity
 
 
 def test_what_a_stacks_own_quota_counts_takes_the_place_of_a_default():

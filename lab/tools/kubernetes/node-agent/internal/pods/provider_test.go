@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 
@@ -69,6 +70,7 @@ func node(t *testing.T, objects ...*corev1.Pod) *Provider {
 		Launcher: process.NewLauncher(), Logs: logs, Log: slog.New(slog.DiscardHandler),
 		Sandboxes: &sandbox.Builder{
 			Root: filepath.Join(dir, "pods"), Client: client, HostIP: "127.0.0.1",
+			Server:   &rest.Config{Host: "https://127.0.0.1:6443"},
 			Services: services.NewResolver(lister.Services().Lister(), services.Ports{}),
 		},
 	})
