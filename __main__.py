@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pulumi
 
-from components.admission import admission
+from components.admission import kyverno_installation, policies_in_force
 from components.adoption import adopt
 from components.cluster import Cluster, ClusterArgs
 from components.co_owners import take_back
@@ -48,12 +48,14 @@ async def main() -> dict[str, object]:
         adopt(found.api, recorded)
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
-    impersonation = Impersonation(impersonations(config), found.cluster.namespaces, on_cluster())
+    kyverno = kyverno_installation(config, found, on_cluster)
+    serving = on_cluster(depends_on=[kyverno.serving] if kyverno is not None else [])
+    impersonation = Impersonation(impersonations(config), found.cluster.namespaces, serving)
     flux_args = FluxInstallArgs(config.flux, found.release, impersonation.standing, surroundings(config))
     flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
-    guard = admission(config, found, [flux, role], on_cluster)
-    guarded = partial(on_cluster, depends_on=[flux, role, *guard.ready])
+    in_force = policies_in_force(config, found, kyverno, [flux, role], on_cluster)
+    guarded = partial(on_cluster, depends_on=[flux, role, *in_force])
     access = git_access(config)
     platform = None
     if config.flux.sync is not None:
@@ -74,7 +76,7 @@ async def main() -> dict[str, object]:
     progress = settled(config, platform, tenants, rotated, partial(read_syncs, found.api))
     further = beside_role(config, progress, partial(read_further_access, found.api))
     proof = proven(rotated, progress)
-    return stack_outputs(config, found.cluster, flux, guard.kyverno, platform, tenants, proof, further)
+    return stack_outputs(config, found.cluster, flux, kyverno, platform, tenants, proof, further)
 
 
 pulumi.run(main)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import pulumi
 
@@ -18,42 +17,41 @@ from components.preflight import Preflight
 from components.tenancy_policies import KyvernoPolicies, NativePolicies, PoliciesArgs
 
 
-@dataclass(frozen=True)
-class Admission:
-    """What was registered.
+def kyverno_installation(
+    config: StackConfig, found: Preflight, on_cluster: Callable[..., pulumi.ResourceOptions]
+) -> KyvernoInstall | None:
+    """Register Kyverno, if the stack has it.
 
-    Attributes:
-        kyverno: the installation, or None.
-        ready: what everything that is to be guarded depends on.
+    Its webhooks are asked of every change in a tenant's namespace once there are policies, so that whatever changes
+    something there comes after it serves.
     """
+    if config.kyverno is None:
+        return None
+    assert found.chart is not None  # The preflight reads it for every Kyverno.
+    rules = kyverno_rules(config.policies, config.flux)
+    return KyvernoInstall("kyverno", KyvernoInstallArgs(config.kyverno, found.chart, found.api, rules), on_cluster())
 
-    kyverno: KyvernoInstall | None
-    ready: Sequence[pulumi.Input[pulumi.Resource]]
 
-
-def admission(
+def policies_in_force(
     config: StackConfig,
     found: Preflight,
+    kyverno: KyvernoInstall | None,
     after: Sequence[pulumi.Resource],
     on_cluster: Callable[..., pulumi.ResourceOptions],
-) -> Admission:
-    """Register Kyverno and the policies, in the order in which they can work.
+) -> list[pulumi.Input[pulumi.Resource]]:
+    """Register the policies of each engine; returns what everything that is to be guarded depends on.
 
     Args:
         config: the stack.
         found: what the preflight has found.
+        kyverno: its installation.
         after: what the policies are about, and name: Flux and the tenants' role.
         on_cluster: options for a resource of the cluster.
     """
-    policies, kyverno = config.policies, None
-    ready: list[pulumi.Input[pulumi.Resource]] = []
-    if config.kyverno is not None:
-        if onboards(policies) and config.flux.impersonates:
-            after = [*after, register(shared_impersonation(config.flux), on_cluster())]
-        assert found.chart is not None  # The preflight reads it for every Kyverno.
-        release = KyvernoInstallArgs(config.kyverno, found.chart, found.api, kyverno_rules(policies, config.flux))
-        kyverno = KyvernoInstall("kyverno", release, on_cluster())
-        ready.append(kyverno.serving)
+    policies = config.policies
+    ready: list[pulumi.Input[pulumi.Resource]] = [kyverno.serving] if kyverno is not None else []
+    if kyverno is not None and onboards(policies) and config.flux.impersonates:
+        after = [*after, register(shared_impersonation(config.flux), on_cluster())]
     if policies.engine.native:
         args = PoliciesArgs(policy_set(policies, PolicyEngine.NATIVE), found.api)
         ready.append(NativePolicies("native-policies", args, on_cluster(depends_on=[*after])).in_force)
@@ -63,4 +61,4 @@ def admission(
         assert kyverno is not None  # The configuration refuses the engine without it.
         opts = on_cluster(depends_on=[*after, kyverno.serving])
         ready.append(KyvernoPolicies("kyverno-policies", args, opts).in_force)
-    return Admission(kyverno, ready)
+    return ready
