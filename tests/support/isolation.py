@@ -11,7 +11,8 @@ from typing import Any
 from typer.testing import CliRunner
 
 from components.configuration import TenancyConfig, TenantConfig
-from components.configuration.models import Role, TenantLimits, TenantNetwork
+from components.configuration.models import FluxConfig, Role, TenantLimits, TenantNetwork
+from components.flux.controller_rights import impersonation_objects
 from components.tenant_limits import limiting_objects, room_for
 from components.tenant_objects import role_binding, tenant_objects, tenant_place
 from isolation.__main__ import app
@@ -77,3 +78,4 @@ def suite_tenant() -> Iterator[dict[str, Any]]:
     yield from limiting_objects(place, TenantLimits(), TenantNetwork.DEFAULT_DENY, room_for(config, TENANT))
     yield objects.identity
     yield role_binding(TENANT, TENANT, TENANT, Role.CLUSTER_ADMIN, TENANT)
+    yield from impersonation_objects(place, [TENANT], FluxConfig(version="2.9.5", sha256="0" * 64))
