@@ -10,6 +10,7 @@ from components.configuration import StackConfig
 from components.flux.controller_rights import impersonation_objects, platform_place
 from components.flux.platform_objects import FLUX_NAMESPACE
 from components.manifests import Manifest, register
+from components.place import Place
 from components.tenant_objects import service_account_name, tenant_place
 
 
@@ -20,16 +21,12 @@ def impersonations(config: StackConfig) -> dict[str, list[Manifest]]:
     """
     if not config.flux.impersonates:
         return {}
-    places = {
-        namespace: tenant_place(name, namespace)
-        for name, tenant in config.tenants.items()
-        for namespace in tenant.namespace_names
-    }
-    accounts = {
-        namespace: [service_account_name(name, config.tenancy, tenant)]
-        for name, tenant in config.tenants.items()
-        for namespace in tenant.namespace_names
-    }
+    places: dict[str, Place] = {}
+    accounts: dict[str, list[str]] = {}
+    for name, tenant in config.tenants.items():
+        for namespace in tenant.namespace_names:
+            places[namespace] = tenant_place(name, namespace)
+            accounts[namespace] = [service_account_name(name, config.tenancy, tenant)]
     for entry in config.flux.impersonate:
         if entry.namespace == FLUX_NAMESPACE:
             continue

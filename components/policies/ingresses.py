@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from components.configuration.policies import IngressRules
 from components.policies.cel import boolean, concatenated, joined, text, texts
+from components.policies.host_patterns import is_allowed
 from components.policies.names import PolicyName
 from components.policies.parameters import HOSTS, is_listed, listed
 from components.policies.policy import SPEC, Policy, Resources, Subject, Validation
@@ -47,9 +48,8 @@ def allowed_hosts(config: IngressRules) -> Policy:
         variables={
             "published": f"({published}).join(' ').replace(',', ' ').lowerAscii().split(' ').filter(name, name != '')",
             "entries": f"({texts(config.hosts or ())} + {listed(HOSTS)})",
-            "below": "variables.entries.filter(entry, entry.startsWith('*.')).map(entry, entry.substring(1))",
             "foreign": f"variables.published.filter(name, !name.matches({text(_NAME)}) || "
-            "!(name in variables.entries || variables.below.exists(end, name.endsWith(end))))",
+            f"!{is_allowed('name', 'variables.entries')})",
         },
         validations=(
             Validation(
