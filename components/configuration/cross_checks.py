@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 from components.configuration.decryption import Decryption
@@ -11,7 +11,8 @@ from components.configuration.messages import dotted
 from components.configuration.models import Profile, StackConfig
 from components.configuration.origins import Origins
 from components.configuration.overlay import Path
-from components.configuration.policy_checks import policy_problems
+from components.configuration.partial import Check, Finding, across_sections
+from components.configuration.policy_checks import POLICY_CHECKS
 from components.configuration.sources import GitSource
 from components.flux.controllers import Controller
 from components.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
@@ -22,31 +23,12 @@ from components.sops.key_services import key_service_hosts
 
 
 def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
-    """Every problem of a stack whose sections are each in order."""
-    found = [
-        *_shared_namespaces(config),
-        *_taken_accounts(config),
-        *_shared_deploy_keys(config),
-        *_shared_decryption_keys(config),
-        *_rival_host_keys(config),
-        *policy_problems(config),
-        *(problem for path, source in config.sources.items() for problem in _source_problems(path, source, config)),
-        *(
-            problem
-            for path, decryption in config.decryptions.items()
-            for problem in _useless_identity(path, decryption, config)
-        ),
-    ]
+    """Every problem of a stack, or of what of it is in order (`usable_part`)."""
+    found = [finding for check in CHECKS for finding in across_sections(check, config)]
     return [origins.problem(path, message) for path, message in found]
 
 
-def _source_problems(path: Path, source: GitSource, config: StackConfig) -> Iterator[tuple[Path, str]]:
-    yield from _unknown_host(path, source, config)
-    yield from _foreign_repository(path, source, config)
-    yield from _unheard_webhook(path, source, config)
-
-
-def _shared_namespaces(config: StackConfig) -> Iterator[tuple[Path, str]]:
+def _shared_namespaces(config: StackConfig) -> Iterator[Finding]:
     """Namespaces that two tenants claim; each would be at home in the other's (threat 27)."""
     owners: dict[str, str] = {}
     for tenant, tenant_config in config.tenants.items():
@@ -59,7 +41,7 @@ def _shared_namespaces(config: StackConfig) -> Iterator[tuple[Path, str]]:
                 )
 
 
-def _taken_accounts(config: StackConfig) -> Iterator[tuple[Path, str]]:
+def _taken_accounts(config: StackConfig) -> Iterator[Finding]:
     """A tenant's service account by the name of the one with which its sync decrypts."""
     for tenant, tenant_config in config.tenants.items():
         own = tenant_config.service_account_name
@@ -70,7 +52,7 @@ def _taken_accounts(config: StackConfig) -> Iterator[tuple[Path, str]]:
             )
 
 
-def _shared_deploy_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:
+def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
     """A key with which two sources are read: withdrawing it from one tenant would cut the other off."""
     owners: dict[str, Path] = {}
     for path, source in config.sources.items():
@@ -87,7 +69,7 @@ def _shared_deploy_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:
             )
 
 
-def _shared_decryption_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:
+def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
     """A key that two syncs decrypt with: each could read what is meant for the other (threat 16)."""
     owners: dict[str, Path] = {}
     for path, decryption in config.decryptions.items():
@@ -107,7 +89,7 @@ def _shared_decryption_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:
                     )
 
 
-def _useless_identity(path: Path, decryption: Decryption, config: StackConfig) -> Iterator[tuple[Path, str]]:
+def _useless_identity(path: Path, decryption: Decryption, config: StackConfig) -> Iterator[Finding]:
     """A key management service that kustomize-controller would refuse to use, or could not."""
     if decryption.workload_identity is None:
         return
@@ -132,7 +114,7 @@ def _useless_identity(path: Path, decryption: Decryption, config: StackConfig) -
         yield (*key, "provider"), "is vault, but flux.vaults lists no server; add its address and login path there"
 
 
-def _rival_host_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:
+def _rival_host_keys(config: StackConfig) -> Iterator[Finding]:
     for address, kind in rivals(config.git.known_hosts):
         yield (
             ("git", "knownHosts"),
@@ -140,7 +122,7 @@ def _rival_host_keys(config: StackConfig) -> Iterator[tuple[Path, str]]:
         )
 
 
-def _unknown_host(path: Path, source: GitSource, config: StackConfig) -> Iterator[tuple[Path, str]]:
+def _unknown_host(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
     if urlsplit(source.url).scheme == "ssh" and not keys_for(source.url, config.git.known_hosts):
         address = address_of(source.url)
         yield (
@@ -150,27 +132,69 @@ def _unknown_host(path: Path, source: GitSource, config: StackConfig) -> Iterato
         )
 
 
-def _foreign_repository(path: Path, source: GitSource, config: StackConfig) -> Iterator[tuple[Path, str]]:
+def _foreign_repository(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
+    if source.github is None:
+        return
+    repository = source.github.repository
+    if source.github.owner.lower() not in map(str.lower, config.github.owners):
+        yield (
+            (*path, "github", "repository"),
+            f"{repository!r} belongs to {source.github.owner}, which github.owners does not list; add it there",
+        )
+
+
+def _unlike_url(path: Path, source: GitSource, _: StackConfig) -> Iterator[Finding]:
     if source.github is None:
         return
     key, repository = (*path, "github", "repository"), source.github.repository
-    if source.github.owner.lower() not in map(str.lower, config.github.owners):
-        yield key, f"{repository!r} belongs to {source.github.owner}, which github.owners does not list; add it there"
     in_url = "/".join(urlsplit(source.url).path.removesuffix("/").removesuffix(".git").split("/")[-2:])
     if in_url.lower() != repository.lower():
         yield key, f"{repository!r} is not the repository of url, which is {in_url!r}; correct one of them"
 
 
-def _unheard_webhook(path: Path, source: GitSource, config: StackConfig) -> Iterator[tuple[Path, str]]:
-    if source.webhook is None:
-        return
-    if Controller.NOTIFICATION not in config.flux.components:
+def _deaf_controller(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
+    if source.webhook is not None and Controller.NOTIFICATION not in config.flux.components:
         yield (
             (*path, "webhook"),
             f"is answered by {Controller.NOTIFICATION}, which flux.components does not list; add it there",
         )
-    if source.github is not None and config.flux.webhook_url is None:
+
+
+def _nowhere_to_announce(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
+    if source.webhook is not None and source.github is not None and config.flux.webhook_url is None:
         yield (
             (*path, "webhook"),
             "is registered at GitHub with an address of this cluster, which flux.webhookUrl does not say; add it there",
         )
+
+
+def _of_each_source(check: Callable[[Path, GitSource, StackConfig], Iterator[Finding]]) -> Check:
+    def of_all(config: StackConfig) -> Iterator[Finding]:
+        for path, source in config.sources.items():
+            yield from check(path, source, config)
+
+    return of_all
+
+
+def _of_each_decryption(check: Callable[[Path, Decryption, StackConfig], Iterator[Finding]]) -> Check:
+    def of_all(config: StackConfig) -> Iterator[Finding]:
+        for path, decryption in config.decryptions.items():
+            yield from check(path, decryption, config)
+
+    return of_all
+
+
+CHECKS: tuple[Check, ...] = (
+    _shared_namespaces,
+    _taken_accounts,
+    _shared_deploy_keys,
+    _shared_decryption_keys,
+    _rival_host_keys,
+    *POLICY_CHECKS,
+    _of_each_source(_unknown_host),
+    _of_each_source(_foreign_repository),
+    _of_each_source(_unlike_url),
+    _of_each_source(_deaf_controller),
+    _of_each_source(_nowhere_to_announce),
+    _of_each_decryption(_useless_identity),
+)

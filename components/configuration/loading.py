@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from components.configuration.messages import dotted, message
 from components.configuration.models import StackConfig
 from components.configuration.origins import Origins
 from components.configuration.overlay import Overlaid
+from components.configuration.partial import section_problems, usable_part, without_value
 from components.configuration.project_file import read_project_file
 from components.configuration.secrets import SecretValues, exposed, holds_a_secret
+from components.configuration.section import UnusableValueError
 from components.configuration.sops_values import sops_values
 from components.configuration.stack_file import StackFile, read_stack_file
 from components.configuration.tenant_files import read_tenant
@@ -67,13 +70,16 @@ def load_stack(
     try:
         config = StackConfig.model_validate(sections)
     except ValidationError as error:
-        found = [_problem(details, origins, secrets) for details in error.errors(include_url=False)]
+        errors = error.errors(include_url=False)
+        config = usable_part(sections, errors)
+        found = [_problem(details, origins, secrets) for details in errors]
+        found += [origins.problem(path, reason) for path, reason in section_problems(config)]
         told = {(problem.file, problem.path) for problem in misplaced}
         problems += [problem for problem in found if problem and (problem.file, problem.path) not in told]
-        raise ConfigurationError(problems) from None
-    config = _with_known_hosts(config, known_hosts)
-    if not unreadable:
-        problems += cross_check(config, origins)
+    with suppress(UnusableValueError):
+        config = _with_known_hosts(config, None if unreadable else known_hosts)
+    told = {(problem.file, problem.path) for problem in problems}
+    problems += [problem for problem in cross_check(config, origins) if (problem.file, problem.path) not in told]
     if problems:
         raise ConfigurationError(problems)
     return config
@@ -118,6 +124,10 @@ def _problem(error: ErrorDetails, origins: Origins, secrets: SecretValues) -> Pr
     return origins.problem(path, message(error, show_input=not hidden))
 
 
-def _with_known_hosts(config: StackConfig, lines: tuple[str, ...]) -> StackConfig:
-    git = config.git.model_copy(update={"known_hosts": config.git.known_hosts + lines})
+def _with_known_hosts(config: StackConfig, lines: tuple[str, ...] | None) -> StackConfig:
+    """The stack with the host keys of its file, too; None where that file has errors."""
+    if lines is None:
+        git = without_value(config.git, "known_hosts", ("git",))
+    else:
+        git = config.git.model_copy(update={"known_hosts": config.git.known_hosts + lines})
     return config.model_copy(update={"git": git})

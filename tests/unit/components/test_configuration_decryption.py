@@ -188,7 +188,7 @@ def test_an_old_key_that_is_still_there_is_shared_too(tmp_path):
             "names no key whose region would tell the hosts of KMS and STS",
         ),
         ({"workloadIdentity": True}, {"provider": "vault"}, ".provider", "is vault, but flux.vaults lists no server"),
-        ({"workloadIdentity": True}, {"provider": "aws"}, ".roleArn", "is required for aws and missing"),
+        ({"workloadIdentity": True}, {"provider": "aws", "keys": KEYS}, ".roleArn", "is required for aws and missing"),
         ({"workloadIdentity": True}, {"provider": "azure", "clientId": UUID}, ".tenantId", "is required for azure"),
         (
             {"workloadIdentity": True},
@@ -198,7 +198,7 @@ def test_an_old_key_that_is_still_there_is_shared_too(tmp_path):
         ),
         (
             {"workloadIdentity": True},
-            {"provider": "aws", "roleArn": "arn:aws:iam::me:role/sops"},
+            {"provider": "aws", "roleArn": "arn:aws:iam::me:role/sops", "keys": KEYS},
             ".roleArn",
             "'arn:aws:iam::me:role/sops' is refused by Flux, which expects ^arn:aws",
         ),

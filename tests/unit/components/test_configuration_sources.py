@@ -171,7 +171,7 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
     ids=lambda value: value.split(":")[0] if isinstance(value, str) else "",
 )
 def test_a_source_out_of_order_is_refused(tmp_path, source, reason):
-    assert refused(tmp_path, source, github=ACME) == [reason]
+    assert refused(tmp_path, source, github=ACME, flux=WEBHOOK_URL) == [reason]
 
 
 @pytest.mark.parametrize(
