@@ -187,6 +187,7 @@ def _report(what: str, action: Callable[[], None]) -> None:
 
 
 def _stop(settings: Settings) -> None:
+    LabPulumi(settings).stop()
     for cluster in clusters(settings):
         cluster.stop()
     GitHost(settings).stop()

@@ -14,6 +14,7 @@ from lab.errors import LabError
 
 SECRET = 0o600
 PUBLIC = 0o644
+PROGRAM = 0o755
 
 _ROOM_NEEDED = 512 * 1024 * 1024
 """Bytes: etcd's first write-ahead log segments, Gitea's database and the logs, with room to spare."""

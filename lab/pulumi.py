@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lab import pulumi_run
 from lab.build import ensure, pinned_version, tools_for
 from lab.errors import LabError
-from lab.files import make_folder, write_file
+from lab.files import PROGRAM, make_folder, write_file
 from lab.git_host import GitHost
+from lab.pulumi_run import end
 from lab.settings import Settings
 
 CLI = "pulumi"
@@ -40,12 +42,13 @@ class LabPulumi:
 
     Attributes:
         folder: its part of the state.
-        bin: folder with `pulumi` and its language host, to be put on PATH.
+        bin: folder with `pulumi`, to be put on PATH.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.folder = settings.state / "pulumi"
         self.bin = self.folder / "bin"
+        self._runs = self.folder / "runs"
         self._settings = settings
 
     def tools(self) -> list[str]:
@@ -61,20 +64,26 @@ class LabPulumi:
         plugins = make_folder(self.folder / "home") / "plugins"
         make_folder(self.folder / "backend")
         write_file(self._passphrase, LAB_PASSPHRASE)
+        # Where it was before there was a launcher; the CLI warns of one on PATH.
+        (self.bin / LANGUAGE_HOST).unlink(missing_ok=True)
         official = self._official()
         if official:
-            _link(official, self.bin / CLI)
-            _link(official.with_name(LANGUAGE_HOST), self.bin / LANGUAGE_HOST)
             for folder in self._plugin_folders().values():
                 _link(_official_plugins() / folder, plugins / folder)
+            self._install_launcher(official)
             return
         tools = ensure(self._settings, [CLI, *PLUGINS])
+        engine = self.folder / "engine"
         # Not a symbolic link: the CLI follows it to itself, misses the language host there and warns at every call.
-        _place(tools[CLI], self.bin / CLI)
+        _place(tools[CLI], engine / CLI)
         for plugin, folder in self._plugin_folders().items():
             _link(tools[plugin], plugins / folder / plugin)
-        write_file(self.bin / LANGUAGE_HOST, self._language_host_script())
-        (self.bin / LANGUAGE_HOST).chmod(0o755)
+        write_file(engine / LANGUAGE_HOST, self._language_host_script(), PROGRAM)
+        self._install_launcher(engine / CLI)
+
+    def stop(self) -> None:
+        """End every `pulumi` of the lab that runs, and what killed ones have left."""
+        end(self._runs)
 
     def environment(self) -> dict[str, str]:
         """What makes `pulumi` use the lab's backend, plugins, secrets and Git host, without PATH."""
@@ -101,16 +110,14 @@ class LabPulumi:
         """
         path = f"{self.bin}{os.pathsep}{environ.get('PATH', os.defpath)}"
         inherited = {name: value for name, value in environ.items() if name not in (STACK_VARIABLE, FOLDER_VARIABLE)}
-        # The Kubernetes plugin writes the kubeconfig to a temporary file at every start and leaves it there.
-        with tempfile.TemporaryDirectory(dir=self.folder) as temporary:
-            return subprocess.run(
-                [str(self.bin / CLI), *arguments, "--non-interactive"],
-                cwd=project,
-                env={**inherited, **self.environment(), "PATH": path, "TMPDIR": temporary},
-                text=True,
-                check=False,
-                **options,
-            )
+        return subprocess.run(
+            [str(self.bin / CLI), *arguments, "--non-interactive"],
+            cwd=project,
+            env={**inherited, **self.environment(), "PATH": path},
+            text=True,
+            check=False,
+            **options,
+        )
 
     def select(self, stack: str, project: Path) -> None:
         """Make the stack exist and the current one, as `pulumi stack select --create` does.
@@ -197,6 +204,11 @@ class LabPulumi:
             if not (_official_plugins() / folder).is_dir():
                 return f"has no {folder}; `pulumi plugin install` gets it"
         return None
+
+    def _install_launcher(self, engine: Path) -> None:
+        """Put `pulumi` on PATH: a script, since a link would be followed."""
+        arguments = [sys.executable, "-I", "-S", pulumi_run.__file__, str(engine), str(self._runs)]
+        write_file(self.bin / CLI, f'#!/bin/sh\nexec {shlex.join(arguments)} "$@"\n', PROGRAM)
 
     def _language_host_script(self) -> str:
         return f"#!/bin/sh\nPYTHONPATH='{self._settings.project}' exec '{sys.executable}' -m lab.language_host \"$@\"\n"

@@ -205,6 +205,7 @@ class Lab:
         return self.git.url(organisation, name)
 
     def stop(self) -> None:
+        self.pulumi.stop()
         for folder in (self.settings.state / "clusters").glob("*"):
             Cluster(self.settings, folder.name).stop()
         self.git.stop()

@@ -1,6 +1,7 @@
 """The commands, with nothing built and nothing started."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -412,6 +413,18 @@ def test_down_deletes_the_labs_state_and_nothing_beside_it(state):
 
     assert not (state / "clusters").exists() and not (state / "git-host").exists()
     assert (state / "mine").exists()
+
+
+@pytest.mark.parametrize("command", ["stop", "down"])
+def test_stop_and_down_end_a_pulumi_that_runs(state, command):
+    run_of_pulumi = {"LAB_PULUMI_RUN": str(state / "pulumi" / "runs" / "one")}
+    left = subprocess.Popen(["sleep", "600"], env=os.environ | run_of_pulumi)
+    try:
+        assert run(command).exit_code == 0
+        assert left.poll() == -signal.SIGTERM
+    finally:
+        left.kill()
+        left.wait()
 
 
 def test_down_keeps_files_that_the_user_has_changed_and_says_so(calls, state):

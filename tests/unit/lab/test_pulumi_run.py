@@ -1,0 +1,131 @@
+"""What becomes of a run of `pulumi` when its engine ends, with a shell script in the engine's place."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import pulumi_run
+from lab.pulumi_run import end, processes
+from tests.support.lab import eventually
+
+# A plugin that outlives its engine, as one does that is not told of the engine's end.
+ENGINE = """#!/bin/sh
+touch "$TMPDIR/kubeconfig"
+setsid sh -c 'echo $$ >> {plugins}; exec sleep 600' > /dev/null 2>&1 < /dev/null &
+echo "$TMPDIR" "$@"
+{then}
+"""
+
+
+class Runs:
+    """Runs of a script that stands in for the engine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "runs"
+        self.engine = folder / "engine"
+        self.plugins = folder / "plugins"
+
+    def start(self, *arguments: str, then: str = "sleep 600") -> subprocess.Popen[str]:
+        self.engine.write_text(ENGINE.format(plugins=self.plugins, then=then))
+        self.engine.chmod(0o755)
+        launcher = [sys.executable, "-I", "-S", pulumi_run.__file__, str(self.engine), str(self.folder)]
+        return subprocess.Popen([*launcher, *arguments], stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+    def plugin(self) -> int:
+        """The process that the last run has left, as soon as it is there."""
+        return int(eventually(lambda: self.plugins.read_text().split() if self.plugins.exists() else [])[-1])
+
+
+@pytest.fixture
+def runs(tmp_path):
+    yield Runs(tmp_path)
+    end(tmp_path / "runs")
+
+
+def said(engine: Any) -> str:
+    """The next line that an engine prints."""
+    return eventually(engine.stdout.readline).strip()
+
+
+def is_gone(process: int) -> bool:
+    """Whether a process has ended, be it that nobody has asked for its exit code."""
+    try:
+        return "\nState:\tZ" in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return True
+
+
+def test_a_killed_run_leaves_no_process_and_no_file(runs):
+    engine = runs.start("up")
+    folder, _, arguments = said(engine).partition(" ")
+    plugin = runs.plugin()
+    assert (Path(folder) / "kubeconfig").exists() and Path(folder).parent == runs.folder
+    assert arguments == "up"
+    assert set(processes(Path(folder))) >= {engine.pid, plugin}
+
+    engine.kill()
+
+    eventually(lambda: is_gone(plugin), what="the plugin's end")
+    eventually(lambda: not Path(folder).exists(), what="the temporary folder's end")
+
+
+def test_a_run_that_is_killed_with_its_process_group_leaves_nothing_either(runs):
+    """As when a job of CI is cancelled."""
+    engine = runs.start()
+    folder, plugin = Path(said(engine)), runs.plugin()
+
+    os.killpg(engine.pid, signal.SIGKILL)
+
+    eventually(lambda: is_gone(plugin), what="the plugin's end")
+    eventually(lambda: not folder.exists(), what="the temporary folder's end")
+
+
+def test_a_run_ends_with_its_own_exit_code_and_leaves_nothing(runs):
+    engine = runs.start(then="exit 3")
+    output, _ = engine.communicate()
+
+    assert engine.returncode == 3
+    eventually(lambda: not processes(runs.folder), what="the plugin's end")
+    eventually(lambda: not Path(output.strip()).exists(), what="the temporary folder's end")
+
+
+def test_a_process_that_ignores_the_request_is_killed(runs, monkeypatch):
+    monkeypatch.setattr(pulumi_run, "_GRACE", 0.2)
+    engine = runs.start(then="trap '' TERM; echo; while :; do sleep 600; done")
+    said(engine)
+    eventually(engine.stdout.readline)
+
+    end(runs.folder)
+
+    assert engine.wait(timeout=10) == -signal.SIGKILL
+
+
+def test_all_runs_of_a_lab_end_and_those_of_another_one_go_on(runs, tmp_path):
+    other = Runs(tmp_path / "other")
+    other.engine.parent.mkdir()
+    engines = [each.start() for each in (runs, runs, other)]
+    folders = [said(engine) for engine in engines]
+    assert len(set(folders)) == 3
+
+    end(runs.folder)
+
+    assert [engine.wait(timeout=10) for engine in engines[:2]] == [-signal.SIGTERM] * 2
+    assert processes(runs.folder) == []
+    assert engines[2].poll() is None
+    end(other.folder)
+
+
+def test_an_engine_that_is_not_there_is_an_error_of_two_lines(tmp_path):
+    launcher = [sys.executable, "-I", "-S", pulumi_run.__file__, "/nowhere/pulumi", str(tmp_path / "runs")]
+
+    done = subprocess.run(launcher, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 126
+    assert done.stderr == (
+        "error: cannot run /nowhere/pulumi: No such file or directory\nremedy: `make start` installs it\n"
+    )
