@@ -49,7 +49,8 @@ def runs(tmp_path):
 
 def said(engine: Any) -> str:
     """The next line that an engine prints."""
-    return eventually(engine.stdout.readline).strip()
+    line: str = eventually(engine.stdout.readline)
+    return line.strip()
 
 
 def is_gone(process: int) -> bool:
