@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from components.configuration.policies import AllowedSources
-from components.policies.cel import boolean, concatenated, joined, text, texts
+from components.configuration.policies import AllowedSources, PoliciesConfig
+from components.policies.cel import boolean, concatenated, text, texts
 from components.policies.image_patterns import COMPARABLE_IMAGE, repository_expression
 from components.policies.names import PolicyName
 from components.policies.parameters import SOURCES, STARTS, VERIFIED, is_listed, listed
 from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import ASK, TENANT
+from components.policies.request import ASK
 from components.policies.source_patterns import COMPARABLE_URL, EXAMPLE, URL_PATTERN, canonical_expression
+from components.policies.source_refusal import REFUSAL, refusal_variables
 
 _FETCHED = (
     Resources("source.toolkit.fluxcd.io", ("buckets", "gitrepositories", "helmrepositories", "ocirepositories")),
@@ -45,13 +46,16 @@ _FIELD = (
 )
 
 
-def allowed_sources(config: AllowedSources) -> Policy:
-    """Every source is one of the stack's or of the tenant's own list.
+def allowed_sources(config: PoliciesConfig) -> Policy:
+    """Every source is one of the stack's or of the tenant's own list, and fetched over TLS.
 
     Once a URL has the one shape that can be compared, it is at or inside of an entry if and only if it begins with it,
     a slash behind both: an entry holds the whole host and whole segments of the path, so no look-alike does.
+
+    A refusal names everything that the platform has to allow, so that nobody is refused once for each of it.
     """
-    unrestricted = f"!{is_listed(SOURCES)}" if config.allowed is None else "false"
+    sources = config.sources
+    anywhere = f"!{is_listed(SOURCES)}" if sources.allowed is None else "false"
     return Policy(
         name=PolicyName.ALLOWED_SOURCES,
         refuses="sources that are on neither the stack's nor the tenant's list, whose URL cannot be compared "
@@ -61,16 +65,19 @@ def allowed_sources(config: AllowedSources) -> Policy:
             "policies.sources.plainHttp",
             "tenant: policies.sources",
         ),
-        threats=(13, 35),
+        threats=(13, 14, 35),
         subject=Subject.CONTENT,
         resources=_FETCHED,
         variables={
             "field": _FIELD,
             "url": _URL,
             "compared": f"[variables.url]{canonical_expression()}[0]",
-            "entries": f"({texts(config.allowed or ())} + {listed(SOURCES)}){canonical_expression()}"
+            "entries": f"({texts(sources.allowed or ())} + {listed(SOURCES)}){canonical_expression()}"
             f".filter(entry, entry.matches({text(URL_PATTERN)}))",
             "below": f"variables.entries{STARTS}",
+            "listed": f"{anywhere} || variables.compared in variables.entries || "
+            "variables.below.exists(start, (variables.compared + '/').startsWith(start))",
+            **refusal_variables(config),
         },
         validations=(
             Validation(
@@ -85,25 +92,7 @@ def allowed_sources(config: AllowedSources) -> Policy:
                     ),
                 ),
             ),
-            Validation(
-                f"{boolean(config.plain_http)} || !(variables.url.startsWith('http://') "
-                "|| (object.kind == 'Bucket' && object.spec.endpoint.startsWith('http://')))",
-                concatenated("variables.field", "' '", "variables.url", text(" is not encrypted; use https://")),
-            ),
-            Validation(
-                f"{unrestricted} || variables.compared in variables.entries || "
-                "variables.below.exists(start, (variables.compared + '/').startsWith(start))",
-                concatenated(
-                    "variables.field",
-                    "' '",
-                    "variables.url",
-                    text(" is no allowed source of the tenant "),
-                    TENANT,
-                    text("; allowed are: "),
-                    "(size(variables.entries) == 0 ? 'none' : " + joined("variables.entries") + ")",
-                    text("; use one of these or ask the platform team to allow it"),
-                ),
-            ),
+            Validation("variables.listed && variables.encrypted", REFUSAL),
         ),
     )
 
@@ -112,9 +101,9 @@ def source_options(config: AllowedSources) -> Policy:
     """A source is fetched over TLS that is checked, directly, and with a tenant's own identity."""
     return Policy(
         name=PolicyName.SOURCE_OPTIONS,
-        refuses="sources that turn off TLS, go through a proxy, trust an authority of their own, log in to a "
-        "cloud that is not allowed or as the controller, or lie in another region; Git submodules, and charts outside "
-        "of the repository that they name",
+        refuses="sources that go through a proxy, trust an authority of their own, log in to a cloud that is not "
+        "allowed or as the controller, or lie in another region; Git submodules, and charts outside of the repository "
+        "that they name",
         settings=(
             "policies.sources.providers",
             "policies.sources.bucketRegions",
@@ -131,10 +120,6 @@ def source_options(config: AllowedSources) -> Policy:
             "cloud": f"variables.provider in {texts(_CLOUDS)}",
         },
         validations=(
-            Validation(
-                f"{boolean(config.plain_http)} || !object.spec.?insecure.orValue(false)",
-                concatenated(text("spec.insecure is true: the connection is not encrypted; leave it out"), ASK),
-            ),
             Validation(
                 "!has(object.spec.proxySecretRef) && !has(object.spec.proxy)",
                 concatenated(

@@ -61,7 +61,7 @@ class PolicySet:
 def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
     """Every policy that both engines can have, in the order of `PolicyName`."""
     return (
-        allowed_sources(config.sources),
+        allowed_sources(config),
         source_options(config.sources),
         verified_sources(config.sources),
         notification_addresses(config.notifications),

@@ -198,7 +198,7 @@ def allowed_images(config: AllowedImages) -> Policy:
                     TENANT,
                     text("; allowed are: "),
                     "(size(variables.entries) == 0 ? 'none' : " + joined("variables.entries") + ")",
-                    text("; use one of these or ask the platform team to allow it"),
+                    text("; use one of these, or ask the platform team for it in the tenant's policies.images"),
                 ),
             ),
             Validation(

@@ -446,12 +446,35 @@ def _allowed_sources() -> list[Case]:
     cases.bad("a user in an image's name", image_repository("docker.io@evil.example.com/org/app"), shape)
     cases.bad("a path in a bucket's name", bucket(name="../charts"), shape)
     cases.bad("no encryption", git("http://git.example.com/org/app"), "is not encrypted")
-    cases.bad("no encryption of charts", helm_repository("http://charts.example.com/org"), "is not encrypted")
+    cases.bad(
+        "no encryption of charts",
+        helm_repository("http://charts.example.com/org"),
+        "spec.url http://charts.example.com/org is not encrypted; use TLS, or ask the platform team for: "
+        "policies.sources.plainHttp: true in the stack",
+    )
+    cases.good("insecure, but not", oci(insecure=False, provider="generic"))
+    cases.bad("no encryption of an artifact", oci(insecure=True), "is not encrypted (spec.insecure is true); use TLS")
+    cases.bad("no encryption of a bucket", bucket(insecure=True), "is not encrypted (spec.insecure is true)")
+    cases.bad("no encryption of a registry", image_repository("nginx", insecure=True), "is not encrypted (spec.insec")
+    cases.bad(
+        "all that charts need, in one message",
+        made(
+            "HelmRepository",
+            {"interval": "10m", "url": "oci://10.0.0.7:5000/charts", "type": "oci", "insecure": True},
+            namespace=LISTED,
+        ),
+        "spec.url oci://10.0.0.7:5000/charts is not an allowed source for tenant dev-team; allowed are: "
+        "https://git.example.com/dev-team/*, oci://registry.example.com/dev-team/app; it is not encrypted "
+        "(spec.insecure is true); use one of these with TLS, or ask the platform team for: "
+        "oci://10.0.0.7:5000/charts/* in the tenant's policies.sources, policies.sources.plainHttp: true in the "
+        "stack, the images of its charts in the tenant's policies.images",
+    )
     cases.bad(
         "another tenant's list does not count",
         git("https://git.example.com/org/app", namespace=LISTED, verify=_VERIFY_GIT),
-        "spec.url https://git.example.com/org/app is no allowed source of the tenant dev-team; "
-        "allowed are: https://git.example.com/dev-team/*, oci://registry.example.com/dev-team/app; use one of",
+        "spec.url https://git.example.com/org/app is not an allowed source for tenant dev-team; "
+        "allowed are: https://git.example.com/dev-team/*, oci://registry.example.com/dev-team/app; use one of these, "
+        "or ask the platform team for: https://git.example.com/org/app in the tenant's policies.sources",
     )
     cases.good(
         "the tenant's own list", git("https://git.example.com/dev-team/app", namespace=LISTED, verify=_VERIFY_GIT)
@@ -475,16 +498,16 @@ def _allowed_sources() -> list[Case]:
     cases.good("the stack's list", git("https://git.example.com/org/app"))
     cases.good("the stack's place itself", git("https://git.example.com/org"))
     cases.good("the stack's charts at a host's root", helm_repository("https://charts.example.com"))
-    cases.bad("other charts at that host", helm_repository("https://charts.example.com/org"), "no allowed source")
+    cases.bad("other charts at that host", helm_repository("https://charts.example.com/org"), "not an allowed source")
     cases.good("the stack's registry", helm_repository("oci://registry.example.com/charts", type="oci"))
-    cases.bad("the registry's root", helm_repository("oci://registry.example.com", type="oci"), "no allowed source")
+    cases.bad("the registry's root", helm_repository("oci://registry.example.com", type="oci"), "not an allowed source")
     cases.good("the stack's list, below", git("https://git.example.com/org/group/app.git/"))
     cases.good("the stack's bucket", bucket())
     cases.good(
         "the tenant's own list beside the stack's",
         git("https://git.example.com/dev-team/app.git", namespace=LISTED, verify=_VERIFY_GIT),
     )
-    foreign = "is no allowed source of the tenant dev-team"
+    foreign = "is not an allowed source for tenant dev-team"
     for name, url in {
         "a look-alike of the organisation": "https://git.example.com/org-evil/app",
         "a look-alike of the host": "https://git.example.com.evil.example/org/app",
@@ -503,10 +526,21 @@ def _allowed_sources() -> list[Case]:
         bucket("storage.example.com", "charts-evil", **google),
         f"spec.bucketName bucket://storage.googleapis.com/charts-evil {foreign}",
     )
+    registry = "registry.example.com/charts/app"
+    cases.good("no encryption where it may be", oci(f"oci://{registry}", insecure=True, verify=_VERIFY_OCI))
+    cases.good("charts without encryption", helm_repository(f"oci://{registry}", type="oci", insecure=True))
+    cases.good("tags without encryption", image_repository(registry, insecure=True))
+    cases.good("a bucket without encryption", bucket(insecure=True))
     cases.bad("another place without encryption", oci(insecure=True, verify=_VERIFY_OCI), foreign)
+    cases.bad(
+        "charts elsewhere, where images are listed",
+        helm_repository("https://charts.example.com/org"),
+        "; use one of these, or ask the platform team for: https://charts.example.com/org in the tenant's "
+        "policies.sources, the images of its charts in the tenant's policies.images",
+    )
     cases.bad("an artifact", oci(verify=_VERIFY_OCI), foreign)
     cases.bad("charts", helm_repository(), foreign)
-    cases.bad("an image", image_repository("nginx"), "spec.image oci://docker.io/library/nginx is no allowed source")
+    cases.bad("an image", image_repository("nginx"), "spec.image oci://docker.io/library/nginx is not an allow")
     return cases.made
 
 
@@ -543,11 +577,7 @@ def _source_options() -> list[Case]:
     secret = {"name": "own"}
     cases.good("credentials", git(secretRef=secret))
     cases.good("GitHub's app", git(provider="github", secretRef=secret))
-    cases.good("insecure, but not", oci(insecure=False, provider="generic"))
     cases.good("a notification with a certificate", made("Provider", {"type": "slack", "certSecretRef": secret}))
-    cases.bad("no encryption", oci(insecure=True), "spec.insecure is true")
-    cases.bad("no encryption of a bucket", bucket(insecure=True), "spec.insecure is true")
-    cases.bad("no encryption of a registry", image_repository("nginx", insecure=True), "spec.insecure is true")
     cases.bad("a proxy", git(proxySecretRef=secret), "spec.proxySecretRef")
     cases.bad("a proxy of notifications", made("Provider", {"type": "slack", "proxySecretRef": secret}), "spec.proxyS")
     cases.bad("an authority", helm_repository(certSecretRef=secret), "spec.certSecretRef")
@@ -580,11 +610,6 @@ def _source_options() -> list[Case]:
     )
     cases.config = "listed"
     bucket_url = {"endpoint": "storage.example.com", "name": "charts"}
-    registry = "registry.example.com/charts/app"
-    cases.good("no encryption where it may be", oci(f"oci://{registry}", insecure=True, verify=_VERIFY_OCI))
-    cases.good("charts without encryption", helm_repository(f"oci://{registry}", type="oci", insecure=True))
-    cases.good("tags without encryption", image_repository(registry, insecure=True))
-    cases.good("a bucket without encryption", bucket(insecure=True))
     cases.good("an authority that may be", bucket(certSecretRef=secret))
     cases.good("a cloud as the own identity", bucket(provider="aws", serviceAccountName="own", **bucket_url))
     cases.good(

@@ -1,0 +1,61 @@
+"""What somebody is told whose source is refused: everything at once that the platform has to allow for it."""
+
+from __future__ import annotations
+
+from components.configuration.policies import PoliciesConfig
+from components.policies.cel import boolean, concatenated, joined, text
+from components.policies.parameters import IMAGES, is_listed
+from components.policies.request import TENANT
+
+_HTTP = (
+    "(variables.url.startsWith('http://') || (object.kind == 'Bucket' && object.spec.endpoint.startsWith('http://')))"
+)
+# The charts of an OCI registry lie below the URL, and an OCIRepository may name one of them, too.
+_BELOW = "(object.kind == 'HelmRepository' && variables.url.startsWith('oci://') ? '/*' : '')"
+
+_LISTED = text(" in the tenant's policies.sources")
+_PLAIN_HTTP = text("policies.sources.plainHttp: true in the stack")
+_IMAGES = text("the images of its charts in the tenant's policies.images")
+
+_FOREIGN = concatenated(
+    text(" is not an allowed source for tenant "),
+    TENANT,
+    text("; allowed are: "),
+    f"(size(variables.entries) == 0 ? 'none' : {joined('variables.entries')})",
+)
+_PLAIN = concatenated(
+    f"(variables.listed ? {text(' is not encrypted')} : {text('; it is not encrypted')})",
+    f"({_HTTP} ? '' : {text(' (spec.insecure is true)')})",
+)
+_REMEDY = (
+    f"(variables.listed ? {text('; use TLS, or ')} : size(variables.entries) == 0 ? '; ' : variables.encrypted "
+    f"? {text('; use one of these, or ')} : {text('; use one of these with TLS, or ')})"
+)
+
+
+def refusal_variables(config: PoliciesConfig) -> dict[str, str]:
+    """CEL by name, to come behind `url`, `compared` and `listed`: whether it is encrypted, and what has to be allowed.
+
+    The URL of a HelmRepository says nothing of the images that its charts run, so they are named where images are
+    restricted at all.
+    """
+    any_image = f"!{is_listed(IMAGES)}" if config.images.allowed is None else "false"
+    return {
+        "encrypted": f"{boolean(config.sources.plain_http)} || !({_HTTP} || object.spec.?insecure.orValue(false))",
+        "wanted": f"(variables.listed ? [] : [variables.compared + {_BELOW} + {_LISTED}]) + "
+        f"(variables.encrypted ? [] : [{_PLAIN_HTTP}]) + "
+        f"(object.kind != 'HelmRepository' || {any_image} ? [] : [{_IMAGES}])",
+    }
+
+
+REFUSAL = concatenated(
+    "variables.field",
+    "' '",
+    "variables.url",
+    f"(variables.listed ? '' : {_FOREIGN})",
+    f"(variables.encrypted ? '' : {_PLAIN})",
+    _REMEDY,
+    text("ask the platform team for: "),
+    joined("variables.wanted"),
+)
+"""CEL for the message, from the variables `field`, `url`, `entries`, `listed` and those above."""
