@@ -15,9 +15,11 @@ from components.policies.names import PolicyName
 from components.policies.rendering import OBJECT_PREFIX, object_name
 from tests.e2e.manifests import kustomization
 from tests.support.admission import refused_to_controllers
+from tests.support.charts import Chart, Overlays
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, eventually
 from tests.support.project import Project
+from tests.support.registry import Registry
 
 NAME = "guarded-platform"
 # What comes one after the other, by kind; Kyverno's own definitions come with its release.
@@ -64,7 +66,12 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
             cluster,
             flux=lab.bundle("2.9.5") | {"webhookUrl": cluster.webhook_url},
             kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1},
-            policies={"engine": "both", "mode": "audit", "sources": {"allowed": [sources(lab, "dev-team")]}},
+            policies={
+                "engine": "both",
+                "mode": "audit",
+                "sources": {"allowed": [sources(lab, "dev-team")]},
+                "images": {"allowed": ["registry.example/dev-team/*", "registry.example/ops-team/*"]},
+            },
         )
         environment.onboard("dev-team", "./staging")
         yield environment
@@ -163,6 +170,37 @@ class TestGuardedPlatform:
 
         eventually(lambda: applied(stack, "dev-team", "apps").endswith(commit))
         assert refused_to_controllers(lab, stack.cluster) == []
+
+    def test_a_tenants_chart_runs_once_all_that_its_refusal_names_is_allowed(
+        self, lab: Lab, stack: Environment
+    ) -> None:
+        registry, image = Registry(lab.git.gitea, "charts"), "registry.example/charts/app:1"
+        registry.push_chart(Chart("greeter", "1.0.0", image))
+        source = {"greeter": {"url": registry.chart_registry, "type": "oci", "insecure": True}}
+        sample = lab.settings.project / "lab/sample/dev-team/apps"
+        overlays = Overlays(sample, "dev-team", source, {"staging": ">=1.0.0-alpha"})
+        lab.git.commit_files("dev-team", "apps", overlays.files, "Run a chart")
+
+        message = stack.cluster.refusal("kustomization", "dev-team", "apps", saying="is not an allowed source")
+
+        pattern = f"{registry.chart_registry}/*"
+        assert re.findall(r"ask the platform team for: (.*)", message) == [
+            f"{pattern} in the tenant's policies.sources, policies.sources.plainHttp: true in the stack, "
+            "the images of its charts in the tenant's policies.images"
+        ]
+        stack.config["policies"]["sources"]["plainHttp"] = True
+        stack.config["tenants"]["dev-team"]["policies"] = {
+            "sources": [pattern],
+            "images": ["registry.example/charts/*"],
+        }
+        stack.up()
+        stack.cluster.reconcile("kustomization", "dev-team", "apps")
+        eventually(lambda: stack.cluster.ready("helmrelease", "greeter", "apps")[0] == "True")
+        assert stack.cluster.get("deployment", "greeter", "apps")["metadata"]["annotations"]["message"] == "staging"
+        assert refused_to_controllers(lab, stack.cluster) == []
+
+        lab.git.commit_files("dev-team", "apps", overlays.undone, "Run no chart")
+        eventually(lambda: stack.cluster.find("deployment", "greeter", "apps") is None)
 
     def test_a_source_that_is_not_allowed_is_refused_before_anything_is_applied(
         self, lab: Lab, stack: Environment

@@ -1,4 +1,4 @@
-"""Container images in the lab's registry, which is its Git host, and their signatures by the real cosign."""
+"""Images and charts in the lab's registry, which is its Git host, and signatures of images by the real cosign."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from urllib.parse import urlsplit
 import httpx
 
 from lab.gitea import Gitea
+from tests.support.charts import Chart
 
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar"
+# Source: https://helm.sh/docs/topics/registries/#helm-chart-manifest
+_CHART_CONFIG = "application/vnd.cncf.helm.config.v1+json"
+_CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 # A tar archive without entries.
 _NO_FILES = bytes(1024)
 
@@ -49,18 +53,40 @@ class Registry:
         """Push an image of its own; returns its name with its digest."""
         config = {"architecture": "amd64", "os": "linux", "config": {"Labels": {"name": f"{name}:{tag}"}}}
         config |= {"rootfs": {"type": "layers", "diff_ids": [_digest(_NO_FILES)]}}
+        digest = self._put(name, tag, (_CONFIG, json.dumps(config).encode()), (_LAYER, _NO_FILES))
+        return f"{self.prefix}/{name}@{digest}"
+
+    @property
+    def chart_index(self) -> str:
+        """URL of the owner's charts for a HelmRepository of the type `default`."""
+        return f"{self._gitea.address}/api/packages/{self._owner}/helm"
+
+    @property
+    def chart_registry(self) -> str:
+        """URL of the owner's charts for a HelmRepository of the type `oci`."""
+        return f"oci://{self.prefix}"
+
+    def push_chart(self, chart: Chart) -> None:
+        """Publish a chart in both ways, as `helm push` does and in the index."""
+        config = json.dumps({"apiVersion": "v2", "name": chart.name, "version": chart.version})
+        self._put(chart.name, chart.version, (_CHART_CONFIG, config.encode()), (_CHART_LAYER, chart.archive()))
+        with httpx.Client(base_url=self.chart_index, auth=self.credentials, trust_env=False) as api:
+            api.post("/api/charts", content=chart.archive()).raise_for_status()
+
+    def _put(self, name: str, tag: str, config: tuple[str, bytes], layer: tuple[str, bytes]) -> str:
+        """Upload an artifact of one layer; returns its digest."""
         with httpx.Client(
             base_url=f"{self._gitea.address}/v2/{self._owner}/{name}/", auth=self.credentials, trust_env=False
         ) as api:
             manifest = {
                 "schemaVersion": 2,
                 "mediaType": _MANIFEST,
-                "config": _blob(api, _CONFIG, json.dumps(config).encode()),
-                "layers": [_blob(api, _LAYER, _NO_FILES)],
+                "config": _blob(api, *config),
+                "layers": [_blob(api, *layer)],
             }
             content = json.dumps(manifest).encode()
             api.put(f"manifests/{tag}", content=content, headers={"Content-Type": _MANIFEST}).raise_for_status()
-        return f"{self.prefix}/{name}@{_digest(content)}"
+        return _digest(content)
 
 
 @dataclass(frozen=True)
