@@ -14,6 +14,7 @@ from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
 from components.flux_surroundings import surroundings
 from components.git_source import git_access
+from components.github_leftovers import clear_github
 from components.impersonation import Impersonation, impersonations
 from components.kubernetes_api import read_further_access, read_syncs
 from components.manifests import register
@@ -44,6 +45,7 @@ async def main() -> dict[str, object]:
     for warning in found.warnings:
         pulumi.log.warn(warning)
     take_back(found.api, found.co_owners)
+    clear_github(config, found.leftovers)
     if config.cluster.adopt:
         adopt(found.api, recorded)
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))

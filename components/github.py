@@ -72,7 +72,7 @@ class GitHub(pulumi.ComponentResource):
             deploy_key_name(owner, key),
             repository=repository.name,
             # GitHub shows the same fingerprint, so a person can tell which key belongs to which environment.
-            title=f"flux-tenancy {pulumi.get_stack()}/{owner} {key.fingerprint}",
+            title=f"{key_title_prefix(pulumi.get_stack())}{owner} {key.fingerprint}",
             key=key.public,
             read_only=True,
             opts=self._at(repository, opts),
@@ -117,6 +117,11 @@ def registered_key(source: GitSource) -> SshKey | None:
 def deploy_key_name(source: str, key: SshKey) -> str:
     """What the resource of a source's deploy key is called: after the source, and after the key."""
     return f"{source}-{hashlib.sha256(key.public.encode()).hexdigest()[:10]}"
+
+
+def key_title_prefix(stack: str) -> str:
+    """What the titles of all deploy keys of a stack begin with."""
+    return f"flux-tenancy {stack}/"
 
 
 def source_of_deploy_key(name: str) -> str:

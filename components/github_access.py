@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from os import environ
@@ -15,6 +16,10 @@ from components.configuration.sources import GitHubOwner, GitHubRepository
 
 TIMEOUT_SECONDS = 15
 PUBLIC_API = "https://api.github.com"
+
+
+class GitHubUnavailable(Exception):
+    """GitHub cannot be asked, or refuses; the message says why."""
 
 
 def refusal(config: GitHubConfig, repository: GitHubRepository) -> str | None:
@@ -36,9 +41,35 @@ def refusal(config: GitHubConfig, repository: GitHubRepository) -> str | None:
     except GithubException as error:
         return _explained(error, path, owner)
     except (requests.ConnectionError, requests.Timeout, OSError):
-        return f"GitHub cannot be reached at {config.base_url}; check github.baseUrl and the network"
+        return _unreachable(config)
     except (ValueError, AttributeError, TypeError):  # not JSON, or not a repository
         return _not_github(config)
+
+
+@contextmanager
+def github_client(config: GitHubConfig, owner: str) -> Iterator[Github]:
+    """A client that works with the credentials of an owner that has some.
+
+    Raises:
+        GitHubUnavailable: GitHub refuses what is asked of the client, or does not answer as GitHub does.
+    """
+    identities = {name.lower(): each for name, each in config.owners.items()}
+    try:
+        auth = _auth(identities[owner.lower()])
+        if auth is None:
+            raise GitHubUnavailable(f"github.owners.{owner} has neither a token nor an App")
+        with _client(config.base_url, auth, per_page=100) as client:
+            yield client
+    except GithubException as error:
+        raise GitHubUnavailable(_explained(error, owner, f"github.owners.{owner}")) from None
+    except (requests.ConnectionError, requests.Timeout, OSError):
+        raise GitHubUnavailable(_unreachable(config)) from None
+    except (ValueError, AttributeError, TypeError, AssertionError):  # not JSON, or not what was asked for
+        raise GitHubUnavailable(_not_github(config)) from None
+
+
+def _unreachable(config: GitHubConfig) -> str:
+    return f"GitHub cannot be reached at {config.base_url}; check github.baseUrl and the network"
 
 
 def _not_github(config: GitHubConfig) -> str:
@@ -58,10 +89,10 @@ def _explained(error: GithubException, path: str, owner: str) -> str:
     return f"GitHub answers {error.status} for {path}; see its status page, and run it again"
 
 
-def _client(base_url: str, auth: Auth.Auth) -> Github:
+def _client(base_url: str, auth: Auth.Auth, per_page: int = 1) -> Github:
     server = base_url.rstrip("/")
     api = server if server == PUBLIC_API else f"{server}/api/v3"
-    return Github(base_url=api, auth=auth, timeout=TIMEOUT_SECONDS, retry=None, per_page=1, lazy=False)
+    return Github(base_url=api, auth=auth, timeout=TIMEOUT_SECONDS, retry=None, per_page=per_page, lazy=False)
 
 
 def _auth(identity: GitHubOwner) -> Auth.Auth | None:

@@ -18,7 +18,7 @@ WORKERS = 8
 
 def repository_problems(config: StackConfig, recorded: Recorded, stack_file: str) -> list[Problem]:
     """Why something new cannot be registered at GitHub."""
-    new = {name: source.github for name, source in _unregistered(config, recorded)}
+    new = {name: source.github for name, source in unregistered(config, recorded)}
     if not new:
         return []
     # Loading GitHub's client takes a third of a second, which updates without anything new need not spend.
@@ -28,10 +28,11 @@ def repository_problems(config: StackConfig, recorded: Recorded, stack_file: str
         reasons = dict(
             zip(new, pool.map(lambda repository: refusal(config.github, repository), new.values()), strict=True)
         )
-    return [Problem(stack_file, _path(config, name), reason) for name, reason in reasons.items() if reason]
+    return [Problem(stack_file, path_of_source(config, name), reason) for name, reason in reasons.items() if reason]
 
 
-def _unregistered(config: StackConfig, recorded: Recorded) -> Iterator[tuple[str, GitSource]]:
+def unregistered(config: StackConfig, recorded: Recorded) -> Iterator[tuple[str, GitSource]]:
+    """The sources for which a deploy key or a webhook is to be registered that is not in the state, by name."""
     keys, webhooks = recorded.names(DEPLOY_KEY_TYPE), recorded.names(WEBHOOK_TYPE)
     for name, source in sources_by_name(config).items():
         if source.github is None:
@@ -41,5 +42,5 @@ def _unregistered(config: StackConfig, recorded: Recorded) -> Iterator[tuple[str
             yield name, source
 
 
-def _path(config: StackConfig, name: str) -> str:
+def path_of_source(config: StackConfig, name: str) -> str:
     return f"tenants.{name}.source.github" if name in config.tenants else "flux.sync.source.github"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import pulumi
 from kubernetes import client
 
 from components.cluster import recorded_uid
@@ -15,6 +16,7 @@ from components.configuration import ConfigurationError, Problem, StackConfig, T
 from components.flux.platform_objects import FLUX_NAMESPACE
 from components.flux.release import read_release
 from components.flux.support import OLDEST_KUBERNETES, minor
+from components.github_leftovers import Leftover, github_leftovers
 from components.github_preflight import repository_problems
 from components.kubernetes_api import (
     ClusterFacts,
@@ -52,6 +54,7 @@ class Preflight:
         lost: the namespaces of earlier updates that the cluster has not any more.
         warnings: what is worth knowing and stops nothing.
         co_owners: who else has applied what is the stack's.
+        leftovers: what an update that was killed has left at GitHub.
     """
 
     release: list[Manifest]
@@ -61,6 +64,7 @@ class Preflight:
     lost: LostNamespaces
     warnings: tuple[str, ...]
     co_owners: list[CoOwner]
+    leftovers: list[Leftover]
 
 
 def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project: Path) -> Preflight:
@@ -104,9 +108,11 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
     except ClusterUnavailable as error:
         problems.append(Problem(stack_file, f"cluster.{error.key}", str(error)))
     problems += repository_problems(config, recorded, stack_file)
+    leftovers, taken = github_leftovers(config, recorded, pulumi.get_stack(), stack_file)
+    problems += taken
     if problems:
         raise ConfigurationError(problems)
-    return Preflight(release, chart, cluster, api, lost_namespaces(cluster, recorded), warnings, owners)
+    return Preflight(release, chart, cluster, api, lost_namespaces(cluster, recorded), warnings, owners, leftovers)
 
 
 def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recorded, stack_file: str) -> list[Problem]:

@@ -106,12 +106,16 @@ def webhook_secret(place: Place, token: str) -> Manifest:
     return place.secret(place.webhook_secret_name, {"token": token})
 
 
+WEBHOOK_ROOT = "/hook/"
+"""What the paths of all Receivers begin with."""
+
+
 def webhook_path(token: str, place: Place) -> str:
     """The path at which notification-controller awaits the calls for a source's Receiver.
 
     Source: https://fluxcd.io/flux/components/notification/receivers/#webhook-path
     """
-    return "/hook/" + hashlib.sha256(f"{token}{place.name}{place.namespace}".encode()).hexdigest()
+    return WEBHOOK_ROOT + hashlib.sha256(f"{token}{place.name}{place.namespace}".encode()).hexdigest()
 
 
 def _reference(source: GitSource) -> Manifest:

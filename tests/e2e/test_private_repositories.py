@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -134,8 +135,22 @@ def started(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Star
         stack.config["tenants"]["shop"]["sync"] = {"decryption": keys}
         alice, wrong = Signer("alice"), "not-the-token"
         onboard_guests(lab, stack, alice, wrong)
+        register_as_if_killed(lab, cluster.webhook_url, shop.key, generate())
         said = stack.up()
         yield Started(stack, said, stack.outputs()["tenants"], shop, alice, wrong, decryption)
+
+
+def register_as_if_killed(lab: Lab, webhook_url: str, *keys: SshKey) -> None:
+    """Register at the Git host what an update does, as one that is killed before it has recorded any of it."""
+    host = f"{lab.git.github_url}api/v3/repos/{'/'.join(REPOSITORY)}"
+    configuration = {"url": f"{webhook_url}/hook/of-a-token-that-is-lost", "content_type": "json"}
+    registrations = [("hooks", {"name": "web", "active": True, "events": ["push"], "config": configuration})]
+    for key in keys:
+        title = f"flux-tenancy {NAME}/shop {key.fingerprint}"
+        registrations.append(("keys", {"title": title, "key": key.public, "read_only": True}))
+    with httpx.Client(headers={"Authorization": f"Bearer {lab.git.token()}"}, trust_env=False) as api:
+        for kind, body in registrations:
+            api.post(f"{host}/{kind}", json=body).raise_for_status()
 
 
 def onboard_guests(lab: Lab, stack: Environment, alice: Signer, wrong: str) -> None:
@@ -178,6 +193,13 @@ def test_a_tenant_that_fails_blocks_neither_platform_nor_tenants(started: Starte
     assert failing == {"wrong-token", "app", "signed", "broken"}
     assert "tenant broken is not ready" in started.said
     assert "nobody/nothing" in started.status("broken")["message"]
+
+
+def test_what_a_killed_update_has_registered_is_replaced(started: Started) -> None:
+    """The key that is wanted, which the host would refuse again, one that is not wanted any more, and a webhook."""
+    left = "of shop-team/shop is not in the stack's state: an update was interrupted; it is removed"
+    assert started.said.count(left) == 3
+    assert f"the deploy key 'flux-tenancy {NAME}/shop {started.shop.key.fingerprint}' {left}" in started.said
 
 
 @pytest.mark.scenario

@@ -1,0 +1,152 @@
+"""What a killed update has left at GitHub: found, told from what is others', and removed by the next update."""
+
+import json
+from typing import Any
+
+import pulumi
+import pytest
+from loopback import serving
+from sample_sources import private_key, public_key, stack, with_deploy_key
+
+from components.configuration.sources import GitHubRepository
+from components.git.ssh_keys import read_private_key
+from components.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
+from components.github_leftovers import Leftover, clear_github, github_leftovers
+from components.recorded import Recorded
+
+APPS = "/api/v3/repos/acme/apps"
+HOOK = "https://flux.example.com/hook/"
+
+
+def key(number, which, title="flux-tenancy staging/dev-team ", **more):
+    """A deploy key as GitHub describes it; a title that ends with a space gets the key's fingerprint."""
+    if title.endswith(" "):
+        title += read_private_key(private_key(which)).fingerprint
+    return {"id": number, "key": public_key(private_key(which)), "title": title, "last_used": None} | more
+
+
+def hook(number, url):
+    return {"id": number, "config": {"url": url, "content_type": "json"}}
+
+
+def recorded(*keys, hook=None):
+    """The state, with the tenant's deploy keys and the URL of its webhook."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for which in keys:
+        own = read_private_key(private_key(which))
+        title = f"flux-tenancy staging/dev-team {own.fingerprint}"
+        found[DEPLOY_KEY_TYPE, deploy_key_name("dev-team", own)] = {"title": title}
+    if hook is not None:
+        found[WEBHOOK_TYPE, "dev-team"] = {"configuration": {"url": hook}}
+    return Recorded(found)
+
+
+def found(keys=(), hooks=(), state=None, asked=None, **source):
+    """What is left of which update, and what is in the way, where the host has these keys and webhooks."""
+    answers = {f"{APPS}/keys": json.dumps([*keys]).encode(), f"{APPS}/hooks": json.dumps([*hooks]).encode()}
+    with serving(answers, asked=asked) as server:
+        github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
+        config = stack({"dev-team": with_deploy_key("first", webhook={}, **source)}, github=github)
+        leftovers, problems = github_leftovers(config, state or recorded(), "staging", "Pulumi.staging.yaml")
+    return [each.path for each in leftovers if not each.used], [str(problem) for problem in problems], leftovers
+
+
+def test_a_key_of_the_stack_that_the_state_does_not_have_was_left_by_a_killed_update():
+    """The same key, and one that was replaced by another before the next update."""
+    assert found([key(1, "first"), key(2, "before")])[:2] == (["keys/1", "keys/2"], [])
+
+
+def test_keys_that_the_state_has_and_keys_of_others_stay():
+    others = [key(2, "second", title="flux-tenancy staging-2/dev-team x"), key(3, "third", title="a laptop")]
+
+    assert found([key(1, "before"), *others], state=recorded("before"))[:2] == ([], [])
+
+
+def test_a_key_that_somebody_has_used_is_not_of_a_killed_update():
+    used = {"last_used": "2026-01-01T00:00:00Z"}
+
+    paths, _, [own, other] = found([key(1, "first", **used), key(2, "before", **used)])
+
+    assert paths == ["keys/1"]
+    assert (own.used, other.used) == (False, True)
+
+
+def test_the_tenants_key_under_a_title_of_somebody_else_is_told():
+    assert found([key(1, "first", title="by\x1bhand")])[:2] == (
+        [],
+        [
+            "Pulumi.staging.yaml: tenants.dev-team.source.github: its deploy key is registered in acme/apps already, "
+            "as 'by hand'; remove it there, or generate another one"
+        ],
+    )
+
+
+def test_webhooks_that_lead_to_this_cluster_are_left_over_unless_the_state_has_them():
+    hooks = [hook(1, f"{HOOK}a"), hook(2, f"{HOOK}b"), hook(3, "https://flux.example.com.evil/hook/c"), hook(4, "x")]
+
+    assert found(hooks=hooks, state=recorded(hook=f"{HOOK}b"))[0] == ["hooks/1"]
+
+
+def test_a_stack_that_has_registered_everything_asks_nobody():
+    paths: list[Any] = []
+
+    assert found([key(1, "x")], state=recorded("first", hook="a"), asked=paths)[:2] == ([], [])
+    assert paths == []
+
+
+def test_a_host_that_lists_nothing_is_the_preflights_to_tell():
+    with serving({}, 404) as server:
+        github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
+        config = stack({"dev-team": with_deploy_key()}, github=github)
+        assert github_leftovers(config, recorded(), "staging", "Pulumi.staging.yaml") == ([], [])
+
+
+@pytest.fixture
+def said(monkeypatch):
+    lines: list[str] = []
+    for level in ("info", "warn"):
+        monkeypatch.setattr(f"pulumi.log.{level}", lambda text, level=level: lines.append(f"{level}: {text}"))
+    return lines
+
+
+def cleared(monkeypatch, *leftovers, dry_run=False, status=204):
+    """What GitHub is asked for while leftovers are removed."""
+    paths: list[str] = []
+    monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: dry_run)
+    with serving({}, status, asked=paths) as server:
+        github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
+        clear_github(stack({"dev-team": with_deploy_key()}, github=github), leftovers)
+    return paths
+
+
+REPOSITORY = GitHubRepository(repository="acme/apps")
+LEFT = Leftover(REPOSITORY, "keys/1", "the deploy key 'x'")
+
+
+def test_what_is_left_is_removed_with_a_line_that_says_so(monkeypatch, said):
+    assert cleared(monkeypatch, LEFT) == [f"DELETE {APPS}/keys/1"]
+    assert said == [
+        "info: the deploy key 'x' of acme/apps is not in the stack's state: an update was interrupted; it is removed"
+    ]
+
+
+def test_a_preview_removes_nothing(monkeypatch, said):
+    assert cleared(monkeypatch, LEFT, dry_run=True) == []
+    assert said == [
+        "info: the deploy key 'x' of acme/apps is not in the stack's state: an update was interrupted; the next one "
+        "removes it"
+    ]
+
+
+def test_a_key_that_is_in_use_stays_with_a_warning(monkeypatch, said):
+    assert cleared(monkeypatch, Leftover(REPOSITORY, "keys/1", "the deploy key 'x'", used=True)) == []
+    assert said == [
+        "warn: the deploy key 'x' of acme/apps is not in the stack's state and has been used, so it stays; remove it "
+        "at GitHub unless another project uses it"
+    ]
+
+
+def test_a_host_that_does_not_remove_it_ends_the_update(monkeypatch, said):
+    with pytest.raises(pulumi.RunError, match="the deploy key 'x' of acme/apps cannot be removed: GitHub answers 503"):
+        cleared(monkeypatch, LEFT, status=503)
+    assert said == []
