@@ -17,6 +17,7 @@ from components.git_source import git_access
 from components.github_leftovers import clear_github
 from components.impersonation import Impersonation, impersonations
 from components.kubernetes_api import read_further_access, read_syncs
+from components.kyverno.unfinished_release import settle_release
 from components.manifests import register
 from components.offboarding import Offboarding
 from components.outputs import beside_role, settled, stack_outputs
@@ -46,6 +47,7 @@ async def main() -> dict[str, object]:
         pulumi.log.warn(warning)
     take_back(found.api, found.co_owners)
     clear_github(config, found.leftovers)
+    settle_release(found.api, found.kyverno_release)
     if config.cluster.adopt:
         adopt(found.api, recorded)
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))

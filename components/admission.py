@@ -29,7 +29,8 @@ def kyverno_installation(
         return None
     assert found.chart is not None  # The preflight reads it for every Kyverno.
     rules = kyverno_rules(config.policies, config.flux)
-    return KyvernoInstall("kyverno", KyvernoInstallArgs(config.kyverno, found.chart, found.api, rules), on_cluster())
+    args = KyvernoInstallArgs(config.kyverno, found.chart, found.api, rules, found.kyverno_release.description)
+    return KyvernoInstall("kyverno", args, on_cluster())
 
 
 def policies_in_force(

@@ -47,24 +47,25 @@ def refusal(config: GitHubConfig, repository: GitHubRepository) -> str | None:
 
 
 @contextmanager
-def github_client(config: GitHubConfig, owner: str) -> Iterator[Github]:
-    """A client that works with the credentials of an owner that has some.
+def github_client(config: GitHubConfig, repository: GitHubRepository) -> Iterator[Github]:
+    """A client that works in a repository with the credentials of its owner.
 
     Raises:
         GitHubUnavailable: GitHub refuses what is asked of the client, or does not answer as GitHub does.
     """
     identities = {name.lower(): each for name, each in config.owners.items()}
+    owner = f"github.owners.{repository.owner}"
     try:
-        auth = _auth(identities[owner.lower()])
+        auth = _auth(identities[repository.owner.lower()])
         if auth is None:
-            raise GitHubUnavailable(f"github.owners.{owner} has neither a token nor an App")
-        with _client(config.base_url, auth, per_page=100) as client:
+            raise GitHubUnavailable(f"{owner} has neither a token nor an App")
+        with _client(config.base_url, auth) as client:
             yield client
     except GithubException as error:
-        raise GitHubUnavailable(_explained(error, owner, f"github.owners.{owner}")) from None
+        raise GitHubUnavailable(_explained(error, repository.repository, owner)) from None
     except (requests.ConnectionError, requests.Timeout, OSError):
         raise GitHubUnavailable(_unreachable(config)) from None
-    except (ValueError, AttributeError, TypeError, AssertionError):  # not JSON, or not what was asked for
+    except (ValueError, AttributeError, TypeError, KeyError):  # not JSON, or not what was asked for
         raise GitHubUnavailable(_not_github(config)) from None
 
 
@@ -89,10 +90,10 @@ def _explained(error: GithubException, path: str, owner: str) -> str:
     return f"GitHub answers {error.status} for {path}; see its status page, and run it again"
 
 
-def _client(base_url: str, auth: Auth.Auth, per_page: int = 1) -> Github:
+def _client(base_url: str, auth: Auth.Auth) -> Github:
     server = base_url.rstrip("/")
     api = server if server == PUBLIC_API else f"{server}/api/v3"
-    return Github(base_url=api, auth=auth, timeout=TIMEOUT_SECONDS, retry=None, per_page=per_page, lazy=False)
+    return Github(base_url=api, auth=auth, timeout=TIMEOUT_SECONDS, retry=None, per_page=1, lazy=False)
 
 
 def _auth(identity: GitHubOwner) -> Auth.Auth | None:

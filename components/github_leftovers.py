@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
@@ -20,6 +20,12 @@ from components.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, r
 from components.github_preflight import WORKERS, path_of_source, unregistered
 from components.printable import printable
 from components.recorded import Recorded
+
+if TYPE_CHECKING:
+    from github import Github
+
+PAGE_SIZE = 100
+"""Entries of a page of GitHub's lists, at most."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +69,14 @@ def github_leftovers(
     leftovers: list[Leftover] = []
     problems: list[Problem] = []
     for path, repository in repositories.items():
-        keys, hooks = registered[path]
         wanted = {
             name: source for name, source in new.items() if source.github and source.github.repository.lower() == path
         }
+        answer = registered[path]
+        if isinstance(answer, str):
+            problems += [Problem(stack_file, path_of_source(config, name), answer) for name in wanted]
+            continue
+        keys, hooks = answer
         leftovers += own_keys(keys, repository, wanted.values(), recorded, stack)
         leftovers += own_webhooks(hooks, repository, config.flux.webhook_url, recorded)
         problems += [
@@ -159,29 +169,34 @@ def clear_github(config: StackConfig, leftovers: Iterable[Leftover]) -> None:
             pulumi.log.info(f"{told}: an update was interrupted; it is removed")
 
 
-def _read(config: StackConfig, repository: GitHubRepository) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The deploy keys and webhooks of a repository."""
+def _read(config: StackConfig, repository: GitHubRepository) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | str:
+    """The deploy keys and webhooks of a repository, or why they cannot be read."""
     # Loading GitHub's client takes a third of a second, which updates without anything new need not spend.
     from components.github_access import GitHubUnavailable, github_client
 
+    def entries(client: Github, kind: str) -> list[dict[str, Any]]:
+        # The library's own objects would ask for each of them once more where a server leaves out a field.
+        found: list[dict[str, Any]] = []
+        while len(found) % PAGE_SIZE == 0:
+            query = {"per_page": PAGE_SIZE, "page": len(found) // PAGE_SIZE + 1}
+            _, page = client.requester.requestJsonAndCheck("GET", f"/repos/{repository.repository}/{kind}", query)
+            found += page
+            if not page:
+                break
+        return found
+
     try:
-        with github_client(config.github, repository.owner) as client:
-            found = client.withLazy(True).get_repo(repository.repository)
-            keys = [
-                {"id": key.id, "title": key.title, "key": key.key, "last_used": key.last_used}
-                for key in found.get_keys()
-            ]
-            return keys, [{"id": hook.id, "config": hook.config} for hook in found.get_hooks()]
-    except GitHubUnavailable:
-        # Whether the repository may be administered is another question of the preflight, which says what is wrong.
-        return [], []
+        with github_client(config.github, repository) as client:
+            return entries(client, "keys"), entries(client, "hooks")
+    except GitHubUnavailable as error:
+        return f"the deploy keys and webhooks of {repository.repository} cannot be read: {error}"
 
 
 def _remove(config: StackConfig, leftover: Leftover) -> None:
     from components.github_access import GitHubUnavailable, github_client
 
     try:
-        with github_client(config.github, leftover.repository.owner) as client:
+        with github_client(config.github, leftover.repository) as client:
             client.requester.requestJsonAndCheck("DELETE", f"/repos/{leftover.repository.repository}/{leftover.path}")
     except GitHubUnavailable as error:
         raise pulumi.RunError(

@@ -15,11 +15,10 @@ from components.kubernetes_api import refusal
 from components.kyverno.chart import Chart
 from components.kyverno.objects import NAMESPACE, namespace, webhook_configurations
 from components.kyverno.serving import POLICIES_PATH, wait_until_serving
+from components.kyverno.unfinished_release import RELEASE, RELEASE_TYPE
 from components.kyverno.values import helm_values
 from components.manifests import Manifest, register
 
-RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
-RELEASE = "kyverno"
 # Enough to go back by hand; each revision is a Secret of several hundred kilobytes.
 KEPT_REVISIONS = 3
 # Pulled images included, for a rolling update of all replicas.
@@ -35,12 +34,14 @@ class KyvernoInstallArgs:
         chart: the chart of that release, digest already checked (`components.kyverno.chart.read_chart`).
         api: a client for the cluster, to see whether Kyverno serves.
         background_rules: RBAC rules for what the platform's policies generate and mutate in the background.
+        description: what Helm records of the release besides; another one has it upgraded.
     """
 
     config: KyvernoConfig
     chart: Chart
     api: client.ApiClient
     background_rules: Sequence[Manifest] = ()
+    description: str | None = None
 
 
 class KyvernoInstall(pulumi.ComponentResource):
@@ -74,6 +75,7 @@ class KyvernoInstall(pulumi.ComponentResource):
                 "values": helm_values(args.config, args.background_rules),
                 "maxHistory": KEPT_REVISIONS,
                 "timeout": TIMEOUT_SECONDS,
+                **({"description": args.description} if args.description else {}),
             },
             pulumi.ResourceOptions(parent=self, depends_on=[home]),
         )

@@ -29,6 +29,7 @@ from components.kubernetes_api import (
 )
 from components.kyverno.chart import Chart, read_chart
 from components.kyverno.objects import MANAGED_BY_LABEL, NAMESPACE, webhook_configurations
+from components.kyverno.unfinished_release import UnfinishedRelease, left_without_kyverno, read_unfinished
 from components.lost_namespaces import LostNamespaces
 from components.manifests import Manifest, resource_type
 from components.namespace_holds import NamespaceHolds, read_namespace_holds
@@ -55,6 +56,7 @@ class Preflight:
         warnings: what is worth knowing and stops nothing.
         co_owners: who else has applied what is the stack's.
         leftovers: what an update that was killed has left at GitHub.
+        kyverno_release: what it has left of Kyverno's release.
     """
 
     release: list[Manifest]
@@ -65,6 +67,7 @@ class Preflight:
     warnings: tuple[str, ...]
     co_owners: list[CoOwner]
     leftovers: list[Leftover]
+    kyverno_release: UnfinishedRelease
 
 
 def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project: Path) -> Preflight:
@@ -81,6 +84,7 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
     """
     problems: list[Problem] = []
     warnings: tuple[str, ...] = ()
+    kyverno_release = UnfinishedRelease()
     try:
         release = read_release(config.flux, project)
     except PinnedInputError as error:
@@ -105,14 +109,20 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
             problems += foreign_kyverno(cluster.namespaces, webhooks, recorded, stack_file)
+        if config.kyverno is not None or NAMESPACE in recorded.names(NAMESPACE_TYPE):
+            kyverno_release = read_unfinished(api, recorded)
+            problems += left_without_kyverno(config, kyverno_release, stack_file)
     except ClusterUnavailable as error:
         problems.append(Problem(stack_file, f"cluster.{error.key}", str(error)))
-    problems += repository_problems(config, recorded, stack_file)
+    refused = repository_problems(config, recorded, stack_file)
     leftovers, taken = github_leftovers(config, recorded, pulumi.get_stack(), stack_file)
-    problems += taken
+    # Where nothing may be done, nothing can be read either.
+    told = {problem.path for problem in refused}
+    problems += refused + [problem for problem in taken if problem.path not in told]
     if problems:
         raise ConfigurationError(problems)
-    return Preflight(release, chart, cluster, api, lost_namespaces(cluster, recorded), warnings, owners, leftovers)
+    lost = lost_namespaces(cluster, recorded)
+    return Preflight(release, chart, cluster, api, lost, warnings, owners, leftovers, kyverno_release)
 
 
 def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recorded, stack_file: str) -> list[Problem]:

@@ -94,11 +94,16 @@ def test_a_stack_that_has_registered_everything_asks_nobody():
     assert paths == []
 
 
-def test_a_host_that_lists_nothing_is_the_preflights_to_tell():
-    with serving({}, 404) as server:
+def test_a_host_that_does_not_list_them_is_told_before_anything_is_applied():
+    with serving({}, 403) as server:
         github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
         config = stack({"dev-team": with_deploy_key()}, github=github)
-        assert github_leftovers(config, recorded(), "staging", "Pulumi.staging.yaml") == ([], [])
+        [problem] = github_leftovers(config, recorded(), "staging", "Pulumi.staging.yaml")[1]
+
+    assert str(problem) == (
+        "Pulumi.staging.yaml: tenants.dev-team.source.github: the deploy keys and webhooks of acme/apps cannot be "
+        "read: GitHub answers 403 for acme/apps; see its status page, and run it again"
+    )
 
 
 @pytest.fixture

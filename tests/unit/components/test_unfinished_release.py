@@ -1,0 +1,147 @@
+"""Helm's records of a Kyverno that a killed update was installing, upgrading or removing."""
+
+import gzip
+import json
+from base64 import b64decode, b64encode
+
+import pulumi
+import pytest
+from kubernetes import client
+from loopback import serving
+from sample_kyverno import kyverno_config
+from sample_stack import load
+
+from components.kyverno.unfinished_release import (
+    RELEASE_TYPE,
+    UnfinishedRelease,
+    failed,
+    left_without_kyverno,
+    read_unfinished,
+    settle_release,
+    unfinished,
+)
+from components.recorded import Recorded
+
+SECRETS = "/api/v1/namespaces/kyverno/secrets"
+
+
+def record(version, status="deployed"):
+    """A record as Helm keeps it."""
+    release = {"name": "kyverno", "version": version, "info": {"status": status}, "manifest": "---"}
+    content = b64encode(b64encode(gzip.compress(json.dumps(release).encode()))).decode()
+    name = f"sh.helm.release.v1.kyverno.v{version}"
+    metadata = {"name": name, "labels": {"owner": "helm", "version": str(version), "status": status}}
+    return {"metadata": metadata, "data": {"release": content}}
+
+
+def name(version):
+    return f"sh.helm.release.v1.kyverno.v{version}"
+
+
+def test_a_release_that_the_state_does_not_have_is_installed_anew_whatever_has_become_of_it():
+    for status in ("pending-install", "deployed", "failed"):
+        assert unfinished([record(1, status)], None) == UnfinishedRelease((name(1),), status)
+
+
+def test_a_release_of_the_state_is_upgraded_once_and_not_again_by_the_next_update():
+    [found, later] = (
+        unfinished([record(10, "pending-upgrade")], {"status": {}}),
+        unfinished([], {"description": "Finished after revision 10 was interrupted"}),
+    )
+
+    assert found == UnfinishedRelease(
+        (name(10),), "pending-upgrade", True, "Finished after revision 10 was interrupted"
+    )
+    assert later == UnfinishedRelease(recorded=True, description=found.description)
+    assert unfinished([], {"description": ""}).description is None
+
+
+def test_the_newest_record_says_how_far_it_came():
+    assert unfinished([record(10, "pending-upgrade"), record(9, "superseded")], None).status == "pending-upgrade"
+
+
+def test_a_failed_record_is_the_same_but_for_its_status():
+    change = failed(record(2, "pending-upgrade"))
+
+    assert change["metadata"] == {"labels": {"status": "failed"}}
+    release = json.loads(gzip.decompress(b64decode(b64decode(change["data"]["release"]))))
+    assert release == {"name": "kyverno", "version": 2, "info": {"status": "failed"}, "manifest": "---"}
+
+
+@pytest.mark.parametrize(
+    ("state", "selector"),
+    [
+        ({}, "owner%3Dhelm%2Cname%3Dkyverno"),
+        (
+            {(RELEASE_TYPE, "kyverno"): {}},
+            "owner%3Dhelm%2Cname%3Dkyverno%2Cstatus%20in%20%28pending-install%2Cpending-upgrade%2Cpending-rollback%2C"
+            "uninstalling%29",
+        ),
+    ],
+)
+def test_records_that_are_in_order_are_not_asked_for(state, selector):
+    asked: list[str] = []
+
+    with serving({SECRETS: b'{"items": []}'}, asked=asked) as server:
+        read_unfinished(client.ApiClient(client.Configuration(host=server)), Recorded(state))
+
+    [query] = asked
+    assert query.endswith(f"labelSelector={selector}")
+
+
+def test_a_half_installed_kyverno_that_is_left_out_is_told(tmp_path):
+    config, found = load(tmp_path, tenants={}), UnfinishedRelease((name(1),), "pending-install")
+
+    [problem] = left_without_kyverno(config, found, "Pulumi.staging.yaml")
+
+    assert str(problem) == (
+        "Pulumi.staging.yaml: kyverno: is left out, but an interrupted update has left Kyverno half installed; run "
+        "`pulumi up` once with it, which finishes the installation, and then leave it out"
+    )
+    for fine in (UnfinishedRelease(), UnfinishedRelease((name(1),), "pending-upgrade", recorded=True)):
+        assert left_without_kyverno(config, fine, "Pulumi.staging.yaml") == []
+    guarded = config.model_copy(update={"kyverno": kyverno_config()})
+    assert left_without_kyverno(guarded, found, "Pulumi.staging.yaml") == []
+
+
+def settled(monkeypatch, found, status=200, dry_run=False):
+    """What the cluster is asked to change, and what is said."""
+    asked: list[str] = []
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "info", said.append)
+    monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: dry_run)
+    answers = {f"{SECRETS}/{name(1)}": json.dumps(record(1, "pending-install")).encode()}
+    with serving(answers, status, asked=asked) as server:
+        settle_release(client.ApiClient(client.Configuration(host=server)), found)
+    return [each for each in asked if " " in each], said
+
+
+def test_records_are_removed_where_pulumi_installs_and_failed_where_it_upgrades(monkeypatch):
+    assert settled(monkeypatch, UnfinishedRelease((name(1),), "pending-install")) == (
+        [f"DELETE {SECRETS}/{name(1)}"],
+        [
+            "an interrupted update has left Kyverno's release pending-install; the update installs it again over what "
+            "is there"
+        ],
+    )
+    assert settled(monkeypatch, UnfinishedRelease((name(1),), "uninstalling", recorded=True)) == (
+        [f"PATCH {SECRETS}/{name(1)}"],
+        ["an interrupted update has left Kyverno's release uninstalling; the update finishes it"],
+    )
+    assert settled(monkeypatch, UnfinishedRelease()) == ([], [])
+
+
+def test_a_preview_changes_no_record(monkeypatch):
+    found = UnfinishedRelease((name(1),), "pending-install")
+
+    changes, said = settled(monkeypatch, found, dry_run=True)
+
+    assert (changes, len(said)) == ([], 1)
+
+
+def test_a_record_that_is_gone_meanwhile_is_no_matter_and_a_refusal_ends_the_update(monkeypatch):
+    found = UnfinishedRelease((name(1),), "pending-install")
+
+    settled(monkeypatch, found, status=404)
+    with pytest.raises(pulumi.RunError, match="refuses this user"):
+        settled(monkeypatch, found, status=403)
