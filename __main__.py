@@ -16,7 +16,7 @@ from components.flux_surroundings import surroundings
 from components.git_source import git_access
 from components.github_leftovers import clear_github
 from components.impersonation import Impersonation, impersonations
-from components.kubernetes_api import read_further_access, read_syncs
+from components.kubernetes_api import find_object, read_further_access, read_syncs
 from components.kyverno.unfinished_release import settle_release
 from components.manifests import register
 from components.offboarding import Offboarding
@@ -25,7 +25,7 @@ from components.platform_sync import PlatformSync, PlatformSyncArgs
 from components.preflight import preflight
 from components.quota_status import QuotaStatus
 from components.recorded import read_recorded
-from components.rotation import proven, rotating
+from components.rotation import previous_keys, rotations
 from components.stack import read_stack, stack_file
 from components.tenant import Tenant, TenantArgs
 from components.tenant_role import tenant_role
@@ -60,7 +60,9 @@ async def main() -> dict[str, object]:
     role = register(tenant_role(config.tenancy), on_cluster())
     in_force = policies_in_force(config, found, kyverno, [flux, role], on_cluster)
     guarded = partial(on_cluster, depends_on=[flux, role, *in_force])
-    access = git_access(config)
+    find = partial(find_object, found.api)
+    previous = previous_keys(config, recorded, find)
+    access = git_access(config, previous)
     platform = None
     if config.flux.sync is not None:
         args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, stack), access)
@@ -76,11 +78,10 @@ async def main() -> dict[str, object]:
         default_account=config.flux.default_service_account,
     )
     tenants = {name: Tenant(name, tenant_args(tenant), guarded()) for name, tenant in config.tenants.items()}
-    rotated = rotating(config, recorded)
-    progress = settled(config, platform, tenants, rotated, partial(read_syncs, found.api))
+    progress = settled(config, platform, tenants, partial(read_syncs, found.api))
     further = beside_role(config, progress, partial(read_further_access, found.api))
-    proof = proven(rotated, progress)
-    return stack_outputs(config, found.cluster, flux, kyverno, platform, tenants, proof, further)
+    rotating = rotations(config, previous, progress, find)
+    return stack_outputs(config, found.cluster, flux, kyverno, platform, tenants, progress, further, rotating)
 
 
 pulumi.run(main)

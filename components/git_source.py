@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import secrets
 from base64 import b64decode
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pulumi
 
 from components.configuration import GitSource, StackConfig
 from components.git.source_objects import source_objects, webhook_path, webhook_secret
-from components.github import GitHub, GitHubArgs, registered_key
+from components.github import GitHub, GitHubArgs, RegisteredKey, registered_key
 from components.manifests import register
 from components.place import Place
 from components.sources import sources_by_name
@@ -27,11 +27,13 @@ class GitAccess:
         known_hosts: the stack's own host keys.
         github: GitHub, or None where no source registers anything there.
         webhook_url: where Git hosts reach this cluster's Receivers, or None.
+        previous_keys: by source, the deploy keys that stay registered beside its own (`components.rotation`).
     """
 
     known_hosts: Sequence[str]
     github: GitHub | None
     webhook_url: str | None
+    previous_keys: Mapping[str, Sequence[RegisteredKey]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,11 @@ class RegisteredSource:
     registered: tuple[pulumi.Resource, ...]
 
 
-def git_access(config: StackConfig) -> GitAccess:
+def git_access(config: StackConfig, previous_keys: Mapping[str, Sequence[RegisteredKey]] | None = None) -> GitAccess:
     """What the sources of a stack share; GitHub is asked for only where something is registered there."""
     owners = {source.github.owner for source in sources_by_name(config).values() if source.github is not None}
     github = GitHub("github", GitHubArgs(config.github, owners)) if owners else None
-    return GitAccess(config.git.known_hosts, github, config.flux.webhook_url)
+    return GitAccess(config.git.known_hosts, github, config.flux.webhook_url, previous_keys or {})
 
 
 def register_source(
@@ -84,7 +86,10 @@ def register_source(
 
     if (key := registered_key(source)) is not None:
         assert source.github is not None and access.github is not None  # Only then there is a key to register.
-        standing.append(access.github.deploy_key(place.name, key, source.github, opts()))
+        previous = [
+            access.github.register_key(each, source.github, opts()) for each in access.previous_keys.get(place.name, ())
+        ]
+        standing += [access.github.deploy_key(place.name, key, source.github, opts()), *previous]
     standing += [register(secret, opts()) for secret in objects.secrets]
     registered = register(objects.source, opts())
     if objects.receiver is None:

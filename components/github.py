@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 
 from components.configuration import GitHubConfig
 from components.configuration.sources import GitHubRepository, GitSource
 from components.git.ssh_keys import SshKey, read_private_key
+from components.recorded import Recorded
 
 DEPLOY_KEY_TYPE = "github:index/repositoryDeployKey:RepositoryDeployKey"
 WEBHOOK_TYPE = "github:index/repositoryWebhook:RepositoryWebhook"
@@ -27,6 +29,23 @@ class GitHubArgs:
 
     config: GitHubConfig
     owners: Iterable[str]
+
+
+@dataclass(frozen=True)
+class RegisteredKey:
+    """A deploy key as an earlier update has registered it.
+
+    Attributes:
+        name: name of its resource.
+        repository: name of its repository, without the owner.
+        title: what GitHub shows it as.
+        public: the public half, as one line without a comment.
+    """
+
+    name: str
+    repository: str
+    title: str
+    public: str
 
 
 class GitHub(pulumi.ComponentResource):
@@ -63,16 +82,23 @@ class GitHub(pulumi.ComponentResource):
     ) -> pulumi.Resource:
         """Register a deploy key that may read.
 
-        Another key is another resource with another title, so that the one before is removed only at the end of the
-        update, when everything stands that the new one is for.
+        Another key is another resource with another title, so that both can be registered at a time.
         """
+        # GitHub shows the same fingerprint, so a person can tell which key belongs to which environment.
+        title = f"{key_title_prefix(pulumi.get_stack())}{owner} {key.fingerprint}"
+        registered = RegisteredKey(deploy_key_name(owner, key), repository.name, title, key.public)
+        return self.register_key(registered, repository, opts)
+
+    def register_key(
+        self, key: RegisteredKey, repository: GitHubRepository, opts: pulumi.ResourceOptions
+    ) -> pulumi.Resource:
+        """Register a deploy key just as an earlier update may have done, which then shows no change."""
         import pulumi_github
 
         registered: pulumi.Resource = pulumi_github.RepositoryDeployKey(
-            deploy_key_name(owner, key),
-            repository=repository.name,
-            # GitHub shows the same fingerprint, so a person can tell which key belongs to which environment.
-            title=f"{key_title_prefix(pulumi.get_stack())}{owner} {key.fingerprint}",
+            key.name,
+            repository=key.repository,
+            title=key.title,
             key=key.public,
             read_only=True,
             opts=self._at(repository, opts),
@@ -116,7 +142,7 @@ def registered_key(source: GitSource) -> SshKey | None:
 
 def deploy_key_name(source: str, key: SshKey) -> str:
     """What the resource of a source's deploy key is called: after the source, and after the key."""
-    return f"{source}-{hashlib.sha256(key.public.encode()).hexdigest()[:10]}"
+    return f"{source}-{_key_id(key.public)}"
 
 
 def key_title_prefix(stack: str) -> str:
@@ -127,3 +153,22 @@ def key_title_prefix(stack: str) -> str:
 def source_of_deploy_key(name: str) -> str:
     """The source that a resource with such a name belongs to."""
     return name.rpartition("-")[0]
+
+
+def recorded_keys(recorded: Recorded) -> list[RegisteredKey]:
+    """The deploy keys that earlier updates of this stack have registered."""
+    outputs = {_key_id(public): each for each in recorded.outputs(DEPLOY_KEY_TYPE) if (public := _public(each))}
+    return [
+        RegisteredKey(name, found["repository"], found["title"], _public(found))
+        for name in sorted(recorded.names(DEPLOY_KEY_TYPE))
+        if (found := outputs.get(name.rpartition("-")[2])) is not None
+    ]
+
+
+def _public(outputs: Mapping[str, Any]) -> str:
+    """The public key of a deploy key; a Git host may add a comment to it."""
+    return " ".join(str(outputs.get("key", "")).split()[:2])
+
+
+def _key_id(public: str) -> str:
+    return hashlib.sha256(public.encode()).hexdigest()[:10]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -20,6 +20,7 @@ from components.git_source import RegisteredSource
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable
 from components.kyverno_install import KyvernoInstall
 from components.platform_sync import PlatformSync
+from components.rotation import Rotations
 from components.sops.sops_config import Environment, sops_config
 from components.sync_status import Progress, SyncStatus, wait_until_settled
 from components.tenant import Tenant
@@ -38,6 +39,7 @@ def stack_outputs(
     tenants: Mapping[str, Tenant],
     progress: pulumi.Output[dict[str, Progress]],
     further: pulumi.Output[FurtherAccess],
+    rotating: pulumi.Output[Rotations],
 ) -> dict[str, Any]:
     """All outputs of the stack.
 
@@ -50,14 +52,15 @@ def stack_outputs(
         tenants: the tenants by name.
         progress: how far each sync has come (`settled`).
         further: what tenants may do beside their role (`beside_role`).
+        rotating: the previous deploy keys that stay (`rotations`).
     """
     sync = config.flux.sync
+    own = {"sync": _platform(sync, platform, progress, rotating)} if sync is not None and platform is not None else {}
     return {
         "cluster": {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context},
-        "flux": {"version": flux.version, "profile": flux.profile}
-        | ({"sync": _platform(sync, platform, progress)} if sync is not None and platform is not None else {}),
+        "flux": {"version": flux.version, "profile": flux.profile} | own,
         **({"kyverno": {"version": kyverno.version}} if kyverno is not None else {}),
-        "tenants": {name: _tenant(name, config, tenants[name], progress, further) for name in config.tenants},
+        "tenants": {name: _tenant(name, config, tenants[name], progress, further, rotating) for name in config.tenants},
     }
 
 
@@ -65,7 +68,6 @@ def settled(
     config: StackConfig,
     platform: PlatformSync | None,
     tenants: Mapping[str, Tenant],
-    to_fetch: Collection[str],
     read_syncs: Callable[[], Iterable[Mapping[str, Any]]],
 ) -> pulumi.Output[dict[str, Progress]]:
     """How far each sync has come, by the name of its objects.
@@ -76,7 +78,6 @@ def settled(
         config: the stack.
         platform: the platform's own sync, or None.
         tenants: the tenants by name.
-        to_fetch: those whose source has to be fetched well.
         read_syncs: returns the sources and Kustomizations.
     """
     timeout = 0.0 if pulumi.runtime.is_dry_run() else seconds(config.tenancy.settle_timeout)
@@ -88,8 +89,7 @@ def settled(
 
     async def settle(_: Any) -> dict[str, Progress]:
         try:
-            proving = [homes[name] for name in to_fetch]
-            found = await asyncio.to_thread(wait_until_settled, read_syncs, homes.values(), timeout, proving)
+            found = await asyncio.to_thread(wait_until_settled, read_syncs, homes.values(), timeout)
         except ClusterUnavailable as error:
             # Everything is applied by now; that nobody can be asked how it goes is no reason to call it failed.
             unknown = SyncStatus("Unknown", str(error))
@@ -147,6 +147,7 @@ def _tenant(
     tenant: Tenant,
     progress: pulumi.Output[dict[str, Progress]],
     further: pulumi.Output[FurtherAccess],
+    rotating: pulumi.Output[Rotations],
 ) -> dict[str, Any]:
     own = config.tenants[name]
     return {
@@ -154,7 +155,7 @@ def _tenant(
         "role": own.role.value,
         "furtherAccess": further.apply(lambda found: found.get(name, [])),
         "source": f"{own.source.kind}/{own.home}/{name}",
-        **_source(own.source, tenant.source),
+        **_source(name, own.source, tenant.source, rotating),
         "path": own.sync.path,
         **_sops(own.sync.path, own.sync.decryption),
         "status": _status(name, progress),
@@ -163,22 +164,30 @@ def _tenant(
 
 
 def _platform(
-    sync: PlatformSyncConfig, platform: PlatformSync, progress: pulumi.Output[dict[str, Progress]]
+    sync: PlatformSyncConfig,
+    platform: PlatformSync,
+    progress: pulumi.Output[dict[str, Progress]],
+    rotating: pulumi.Output[Rotations],
 ) -> dict[str, Any]:
     return {
-        **_source(sync.source, platform.source),
+        **_source(PLATFORM.name, sync.source, platform.source, rotating),
         "path": platform.path,
         **_sops(platform.path, sync.decryption),
         "status": _status(PLATFORM.name, progress),
     }
 
 
-def _source(source: GitSource, registered: RegisteredSource) -> dict[str, Any]:
+def _source(
+    name: str, source: GitSource, registered: RegisteredSource, rotating: pulumi.Output[Rotations]
+) -> dict[str, Any]:
     """A source, and what has to be known of it at the Git host."""
     found: dict[str, Any] = {"url": source.url}
     if source.deploy_key is not None:
         key = read_private_key(source.deploy_key.get_secret_value())
-        found["deployKey"] = {"fingerprint": key.fingerprint, "publicKey": key.public}
+        shown = {"fingerprint": key.fingerprint, "publicKey": key.public}
+        found["deployKey"] = rotating.apply(
+            lambda previous: shown | ({"previous": previous[name]} if name in previous else {})
+        )
     if registered.webhook is not None:
         found["webhook"] = registered.webhook
     return found

@@ -1,49 +1,160 @@
-"""Rotating deploy keys without a gap: the key before is removed only when the source has been fetched with the new one.
+"""Rotating deploy keys in two steps: a previous key stays registered until Flux has fetched with the new one.
 
-The engine removes what is no longer asked for when the program has ended well. So the program does not end well while
-a source has not come through with its new key: everything is applied by then, and the key before stays.
+The update that brings the new key still declares the previous one, from the state. Once the source has been fetched
+with the new key, the next update no longer does, and its preview shows the deletion. Nothing here fails: the engine
+deletes nothing in an update whose program fails, and one tenant's source must not keep what another leaves behind.
+
+Which keys stay is decided before the first resource, in a preview as in an update.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
 
 import pulumi
 
-from components.configuration import StackConfig
-from components.github import DEPLOY_KEY_TYPE, deploy_key_name, registered_key, source_of_deploy_key
+from components.configuration import GitSource, StackConfig
+from components.fetch_proof import lacking_proof, secret_name
+from components.flux.platform_objects import PLATFORM
+from components.git.source_objects import SOURCE_API
+from components.git.ssh_keys import fingerprint
+from components.github import RegisteredKey, deploy_key_name, recorded_keys, registered_key, source_of_deploy_key
+from components.kubernetes_api import ClusterUnavailable
+from components.manifests import Manifest
 from components.recorded import Recorded
 from components.sources import sources_by_name
 from components.sync_status import Progress
 
+Find = Callable[[Manifest], Mapping[str, Any] | None]
+"""Returns what the cluster has by the kind, namespace and name of an object, or None."""
 
-def rotating(config: StackConfig, recorded: Recorded) -> set[str]:
-    """The sources, by the name of their objects, that have a deploy key at GitHub which they are not to have any more.
+PreviousKeys = Mapping[str, Sequence[RegisteredKey]]
+"""By source, the keys that stay registered beside its own."""
 
-    Those of a tenant that goes as well are not among them.
+Rotations = Mapping[str, Sequence[Mapping[str, str]]]
+"""By source, each previous key with why it stays, as the stack's outputs have it."""
+
+_REMOVED_NEXT = "Flux has fetched with the new key; the next update removes this one"
+_NOT_PROVEN = "Flux has not fetched with the new key"
+
+
+def previous_keys(config: StackConfig, recorded: Recorded, find: Find) -> dict[str, list[RegisteredKey]]:
+    """The deploy keys of earlier updates that stay, by the name of their source.
+
+    They are those that open the source's repository, until the source has been fetched with its new key; only the last
+    one that it has been fetched with, where that is known. Without a new key, or at another repository, nobody needs
+    them any more.
+
+    Args:
+        config: the stack.
+        recorded: what earlier updates of this stack have left.
+        find: looks up an object of the cluster.
     """
+    found: dict[str, list[RegisteredKey]] = {}
+    keys = recorded_keys(recorded)
+    for name, source in sources_by_name(config).items():
+        if source.github is None or (new := registered_key(source)) is None:
+            continue
+        previous = [
+            key
+            for key in keys
+            if source_of_deploy_key(key.name) == name
+            and key.name != deploy_key_name(name, new)
+            and key.repository.lower() == source.github.name.lower()
+        ]
+        if not previous:
+            continue
+        state = _state(config, name, source, find)
+        if state.lacking is not None and not state.moves:
+            found[name] = [key for key in previous if state.proves(key.public)] or previous
+    return found
+
+
+def rotations(
+    config: StackConfig, previous: PreviousKeys, progress: pulumi.Output[dict[str, Progress]], find: Find
+) -> pulumi.Output[Rotations]:
+    """Each previous key and why it stays, with one line for each rotation in an update.
+
+    A preview looks at once; an update when the syncs have settled.
+
+    Args:
+        config: the stack.
+        previous: the keys that stay.
+        progress: how far each sync has come.
+        find: looks up an object of the cluster.
+    """
+    if not previous:
+        return pulumi.Output.from_input({})
     sources = sources_by_name(config)
-    wanted = {deploy_key_name(name, key) for name, source in sources.items() if (key := registered_key(source))}
-    return {source_of_deploy_key(name) for name in recorded.names(DEPLOY_KEY_TYPE) - wanted} & sources.keys()
+
+    async def look(_: Any) -> Rotations:
+        told: dict[str, list[dict[str, str]]] = {}
+        for name, keys in previous.items():
+            state = await asyncio.to_thread(_state, config, name, sources[name], find)
+            if not pulumi.runtime.is_dry_run():
+                _tell(name, sources[name], keys, state.lacking)
+            why = _REMOVED_NEXT if state.lacking is None else f"{_NOT_PROVEN}: {state.lacking}"
+            told[name] = [{"fingerprint": fingerprint(key.public), "stays": why} for key in keys]
+        return told
+
+    return (pulumi.Output.from_input({}) if pulumi.runtime.is_dry_run() else progress).apply(look)
 
 
-def proven(
-    sources: Collection[str], progress: pulumi.Output[dict[str, Progress]]
-) -> pulumi.Output[dict[str, Progress]]:
-    """The same progress, once every one of `sources` has been fetched as it is wanted now.
+@dataclass(frozen=True)
+class _State:
+    """The state of a rotation.
 
-    Raises:
-        pulumi.RunError: inside the output, where one has not been.
+    Attributes:
+        lacking: why it is not proven that the source has been fetched with its key; None where it is.
+        moves: whether this update leads the source to another repository.
+        proves: whether it is proven that the source has been fetched with such a public key.
     """
 
-    def check(found: dict[str, Progress]) -> dict[str, Progress]:
-        stuck = {name: found[name].fetched for name in sources if found[name].fetched.ready != "True"}
-        if stuck and not pulumi.runtime.is_dry_run():
-            reasons = "".join(f"\n  {name}: {status.message}" for name, status in sorted(stuck.items()))
-            raise pulumi.RunError(
-                "the new deploy key has not been seen to work, so the one before stays registered; mend what is "
-                f"wrong, or take the key before back, and run `pulumi up` again:{reasons}"
-            )
-        return found
+    lacking: str | None
+    moves: bool
+    proves: Callable[[str], bool]
 
-    return progress.apply(check)
+
+def _state(config: StackConfig, name: str, source: GitSource, find: Find) -> _State:
+    home = PLATFORM.namespace if name == PLATFORM.name else config.tenants[name].home
+
+    def find_here(version: str, kind: str, name: str) -> Mapping[str, Any] | None:
+        return find({"apiVersion": version, "kind": kind, "metadata": {"namespace": home, "name": name}})
+
+    key = registered_key(source)
+    assert key is not None  # Only then it has a previous one.
+    try:
+        found = find_here(SOURCE_API, source.kind, name)
+        secret = find_here("v1", "Secret", referred) if (referred := secret_name(found)) else None
+    except ClusterUnavailable as error:
+        return _State(str(error), moves=False, proves=lambda _: False)
+    return _State(
+        lacking_proof(found, secret, key.public),
+        moves=found is not None and _repository(found["spec"]["url"]) != _repository(source.url),
+        proves=lambda public: lacking_proof(found, secret, public) is None,
+    )
+
+
+def _repository(url: str) -> str:
+    """What a URL says of the repository, whatever the host is called and however it is reached."""
+    return urlsplit(url).path.strip("/").removesuffix(".git").lower()
+
+
+def _tell(name: str, source: GitSource, keys: Sequence[RegisteredKey], lacking: str | None) -> None:
+    whose = "the platform's own sync" if name == PLATFORM.name else f"tenant {name}"
+    new, old = registered_key(source), ", ".join(fingerprint(key.public) for key in keys)
+    assert new is not None and source.github is not None  # Only then it has a previous one.
+    if lacking is None:
+        pulumi.log.info(
+            f"{whose}: Flux has fetched with the new deploy key {new.fingerprint}; the next `pulumi up` removes the "
+            f"previous one, {old}, from {source.github.repository}"
+        )
+    else:
+        pulumi.log.warn(
+            f"{whose}: Flux has not fetched with the new deploy key {new.fingerprint}: {lacking}. The previous one, "
+            f"{old}, stays registered at {source.github.repository} until it has and `pulumi up` is run again"
+        )

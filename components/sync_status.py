@@ -81,7 +81,6 @@ def wait_until_settled(
     read: Callable[[], Iterable[Mapping[str, Any]]],
     syncs: Collection[tuple[str, str]],
     timeout_seconds: float,
-    to_fetch: Collection[tuple[str, str]] = (),
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[tuple[str, str], Progress]:
@@ -91,7 +90,6 @@ def wait_until_settled(
         read: returns the sources and Kustomizations.
         syncs: (namespace, name) of those to wait for.
         timeout_seconds: 0 looks once.
-        to_fetch: those whose source has to be fetched well; one failure is no result, since Flux tries again.
         clock: seconds that only grow.
         sleep: waits for a number of seconds.
     """
@@ -99,8 +97,6 @@ def wait_until_settled(
     while True:
         found = progress_of(read())
         progress = {sync: found.get(sync, Progress()) for sync in syncs}
-        settled = all(each.overall.settled for each in progress.values())
-        fetched = all(progress[sync].fetched.ready == "True" for sync in to_fetch)
-        if (settled and fetched) or clock() >= deadline:
+        if all(each.overall.settled for each in progress.values()) or clock() >= deadline:
             return progress
         sleep(POLL_SECONDS)

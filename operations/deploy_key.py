@@ -38,7 +38,7 @@ def deploy_key(
     typer.echo(f"Stored a new {key.public.split()[0]} key of {source.owner}, encrypted, in {source.file}: {path}")
     typer.echo(f"Fingerprint: {key.fingerprint}")
     if old:
-        typer.echo(f"Replaces:    {old}, which stays valid until `pulumi up` has fetched with the new one")
+        typer.echo(f"Replaces:    {old}")
     if source.repository is None:
         withdraw = "; remove the old key there after it" if old else ""
         typer.echo(f"Next: let this key read, and only read, the repository {source.url}, since nobody else does it:")
@@ -46,6 +46,10 @@ def deploy_key(
         typer.echo(f"then `pulumi preview` and `pulumi up`{withdraw}.")
     else:
         typer.echo(f"Next: `pulumi preview` and `pulumi up`, which registers it, read-only, at {source.repository}.")
+        if old:
+            typer.echo(
+                "The old key stays registered until Flux has fetched with the new one; the next `pulumi up` removes it."
+            )
 
 
 def _source(stack: str, tenant: str, platform: bool) -> DescribedSource:

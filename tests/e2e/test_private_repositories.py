@@ -10,6 +10,7 @@ import threading
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -64,26 +65,47 @@ class Shop:
     def url(self) -> str:
         return self.lab.git.ssh_url(*REPOSITORY)
 
+    def keys(self) -> dict[str, Any]:
+        """What the stack's outputs say of its keys."""
+        found: dict[str, Any] = self.stack.outputs()["tenants"]["shop"]["deployKey"]
+        return found
+
+    def rotate(self) -> SshKey:
+        """Write a new key into the stack file; returns the previous one."""
+        previous = self.key
+        self.use(generate())
+        return previous
+
     def use(self, key: SshKey) -> None:
         """Write another key into the stack file."""
         self.key = key
         self.stack.config["tenants"]["shop"]["source"] = {"deployKey": self.stack.secret(key.private)}
 
-    def registered(self) -> list[str]:
+    def registered(self) -> set[str]:
         """The public keys that the Git host has for the repository, without comments."""
         keys = self.lab.git.deploy_keys(*REPOSITORY)
         assert all(key["read_only"] for key in keys)
-        return [" ".join(key["key"].split()[:2]) for key in keys]
+        return {" ".join(key["key"].split()[:2]) for key in keys}
 
     def source(self) -> tuple[str, str]:
         return self.stack.cluster.ready("gitrepository", "shop", "shop")
 
     def restore(self) -> None:
-        """Whatever a test has done: a new key, and all is well."""
+        """Whatever a test has done: the host is known, and all is well."""
         self.stack.config["git"] = {"knownHostsFile": str(self.lab.git.known_hosts)}
-        self.use(generate())
         self.stack.up()
         assert self.source()[0] == "True"
+
+    @contextmanager
+    def without_branch(self) -> Iterator[None]:
+        """Delete the branch that is reconciled for the time of the block, as anybody with write access may."""
+        repository = f"/repos/{'/'.join(REPOSITORY)}"
+        with self.lab.git.gitea.client() as api:
+            api.post(f"{repository}/branches", json={"new_branch_name": "kept"}).raise_for_status()
+            api.patch(repository, json={"default_branch": "kept"}).raise_for_status()
+            api.delete(f"{repository}/branches/main").raise_for_status()
+            yield
+            api.post(f"{repository}/branches", json={"new_branch_name": "main"}).raise_for_status()
 
 
 @dataclass(frozen=True)
@@ -162,6 +184,9 @@ def onboard_guests(lab: Lab, stack: Environment, alice: Signer, wrong: str) -> N
     )
     app = {"appId": 1, "installationId": 2, "baseUrl": f"{lab.git.github_url}api/v3"}
     guest(stack, "token", https, {"https": {"password": stack.secret(lab.git.token())}}, certificateAuthority=authority)
+    guest(
+        stack, "leaver", https, {"https": {"password": stack.secret(lab.git.token())}}, certificateAuthority=authority
+    )
     guest(stack, "wrong-token", https, {"https": {"password": stack.secret(wrong)}}, certificateAuthority=authority)
     key = {"githubApp": app | {"privateKey": stack.secret(pem.decode())}}
     guest(stack, "app", https, key, certificateAuthority=authority)
@@ -208,7 +233,7 @@ class TestDeployKey:
 
     def test_a_private_repository_is_onboarded_by_configuration_alone(self, shop: Shop) -> None:
         assert noted(shop.stack, "shop") == "first"
-        assert shop.registered() == [shop.key.public]
+        assert shop.registered() == {shop.key.public}
         (registered,) = shop.lab.git.deploy_keys(*REPOSITORY)
         assert registered["title"] == f"flux-tenancy {NAME}/shop {shop.key.fingerprint}"
         assert shop.stack.outputs()["tenants"]["shop"]["deployKey"]["fingerprint"] == shop.key.fingerprint
@@ -238,16 +263,19 @@ class TestDeployKey:
         record_property("seconds from push to cluster", seconds)
         assert seconds < 60
 
-    def test_a_key_is_rotated_without_one_failed_fetch(self, shop: Shop) -> None:
-        before, new = shop.key, generate()
-        shop.use(new)
+    def test_a_key_is_rotated_without_one_failed_fetch_and_the_previous_one_goes_with_the_next_update(
+        self, shop: Shop
+    ) -> None:
+        previous = shop.rotate()
 
         with Reconciling(shop.stack.cluster, "gitrepository", "shop", "shop") as loop:
-            shop.stack.up()
+            said = shop.stack.up()
 
         assert loop.failures == set()
         assert loop.rounds > 10
-        assert shop.registered() == [new.public] != [before.public]
+        assert shop.registered() == {previous.public, shop.key.public}
+        assert f"the next `pulumi up` removes the previous one, {previous.fingerprint}, from shop-team/shop" in said
+        assert [each["fingerprint"] for each in shop.keys()["previous"]] == [previous.fingerprint]
         secrets = shop.stack.cluster.get("secrets", namespace="shop")["items"]
         assert len([each for each in secrets if each["metadata"]["name"].startswith("shop-git-")]) == 1
         events = shop.stack.cluster.get("events", namespace="shop")["items"]
@@ -255,41 +283,59 @@ class TestDeployKey:
             each for each in events if each["type"] == "Warning" and each["involvedObject"]["kind"] == "GitRepository"
         ]
         assert warnings == []
+        [(name, change)] = shop.stack.changes().items()
+        assert (name.split()[0], change) == ("RepositoryDeployKey", ["delete"])
 
-    def test_a_host_with_another_key_is_refused_and_the_key_before_stays(self, shop: Shop) -> None:
+    def test_a_host_with_another_key_is_refused_and_the_previous_key_stays(self, shop: Shop) -> None:
         """A rotation at the moment at which somebody else answers for the Git host."""
-        before, new = shop.key, generate()
         address = shop.lab.git.known_hosts.read_text().split()[0]
         shop.stack.config["git"] = {"knownHosts": [f"{address} {generate().public}"]}
-        shop.use(new)
-        shop.stack.write()
+        previous = shop.rotate()
         try:
-            outcome = shop.stack.project.up(NAME)
+            said = shop.stack.up()
 
-            assert not outcome.succeeded
-            assert "Traceback" not in outcome.text
-            assert "the one before stays registered" in outcome.text
             assert "key mismatch" in shop.source()[1]
-            assert sorted(shop.registered()) == sorted([before.public, new.public])
+            assert f"tenant shop: Flux has not fetched with the new deploy key {shop.key.fingerprint}" in said
+            # The one before the previous one has gone with this update.
+            assert shop.registered() == {previous.public, shop.key.public}
             assert noted(shop.stack, "shop") == "pushed"
             assert shop.stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True"
         finally:
             shop.restore()
-        assert shop.registered() == [shop.key.public]
+
+    def test_a_rotation_that_does_not_come_through_keeps_no_other_tenant(self, shop: Shop) -> None:
+        """The branch is in the tenant's hands; what the stack removes elsewhere is not."""
+        with shop.without_branch():
+            previous = shop.rotate()
+            del shop.stack.config["tenants"]["leaver"]
+
+            said = shop.stack.up()
+
+            assert shop.stack.cluster.find("namespace", "leaver") is None
+            assert shop.registered() == {previous.public, shop.key.public}
+            [kept] = shop.keys()["previous"]
+            assert kept["fingerprint"] == previous.fingerprint
+            for told in (kept["stays"], said):
+                assert "couldn't find remote ref" in told
+        shop.stack.cluster.reconcile("gitrepository", "shop", "shop")
+        eventually(lambda: shop.source()[0] == "True", what="source is fetched")
 
     def test_a_revoked_key_is_told_and_a_new_one_mends_it(self, shop: Shop) -> None:
-        """Somebody has removed the key at the Git host itself."""
-        (registered,) = shop.lab.git.deploy_keys(*REPOSITORY)
+        """Somebody has removed the key at the Git host itself; the previous one has gone with its own update."""
         with shop.lab.git.gitea.client() as api:
-            api.delete(f"/repos/{'/'.join(REPOSITORY)}/keys/{registered['id']}").raise_for_status()
+            for registered in shop.lab.git.deploy_keys(*REPOSITORY):
+                if shop.key.fingerprint in registered["title"]:
+                    api.delete(f"/repos/{'/'.join(REPOSITORY)}/keys/{registered['id']}").raise_for_status()
         shop.stack.cluster.reconcile("gitrepository", "shop", "shop")
         try:
             assert "unable to authenticate" in shop.stack.cluster.refusal("gitrepository", "shop", "shop")
             text = shop.stack.up()
+            assert shop.registered() == set()
             assert "tenant shop is not ready" in text
             assert "unable to authenticate" in text
             assert shop.stack.outputs()["tenants"]["dev-team"]["status"]["ready"] == "True"
         finally:
+            shop.rotate()
             shop.restore()
 
     def test_an_outage_of_github_is_told_and_can_be_left_out_of_an_update(self, shop: Shop) -> None:

@@ -50,7 +50,7 @@ def found_in_cluster(where, source=("True", "stored artifact"), sync=("True", "A
     ]
 
 
-def outputs(config, read_syncs=list, *, to_fetch=(), preview=False, read_further=lambda tenants: {}):
+def outputs(config, read_syncs=list, *, preview=False, read_further=lambda tenants: {}, rotating=None):
     """The outputs of such a stack, and how far its syncs have come, once the program has ended."""
     found: dict[str, Any] = {}
 
@@ -65,9 +65,10 @@ def outputs(config, read_syncs=list, *, to_fetch=(), preview=False, read_further
         if config.flux.sync is not None:
             args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, "staging"), access)
             platform = PlatformSync("platform", args)
-        progress = settled(config, platform, tenants, to_fetch, read_syncs)
+        progress = settled(config, platform, tenants, read_syncs)
         further = beside_role(config, progress, read_further)
-        result = stack_outputs(config, FACTS, flux, None, platform, tenants, progress, further)
+        previous = pulumi.Output.from_input(rotating or {})
+        result = stack_outputs(config, FACTS, flux, None, platform, tenants, progress, further, previous)
         return pulumi.Output.all(outputs=result, progress=progress).apply(found.update)
 
     found["registered"] = run(program, preview=preview)
@@ -113,6 +114,17 @@ def test_a_tenant_is_told_with_what_it_has_and_how_to_look_at_it():
 
 def test_the_current_context_needs_no_mention():
     assert told_of("dev-team", stack(PUBLIC))["look"]["flux"] == "flux get all -n dev-team-apps"
+
+
+def test_a_previous_deploy_key_is_told_beside_the_one_that_replaces_it_and_with_no_other_source():
+    config = stack({"dev-team": with_deploy_key(), "ops-team": with_deploy_key("second")}, platform=with_deploy_key())
+    previous = [{"fingerprint": "SHA256:old", "stays": "Flux has not fetched with the new key: not fetched yet"}]
+
+    found = outputs(config, rotating={"dev-team": previous, "flux-system": previous})["outputs"]
+
+    assert found["tenants"]["dev-team"]["deployKey"]["previous"] == previous
+    assert found["flux"]["sync"]["deployKey"]["previous"] == previous
+    assert set(found["tenants"]["ops-team"]["deployKey"]) == {"fingerprint", "publicKey"}
 
 
 def test_a_deploy_key_is_told_by_its_public_half_as_the_git_host_shows_it():
@@ -235,15 +247,6 @@ def test_the_cluster_is_asked_only_when_the_last_sync_is_registered(config, sync
     assert sync in registered[0]
 
 
-def test_a_source_that_has_to_be_fetched_is_given_time():
-    looks = [found_in_cluster(DEV, source=("False", "no supported key")), found_in_cluster(DEV)]
-    config = stack(PUBLIC, tenancy={"settleTimeout": "10s"})
-
-    progress = outputs(config, lambda: looks.pop(0), to_fetch={"dev-team"})["progress"]
-
-    assert progress["dev-team"].fetched == SyncStatus("True", "")
-
-
 @pytest.mark.parametrize("syncs", [[], found_in_cluster(DEV, sync=("Unknown", "in progress"))])
 def test_a_preview_looks_once_and_does_not_warn(caplog, syncs):
     looks = []
@@ -253,7 +256,7 @@ def test_a_preview_looks_once_and_does_not_warn(caplog, syncs):
         return syncs
 
     with caplog.at_level(logging.WARNING):
-        outputs(stack(PUBLIC, tenancy={"settleTimeout": "2s"}), read_syncs, to_fetch={"dev-team"}, preview=True)
+        outputs(stack(PUBLIC, tenancy={"settleTimeout": "2s"}), read_syncs, preview=True)
 
     assert len(looks) == 1
     assert caplog.messages == []

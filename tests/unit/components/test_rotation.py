@@ -1,117 +1,274 @@
-"""A deploy key is removed only when the source has been fetched with the one that comes after it."""
+"""A deploy key stays registered until its source has been fetched with the one that replaces it."""
 
+import logging
+from base64 import b64encode
 from typing import Any
 
 import pulumi
 import pytest
 from recorded_program import run
-from sample_sources import private_key, stack, with_deploy_key
+from sample_sources import REPOSITORY, SSH_URL, private_key, public_key, stack, with_deploy_key
 
 from components.git.ssh_keys import read_private_key
-from components.github import DEPLOY_KEY_TYPE, deploy_key_name
+from components.git_source import git_access, register_source
+from components.github import DEPLOY_KEY_TYPE, RegisteredKey, deploy_key_name
+from components.kubernetes_api import ClusterUnavailable
+from components.place import Place
 from components.recorded import Recorded
-from components.rotation import proven, rotating
-from components.sync_status import NOT_RECONCILED, Progress, SyncStatus
+from components.rotation import previous_keys, rotations
+from components.sync_status import Progress
 
-WELL = SyncStatus("True", "")
-REFUSED = SyncStatus("False", "no supported authentication methods")
-BYO = {"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")}
+FETCHED = [{"type": "ArtifactInStorage", "status": "True", "observedGeneration": 1}]
+ELSEWHERE = {"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")}
+REFUSED = [{"type": "FetchFailed", "status": "True", "observedGeneration": 1, "message": "unable to authenticate"}]
+
+
+def name_of(source, which):
+    return deploy_key_name(source, read_private_key(private_key(which)))
+
+
+def fingerprint(which):
+    return read_private_key(private_key(which)).fingerprint
+
+
+def registered(source, which):
+    title = f"flux-tenancy staging/{source} {fingerprint(which)}"
+    return RegisteredKey(name_of(source, which), "apps", title, public_key(private_key(which)))
 
 
 def at_github(*keys):
     """The state after deploy keys have been registered, each given as (source, which key)."""
-    names = [deploy_key_name(source, read_private_key(private_key(which))) for source, which in keys]
-    return Recorded({(DEPLOY_KEY_TYPE, name): {} for name in names} | {("kubernetes:core/v1:Secret", "x-y"): {}})
+    found = {key.name: key for key in (registered(*each) for each in keys)}
+    outputs = {
+        (DEPLOY_KEY_TYPE, name): {"key": key.public, "title": key.title, "repository": key.repository, "readOnly": True}
+        for name, key in found.items()
+    }
+    return Recorded(outputs | {("kubernetes:core/v1:Secret", "x-y"): {}})
+
+
+def cluster(which="first", conditions=FETCHED, url=SSH_URL):
+    """A cluster whose sources all refer to such a key."""
+    encoded = b64encode(f"{public_key(private_key(which))}\n".encode()).decode()
+    objects = {
+        "GitRepository": {
+            "metadata": {"generation": 1},
+            "spec": {"url": url, "secretRef": {"name": "its-key"}},
+            "status": {"conditions": conditions},
+        },
+        "Secret": {"data": {"identity.pub": encoded}},
+    }
+    return lambda manifest: objects[manifest["kind"]]
+
+
+def never(manifest):
+    raise AssertionError("nothing has to be looked at")
+
+
+def keeps(tenants, before, find):
+    found = previous_keys(stack(tenants), at_github(*before), find)
+    return {(source, key.name) for source, keys in found.items() for key in keys}
 
 
 @pytest.mark.parametrize(
-    ("tenants", "before", "expected"),
+    ("tenants", "before"),
     [
         # The first key, and the same again.
-        ({"dev-team": with_deploy_key("first")}, [], set()),
-        ({"dev-team": with_deploy_key("first")}, [("dev-team", "first")], set()),
-        # Another key.
-        ({"dev-team": with_deploy_key("second")}, [("dev-team", "first")], {"dev-team"}),
-        # An update before was refused: both keys are registered.
-        ({"dev-team": with_deploy_key("second")}, [("dev-team", "first"), ("dev-team", "second")], {"dev-team"}),
-        # Back to the key before, which is still registered.
-        ({"dev-team": with_deploy_key("first")}, [("dev-team", "first"), ("dev-team", "second")], {"dev-team"}),
-        # Away from deploy keys, or from GitHub.
-        ({"dev-team": {"https": {"password": "pa55word"}}}, [("dev-team", "first")], {"dev-team"}),
-        ({"dev-team": BYO}, [("dev-team", "first")], {"dev-team"}),
-        # One tenant's matter is not another's.
-        (
-            {"dev-team": with_deploy_key("second"), "ops-team": with_deploy_key("third")},
-            [("dev-team", "first"), ("ops-team", "third")],
-            {"dev-team"},
-        ),
-        # A tenant that goes takes its key with it.
-        ({}, [("dev-team", "first")], set()),
-        ({"dev": with_deploy_key("second")}, [("dev-team", "first")], set()),
+        ({"dev-team": with_deploy_key("first")}, []),
+        ({"dev-team": with_deploy_key("first")}, [("dev-team", "first")]),
+        # To take the key out is to revoke it.
+        ({"dev-team": {"https": {"password": "pa55word"}}}, [("dev-team", "first")]),
+        ({"dev-team": ELSEWHERE}, [("dev-team", "first")]),
+        # A tenant that goes takes all of its keys with it.
+        ({}, [("dev-team", "first"), ("dev-team", "second")]),
+        ({"dev": with_deploy_key("second")}, [("dev-team", "first")]),
+    ],
+)  # fmt: skip
+def test_without_a_rotation_no_key_stays_and_the_cluster_is_not_asked(tenants, before):
+    assert keeps(tenants, before, never) == set()
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        pytest.param(cluster("first"), id="before the update that brings the new key"),
+        pytest.param(cluster("second", REFUSED), id="refused"),
+        pytest.param(cluster("second", []), id="not looked at"),
+        pytest.param(lambda manifest: None, id="no such source"),
     ],
 )
-def test_a_source_rotates_while_github_has_a_key_of_its_that_is_not_wanted_any_more(tenants, before, expected):
-    assert rotating(stack(tenants), at_github(*before)) == expected
+def test_a_previous_key_stays_until_its_source_has_been_fetched_with_the_new_one(find):
+    tenants = {"dev-team": with_deploy_key("second"), "ops-team": with_deploy_key("third")}
+    before = [("dev-team", "first"), ("ops-team", "third")]
+
+    assert keeps(tenants, before, find) == {("dev-team", name_of("dev-team", "first"))}
+
+
+def test_a_previous_key_goes_once_its_source_has_been_fetched_with_the_new_one():
+    before = [("dev-team", "first"), ("dev-team", "second")]
+
+    assert keeps({"dev-team": with_deploy_key("second")}, before, cluster("second")) == set()
+
+
+@pytest.mark.parametrize(
+    ("find", "expected"),
+    [
+        pytest.param(cluster("third", REFUSED), {"first", "second"}, id="nothing is proven of any"),
+        pytest.param(cluster("second", REFUSED), {"first", "second"}, id="the second was never proven"),
+        pytest.param(cluster("second"), {"second"}, id="the second is proven, and the first needed no more"),
+        pytest.param(cluster("third"), set(), id="the last one is proven"),
+    ],
+)
+def test_of_several_rotations_the_last_proven_key_stays(find, expected):
+    before = [("dev-team", each) for each in ("first", "second", "third")]
+
+    kept = {name for _, name in keeps({"dev-team": with_deploy_key("third")}, before, find)}
+
+    assert kept == {name_of("dev-team", each) for each in expected}
+
+
+def test_the_way_back_to_the_previous_key_is_a_rotation_too():
+    tenants, before = {"dev-team": with_deploy_key("first")}, [("dev-team", "first"), ("dev-team", "second")]
+
+    assert keeps(tenants, before, cluster("second", REFUSED)) == {("dev-team", name_of("dev-team", "second"))}
+    assert keeps(tenants, before, cluster("first")) == set()
+
+
+def test_a_source_that_moves_to_another_repository_gives_its_key_up():
+    elsewhere = with_deploy_key("second", github={"repository": "acme/other"}, url="ssh://git@github.com/acme/other")
+    other_owner = with_deploy_key(
+        "second", github={"repository": "umbrella/apps"}, url="ssh://git@github.com/umbrella/apps"
+    )
+
+    assert keeps({"dev-team": elsewhere}, [("dev-team", "first")], never) == set()
+    assert keeps({"dev-team": other_owner}, [("dev-team", "first")], cluster("first")) == set()
+
+
+@pytest.mark.parametrize("url", [f"{SSH_URL}.git", "ssh://git@ssh.github.com:443/Acme/apps"])
+def test_another_way_to_the_same_repository_is_no_move(url):
+    tenants = {"dev-team": with_deploy_key("second", url=url)}
+
+    assert keeps(tenants, [("dev-team", "first")], cluster("first")) == {("dev-team", name_of("dev-team", "first"))}
+
+
+def test_a_cluster_that_does_not_answer_keeps_the_key():
+    def silent(manifest):
+        raise ClusterUnavailable("context", "the cluster does not answer")
+
+    tenants = {"dev-team": with_deploy_key("second")}
+
+    assert keeps(tenants, [("dev-team", "first")], silent) == {("dev-team", name_of("dev-team", "first"))}
 
 
 def test_the_platforms_own_key_is_rotated_as_a_tenants_is():
+    asked = []
+
+    def find(manifest):
+        asked.append((manifest["kind"], manifest["metadata"]["namespace"], manifest["metadata"]["name"]))
+        return cluster("first")(manifest)
+
     config = stack(platform=with_deploy_key("second"))
 
-    assert rotating(config, at_github(("flux-system", "first"))) == {"flux-system"}
-    assert rotating(config, at_github(("flux-system", "second"))) == set()
-    assert rotating(stack(), at_github(("flux-system", "first"))) == set()
-
-
-def checked(sources, progress, preview=False):
-    """What `proven` gives for such progress, once the program has ended."""
-    found: list[Any] = []
-    run(lambda: proven(sources, pulumi.Output.from_input(progress)).apply(found.append), preview=preview)
-    return found[0]
-
-
-def test_sources_that_were_fetched_let_the_keys_before_go():
-    progress = {"dev-team": Progress(WELL, WELL), "ops-team": Progress(WELL, SyncStatus("False", "path not found"))}
-
-    assert checked({"dev-team", "ops-team"}, progress) == progress
-
-
-def test_a_source_that_does_not_rotate_may_fail():
-    progress = {"dev-team": Progress(REFUSED, WELL), "ops-team": Progress(WELL, WELL)}
-
-    assert checked({"ops-team"}, progress) == progress
-    assert checked(set(), progress) == progress
-
-
-@pytest.mark.parametrize("fetched", [REFUSED, NOT_RECONCILED, SyncStatus("Unknown", "fetching")])
-def test_a_new_key_that_has_not_been_seen_to_work_leaves_the_one_before_and_says_why(fetched):
-    with pytest.raises(pulumi.RunError) as refused:
-        # That what was fetched before is applied proves nothing of the new key.
-        checked({"dev-team"}, {"dev-team": Progress(fetched, WELL)})
-
-    assert str(refused.value) == (
-        "the new deploy key has not been seen to work, so the one before stays registered; mend what is wrong, or take "
-        f"the key before back, and run `pulumi up` again:\n  dev-team: {fetched.message}"
-    )
-
-
-def test_every_source_that_is_stuck_is_named_and_no_other():
-    progress = {
-        "ops-team": Progress(REFUSED, WELL),
-        "dev-team": Progress(NOT_RECONCILED, WELL),
-        "qa-team": Progress(WELL, WELL),
-        "flux-system": Progress(REFUSED, WELL),
+    assert previous_keys(config, at_github(("flux-system", "first")), find) == {
+        "flux-system": [registered("flux-system", "first")]
     }
+    assert asked == [("GitRepository", "flux-system", "flux-system"), ("Secret", "flux-system", "its-key")]
 
-    with pytest.raises(pulumi.RunError) as refused:
-        checked({"ops-team", "dev-team", "qa-team"}, progress)
 
-    assert str(refused.value).splitlines()[1:] == [
-        "  dev-team: not reconciled yet",
-        "  ops-team: no supported authentication methods",
+def test_a_previous_key_is_declared_as_the_update_before_has_declared_it():
+    """So the engine sees no change: the same name, parent, provider and inputs."""
+
+    def declared(which, previous):
+        def program():
+            parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
+            config = stack({"dev-team": with_deploy_key(which)})
+            access = git_access(config, previous)
+            register_source(Place("dev-team", "apps", {}), config.tenants["dev-team"].source, access, parent, [])
+
+        return {name: each for name, each in run(program).items() if name.startswith("RepositoryDeployKey")}
+
+    before = declared("first", {})
+    after = declared("second", {"dev-team": [registered("dev-team", "first")]})
+
+    assert len(after) == 2
+    assert before.items() <= after.items()
+
+
+def told(find, caplog, *, preview=False, kept=("first",), platform=False):
+    """What the outputs and the log say of a rotation to the second key."""
+    name = "flux-system" if platform else "dev-team"
+    source = with_deploy_key("second")
+    config = stack(platform=source) if platform else stack({"dev-team": source})
+    previous = {name: [registered(name, which) for which in kept]}
+    found: list[Any] = []
+
+    def program():
+        progress = pulumi.Output.from_input({name: Progress()})
+        return rotations(config, previous, progress, find).apply(found.append)
+
+    with caplog.at_level(logging.INFO):
+        run(program, preview=preview)
+    return found[0], [(record.levelname, record.getMessage()) for record in caplog.records]
+
+
+def test_a_rotation_that_has_not_come_through_is_one_warning_with_whose_it_is_and_why(caplog):
+    outputs, log = told(cluster("second", REFUSED), caplog)
+
+    assert outputs == {
+        "dev-team": [
+            {
+                "fingerprint": fingerprint("first"),
+                "stays": "Flux has not fetched with the new key: unable to authenticate",
+            }
+        ]
+    }
+    assert log == [
+        (
+            "WARNING",
+            f"tenant dev-team: Flux has not fetched with the new deploy key {fingerprint('second')}: unable to "
+            f"authenticate. The previous one, {fingerprint('first')}, stays registered at {REPOSITORY} until it has "
+            "and `pulumi up` is run again",
+        )
     ]
 
 
-def test_a_preview_never_fails_for_a_key_that_nobody_has_seen_yet():
-    progress = {"dev-team": Progress(REFUSED, WELL)}
+def test_a_rotation_that_has_come_through_says_what_the_next_update_does_and_warns_of_nothing(caplog):
+    outputs, log = told(cluster("second"), caplog)
 
-    assert checked({"dev-team"}, progress, preview=True) == progress
+    assert outputs["dev-team"][0]["stays"] == "Flux has fetched with the new key; the next update removes this one"
+    assert log == [
+        (
+            "INFO",
+            f"tenant dev-team: Flux has fetched with the new deploy key {fingerprint('second')}; the next `pulumi up` "
+            f"removes the previous one, {fingerprint('first')}, from {REPOSITORY}",
+        )
+    ]
+
+
+def test_several_previous_keys_are_told_in_one_line(caplog):
+    outputs, [(_, line)] = told(cluster("second", []), caplog, kept=("first", "third"))
+
+    assert [each["fingerprint"] for each in outputs["dev-team"]] == [fingerprint("first"), fingerprint("third")]
+    assert f"{fingerprint('first')}, {fingerprint('third')}, stays" in line
+
+
+def test_the_platforms_rotation_is_called_its_own(caplog):
+    _, [(_, line)] = told(cluster("second", []), caplog, platform=True)
+
+    assert line.startswith("the platform's own sync: ")
+
+
+def test_a_preview_shows_it_in_the_outputs_alone(caplog):
+    outputs, log = told(cluster("first"), caplog, preview=True)
+
+    assert (
+        outputs["dev-team"][0]["stays"] == "Flux has not fetched with the new key: the source does not refer to it yet"
+    )
+    assert log == []
+
+
+def test_without_a_rotation_nothing_is_looked_at():
+    found: list[Any] = []
+
+    run(lambda: rotations(stack(), {}, pulumi.Output.from_input({}), never).apply(found.append))
+
+    assert found == [{}]

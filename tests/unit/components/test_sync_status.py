@@ -48,14 +48,13 @@ class Clock:
         self.now += seconds
 
 
-def wait(looks, syncs, timeout, clock, to_fetch=()):
+def wait(looks, syncs, timeout, clock):
     """Waits while each look at the cluster finds the next of `looks`, and at last always the same."""
     remaining = list(looks)
     return wait_until_settled(
         lambda: remaining.pop(0) if len(remaining) > 1 else remaining[0],
         syncs,
         timeout,
-        to_fetch,
         clock=clock,
         sleep=clock.sleep,
     )
@@ -192,44 +191,6 @@ def test_a_sync_of_the_same_name_in_another_namespace_is_not_the_tenants():
 
 def test_nothing_is_known_of_a_sync_that_was_not_looked_at():
     assert Progress() == Progress(NOT_RECONCILED, NOT_RECONCILED)
-
-
-REFUSED = sync("False", "no supported key", kind="GitRepository")
-APPLIED = sync("True", "Applied revision")
-
-
-def test_a_source_that_has_to_be_fetched_gets_another_chance_after_a_failure():
-    clock = Clock()
-
-    statuses = wait([[REFUSED, APPLIED], [REFUSED, APPLIED], [FETCHED, APPLIED]], [DEV], 60, clock, [DEV])
-
-    assert statuses == {DEV: WELL}
-    assert clock.now == 102.0
-
-
-def test_a_source_that_has_to_be_fetched_is_not_waited_for_longer_than_any_other():
-    clock = Clock()
-
-    statuses = wait([[REFUSED, APPLIED]], [DEV], 5, clock, [DEV])
-
-    assert statuses == {DEV: Progress(SyncStatus("False", "no supported key"), SyncStatus("True", ""))}
-    assert clock.now == 105.0
-
-
-def test_a_source_that_has_to_be_fetched_is_enough_without_its_sync_being_well():
-    clock = Clock()
-
-    wait([[FETCHED, sync("False", "path not found")]], [DEV], 60, clock, [DEV])
-
-    assert clock.now == 100.0
-
-
-def test_only_the_sources_that_have_to_be_fetched_get_another_chance():
-    clock = Clock()
-
-    wait([[REFUSED, APPLIED, *well(OPS)]], [DEV, OPS], 60, clock, [OPS])
-
-    assert clock.now == 100.0
 
 
 def test_a_message_is_shown_on_one_line_without_what_could_steer_a_terminal():

@@ -140,11 +140,26 @@ def test_a_second_key_is_a_rotation_and_says_which_key_it_replaces(project):
 
     assert "flux-tenancy:tenants.dev-team.source.deployKey" in project.read("arguments-of-get")
     lines = out.splitlines()
-    assert (
-        lines[2] == f"Replaces:    {old.fingerprint}, which stays valid until `pulumi up` has fetched with the new one"
-    )
+    assert lines[2] == f"Replaces:    {old.fingerprint}"
     assert lines[-1] == "then `pulumi preview` and `pulumi up`; remove the old key there after it."
     assert read_private_key(project.read("stored")).fingerprint != old.fingerprint
+
+
+def test_a_second_key_that_the_program_registers_takes_two_updates(project):
+    old = generate()
+    (project.folder / "kept").write_text(old.private)
+    with_key = STACK_FILE.replace(
+        "ops-team:\n      source:", "ops-team:\n      source:\n        deployKey: {secure: v1:AAAA}"
+    )
+    (project.folder / "Pulumi.staging.yaml").write_text(with_key)
+
+    _, out, _ = project.run("ops-team", "--stack", "staging")
+
+    assert out.splitlines()[2:] == [
+        f"Replaces:    {old.fingerprint}",
+        "Next: `pulumi preview` and `pulumi up`, which registers it, read-only, at acme/tools.",
+        "The old key stays registered until Flux has fetched with the new one; the next `pulumi up` removes it.",
+    ]
 
 
 def test_what_was_no_key_can_be_replaced_too(project):
@@ -153,7 +168,7 @@ def test_what_was_no_key_can_be_replaced_too(project):
 
     _, out, _ = project.run("dev-team", "--stack", "staging")
 
-    assert "Replaces:    a value that is no usable key, which" in out
+    assert "Replaces:    a value that is no usable key\n" in out
     assert "pa55word" not in out
 
 
