@@ -26,6 +26,7 @@ from components.configuration import ClusterConfig
 from components.flux.platform_objects import PLATFORM
 from components.further_access import FurtherBinding, RoleReference, TenantAccess, further_access
 from components.git.source_objects import SOURCE_API
+from components.half_made import carries_marks
 from components.kustomization import KUSTOMIZE_API
 from components.printable import printable
 from components.tenant_objects import TENANT_LABEL
@@ -56,12 +57,14 @@ class ClusterFacts:
         version: version of its API server, e.g. `v1.36.3`.
         namespaces: labels of each namespace.
         terminating: the namespaces that are being deleted.
+        marked: the namespaces that this program has applied, for whichever stack.
     """
 
     uid: str
     version: str
     namespaces: Mapping[str, Mapping[str, str]]
     terminating: frozenset[str] = frozenset()
+    marked: frozenset[str] = frozenset()
 
 
 def kubeconfig_path(config: ClusterConfig, project: Path) -> Path | None:
@@ -120,7 +123,8 @@ def read_facts(api: client.ApiClient) -> ClusterFacts:
         labels = {namespace["name"]: namespace.get("labels", {}) for namespace in namespaces}
         uid = next(printable(namespace["uid"]) for namespace in namespaces if namespace["name"] == "kube-system")
         terminating = frozenset(namespace["name"] for namespace in namespaces if "deletionTimestamp" in namespace)
-    return ClusterFacts(uid, version, labels, terminating)
+    marked = frozenset(namespace["name"] for namespace in namespaces if carries_marks(namespace))
+    return ClusterFacts(uid, version, labels, terminating, marked)
 
 
 def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
@@ -237,18 +241,20 @@ def read_definition_age(api: client.ApiClient, name: str) -> float:
         return (parsedate_to_datetime(response.headers["Date"]) - created).total_seconds()
 
 
-def read_webhook_configurations(api: client.ApiClient, selector: str) -> list[str]:
-    """Names of the webhook configurations, validating and mutating, that a label selector finds.
+def read_webhook_configurations(api: client.ApiClient, selector: str) -> dict[str, bool]:
+    """The webhook configurations, validating and mutating, that a label selector finds.
+
+    By name, each with whether this program has applied it, for whichever stack.
 
     Raises:
         ClusterUnavailable: the cluster does not answer.
     """
     with explaining(api):
-        return [
-            found["metadata"]["name"]
+        return {
+            found["metadata"]["name"]: carries_marks(found["metadata"])
             for plural in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
             for found in items(api, f"/apis/admissionregistration.k8s.io/v1/{plural}", labelSelector=selector)
-        ]
+        }
 
 
 def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> str | None:

@@ -18,6 +18,7 @@ from components.flux.release import read_release
 from components.flux.support import OLDEST_KUBERNETES, minor
 from components.github_leftovers import Leftover, github_leftovers
 from components.github_preflight import repository_problems
+from components.half_made import names_cluster
 from components.kubernetes_api import (
     ClusterFacts,
     ClusterUnavailable,
@@ -108,7 +109,7 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
         problems += taken_names(config, cluster, recorded, partial(find_object, api), stack_file)
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
-            problems += foreign_kyverno(cluster.namespaces, webhooks, recorded, stack_file)
+            problems += foreign_kyverno(cluster, webhooks, recorded, stack_file)
         if config.kyverno is not None or NAMESPACE in recorded.names(NAMESPACE_TYPE):
             kyverno_release = read_unfinished(api, recorded)
             problems += left_without_kyverno(config, kyverno_release, stack_file)
@@ -160,7 +161,7 @@ def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recor
         )
     problems += _unknown_policies(config, cluster, stack_file)
     if not config.cluster.adopt:
-        problems += _foreign_flux(cluster.namespaces, recorded, stack_file)
+        problems += _foreign_flux(cluster, recorded, stack_file)
     problems += _unknown_places(config, cluster.namespaces, stack_file)
     problems += _emptied_namespaces(config, lost_namespaces(cluster, recorded), stack_file)
     return problems + _foreign_namespaces(config.tenants, cluster.namespaces, stack_file)
@@ -249,9 +250,11 @@ def _unknown_places(config: StackConfig, existing: Collection[str], stack_file: 
     ]
 
 
-def _foreign_flux(existing: Mapping[str, Mapping[str, str]], recorded: Recorded, stack_file: str) -> list[Problem]:
+def _foreign_flux(cluster: ClusterFacts, recorded: Recorded, stack_file: str) -> list[Problem]:
     """A Flux that somebody else has installed: two would fight over every object."""
-    if FLUX_NAMESPACE not in existing or FLUX_NAMESPACE in recorded.names(NAMESPACE_TYPE):
+    if FLUX_NAMESPACE not in cluster.namespaces or FLUX_NAMESPACE in recorded.names(NAMESPACE_TYPE):
+        return []
+    if FLUX_NAMESPACE in cluster.marked and names_cluster(recorded, cluster.uid):
         return []
     remedy = "set cluster.adopt to take it over (docs/adoption.md), or remove it"
     return [
@@ -260,18 +263,27 @@ def _foreign_flux(existing: Mapping[str, Mapping[str, str]], recorded: Recorded,
 
 
 def foreign_kyverno(
-    existing: Collection[str], webhooks: Collection[str], recorded: Recorded, stack_file: str
+    cluster: ClusterFacts, webhooks: Mapping[str, bool], recorded: Recorded, stack_file: str
 ) -> list[Problem]:
     """A Kyverno that somebody else has installed: both would write the same webhook configurations.
 
     Not even `cluster.adopt` takes it over: its settings, which decide what it lets pass, are not the stack's.
+
+    Args:
+        cluster: who the cluster is.
+        webhooks: Kyverno's webhook configurations there, each with whether this program has applied it.
+        recorded: what earlier updates of this stack have left.
+        stack_file: name of the stack's file.
     """
     if NAMESPACE in recorded.names(NAMESPACE_TYPE):
         return []
-    found = [f"the namespace {NAMESPACE}"] if NAMESPACE in existing else []
+    begun = names_cluster(recorded, cluster.uid)
+    ours = cluster.marked if begun else frozenset()
+    found = [f"the namespace {NAMESPACE}"] if NAMESPACE in cluster.namespaces.keys() - ours else []
     # Of an update that went no further than these.
     own = {name for manifest in webhook_configurations() for name in recorded.names(resource_type(manifest))}
-    found += [f"the webhook configuration {name}" for name in sorted(set(webhooks) - own)]
+    own |= {name for name, marked in webhooks.items() if marked and begun}
+    found += [f"the webhook configuration {name}" for name in sorted(webhooks.keys() - own)]
     if not found:
         return []
     return [

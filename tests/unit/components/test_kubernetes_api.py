@@ -23,6 +23,7 @@ from components.kubernetes_api import (
     read_webhook_configurations,
     refusal,
 )
+from components.manifests import OWNERSHIP
 
 VERSION = {
     "major": "1",
@@ -35,6 +36,10 @@ VERSION = {
     "compiler": "gc",
     "platform": "linux/amd64",
 }
+MARKS = {
+    "annotations": OWNERSHIP,
+    "managedFields": [{"manager": "pulumi-kubernetes-1a2b3c4d", "operation": "Apply"}],
+}
 NAMESPACES = {
     "items": [
         {
@@ -46,6 +51,7 @@ NAMESPACES = {
             }
         },
         {"metadata": {"name": "kube-system", "uid": "the-cluster"}},
+        {"metadata": {"name": "flux-system", "uid": "f"} | MARKS},
     ]
 }
 CLUSTER = {"/version/": json.dumps(VERSION).encode(), "/api/v1/namespaces": json.dumps(NAMESPACES).encode()}
@@ -88,8 +94,9 @@ def test_a_cluster_says_who_it_is(tmp_path):
     assert facts == ClusterFacts(
         uid="the-cluster",
         version="v1.36.3",
-        namespaces={"apps": {"toolkit.fluxcd.io/tenant": "dev-team"}, "kube-system": {}},
+        namespaces={"apps": {"toolkit.fluxcd.io/tenant": "dev-team"}, "kube-system": {}, "flux-system": {}},
         terminating=frozenset({"apps"}),
+        marked=frozenset({"flux-system"}),
     )
 
 
@@ -297,12 +304,12 @@ def test_a_cluster_that_does_not_answer_refuses_nothing(tmp_path):
 def test_webhook_configurations_of_both_kinds_are_found_by_a_label(tmp_path):
     registry = "/apis/admissionregistration.k8s.io/v1"
     items = {
-        f"{registry}/{kind}": json.dumps({"items": [{"metadata": {"name": kind[:4]}}]}).encode()
-        for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+        f"{registry}/{kind}": json.dumps({"items": [{"metadata": {"name": kind[:4]} | marks}]}).encode()
+        for kind, marks in {"validatingwebhookconfigurations": {}, "mutatingwebhookconfigurations": MARKS}.items()
     }
     asked: list[Any] = []
     with serving(items, asked=asked) as server:
-        assert read_webhook_configurations(client_of(server, tmp_path), "of=kyverno") == ["vali", "muta"]
+        assert read_webhook_configurations(client_of(server, tmp_path), "of=kyverno") == {"vali": False, "muta": True}
 
     assert [parse_qs(urlsplit(url).query) for url in asked] == [{"labelSelector": ["of=kyverno"], "limit": ["500"]}] * 2
 

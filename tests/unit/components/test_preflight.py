@@ -225,31 +225,59 @@ WEBHOOK = "kyverno-policy-validating-webhook-cfg"
 WEBHOOK_TYPE = "kubernetes:admissionregistration.k8s.io/v1:ValidatingWebhookConfiguration"
 
 
+def with_namespaces(*names, marked=()):
+    return ClusterFacts(THIS, "v1.36.3", dict.fromkeys(names, {}), marked=frozenset(marked))
+
+
+def begun(uid=THIS):
+    """The state of an update that was killed as soon as it had begun to create objects."""
+    return Recorded({("pulumi:providers:kubernetes", "cluster"): {"clusterIdentifier": uid}})
+
+
+@pytest.mark.parametrize("marked", [False, True])
 @pytest.mark.parametrize(
     ("namespaces", "webhooks", "found"),
     [
-        ({"kyverno"}, [], "the namespace kyverno"),
-        ({"guard"}, [WEBHOOK], f"the webhook configuration {WEBHOOK}"),
-        ({"kyverno"}, [WEBHOOK], f"the namespace kyverno, the webhook configuration {WEBHOOK}"),
+        (["kyverno"], [], "the namespace kyverno"),
+        (["guard"], [WEBHOOK], f"the webhook configuration {WEBHOOK}"),
+        (["kyverno"], [WEBHOOK], f"the namespace kyverno, the webhook configuration {WEBHOOK}"),
     ],
 )
-def test_a_kyverno_that_somebody_else_has_installed_is_never_taken_over(namespaces, webhooks, found):
-    [problem] = foreign_kyverno(namespaces, webhooks, state(), "Pulumi.staging.yaml")
+def test_a_kyverno_that_somebody_else_has_installed_is_never_taken_over(namespaces, webhooks, found, marked):
+    """Nor one that another stack of this program has installed."""
+    cluster = with_namespaces(*namespaces, marked=namespaces if marked else [])
 
-    assert str(problem) == (
-        f"Pulumi.staging.yaml: kyverno: the cluster has a Kyverno that is not this stack's ({found}), which cannot be "
-        "taken over; uninstall it, or leave out kyverno"
-    )
+    for recorded in [state(), begun(OTHER), *([] if marked else [begun()])]:
+        [problem] = foreign_kyverno(cluster, dict.fromkeys(webhooks, marked), recorded, "Pulumi.staging.yaml")
+
+        assert str(problem) == (
+            f"Pulumi.staging.yaml: kyverno: the cluster has a Kyverno that is not this stack's ({found}), which cannot "
+            "be taken over; uninstall it, or leave out kyverno"
+        )
+
+
+def test_the_stacks_own_kyverno_is_no_problem_and_nor_is_none():
+    file = "Pulumi.staging.yaml"
+
+    own = state(namespaces=["kyverno"])
+    assert foreign_kyverno(with_namespaces("kyverno"), {WEBHOOK: False}, own, file) == []
+    # Of an update that went no further.
+    assert foreign_kyverno(with_namespaces(), {WEBHOOK: False}, Recorded({(WEBHOOK_TYPE, WEBHOOK): {}}), file) == []
+    assert foreign_kyverno(with_namespaces("default"), {}, state(), file) == []
+
+
+def test_what_a_killed_update_has_made_without_recording_it_is_the_stacks():
+    cluster = with_namespaces("kyverno", "flux-system", marked=["kyverno", "flux-system"])
+
+    assert foreign_kyverno(cluster, {WEBHOOK: True}, begun(), "Pulumi.staging.yaml") == []
 
 
 @pytest.mark.parametrize(
-    "own",
-    [
-        state(namespaces=["kyverno"]),
-        # An update that went no further.
-        Recorded({(WEBHOOK_TYPE, WEBHOOK): {}}),
-    ],
+    ("recorded", "marked", "own"),
+    [(begun(), True, True), (begun(), False, False), (begun(OTHER), True, False), (state(), True, False)],
 )
-def test_the_stacks_own_kyverno_is_no_problem_and_nor_is_none(own):
-    assert foreign_kyverno({"default"}, [WEBHOOK], own, "Pulumi.staging.yaml") == []
-    assert foreign_kyverno({"default"}, [], own, "Pulumi.staging.yaml") == []
+def test_a_flux_that_a_killed_update_has_begun_is_the_stacks(tmp_path, recorded, marked, own):
+    config = load(tmp_path, tenants={})
+    cluster = with_namespaces("flux-system", marked=["flux-system"] if marked else [])
+
+    assert (cluster_problems(config, cluster, recorded, "Pulumi.staging.yaml") == []) is own
