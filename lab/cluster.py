@@ -114,7 +114,8 @@ class Cluster:
         Raises:
             LabError: a port is taken, the state cannot be written, or a part does not get ready.
         """
-        check_room(self._settings.state)
+        if not self.exists():
+            check_room(self._settings.state)
         with locked(self._settings.state / "lock"):
             self._prepare(tools)
             daemons = self.daemons()

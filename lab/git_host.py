@@ -57,7 +57,8 @@ class GitHost:
         Raises:
             LabError: a server does not get ready, or a repository cannot be created.
         """
-        check_room(self._settings.state)
+        if not self.gitea.credentials_file.exists():
+            check_room(self._settings.state)
         with locked(self._settings.state / "lock"):
             try:
                 self.gitea.up(tools["gitea"])

@@ -16,6 +16,7 @@ import psutil
 
 from lab.errors import LabError
 from lab.files import make_folder, write_file
+from lab.log_reason import reason
 
 LOOPBACK = "127.0.0.1"
 
@@ -30,6 +31,9 @@ _LINE_LIMIT = 300
 
 _POLL_INTERVAL = 0.1
 """Seconds between two looks at a daemon that is not ready yet."""
+
+_PATIENCE = 0.25
+"""Part of the time for a start that a daemon which ran before gets to be ready by itself; then it is started again."""
 
 _EXEC_INTERVAL = 0.001
 """Seconds between two looks at a process that the kernel is about to run."""
@@ -97,6 +101,7 @@ class Daemon:
         """
         make_folder(self.log.parent)
         self._rotate_log()
+        begin = self.log.stat().st_size if self.log.exists() else 0
         try:
             with self.log.open("ab") as log:
                 child = subprocess.Popen(
@@ -114,7 +119,7 @@ class Daemon:
             ) from error
         try:
             process = psutil.Process(child.pid)
-            self._record(process)
+            self._record(process, begin)
             _await_command(process)
         except psutil.NoSuchProcess:
             pass  # gone already: whoever waits for it sees that, and shows the log
@@ -136,6 +141,17 @@ class Daemon:
         except OSError:
             return ""
         return "\n".join(line[:_LINE_LIMIT] for line in text.splitlines()[-lines:])
+
+    def log_reason(self) -> str | None:
+        """Why the process that was started last has ended or does not get ready, as far as its log says so."""
+        try:
+            with self.log.open("rb") as log:
+                log.seek(self._log_begin())
+                lines = log.read().decode(errors="replace").splitlines()
+        except OSError:
+            return None
+        found = reason(lines)
+        return found[:_LINE_LIMIT] if found else None
 
     def _recorded(self) -> psutil.Process | None:
         try:
@@ -161,8 +177,22 @@ class Daemon:
             return self.name.endswith(program) and process.environ().get(_MARK) == str(self.pid_file)
         return False
 
-    def _record(self, process: psutil.Process) -> None:
-        write_file(self.pid_file, json.dumps({"pid": process.pid, "created": process.create_time()}))
+    def _record(self, process: psutil.Process, log: int = 0) -> None:
+        """Write the pid file.
+
+        Args:
+            log: bytes of the log that are of earlier processes.
+        """
+        record = {"pid": process.pid, "created": process.create_time(), "log": log}
+        write_file(self.pid_file, json.dumps(record))
+
+    def _log_begin(self) -> int:
+        """Where the log of the process that was started last begins."""
+        try:
+            begin = json.loads(self.pid_file.read_text())["log"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0
+        return begin if isinstance(begin, int) else 0
 
     def _rotate_log(self) -> None:
         if self.log.exists() and self.log.stat().st_size > _LOG_LIMIT:
@@ -264,35 +294,45 @@ def _listeners() -> dict[int, str]:
 def bring_up(stages: Sequence[Mapping[Daemon, Command]], timeout: float) -> list[Daemon]:
     """Start what does not run, stage after stage, each when the one before is ready.
 
-    A daemon that runs with another command is replaced. Nothing is started unless all ports are free.
+    A daemon that runs with another command is replaced, and so is one that ran before and does not get ready, as a
+    server may whose database was away for long. Nothing is started unless all ports are free.
 
     Args:
         stages: daemons that start together and their commands, in the order of the stages.
-        timeout: seconds for all of it.
+        timeout: seconds for all of it, and a part of them more for each daemon that is replaced for not being ready.
 
     Returns:
         The daemons that this call started.
 
     Raises:
-        LabError: a port is taken, or a daemon cannot be started, ends or is not ready in time; what this call
-            started is stopped again.
+        LabError: a port is taken, or a daemon cannot be started, ends or is not ready in time. What this call started
+            is stopped again if nothing ran before; what it has repaired stays.
     """
     commands = {daemon: command for stage in stages for daemon, command in stage.items()}
     missing = [daemon for daemon, command in commands.items() if not daemon.runs(command)]
     stop_all(missing)
     check_ports(missing)
-    deadline = time.monotonic() + timeout
+    begin = time.monotonic()
+    deadline = begin + timeout
     started: list[Daemon] = []
     reached: list[Daemon] = []
+    waits: dict[Daemon, float] = {}
     try:
         for stage in stages:
             reached += stage
             while late := _first_not_ready(reached, commands, started):
-                if time.monotonic() > deadline:
-                    raise _failed(late, f"{late.name} is not ready after {timeout:.0f} s")
+                now = time.monotonic()
+                # Those that it needs are ready by then.
+                waits.setdefault(late, now)
+                if late not in started and now - waits[late] > timeout * _PATIENCE:
+                    late.stop()
+                    deadline += timeout * _PATIENCE
+                elif now > deadline:
+                    raise _failed(late, f"{late.name} is not ready after {now - begin:.0f} s")
                 time.sleep(_POLL_INTERVAL)
     except BaseException:
-        stop_all(started)
+        if len(missing) == len(commands):
+            stop_all(started)
         raise
     return started
 
@@ -320,7 +360,9 @@ def _first_not_ready(
 
 
 def _failed(daemon: Daemon, sentence: str) -> LabError:
+    why = daemon.log_reason()
     return LabError(
-        f"{sentence}; the end of {daemon.log}:\n{daemon.log_tail()}",
-        "put right what the log says and run the command again; `make down` begins anew",
+        f"{sentence}{f': {why}' if why else ''}; the end of {daemon.log}:\n{daemon.log_tail()}",
+        "put right what the log says and run the same command again, which goes on from here; `make stop` before it"
+        " starts all processes anew, and only `make down` deletes what is there",
     )

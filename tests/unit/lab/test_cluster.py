@@ -222,6 +222,16 @@ def test_a_full_disk_is_an_error_before_anything_starts(staging, monkeypatch):
     assert not staging.exists()
 
 
+def test_a_cluster_that_is_there_needs_no_further_room(staging, monkeypatch):
+    staging.up(TOOLS)
+    staging.stop()
+    monkeypatch.setattr(files, "_ROOM_NEEDED", 2**60)
+
+    staging.up(TOOLS)
+
+    assert all(processes(staging).values())
+
+
 def test_a_cluster_that_is_slow_to_get_ready_fails_and_stops(staging, monkeypatch):
     monkeypatch.setattr(cluster_module, "_START_TIMEOUT", 1)
     monkeypatch.setattr(Cluster, "_node_is_ready", lambda self: False)

@@ -258,6 +258,69 @@ def test_what_ran_before_a_failed_start_still_runs(daemon):
     assert before.process() is not None
 
 
+def test_one_that_runs_and_does_not_get_ready_is_started_again(daemon):
+    """As an API server may whose etcd was away for long."""
+    before: psutil.Process | None = None
+    hung: Daemon = daemon("hung", ready=lambda: hung.process() != before)
+    bring_up([{hung: python(FOREVER)}], timeout=10)
+    before = hung.process()
+
+    started = bring_up([{hung: python(FOREVER)}], timeout=1)
+
+    assert started == [hung]
+    assert hung.process() not in (None, before)
+
+
+def test_one_that_is_not_ready_for_a_moment_is_left_alone(daemon):
+    answers = iter([True, False, True])
+    slow = daemon("slow", ready=lambda: next(answers))
+    bring_up([{slow: python(FOREVER)}], timeout=10)
+    before = slow.process()
+
+    assert bring_up([{slow: python(FOREVER)}], timeout=10) == []
+    assert slow.process() == before
+
+
+def test_one_that_does_not_get_ready_anew_either_is_an_error_and_what_was_repaired_stays(daemon):
+    answer = [True]
+    database, server = daemon("database"), daemon("server", ready=lambda: bool(answer))
+    commands = {database: python(FOREVER), server: python(FOREVER)}
+    bring_up([commands], timeout=10)
+    before = server.process()
+    database.process().kill()
+    answer.clear()
+
+    with pytest.raises(LabError, match=f"{server.name} is not ready after") as error:
+        bring_up([commands], timeout=1)
+
+    assert database.process() is not None
+    assert server.process() not in (None, before)
+    assert "run the same command again, which goes on from here" in error.value.remedy
+    answer.append(True)
+    assert bring_up([commands], timeout=10) == []
+
+
+def test_the_message_has_the_reason_that_a_trace_has_pushed_out_of_the_end_of_the_log(daemon):
+    one = daemon("etcd")
+    one.log.write_text("panic: of the process before\n")
+    trace = "".join(f"\n\tgithub.com/etcd/main.go:{line}" for line in range(40))
+    text = f"panic: failed to sync: no space left on device\n\ngoroutine 1 [running]:{trace}"
+
+    with pytest.raises(
+        LabError, match="stopped while the lab waited for it: failed to sync: no space left on device; the"
+    ):
+        bring_up([{one: python(f"import sys; sys.exit({text!r})"), daemon(ready=lambda: False): python(FOREVER)}], 10)
+
+
+def test_the_log_of_an_earlier_process_is_no_reason(daemon):
+    one = daemon("etcd")
+    one.log.write_text("panic: of the process before\n")
+    one.start(python("print('all is well', flush=True); " + FOREVER))
+    eventually(lambda: "all is well" in one.log_tail())
+
+    assert one.log_reason() is None
+
+
 def test_one_that_ends_because_of_anothers_end_is_started_again(daemon):
     def ends_the_dependent() -> bool:
         if not attempts:
