@@ -11,7 +11,8 @@ from pathlib import Path
 from lab.errors import LabError
 from lab.processes import LOOPBACK, base_environment
 
-_COMMITTER = ("Flux tenancy lab", "lab@localhost.invalid")
+IDENTITY = ("Flux tenancy lab", "lab@localhost.invalid")
+"""Name and address of who commits where nobody else is named."""
 
 _CREDENTIAL_HELPER = '!printf "username=%s\\npassword=%s\\n" "$LAB_GIT_USERNAME" "$LAB_GIT_PASSWORD"; :'
 
@@ -56,7 +57,7 @@ class Git:
         return done.stdout.strip()
 
     def _environment(self) -> Mapping[str, str]:
-        name, email = _COMMITTER
+        name, email = IDENTITY
         return base_environment() | {
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",

@@ -10,6 +10,8 @@ from typing import NoReturn
 
 from lab.cluster import Cluster, clusters
 from lab.errors import LabError
+from lab.git_host import GitHost
+from lab.git_settings import git_variables
 from lab.kubeconfig import use_own_context
 from lab.project import provide_project
 from lab.pulumi import CLI, FOLDER_VARIABLE, STACK_VARIABLE, LabPulumi
@@ -88,6 +90,7 @@ def _variables(settings: Settings, stack: str | None) -> Mapping[str, str]:
         "PATH": os.pathsep.join(dict.fromkeys([*programs, *os.environ.get("PATH", os.defpath).split(os.pathsep)])),
         "KUBECONFIG": os.pathsep.join(str(each.kubeconfig) for each in (*first, *existing.values())),
         **pulumi.environment(),
+        **git_variables(GitHost(settings)),
         **({STACK_VARIABLE: stack} if stack else {}),
         **_variables_of_the_lab(settings),
     }
