@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import ssl
+import tarfile
 from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import yaml
 
 from lab.gitea import ADMINISTRATOR
 from tests.support.lab import Lab
@@ -26,3 +32,36 @@ def test_writes_at_the_same_moment_wait_for_each_other(lab: Lab) -> None:
 
     with ThreadPoolExecutor(WRITERS) as writers:
         assert {status for answers in writers.map(write, range(WRITERS)) for status in answers} == {201}
+
+
+def chart(name: str) -> bytes:
+    """The archive of a chart with no templates."""
+    file = yaml.safe_dump({"apiVersion": "v2", "name": name, "version": "1.0.0"}).encode()
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        entry = tarfile.TarInfo(f"{name}/Chart.yaml")
+        entry.size = len(file)
+        tar.addfile(entry, io.BytesIO(file))
+    return archive.getvalue()
+
+
+def test_packages_are_named_by_the_address_that_was_asked(lab: Lab) -> None:
+    """What Helm and a container runtime are told to go on with is behind the same certificate."""
+    address, gitea = lab.git.proxy.secure_address, lab.git.gitea
+    charts = f"/api/packages/{ADMINISTRATOR}/helm"
+    credentials = gitea.credentials()
+    with httpx.Client(
+        base_url=address,
+        verify=ssl.create_default_context(cafile=lab.git.certificate_authority),
+        auth=(credentials.username, credentials.password),
+        trust_env=False,
+    ) as client:
+        client.post(f"{charts}/api/charts", content=chart("guestbook")).raise_for_status()
+        index = yaml.safe_load(client.get(f"{charts}/index.yaml").raise_for_status().text)
+        stranger = client.get("/v2/", auth=None)
+
+        (url,) = index["entries"]["guestbook"][0]["urls"]
+        assert url.startswith(f"{address}/")
+        assert client.get(url).is_success
+    assert stranger.status_code == 401
+    assert f'realm="{address}/v2/token"' in stranger.headers["WWW-Authenticate"]

@@ -1,6 +1,6 @@
 // Command github-proxy lets a Gitea server stand in for a GitHub Enterprise one, to programs that use GitHub's
 // REST API for what this project does with it, over plain HTTP and over HTTPS. All else, Git above all, it
-// passes on as it is.
+// passes on as it is, with the address that was asked, by which Gitea and its Helm repositories name themselves.
 package main
 
 import (

@@ -19,7 +19,12 @@ const (
 	giteaAPI  = "/api/v1/"
 	// bodyLimit is more than any of the objects that are translated takes.
 	bodyLimit = 1 << 20
+	// forwardedScheme is the header that tells Gitea how the client has asked.
+	forwardedScheme = "X-Forwarded-Proto"
 )
+
+// chartIndex matches the index of an organisation's Helm repository.
+var chartIndex = regexp.MustCompile(`^/api/packages/[^/]+/helm/index\.yaml$`)
 
 // object is a JSON object.
 type object = map[string]any
@@ -56,12 +61,20 @@ func newProxy(upstream *url.URL) http.Handler {
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(upstream)
-			if translationOf(r.Out.URL.Path) != nil {
+			// Gitea names itself by the address that the client has asked, as where a token for images is to be had.
+			r.Out.Host = r.In.Host
+			r.Out.Header.Set(forwardedScheme, schemeOf(r.In))
+			if path := r.Out.URL.Path; translationOf(path) != nil || chartIndex.MatchString(path) {
 				// The transport asks for compression itself then, and undoes it.
 				r.Out.Header.Del("Accept-Encoding")
 			}
 		},
-		ModifyResponse: translateResponse,
+		ModifyResponse: func(response *http.Response) error {
+			if chartIndex.MatchString(response.Request.URL.Path) {
+				return translateIndex(response, upstream)
+			}
+			return translateResponse(response)
+		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, githubAPI) {
@@ -115,8 +128,7 @@ func translateResponse(response *http.Response) error {
 	if err != nil {
 		return err
 	}
-	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	response.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	setBody(response, body)
 	return nil
 }
 
@@ -127,6 +139,33 @@ func decode(body io.Reader) (any, error) {
 	var value any
 	err := decoder.Decode(&value)
 	return value, err
+}
+
+// translateIndex makes the index of a Helm repository name its charts by the address that the client has asked:
+// Gitea names them by its own, whatever it is told of proxies.
+func translateIndex(response *http.Response, upstream *url.URL) error {
+	index, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return err
+	}
+	asked := url.URL{Scheme: response.Request.Header.Get(forwardedScheme), Host: response.Request.Host}
+	own := url.URL{Scheme: upstream.Scheme, Host: upstream.Host}
+	setBody(response, bytes.ReplaceAll(index, []byte(own.String()+"/"), []byte(asked.String()+"/")))
+	return nil
+}
+
+// schemeOf is what a client has asked by.
+func schemeOf(r *http.Request) string {
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// setBody replaces the body of a response.
+func setBody(response *http.Response, body []byte) {
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	response.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
 // objects gives the objects of an answer, which is one of them or a list.

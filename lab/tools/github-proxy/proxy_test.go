@@ -71,6 +71,46 @@ func send(t *testing.T, method, url, body string) (int, string) {
 	return response.StatusCode, string(answer)
 }
 
+func TestTheAddressThatTheClientHasAskedIsTheOneThatItIsTold(t *testing.T) {
+	var own string
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/" {
+			fmt.Fprintf(w, "%s://%s/v2/token", r.Header.Get("X-Forwarded-Proto"), r.Host)
+			return
+		}
+		// Gitea's index, and any other file.
+		fmt.Fprintf(w, "urls: [%s/charts/app-1.0.0.tgz]", own)
+	}))
+	t.Cleanup(upstream.Close)
+	own = upstream.URL
+	address, err := url.Parse(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
+		proxy := start(newProxy(address))
+		t.Cleanup(proxy.Close)
+		for path, wanted := range map[string]string{
+			"/v2/":                                   proxy.URL + "/v2/token",
+			"/api/packages/dev-team/helm/index.yaml": "urls: [" + proxy.URL + "/charts/app-1.0.0.tgz]",
+			"/dev-team/apps/raw/index.yaml":          "urls: [" + own + "/charts/app-1.0.0.tgz]",
+		} {
+			response, err := proxy.Client().Get(proxy.URL + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if string(answer) != wanted {
+				t.Errorf("%s%s: %s, not %s", proxy.URL, path, answer, wanted)
+			}
+		}
+	}
+}
+
 // fields decodes an answer, numbers as they are written.
 func fields(t *testing.T, answer string) object {
 	t.Helper()
