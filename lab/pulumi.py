@@ -18,6 +18,7 @@ from lab.errors import LabError
 from lab.files import PROGRAM, make_folder, write_file
 from lab.git_host import GitHost
 from lab.pulumi_run import end
+from lab.pulumi_state import damaged_state
 from lab.settings import Settings
 
 CLI = "pulumi"
@@ -62,7 +63,7 @@ class LabPulumi:
             LabError: the CLI that the user named does not fit, or the state cannot be written.
         """
         plugins = make_folder(self.folder / "home") / "plugins"
-        make_folder(self.folder / "backend")
+        make_folder(self._backend)
         write_file(self._passphrase, LAB_PASSPHRASE)
         # Where it was before there was a launcher; the CLI warns of one on PATH.
         (self.bin / LANGUAGE_HOST).unlink(missing_ok=True)
@@ -90,7 +91,7 @@ class LabPulumi:
         token = GitHost(self._settings).token_file
         return {
             "PULUMI_HOME": str(self.folder / "home"),
-            "PULUMI_BACKEND_URL": f"file://{self.folder / 'backend'}",
+            "PULUMI_BACKEND_URL": f"file://{self._backend}",
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
@@ -127,7 +128,7 @@ class LabPulumi:
         """
         done = self.run(["stack", "select", "--create", "--stack", stack], project, capture_output=True)
         if done.returncode:
-            raise LabError(
+            raise self.damage() or LabError(
                 f"the stack {stack} cannot be selected: {done.stderr.strip()}", f"look at Pulumi.{stack}.yaml"
             )
 
@@ -155,13 +156,21 @@ class LabPulumi:
         if current not in (None, stack):
             self.select(current, project)
 
+    def damage(self) -> LabError | None:
+        """Why `pulumi` fails, if it is for the state of a stack that is damaged."""
+        return damaged_state(self._backend)
+
+    @property
+    def _backend(self) -> Path:
+        return self.folder / "backend"
+
     def _stacks(self, project: Path) -> list[str]:
         return [entry["name"] for entry in json.loads(self._run_or_fail(["stack", "ls", "--json"], project))]
 
     def _run_or_fail(self, arguments: Sequence[str], project: Path) -> str:
         done = self.run(arguments, project, capture_output=True)
         if done.returncode:
-            raise LabError(
+            raise self.damage() or LabError(
                 f"`pulumi {' '.join(arguments)}` failed: {done.stderr.strip()}",
                 "mend what it says and run the command again; `make down` without STACK deletes the whole lab",
             )
@@ -224,7 +233,9 @@ def up(settings: Settings, stack: str) -> None:
     project = settings.pulumi_project
     pulumi.select(stack, project)
     if pulumi.run(["up", "--yes", "--skip-preview", "--stack", stack], project).returncode:
-        raise LabError(f"`pulumi up` of the stack {stack} failed", "mend what it says above and run the command again")
+        raise pulumi.damage() or LabError(
+            f"`pulumi up` of the stack {stack} failed", "mend what it says above and run the command again"
+        )
 
 
 def provide_bundles(settings: Settings) -> None:

@@ -138,6 +138,17 @@ def test_a_stack_that_pulumi_does_not_remove_is_an_error_with_what_it_says(pulum
         pulumi.remove("staging", tmp_path)
 
 
+def test_a_damaged_state_is_what_is_told_of_a_pulumi_that_fails(pulumi, tmp_path):
+    """The engine names neither the file nor its backup."""
+    install_fake(pulumi, cancel="echo 'error: unexpected end of JSON input' >&2; exit 1")
+    state = pulumi.folder / "backend/.pulumi/stacks/flux-tenancy/staging.json"
+    state.parent.mkdir(parents=True)
+    state.touch()
+
+    with pytest.raises(LabError, match=f"the state of the stack staging in {state} is damaged"):
+        pulumi.remove("staging", tmp_path)
+
+
 @pytest.mark.parametrize(("current", "selected"), [("staging", "staging"), ("", None)])
 def test_the_selected_stack_is_the_recorded_one_whatever_the_shell_says(
     pulumi, tmp_path, monkeypatch, current, selected

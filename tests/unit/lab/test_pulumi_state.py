@@ -1,0 +1,60 @@
+"""States of Pulumi's file backend that were cut off."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.pulumi_state import damaged_state
+
+STATE = '{"version": 3, "checkpoint": {}}'
+STACKS, HISTORY = Path(".pulumi/stacks/flux-tenancy"), Path(".pulumi/history/flux-tenancy/staging")
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> Path:
+    """A backend with two stacks, each whole."""
+    (tmp_path / STACKS).mkdir(parents=True)
+    (tmp_path / HISTORY).mkdir(parents=True)
+    for stack in ("production", "staging"):
+        for ending in ("json", "json.attrs", "json.bak"):
+            (tmp_path / STACKS / f"{stack}.{ending}").write_text(STATE)
+    for time in (1, 2):
+        (tmp_path / HISTORY / f"staging-{time}.checkpoint.json").write_text(STATE)
+    return tmp_path
+
+
+def test_whole_states_are_no_error(backend, tmp_path):
+    assert damaged_state(backend) is None
+    assert damaged_state(tmp_path / "nowhere") is None
+
+
+@pytest.mark.parametrize("text", ["", STATE[:10], "[]"])
+def test_a_damaged_state_is_named_with_the_backup(backend, text):
+    state = backend / STACKS / "staging.json"
+    state.write_text(text)
+
+    error = damaged_state(backend)
+
+    assert error is not None
+    assert str(state) in error.message and "the stack staging" in error.message
+    assert f"`cp {state}.bak {state}`" in error.remedy and "pulumi refresh -s staging" in error.remedy
+
+
+def test_where_the_backup_is_damaged_too_it_is_the_last_update(backend):
+    state = backend / STACKS / "staging.json"
+    state.write_text("")
+    state.with_name("staging.json.bak").write_text("")
+
+    error = damaged_state(backend)
+
+    assert error is not None
+    assert f"`cp {backend / HISTORY / 'staging-2.checkpoint.json'} {state}`" in error.remedy
+
+
+def test_where_nothing_is_left_the_stack_begins_anew(backend):
+    for file in (*(backend / STACKS).glob("staging*"), *(backend / HISTORY).iterdir()):
+        file.write_text("")
+
+    error = damaged_state(backend)
+
+    assert error is not None and "make down STACK=staging" in error.remedy
