@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,7 +20,7 @@ from lab.files import delete_folder
 from lab.git_host import GitHost
 from lab.processes import check_ports
 from lab.project import check_stack_files, delete_project, provide_project
-from lab.pulumi import CLI, PLUGINS, LabPulumi, provide_bundles
+from lab.pulumi import CLI, PLUGINS, STACK_VARIABLE, LabPulumi, provide_bundles
 from lab.pulumi import up as apply_stack
 from lab.removal import remove_clusters
 from lab.settings import STATE_PARTS, Settings
@@ -54,6 +55,7 @@ def up(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies 
     _start(settings, stacks)
     for stack in stacks:
         apply_stack(settings, stack)
+    _say_what_the_shell_takes(stacks[-1])
 
 
 @app.command()
@@ -171,6 +173,16 @@ def _start(settings: Settings, names: Sequence[str]) -> None:
 def _say_where_files_are(settings: Settings) -> None:
     if not settings.is_default:
         typer.echo(f"Stack and tenant files of this lab: {settings.pulumi_project}", err=True)
+
+
+def _say_what_the_shell_takes(stack: str) -> None:
+    """Say how to get at a stack by hand: a shell keeps its own until it is told otherwise."""
+    taken = os.environ.get(STACK_VARIABLE)
+    command = f'eval "$(make -s env STACK={stack})"'
+    if not taken:
+        typer.echo(f"For pulumi, kubectl and git in your shell: {command}", err=True)
+    elif taken != stack:
+        typer.echo(f"pulumi and kubectl in this shell stay at {taken}; to take {stack}: {command}", err=True)
 
 
 def _needed_tools(settings: Settings) -> list[str]:

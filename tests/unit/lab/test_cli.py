@@ -67,6 +67,22 @@ def test_up_builds_then_starts_then_applies_and_takes_staging_by_default(calls):
     assert calls == ["build", "Git host", "cluster staging", "bundles", "Pulumi", "stack staging"]
 
 
+@pytest.mark.parametrize(
+    ("taken", "said"),
+    [
+        ("", 'For pulumi, kubectl and git in your shell: eval "$(make -s env STACK=staging)"'),
+        ("production", 'in this shell stay at production; to take staging: eval "$(make -s env STACK=staging)"'),
+        ("staging", None),
+    ],
+)
+def test_up_says_which_stack_the_shell_takes(calls, monkeypatch, taken, said):
+    monkeypatch.setenv("PULUMI_STACK", taken)
+
+    stderr = run("up").stderr
+
+    assert said in stderr if said else "env STACK=" not in stderr
+
+
 def test_up_takes_several_stacks(calls):
     assert run("up", "staging", "production").exit_code == 0
 
