@@ -69,11 +69,14 @@ def processes(folder: Path) -> list[int]:
 
 
 def end(folder: Path) -> None:
-    """End the processes of a run, or of all runs below a folder: ask them to, then kill them."""
-    deadline = time.monotonic() + _GRACE
+    """End the processes of a run, or of all runs below a folder: ask them to, then kill them.
+
+    One that the kernel does not let go, as on a file system that hangs, is not waited for.
+    """
+    begin = time.monotonic()
     asked: set[int] = set()
-    while left := processes(folder):
-        late = time.monotonic() > deadline
+    while (left := processes(folder)) and time.monotonic() < begin + 2 * _GRACE:
+        late = time.monotonic() > begin + _GRACE
         for process in left:
             if late or process not in asked:
                 _signal(process, signal.SIGKILL if late else signal.SIGTERM)
