@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 import pytest
+import yaml
 
 from components.policies.names import PolicyName
 from components.policies.rendering import OBJECT_PREFIX, object_name
@@ -174,17 +175,17 @@ class TestGuardedPlatform:
     def test_a_tenants_chart_runs_once_all_that_its_refusal_names_is_allowed(
         self, lab: Lab, stack: Environment
     ) -> None:
-        registry, image = Registry(lab.git.gitea, "charts"), "registry.example/charts/app:1"
-        registry.push_chart(Chart("greeter", "1.0.0", image))
-        source = {"greeter": {"url": registry.chart_registry, "type": "oci", "insecure": True}}
+        registry = Registry(lab.git.gitea, "charts")
+        registry.push_chart(Chart("greeter", "1.0.0", "registry.example/charts/app:1"))
+        pattern, source = f"{registry.chart_registry}/*", {"url": registry.chart_registry, "type": "oci"}
         sample = lab.settings.project / "lab/sample/dev-team/apps"
-        overlays = Overlays(sample, "dev-team", source, {"staging": ">=1.0.0-alpha"})
-        lab.git.commit_files("dev-team", "apps", overlays.files, "Run a chart")
+        overlays = Overlays(sample, "dev-team", {"greeter": source | {"insecure": True}}, {"staging": ">=1.0.0-alpha"})
+        repository = yaml.safe_load(overlays.files["base/greeter-repository.yaml"] or "")
+        account = "system:serviceaccount:apps:dev-team"
 
-        message = stack.cluster.refusal("kustomization", "dev-team", "apps", saying="is not an allowed source")
+        said = stack.cluster.create(repository, "--namespace=apps", "--dry-run=server", user=account)
 
-        pattern = f"{registry.chart_registry}/*"
-        assert re.findall(r"ask the platform team for: (.*)", message) == [
+        assert re.findall(r"ask the platform team for: (.*)", said) == [
             f"{pattern} in the tenant's policies.sources, policies.sources.plainHttp: true in the stack, "
             "the images of its charts in the tenant's policies.images"
         ]
@@ -194,7 +195,7 @@ class TestGuardedPlatform:
             "images": ["registry.example/charts/*"],
         }
         stack.up()
-        stack.cluster.reconcile("kustomization", "dev-team", "apps")
+        lab.git.commit_files("dev-team", "apps", overlays.files, "Run a chart")
         eventually(lambda: stack.cluster.ready("helmrelease", "greeter", "apps")[0] == "True")
         assert stack.cluster.get("deployment", "greeter", "apps")["metadata"]["annotations"]["message"] == "staging"
         assert refused_to_controllers(lab, stack.cluster) == []
