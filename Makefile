@@ -115,7 +115,7 @@ isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, an
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m isolation --stack $(STACK) --output $(OUTPUT) \
 		$(if $(TENANT),--tenant $(TENANT)) $(if $(LIVE),--live) $(if $(FILE),--file $(FILE)) $(foreach layer,$(WITHOUT),--without $(layer))
 
-bench: $(VENV)/installed ## Measure against kubectl, and what admission adds; CONTEST=kubectl or admission for one alone
+bench: $(VENV)/installed ## Measure against kubectl, what admission adds, and neighbours; CONTEST=kubectl, admission or neighbours alone
 	@$(RUN) -m bench $(CONTEST)
 
 lock: $(VENV)/installed ## Lock the Python packages anew

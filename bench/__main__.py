@@ -13,12 +13,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bench import admission_report, report
+from bench import admission_report, neighbours_report, report
 from bench.admission import measure_admission
 from bench.contest import compete
 from bench.latencies import BASELINE, ENGINES, latencies
 from bench.machine import facts
 from bench.measure import Sample
+from bench.neighbours import measure_neighbours
 from bench.results import Measured, ratios
 from bench.rig import Rig, running_rig
 from components.configuration.policies import PolicyEngine
@@ -32,22 +33,25 @@ class Contest(StrEnum):
 
     KUBECTL = "kubectl"
     ADMISSION = "admission"
+    NEIGHBOURS = "neighbours"
 
 
 def main(
     contests: Annotated[
         list[Contest] | None,
         typer.Argument(
-            help="Pulumi against kubectl, and what admission adds; both where none is named", show_default=False
+            help="Pulumi against kubectl, what admission adds, what a tenant costs another; all where none is named",
+            show_default=False,
         ),
     ] = None,
     tenants: Annotated[str, typer.Option(help="kubectl: numbers of tenants, with commas")] = "1,10,100",
     runs: Annotated[int, typer.Option(min=1, help="kubectl: rounds; a dear one stands alone")] = 3,
     requests: Annotated[int, typer.Option(min=4, help="admission: requests of each kind under each engine")] = 400,
     engines: Annotated[str, typer.Option(help="admission: engines beside none, with commas")] = "native,kyverno,both",
+    commits: Annotated[int, typer.Option(min=1, help="neighbours: pushes in each neighbourhood")] = 10,
     results: Annotated[Path, typer.Option(help="folder for the results")] = RESULTS,
 ) -> None:
-    """Measure the real program against kubectl, and a tenant's requests with policies against those without."""
+    """Measure the program against kubectl, a tenant's requests with policies against those without, and neighbours."""
     counts, compared = _counts(tenants), _engines(engines)
     # As on Ctrl-C, the cluster is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -58,6 +62,9 @@ def main(
                 _kubectl(rig, counts, runs, results)
             if Contest.ADMISSION in (contests or Contest):
                 _admission(rig, compared, requests, results)
+            # Last: Flux works from then on.
+            if Contest.NEIGHBOURS in (contests or Contest):
+                _neighbours(rig, commits, results)
     typer.echo(f"written to {results}", err=True)
 
 
@@ -92,6 +99,16 @@ def _admission(rig: Rig, engines: list[PolicyEngine], requests: int, results: Pa
     found = latencies(samples)
     admission_report.write(results, samples, found, machine)
     _show(admission_report.results(found).table())
+
+
+def _neighbours(rig: Rig, commits: int, results: Path) -> None:
+    machine = facts(rig.settings)
+    samples = measure_neighbours(
+        rig, commits, lambda beside, seconds: typer.echo(f"beside {beside}: {seconds:8.2f} s", err=True)
+    )
+    found = neighbours_report.costs(samples)
+    neighbours_report.write(results, samples, found, machine)
+    _show(neighbours_report.results(found).table())
 
 
 def _show(table: Table) -> None:

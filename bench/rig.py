@@ -19,6 +19,7 @@ from lab.build import ensure, tools_for
 from lab.cluster import Cluster
 from lab.control_plane import STAGES
 from lab.free_ports import free_port_base
+from lab.git_host import GitHost
 from lab.pulumi import LabPulumi, provide_bundles
 from lab.settings import Settings
 
@@ -26,6 +27,7 @@ _CLUSTERS = 3
 """The benchmark's cluster has the first index beside those of staging and production."""
 
 _FLUX_NAMESPACE = "flux-system"
+_GIT_HOST = ("gitea", "github-proxy")
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,34 @@ class Rig:
             kyverno = kyverno_section(self.settings.project, _bundle(self.settings, "kyverno"))
         policies = {"engine": engine.value, "sources": {"allowed": [SOURCES]}, "images": {"allowed": [IMAGES]}}
         self.workload.set_policies(policies, kyverno)
+        self.apply_stack()
+
+    def start_git_host(self) -> GitHost:
+        """Start the lab's Git host, which stops with the cluster.
+
+        Raises:
+            LabError: it does not get ready.
+        """
+        git = GitHost(self.settings)
+        git.up(ensure(self.settings, _GIT_HOST))
+        return git
+
+    def start_flux(self) -> None:
+        """Let Flux's controllers work.
+
+        Raises:
+            LabError: a command failed.
+        """
+        namespace = f"--namespace={_FLUX_NAMESPACE}"
+        _succeed(self.kubectl("scale", "deployment", "--all", "--replicas=1", namespace))
+        _succeed(self.kubectl("wait", "deployment", "--all", "--for=condition=Available", "--timeout=2m", namespace))
+
+    def apply_stack(self) -> None:
+        """Bring the stack to what its file says.
+
+        Raises:
+            LabError: `pulumi up` failed.
+        """
         _succeed(self.pulumi("up", "--yes", "--skip-preview"))
 
     def install_flux(self) -> None:
@@ -117,7 +147,7 @@ class Rig:
         flux = flux_section(self.settings.project, _bundle(self.settings, "flux"))
         self.workload.configure(flux, self._cluster.kubeconfig)
         self._pulumi.select(STACK, self.workload.folder)
-        _succeed(self.pulumi("up", "--yes", "--skip-preview"))
+        self.apply_stack()
         namespace = f"--namespace={_FLUX_NAMESPACE}"
         _succeed(self.kubectl("scale", "deployment", "--all", "--replicas=0", namespace))
         _succeed(self.kubectl("wait", "pod", "--all", "--for=delete", "--timeout=2m", namespace))
@@ -145,6 +175,7 @@ def running_rig() -> Iterator[Rig]:
             yield rig
         finally:
             cluster.stop()
+            GitHost(settings).stop()
 
 
 def _cluster_tools(settings: Settings) -> list[str]:

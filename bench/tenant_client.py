@@ -7,6 +7,7 @@ import http.client
 import json
 import ssl
 import time
+from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
@@ -72,12 +73,29 @@ class TenantClient:
             )
         return seconds
 
+    def read(self, path: str) -> Manifest:
+        """The object at a path.
+
+        Raises:
+            LabError: the API server refuses it, or does not answer.
+        """
+        status, _, text = self._request("GET", path)
+        if status >= HTTPStatus.BAD_REQUEST:
+            raise LabError(f"GET {path} was answered with {status}: {_message(status, text)}", "put right what it says")
+        content: Manifest = json.loads(text)
+        return content
+
     def ask(self, method: str, path: str, body: Manifest | None = None) -> Answer:
         """What the API server answers.
 
         Raises:
             LabError: it does not answer.
         """
+        status, warnings, text = self._request(method, path, body)
+        return Answer(status, warnings, _message(status, text))
+
+    def _request(self, method: str, path: str, body: Manifest | None = None) -> tuple[int, Sequence[str], bytes]:
+        """Status, warnings and body of an answer."""
         content = json.dumps(body).encode() if body is not None else None
         headers = self._headers | ({"Content-Type": _CONTENT_TYPES[method]} if content else {})
         try:
@@ -85,8 +103,10 @@ class TenantClient:
             response = self._connection.getresponse()
             text = response.read()
         except (http.client.HTTPException, OSError) as error:
+            # The next request opens another connection.
+            self._connection.close()
             raise LabError(f"{method} {path} was not answered: {error}", "look at the log of the API server") from error
-        return Answer(response.status, response.headers.get_all("Warning", ()), _message(response.status, text))
+        return response.status, response.headers.get_all("Warning", ()), text
 
 
 def _message(status: int, text: bytes) -> str:

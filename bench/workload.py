@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,18 @@ class Workload:
         self.reverse_file.write_text(yaml.safe_dump_all(reversed(objects)))
         return objects
 
+    def set_sources(self, urls: Mapping[str, str]) -> None:
+        """Give the stack tenants whose repositories are there to be fetched.
+
+        Args:
+            urls: of each tenant's repository, by the tenant's name, which is that of its namespace, too.
+        """
+        for name, url in urls.items():
+            base = tenant_base(name)
+            self._tenant_file(name).write_text(yaml.safe_dump(base | {"source": {**base["source"], "url": url}}))
+        tenants = {name: {"sync": {"path": "./staging"}} for name in urls}
+        self._write_config(self._config() | {f"{_PREFIX}tenants": tenants})
+
     def set_one_tenant(self) -> str:
         """Give the stack one tenant; returns its name, which is that of its namespace and service account, too."""
         self.set_tenants(1)
@@ -120,7 +133,7 @@ def tenant_base(name: str) -> Manifest:
     """The base file of a tenant with one namespace."""
     return {
         "namespaces": [{"name": name}],
-        # Never fetched: Flux's controllers stand still while the benchmark runs.
+        # Never fetched: Flux's controllers stand still, except beside a neighbour (`Workload.set_sources`).
         "source": {"url": f"https://git.example.com/{name}/apps.git", "branch": "main", "interval": "1m"},
         "sync": {"targetNamespace": name, "interval": "10m"},
     }

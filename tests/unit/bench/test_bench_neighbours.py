@@ -1,0 +1,127 @@
+"""A tenant's pushes are timed alone, then beside one that has all that its quota lets it have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+
+from bench import neighbours
+from bench.neighbours import BUSY, OBJECTS, QUIET, Beside, measure_neighbours
+from bench.rig import Rig
+
+ROOM = 3
+
+
+@dataclass
+class FakeCluster:
+    """A rig, its project and its Git host in one; every commit is applied at once.
+
+    Attributes:
+        commits: files of each, by tenant, in their order.
+        asked: paths of the objects that Flux was asked to reconcile.
+    """
+
+    kubeconfig: str = "kubeconfig"
+    commits: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    running: bool = False
+
+    @property
+    def workload(self) -> FakeCluster:
+        return self
+
+    def start_git_host(self) -> FakeCluster:
+        return self
+
+    def ensure_repository(self, organisation: str, name: str, source: Path, private: bool) -> None:
+        assert (source / "staging" / "config.yaml").exists() and not private
+
+    def set_policies(self, policies: dict[str, Any], kyverno: None) -> None:
+        assert policies["engine"] == "native"
+
+    def set_sources(self, urls: Mapping[str, str]) -> None:
+        assert urls == {QUIET: "git/bench/quiet", BUSY: "git/bench/busy"}
+
+    def apply_stack(self) -> None:
+        assert not self.running
+
+    def start_flux(self) -> None:
+        self.running = True
+
+    def url(self, organisation: str, name: str) -> str:
+        return f"git/{organisation}/{name}"
+
+    def token(self, tenant: str) -> str:
+        return tenant
+
+    def commit_files(self, organisation: str, name: str, files: Mapping[str, str], message: str) -> str:
+        self.commits.append((name, files))
+        return f"commit-{len(self.commits)}"
+
+
+class FakeClient:
+    cluster: FakeCluster
+
+    def __init__(self, kubeconfig: str, token: str) -> None:
+        self.tenant = token
+
+    def __enter__(self) -> FakeClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def timed(self, method: str, path: str, body: Any) -> float:
+        assert method == "PATCH" and f"/namespaces/{self.tenant}/" in path
+        self.cluster.asked.append(path.split("/", 3)[3])
+        return 0.0
+
+    def read(self, path: str) -> dict[str, Any]:
+        status: dict[str, Any] = {"conditions": [{"type": "Ready", "status": "True"}]}
+        if "resourcequotas" in path:
+            count = "count/kustomizations.kustomize.toolkit.fluxcd.io"
+            status = {"hard": {count: str(ROOM + 1)}, "used": {count: "1"}}
+        elif path.endswith("/kustomizations"):
+            return {"items": [{"status": status}]}
+        return {"status": status | {"lastAppliedRevision": f"main@sha1:commit-{len(self.cluster.commits)}"}}
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    cluster = FakeCluster()
+    monkeypatch.setattr(FakeClient, "cluster", cluster, raising=False)
+    monkeypatch.setattr(neighbours, "TenantClient", FakeClient)
+    return cluster
+
+
+def test_each_neighbourhood_has_as_many_samples_in_order(cluster: FakeCluster) -> None:
+    told: list[Beside] = []
+    samples = measure_neighbours(cast(Rig, cluster), 2, lambda beside, seconds: told.append(beside))
+
+    assert told == [beside for beside in Beside for _ in range(2)]
+    assert {beside: len(taken) for beside, taken in samples.items()} == dict.fromkeys(Beside, 2)
+
+
+def test_the_busy_tenant_has_what_its_quota_has_room_for(cluster: FakeCluster) -> None:
+    measure_neighbours(cast(Rig, cluster), 1, lambda *_: None)
+
+    [load] = [files for tenant, files in cluster.commits if tenant == BUSY and len(files) > 1]
+    syncs = list(yaml.safe_load_all(load["staging/syncs.yaml"]))
+    assert [sync["spec"]["interval"] for sync in syncs] == ["30s"] * ROOM
+    assert len(list(yaml.safe_load_all(load["load/objects.yaml"]))) == OBJECTS
+    before = [tenant for tenant, files in cluster.commits[: cluster.commits.index((BUSY, load))]]
+    assert before.count(QUIET) == 2, "one to begin with, and one alone"
+
+
+def test_a_commit_is_ready_when_it_is_the_one_that_is_applied() -> None:
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "lastAppliedRevision": "main@sha1:abc"}
+
+    assert neighbours._applied({"status": status}, "abc")
+    assert not neighbours._applied({"status": status}, "def")
+    assert not neighbours._applied({"status": status | {"conditions": []}}, "abc")
+    assert not neighbours._applied({}, "abc")
