@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, get_args, get_origin
+from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic_core import ErrorDetails
@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from components.configuration.errors import MisplacedValueError
 from components.configuration.models import StackConfig
 from components.configuration.overlay import Path
-from components.configuration.section import Section, UnusableValueError
+from components.configuration.section import Section, UnusableValueError, section_in
 
 Finding = tuple[Path, str]
 """The path of a value and what is wrong with it."""
@@ -110,7 +110,7 @@ def _section(model: type[Section], value: Mapping[str, Any], broken: Collection[
 
 def _part(annotation: Any, value: Any, broken: Collection[Path], path: Path) -> Any:
     """What can be used of a value with errors: a section, or several by name or number; None for any other value."""
-    model, origin = _model(annotation)
+    model, origin = section_in(annotation)
     if model is None:
         return None
     if origin is dict and isinstance(value, Mapping):
@@ -125,16 +125,6 @@ def _item(model: type[Section], value: Any, broken: Collection[Path], path: Path
     if isinstance(value, Mapping):
         return _section(model, value, below, path)
     return _constructed(model, {}, path) if below else model.model_validate(value)
-
-
-def _model(annotation: Any) -> tuple[type[Section] | None, Any]:
-    """The section that a field is for, and `dict` or `tuple` where it is for several."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return annotation, None
-    if origin in (dict, tuple):
-        return _model(arguments[origin is dict])[0], origin
-    return next(((model, kind) for model, kind in map(_model, arguments) if model is not None), (None, None))
 
 
 def _children(value: Any) -> Iterator[tuple[Path, Section]]:

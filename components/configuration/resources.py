@@ -7,8 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from components.configuration.section import Section
+from components.configuration.types import Quantity
 
-Quantities = dict[Literal["cpu", "memory", "ephemeral-storage"], str]
+Quantities = dict[Literal["cpu", "memory", "ephemeral-storage"], Quantity]
 
 
 class Resources(Section):

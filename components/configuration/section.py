@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, model_validator
 from pydantic.alias_generators import to_camel
@@ -45,3 +45,13 @@ class Section(BaseModel):
             if name in type(self).model_fields:
                 raise UnusableValueError((*self._path, type(self).model_fields[name].alias or name))
             return super().__getattr__(name)
+
+
+def section_in(annotation: Any) -> tuple[type[Section] | None, Any]:
+    """The section that a field with this type is for, and `dict` or `tuple` where it is for several."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation, None
+    if origin in (dict, tuple):
+        return section_in(arguments[origin is dict])[0], origin
+    return next(((model, kind) for model, kind in map(section_in, arguments) if model is not None), (None, None))

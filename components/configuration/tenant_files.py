@@ -23,7 +23,7 @@ def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Overla
 
     Args:
         name: the tenant's name.
-        entry: what the stack says of it; nothing stands for an empty mapping.
+        entry: what the stack says of it; nothing, and `{}` as a string, stand for an empty mapping.
         stack_file: the file that says it.
         project: folder of the Pulumi project, which holds `tenants/`.
     """
@@ -31,7 +31,8 @@ def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Overla
         _TENANT_NAME.validate_python(name)
     except ValidationError as error:
         return Problem(stack_file, f"tenants.{name}", message(error.errors()[0], show_input=True))
-    entry = {} if entry is None else entry
+    # `pulumi config set --path tenants.<tenant> '{}'` stores a string.
+    entry = {} if entry in (None, "{}") else entry
     if not isinstance(entry, Mapping):
         return Problem(stack_file, f"tenants.{name}", "must be a mapping, or {} for the tenant as its base has it")
     base_file = tenant_file_name(name)

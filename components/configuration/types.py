@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from ipaddress import ip_network
+from posixpath import normpath
 from typing import Annotated, Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -35,6 +36,9 @@ _GITHUB_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
 _FINALIZER = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 SEMANTIC_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 
+# What `git clone` takes, and GitHub offers to copy; nothing in it can be a password.
+_SHORT_SSH = re.compile(r"([a-z0-9._-]+@[A-Za-z0-9.-]+):(?!/)([A-Za-z0-9._/-]+)")
+
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -60,6 +64,14 @@ def _matching(pattern: str, expected: str) -> tuple[AfterValidator, WithJsonSche
 
 def _checked(check: Callable[[str], str], description: str) -> tuple[AfterValidator, WithJsonSchema]:
     return AfterValidator(check), WithJsonSchema({"type": "string", "description": description})
+
+
+def _with_a_unit(value: Any) -> Any:
+    """A number without a unit is told so, not that it lacks quotes, which would not help."""
+    number = str(value)
+    if not isinstance(value, bool) and isinstance(value, int | float | str) and re.fullmatch(r"[0-9.]+", number):
+        raise ValueError(f"has no unit; write it like {number}s or {number}m")
+    return value
 
 
 def _unshown(check: Callable[[str], str], description: str) -> tuple[AfterValidator, WithJsonSchema]:
@@ -131,7 +143,7 @@ def _network(value: str) -> str:
 
 def _text(value: Any) -> Any:
     if not isinstance(value, str):
-        raise SecretValueError("must be a text")
+        raise SecretValueError("must be a string" + ("; put it in quotes" if isinstance(value, int | float) else ""))
     return value
 
 
@@ -150,13 +162,19 @@ def _url(value: str, schemes: tuple[str, ...], example: str) -> SplitResult:
         well_formed = False
     if not well_formed:
         raise _unusable(value, f"is not a well-formed URL; {example}")
-    if url.password is not None or (url.username and url.scheme != "ssh"):
+    beginnings = tuple(f"{scheme}://" for scheme in schemes)
+    is_known = value.startswith(beginnings)
+    # A password has to be renewed, whatever else is wrong; a user may only be what an unknown scheme would have.
+    if url.password is not None or (url.username and url.scheme != "ssh" and is_known):
         raise _unusable(
             value, "holds credentials; take them out, they would be readable in the cluster and in the state"
         )
-    beginnings = tuple(f"{scheme}://" for scheme in schemes)
-    if not value.startswith(beginnings):
-        raise _unusable(value, f"must begin with {' or '.join(beginnings)}; {example}")
+    if "ssh" in schemes and (short := _SHORT_SSH.fullmatch(value)):
+        raise ValueError(f"is the short form of SSH, which Flux does not read; write ssh://{short[1]}/{short[2]}")
+    if not is_known:
+        scheme, separator, _ = value.partition("://")
+        unknown = f"has the unknown scheme {scheme}://; it " if separator and scheme.isalnum() else ""
+        raise _unusable(value, f"{unknown}must begin with {' or '.join(beginnings)}; {example}")
     return url
 
 
@@ -177,13 +195,16 @@ def _git_url(value: str) -> str:
 
 
 def _repository_path(value: str) -> str:
+    """A folder of a repository in its one spelling: `./staging`, and `./` for the repository itself."""
     if value.startswith("/") or ".." in value.split("/"):
         raise ValueError("must stay inside the repository; write it like ./staging")
-    return value
+    folder = normpath(value)
+    # One that is empty says nothing: of a platform's sync it stands for the default.
+    return f"./{'' if folder == '.' else folder}" if value else value
 
 
 def _web_url(value: str) -> str:
-    example = "write it like https://host/path/install.yaml"
+    example = "write it like https://host.example.com/path"
     if not _url(value, ("http", "https"), example).hostname:
         raise _unusable(value, f"names no host; {example}")
     return value
@@ -197,6 +218,7 @@ TenantName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 NamespaceName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 Duration = Annotated[
     str,
+    BeforeValidator(_with_a_unit),
     *_matching(DURATION, "a duration; write it like 30s, 5m or 1h30m"),
     AfterValidator(_positive_duration),
 ]
@@ -225,7 +247,7 @@ HostPattern = Annotated[
         "a host name in lower case; write it like shop.example.com, or *.example.com for all names below",
     ),
 ]
-Sha256 = Annotated[str, *_matching(r"^[0-9a-f]{64}$", "a sha256 digest: 64 hexadecimal digits")]
+Sha256 = Annotated[str, *_matching(r"^[0-9a-f]{64}$", "a sha256 digest: 64 hexadecimal digits in lower case")]
 FluxVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a release of Flux; write it like 2.9.5")]
 KyvernoVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a release of Kyverno; write it like 1.19.1")]
 ChartVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a version of Kyverno's chart; write it like 3.9.1")]
@@ -274,7 +296,7 @@ GitHubName = Annotated[
     str,
     *_matching(
         f"^{_GITHUB_NAME}$",
-        "an organisation or user of GitHub: at most 39 letters, digits, '-' and '_'",
+        "an organisation or user of GitHub: at most 39 letters, digits, '-' and '_', e.g. my-org",
     ),
 ]
 GitHubRepositoryName = Annotated[

@@ -22,14 +22,14 @@ NO_VALUE = "is not a controller argument with its value; write it like --concurr
     ("sections", "problem"),
     [
         ({"cluster": ...}, "cluster: is required and missing"),
-        ({"flux": "2.9.5"}, "flux: must be a mapping, not '2.9.5'"),
+        ({"flux": "2.9.5"}, "flux: must be a mapping, got '2.9.5'; write its keys below it: version, sha256"),
         ({"cluster": {}}, f"cluster: {ONE_KUBECONFIG}"),
         ({"cluster": CLUSTER | {"kubeconfigContent": Secret("apiVersion: v1")}}, f"cluster: {ONE_KUBECONFIG}"),
         (
             {"cluster": CLUSTER | {"contexts": "staging"}},
             "cluster.contexts: is an unknown key; did you mean 'context'?",
         ),
-        ({"cluster": {"kubeconfig": 1}}, "cluster.kubeconfig: must be a text, not 1"),
+        ({"cluster": {"kubeconfig": 1}}, "cluster.kubeconfig: must be a string, got 1; put it in quotes"),
         (
             {"cluster": CLUSTER | {"uid": "staging"}},
             "cluster.uid: 'staging' is not a uid; take it from "
@@ -50,11 +50,11 @@ NO_VALUE = "is not a controller argument with its value; write it like --concurr
             "flux.egress.networks[0]: '192.0.2.1' is not a network in CIDR notation; write it like 192.0.2.0/24",
         ),
         ({"flux": ...}, "flux: is required and missing"),
-        ({"flux": None}, "flux: must be a mapping, not nothing"),
+        ({"flux": None}, "flux: must be a mapping, got nothing; write its keys below it: version, sha256"),
         ({"fluxes": FLUX}, "fluxes: is an unknown key; did you mean 'flux'?"),
         ({"zebra": "1"}, "zebra: is an unknown key"),
-        ({"tenants": ["dev-team"]}, "tenants: must be a mapping, not a list"),
-        ({"tenants": []}, "tenants: must be a mapping, not a list"),
+        ({"tenants": ["dev-team"]}, "tenants: must be a mapping, got a list"),
+        ({"tenants": []}, "tenants: must be a mapping, got a list"),
         (
             {"tenancy": {"settleTimeout": "soon"}},
             f"tenancy.settleTimeout: 'soon' is not a duration; {DURATION_EXAMPLE}",
@@ -73,13 +73,19 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
     ("keys", "problem"),
     [
         ({"versoin": "2.9.5"}, ".versoin: is an unknown key; did you mean 'version'?"),
-        ({"version": 2.9}, ".version: must be a text, not 2.9"),
+        ({"version": 2.9}, ".version: must be a string, got 2.9; put it in quotes"),
         ({"version": "v2.9.5"}, ".version: 'v2.9.5' is not a release of Flux; write it like 2.9.5"),
         ({"version": "2.8.1"}, ".version: '2.8.1' is a Flux version that this program does not know; it knows 2.9.x"),
-        ({"sha256": "5f5f"}, ".sha256: '5f5f' is not a sha256 digest: 64 hexadecimal digits"),
+        (
+            {"sha256": "5f5f"},
+            ".sha256: '5f5f' is not a sha256 digest: 64 hexadecimal digits in lower case",
+        ),
         ({"profile": "tenants"}, ".profile: 'tenants' is not one of 'multi-tenant' or 'single-tenant'"),
-        ({"workloadIdentity": "perhaps"}, ".workloadIdentity: must be true or false, not 'perhaps'"),
-        ({"components": "helm-controller"}, ".components: must be a list, not 'helm-controller'"),
+        ({"workloadIdentity": "perhaps"}, ".workloadIdentity: must be true or false, got 'perhaps'"),
+        (
+            {"components": "helm-controller"},
+            ".components: must be a list, got 'helm-controller'; write ['helm-controller']",
+        ),
         (
             {"components": ["helm-controller"]},
             ".components: must include source-controller and kustomize-controller; no tenant is reconciled without",
@@ -91,11 +97,11 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         (
             {"manifests": {"url": "install.yaml"}},
             ".manifests.url: 'install.yaml' must begin with http:// or https://; "
-            "write it like https://host/path/install.yaml",
+            "write it like https://host.example.com/path",
         ),
         (
             {"manifests": {"url": "https:///install.yaml"}},
-            ".manifests.url: 'https:///install.yaml' names no host; write it like https://host/path/install.yaml",
+            ".manifests.url: 'https:///install.yaml' names no host; write it like https://host.example.com/path",
         ),
         (
             {"manifests": {"url": "https://host/install.yaml", "bundle": "install.yaml"}},
@@ -111,7 +117,7 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
         ),
         (
             {"resources": {"source-controller": {"limits": {"cpu": 1}}}},
-            ".resources.source-controller.limits.cpu: must be a text, not 1",
+            ".resources.source-controller.limits.cpu: must be a string, got 1; put it in quotes",
         ),
         (
             {"resources": {"source-controller": {"limits": {"gpu": "1"}}}},
@@ -277,10 +283,14 @@ def test_a_bad_name_is_told_before_its_base_file_is_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("ftp://git.example.com/a", f"'ftp://git.example.com/a' {NO_SCHEME}"),
-        ("HTTPS://git.example.com/a", f"'HTTPS://git.example.com/a' {NO_SCHEME}"),
-        ("file:///srv/git", f"'file:///srv/git' {NO_SCHEME}"),
-        ("git@example.com:a/b", NO_SCHEME),
+        ("ftp://git.example.com/a", f"'ftp://git.example.com/a' has the unknown scheme ftp://; it {NO_SCHEME}"),
+        ("HTTPS://git.example.com/a", f"'HTTPS://git.example.com/a' has the unknown scheme HTTPS://; it {NO_SCHEME}"),
+        ("file:///srv/git", f"'file:///srv/git' has the unknown scheme file://; it {NO_SCHEME}"),
+        ("shh://git@git.example.com/a/b", f"has the unknown scheme shh://; it {NO_SCHEME}"),
+        (
+            "git@example.com:a/b",
+            "'git@example.com:a/b' is the short form of SSH, which Flux does not read; write ssh://git@example.com/a/b",
+        ),
         ("https://git.example.com", f"'https://git.example.com' names no host or no repository; {GIT_URL_EXAMPLE}"),
         ("https://git.example.com/", f"'https://git.example.com/' names no host or no repository; {GIT_URL_EXAMPLE}"),
         ("https:///apps", f"'https:///apps' names no host or no repository; {GIT_URL_EXAMPLE}"),
@@ -315,13 +325,15 @@ def test_git_urls_without_credentials_are_taken(tmp_path, url):
 @pytest.mark.parametrize(
     ("interval", "reason"),
     [
-        ("10", f"'10' is not a duration; {DURATION_EXAMPLE}"),
+        ("10", "'10' has no unit; write it like 10s or 10m"),
         ("soon", f"'soon' is not a duration; {DURATION_EXAMPLE}"),
         ("-5m", f"'-5m' is not a duration; {DURATION_EXAMPLE}"),
         ("1 h", f"'1 h' is not a duration; {DURATION_EXAMPLE}"),
         ("0s", f"'0s' must be longer than nothing; {DURATION_EXAMPLE}"),
-        (60, "must be a text, not 60"),
-        (None, "must be a text, not nothing"),
+        (60, "60 has no unit; write it like 60s or 60m"),
+        (True, "must be a string, got true; put it in quotes"),
+        (2.5, "2.5 has no unit; write it like 2.5s or 2.5m"),
+        (None, "must be a string, got nothing; give it a value, or take the key out"),
     ],
 )
 def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reason):
@@ -334,8 +346,8 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
     ("entry", "problem"),
     [
         ({"namespaces": []}, ".namespaces: must not be empty"),
-        ({"namespaces": "apps"}, ".namespaces: must be a list, not 'apps'"),
-        ({"namespaces": ["apps"]}, ".namespaces[0]: must be a mapping, not 'apps'"),
+        ({"namespaces": "apps"}, ".namespaces: must be a list, got 'apps'"),
+        ({"namespaces": ["apps"]}, ".namespaces[0]: must be a mapping, got 'apps'; write its keys below it: name"),
         ({"namespaces": [{"name": "apps"}, {"name": "apps"}]}, ".namespaces: lists apps twice"),
         (
             {"namespaces": [{"name": "apps", "podSecurity": "strict"}]},
@@ -348,9 +360,9 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
         ),
         (
             {"namespaces": [{"name": "apps", "labels": {"cost": 7}}]},
-            ".namespaces[0].labels.cost: must be a text, not 7",
+            ".namespaces[0].labels.cost: must be a string, got 7; put it in quotes",
         ),
-        ({"source": None}, ".source: must be a mapping, not nothing"),
+        ({"source": None}, ".source: must be a mapping, got nothing; write its keys below it: url"),
         ({"source": {"tag": "v1"}}, ".source: follows branch and tag at once; keep one of them"),
         (
             {"source": {"branch": ".."}},
@@ -362,13 +374,13 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
             ".sync.path: '../prod' must stay inside the repository; write it like ./staging",
         ),
         ({"sync": {"path": "/prod"}}, ".sync.path: '/prod' must stay inside the repository; write it like ./staging"),
-        ({"sync": {"prune": 0.5}}, ".sync.prune: must be true or false, not 0.5"),
+        ({"sync": {"prune": 0.5}}, ".sync.prune: must be true or false, got 0.5"),
         (
             {"sync": {"targetNamespace": "other"}},
             ".sync.targetNamespace: 'other' is none of the tenant's namespaces: apps",
         ),
         ({"role": "owner"}, ".role: 'owner' is not one of 'tenant', 'admin' or 'cluster-admin'"),
-        ({"path": "./staging"}, ".path: is an unknown key here; it belongs to another section"),
+        ({"path": "./staging"}, ".path: is an unknown key here; did you mean sync.path?"),
     ],
 )
 def test_a_tenant_that_cannot_be_created_is_refused(tmp_path, entry, problem):
@@ -401,10 +413,11 @@ sync:
     tenants = {"dev-team": {"source": {"interval": "often"}, "sync": {"path": "/"}}, "missing": {}}
 
     assert problems(tmp_path, bases={"dev-team": base}, flux=FLUX | {"sha256": "?"}, tenants=tenants) == [
-        "Pulumi.staging.yaml: flux.sha256: '?' is not a sha256 digest: 64 hexadecimal digits",
+        "Pulumi.staging.yaml: flux.sha256: '?' is not a sha256 digest: 64 hexadecimal digits in lower case",
         f"Pulumi.staging.yaml: tenants.dev-team.source.interval: 'often' is not a duration; {DURATION_EXAMPLE}",
         "Pulumi.staging.yaml: tenants.dev-team.sync.path: '/' must stay inside the repository; write it like ./staging",
-        "tenants/dev-team.yaml: [1]: is an unknown key",
+        "tenants/dev-team.yaml: [1]: is an unknown key; the keys here are namespaces, source, sync, role, "
+        "serviceAccountName, policies",
         f"tenants/dev-team.yaml: namespaces[0].name: 'Apps' {NOT_A_LABEL}",
         "tenants/dev-team.yaml: source.branhc: is an unknown key; did you mean 'branch'?",
         f"tenants/dev-team.yaml: source.url: 'git.example.com' {NO_SCHEME}",
@@ -452,16 +465,24 @@ def test_a_single_problem_is_not_called_problems(tmp_path):
 @pytest.mark.parametrize("content", [5555, True, ["5555"], {"token": "5555"}])
 def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path, content):
     assert problems(tmp_path, cluster={"kubeconfigContent": content}, secret_keys={"cluster"}) == [
-        "Pulumi.staging.yaml: cluster.kubeconfigContent: must be a text"
+        "Pulumi.staging.yaml: cluster.kubeconfigContent: must be a string"
+        + ("; put it in quotes" if isinstance(content, int) else "")
     ]
 
 
 @pytest.mark.parametrize(
     ("sections", "problem"),
     [
-        ({"cluster": "pa55word"}, "cluster: must be a mapping, not this value"),
-        ({"cluster": {"kubeconfig": ["pa55word"]}}, "cluster.kubeconfig: must be a text, not a list"),
-        ({"flux": FLUX | {"sha256": "pa55word"}}, "flux.sha256: is not a sha256 digest: 64 hexadecimal digits"),
+        (
+            {"cluster": "pa55word"},
+            "cluster: must be a mapping, got this value; write its keys below it: kubeconfig, kubeconfigContent, "
+            "context, uid, adopt",
+        ),
+        ({"cluster": {"kubeconfig": ["pa55word"]}}, "cluster.kubeconfig: must be a string, got a list"),
+        (
+            {"flux": FLUX | {"sha256": "pa55word"}},
+            "flux.sha256: is not a sha256 digest: 64 hexadecimal digits in lower case",
+        ),
         (
             {"flux": FLUX | {"profile": "pa55word"}},
             "flux.profile: this value is not one of 'multi-tenant' or 'single-tenant'",
@@ -472,7 +493,7 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
         ),
         (
             {"tenants": {"dev-team": {"sync": {"prune": "pa55word"}}}},
-            "tenants.dev-team.sync.prune: must be true or false, not this value",
+            "tenants.dev-team.sync.prune: must be true or false, got this value",
         ),
         ({"pa55words": "pa55word"}, "pa55words: is an unknown key; did you mean 'password'?"),
     ],

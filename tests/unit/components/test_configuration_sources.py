@@ -327,7 +327,7 @@ def test_a_second_key_of_one_type_is_refused_since_flux_takes_the_first_alone(tm
         (
             {"a/b": {}},
             "github.owners.a/b: 'a/b' is not an organisation or user of GitHub: at most 39 letters, digits, '-' "
-            "and '_'",
+            "and '_', e.g. my-org",
         ),
         ({"acme": {}, "Acme": {}}, "github.owners: lists acme and Acme, which are one to GitHub; keep one of them"),
     ],

@@ -29,7 +29,7 @@ def test_a_kyverno_without_more_is_highly_available_and_makes_no_reports(tmp_pat
             "kyverno.chart",
             "give exactly one of version, url and bundle",
         ),
-        ({"replicas": 0}, "kyverno.replicas", "greater than or equal to 1"),
+        ({"replicas": 0}, "kyverno.replicas", "must be at least 1, got 0"),
         ({"values": {}}, "kyverno.values", ""),
         (
             {"resources": {"reports-controller": {}}},

@@ -52,8 +52,11 @@ def test_a_key_that_nobody_asks_for_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("secret_keys", "problem"),
     [
-        ([], "Pulumi.staging.yaml: flux: must be a mapping, not 'pa55word'"),
-        (["flux-tenancy:flux"], "Pulumi.staging.yaml: flux: must be a mapping, not this value"),
+        ([], "Pulumi.staging.yaml: flux: must be a mapping, got 'pa55word'; write its keys below it: version, sha256"),
+        (
+            ["flux-tenancy:flux"],
+            "Pulumi.staging.yaml: flux: must be a mapping, got this value; write its keys below it: version, sha256",
+        ),
     ],
 )
 def test_what_pulumi_holds_as_a_secret_is_not_shown(tmp_path, secret_keys, problem):
