@@ -56,10 +56,9 @@ class GitHub(pulumi.ComponentResource):
         # Loading the SDK takes time, which stacks without GitHub need not spend.
         import pulumi_github
 
-        by_name = {owner.lower(): identity for owner, identity in args.config.owners.items()}
         self._providers = {}
         for owner in sorted({owner.lower() for owner in args.owners}):
-            identity = by_name[owner]
+            identity = args.config.identity(owner)
             app = identity.app
             self._providers[owner] = pulumi_github.Provider(
                 f"{name}-{owner}",

@@ -24,11 +24,10 @@ class GitHubUnavailable(Exception):
 
 def refusal(config: GitHubConfig, repository: GitHubRepository) -> str | None:
     """Why GitHub would not let the program work in a repository, or None."""
-    identities: Mapping[str, GitHubOwner] = {owner.lower(): each for owner, each in config.owners.items()}
     path, owner = repository.repository, f"github.owners.{repository.owner}"
-    auth = _auth(identities[repository.owner.lower()])
+    auth = _auth(config.identity(repository.owner))
     if auth is None:
-        return f"{owner} has neither a token nor an App, and the environment has no GITHUB_TOKEN; provide one of them"
+        return f"{owner} {_without(repository.owner)}"
     try:
         with _client(config.base_url, auth) as client:
             found = client.get_repo(path)
@@ -53,12 +52,11 @@ def github_client(config: GitHubConfig, repository: GitHubRepository) -> Iterato
     Raises:
         GitHubUnavailable: GitHub refuses what is asked of the client, or does not answer as GitHub does.
     """
-    identities = {name.lower(): each for name, each in config.owners.items()}
     owner = f"github.owners.{repository.owner}"
     try:
-        auth = _auth(identities[repository.owner.lower()])
+        auth = _auth(config.identity(repository.owner))
         if auth is None:
-            raise GitHubUnavailable(f"{owner} has neither a token nor an App")
+            raise GitHubUnavailable(f"{owner} {_without(repository.owner)}")
         with _client(config.base_url, auth) as client:
             yield client
     except GithubException as error:
@@ -67,6 +65,44 @@ def github_client(config: GitHubConfig, repository: GitHubRepository) -> Iterato
         raise GitHubUnavailable(_unreachable(config)) from None
     except (ValueError, AttributeError, TypeError, KeyError):  # not JSON, or not what was asked for
         raise GitHubUnavailable(_not_github(config)) from None
+
+
+def unusable(config: GitHubConfig, owner: str) -> str | None:
+    """Why an owner's credentials are none, or None; a GitHub that gives no answer is no reason.
+
+    What is asked for does not count against GitHub's rate limit, though an App's token does.
+
+    Source: https://docs.github.com/en/rest/rate-limit/rate-limit
+    """
+    identity = config.identity(owner)
+    auth = _auth(identity)
+    if auth is None:
+        return _without(owner)
+    try:
+        with _client(config.base_url, auth) as client:
+            client.get_rate_limit()
+    except GithubException as error:
+        if error.status == HTTPStatus.UNAUTHORIZED:
+            return f"GitHub does not accept {_called(identity, owner)}"
+    except (requests.ConnectionError, requests.Timeout, OSError, ValueError, AttributeError, TypeError):
+        pass
+    return None
+
+
+def _called(identity: GitHubOwner, owner: str) -> str:
+    """Credentials by their place, and how they are replaced."""
+    if identity.app is not None:
+        return f"its App; renew the key: `pulumi config set --secret --path github.owners.{owner}.app.privateKey`"
+    if identity.token is not None:
+        return f"its token; renew it: `pulumi config set --secret --path github.owners.{owner}.token`"
+    return "the environment's GITHUB_TOKEN, which this owner has for want of a token or an App; renew it"
+
+
+def _without(owner: str) -> str:
+    return (
+        "has neither a token nor an App, and the environment has no GITHUB_TOKEN; export that, or give it one: "
+        f"`pulumi config set --secret --path github.owners.{owner}.token`"
+    )
 
 
 def _unreachable(config: GitHubConfig) -> str:

@@ -16,6 +16,7 @@ from components.configuration import ConfigurationError, Problem, StackConfig, T
 from components.flux.platform_objects import FLUX_NAMESPACE
 from components.flux.release import read_release
 from components.flux.support import OLDEST_KUBERNETES, minor
+from components.github_identity import identity_problems, unneeded_owners
 from components.github_leftovers import Leftover, github_leftovers
 from components.github_preflight import repository_problems
 from components.half_made import names_cluster
@@ -120,6 +121,8 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
     # Where nothing may be done, nothing can be read either.
     told = {problem.path for problem in refused}
     problems += refused + [problem for problem in taken if problem.path not in told]
+    problems += identity_problems(config, recorded, stack_file)
+    warnings += tuple(unneeded_owners(config, stack_file))
     if problems:
         raise ConfigurationError(problems)
     lost = lost_namespaces(cluster, recorded)

@@ -9,9 +9,11 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from components.configuration.messages import message
+from components.configuration.origins import tenant_file_name
 from components.configuration.types import GitUrl
 from components.git.ssh_keys import SshKeyError, generate, read_private_key
 from operations.described_source import DescribedSource, platform_source, tenant_source
+from operations.described_stack import listed_tenants
 from operations.errors import Operation, OperationError, check_one_owner
 from operations.pulumi_config import PulumiConfig
 
@@ -33,8 +35,11 @@ def deploy_key(
     config, path = PulumiConfig(stack, PROJECT), f"{source.path}.deployKey"
     old = _fingerprint(config.get(path)) if source.has_deploy_key else None
     key = generate()
+    is_listed = platform or tenant in listed_tenants(stack, PROJECT)
     config.set_secret(path, key.private)
 
+    if not is_listed:
+        typer.echo(f"Listed the tenant {tenant} in {source.file}, as {tenant_file_name(tenant)} has it")
     typer.echo(f"Stored a new {key.public.split()[0]} key of {source.owner}, encrypted, in {source.file}: {path}")
     typer.echo(f"Fingerprint: {key.fingerprint}")
     if old:

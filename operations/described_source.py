@@ -33,12 +33,12 @@ class DescribedSource:
 
 
 def tenant_source(stack: str, tenant: str, project: Path) -> DescribedSource:
-    """The source of a tenant that the stack lists.
+    """The source of a tenant that the stack lists, or has a base for and is about to list.
 
     Raises:
         OperationError: there is no such stack, or it does not have the tenant.
     """
-    source = described_tenant(stack, tenant, project).value.get("source")
+    source = described_tenant(stack, tenant, project, may_be_new=True).value.get("source")
     return _described(f"the tenant {tenant}", f"tenants.{tenant}.source", stack_file_name(stack), source)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.configuration import ConfigurationError, Problem
-from components.configuration.origins import stack_file_name
+from components.configuration.origins import stack_file_name, tenant_file_name
 from components.configuration.overlay import Overlaid
 from components.configuration.project_file import ProjectFile, read_project_file
 from components.configuration.stack_file import StackFile, is_encrypted, read_stack_file
@@ -48,20 +48,28 @@ def listed_tenants(stack: str, project: Path) -> Mapping[str, Any]:
     return tenants if isinstance(tenants, Mapping) and not is_encrypted(tenants) else {}
 
 
-def described_tenant(stack: str, tenant: str, project: Path) -> Overlaid:
+def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = False) -> Overlaid:
     """A tenant that the stack lists, laid over its base.
+
+    Args:
+        stack: name of the stack.
+        tenant: name of the tenant.
+        project: folder of the project.
+        may_be_new: whether its base alone will do, since the stack is about to list it.
 
     Raises:
         OperationError: there is no such stack, or it does not have the tenant.
     """
     name, listed = stack_file_name(stack), listed_tenants(stack, project)
-    if tenant not in listed:
+    is_readable = not is_encrypted(described_file(stack, project).at(("tenants",)))
+    is_new = may_be_new and is_readable and (project / tenant_file_name(tenant)).is_file()
+    if tenant not in listed and not is_new:
         has = f"it has {', '.join(listed)}" if listed else "it has none"
         raise OperationError(
             f"{name} lists no tenant {tenant}; {has}",
             f"add `{tenant}: {{}}` below {described_project(project).name}:tenants first",
         )
-    overlaid = read_tenant(tenant, listed[tenant], name, project)
+    overlaid = read_tenant(tenant, listed.get(tenant), name, project)
     if isinstance(overlaid, Problem):
         raise OperationError(str(overlaid), "mend that first")
     return overlaid

@@ -132,17 +132,6 @@ def _unknown_host(path: Path, source: GitSource, config: StackConfig) -> Iterato
         )
 
 
-def _foreign_repository(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
-    if source.github is None:
-        return
-    repository = source.github.repository
-    if source.github.owner.lower() not in map(str.lower, config.github.owners):
-        yield (
-            (*path, "github", "repository"),
-            f"{repository!r} belongs to {source.github.owner}, which github.owners does not list; add it there",
-        )
-
-
 def _unlike_url(path: Path, source: GitSource, _: StackConfig) -> Iterator[Finding]:
     if source.github is None:
         return
@@ -192,7 +181,6 @@ CHECKS: tuple[Check, ...] = (
     _rival_host_keys,
     *POLICY_CHECKS,
     _of_each_source(_unknown_host),
-    _of_each_source(_foreign_repository),
     _of_each_source(_unlike_url),
     _of_each_source(_deaf_controller),
     _of_each_source(_nowhere_to_announce),

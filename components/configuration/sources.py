@@ -71,7 +71,7 @@ class GitHubAppCredentials(Section):
 class GitHubRepository(Section):
     """The repository at GitHub, to which the program itself adds the deploy key and the webhook."""
 
-    repository: GitHubRepositoryName = Field(description="`owner/name`; the owner is one of `github.owners`.")
+    repository: GitHubRepositoryName = Field(description="`owner/name`, at the server `github.baseUrl`.")
     read_only: bool = Field(True, description="A deploy key never writes; `false` is refused.")
 
     @field_validator("read_only")
@@ -225,9 +225,13 @@ class GitHubConfig(Section):
     base_url: WebUrl = Field("https://api.github.com/", description="API of GitHub, or a GitHub Enterprise Server.")
     owners: dict[GitHubName, GitHubOwner] = Field(
         default_factory=dict,
-        description="Organisations and users in whose repositories keys and webhooks are registered; `{}` takes the "
-        "environment's `GITHUB_TOKEN`.",
+        description="Organisations and users with credentials of their own. For the others, and for `{}`, keys and "
+        "webhooks are registered with the environment's `GITHUB_TOKEN`.",
     )
+
+    def identity(self, owner: str) -> GitHubOwner:
+        """Who the program is in the repositories of an owner, listed or not; GitHub does not tell capital letters."""
+        return next((each for name, each in self.owners.items() if name.lower() == owner.lower()), GitHubOwner())
 
     @field_validator("owners")
     @classmethod

@@ -143,7 +143,6 @@ def started(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Star
     project = Project(tmp_path_factory.mktemp("private") / "project", lab.pulumi)
     with lab.cluster(NAME) as cluster:
         stack = Environment(lab, project, cluster, flux=lab.bundle("2.9.5") | {"webhookUrl": cluster.webhook_url})
-        stack.config["github"]["owners"] |= {"shop-team": {}, "guest-team": {}}
         stack.config["tenancy"] = {"settleTimeout": "20s"}
         project.tenant("dev-team", base(lab, "dev-team/apps", "apps"))
         stack.onboard("dev-team", "./staging")
@@ -365,7 +364,7 @@ class TestDeployKey:
         stack, run = shop.stack, shop.stack.project.run
         receiver = stack.cluster.get("secret", "shop-webhook", "shop")
         token = shop.lab.git.token()
-        stack.config["github"]["owners"]["shop-team"] = {"token": stack.secret(token)}
+        stack.config["github"]["owners"] = {"shop-team": {"token": stack.secret(token)}}
         printed = started.said + run("preview", "--diff", "--stack", NAME).text
         shop.use(generate())
         stack.write()
@@ -383,6 +382,27 @@ class TestDeployKey:
         assert len(files) > 10
         for text in [printed, *(each.read_text(errors="replace") for each in files if each.is_file())]:
             assert not [value for value in values if value in text]
+
+    def test_an_update_needs_credentials_though_nothing_is_to_be_registered(self, lab: Lab, shop: Shop) -> None:
+        """Without them the providers would be written without a token into the state."""
+        stack, token = shop.stack, lab.settings.state / "git-host" / "token"
+        owners = stack.config["github"].pop("owners")
+        stack.write()
+        hidden = token.rename(token.with_suffix(".hidden"))
+        try:
+            without = stack.project.run("up", "--yes", "--skip-preview", "--stack", NAME)
+        finally:
+            hidden.rename(token)
+        stack.config["github"]["owners"] = {"shop-team": {"token": stack.secret("wr0ng")}}
+        stack.write()
+        wrong = stack.project.run("preview", "--stack", NAME)
+        stack.config["github"]["owners"] = owners
+        stack.write()
+
+        assert not without.succeeded
+        assert "github.owners.shop-team: has neither a token nor an App" in without.text
+        assert not wrong.succeeded
+        assert "github.owners.shop-team: GitHub does not accept its token; renew it: `pulumi config set" in wrong.text
 
     def test_offboarding_removes_key_and_webhook_from_the_git_host(self, shop: Shop) -> None:
         del shop.stack.config["tenants"]["shop"]

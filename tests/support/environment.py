@@ -34,7 +34,7 @@ class Environment:
         self.config: dict[str, Any] = {
             "cluster": {"kubeconfig": str(cluster.kubeconfig), "context": cluster.name},
             "git": {"knownHostsFile": str(lab.git.known_hosts)},
-            "github": {"baseUrl": lab.git.github_url, "owners": {"dev-team": {}, "ops-team": {}}},
+            "github": {"baseUrl": lab.git.github_url},
             # What Flux and Kubernetes refuse by themselves; admission has tests of its own.
             "policies": {"engine": "none"},
             "tenants": {},
@@ -53,7 +53,6 @@ class Environment:
 
     def private_source(self, owner: str, name: str) -> dict[str, Any]:
         """The platform's own repository at the Git host, read with a new deploy key."""
-        self.config["github"]["owners"][owner] = {}
         return {
             "url": self._lab.git.ssh_url(owner, name),
             "interval": "1m",

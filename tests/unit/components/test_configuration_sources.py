@@ -191,11 +191,6 @@ def test_a_source_out_of_order_is_refused(tmp_path, source, reason):
             "publishes",
         ),
         (
-            {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps"}},
-            {},
-            ".github.repository: 'acme/apps' belongs to acme, which github.owners does not list; add it there",
-        ),
-        (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/tools"}},
             {"github": ACME},
             ".github.repository: 'acme/tools' is not the repository of url, which is 'acme/apps'; correct one of them",
@@ -212,7 +207,7 @@ def test_a_source_out_of_order_is_refused(tmp_path, source, reason):
             ".webhook: is answered by notification-controller, which flux.components does not list; add it there",
         ),
     ],
-    ids=["host", "port", "owner", "repository", "webhookUrl", "notification-controller"],
+    ids=["host", "port", "repository", "webhookUrl", "notification-controller"],
 )
 def test_a_source_that_does_not_go_with_the_rest_of_the_stack_is_refused(tmp_path, source, sections, reason):
     assert refused(tmp_path, source, **sections) == [reason]
@@ -225,11 +220,20 @@ def test_what_does_not_go_together_is_told_of_the_file_that_says_it(tmp_path):
     assert problems(
         tmp_path, bases={"dev-team": base}, tenants={"dev-team": {"source": {"deployKey": Secret(KEY)}}}
     ) == [
-        "tenants/dev-team.yaml: source.github.repository: 'acme/tools' belongs to acme, which github.owners does not "
-        "list; add it there",
         "tenants/dev-team.yaml: source.github.repository: 'acme/tools' is not the repository of url, which is "
         "'acme/apps'; correct one of them",
     ]
+
+
+def test_a_repository_needs_no_entry_for_its_owner(tmp_path):
+    """The tenant's file names it, so the platform allows it; the token is the environment's."""
+    source = {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps"}}
+    owners = {"Other": {"token": Secret("t0ken")}}
+
+    github = load(tmp_path, tenants={"dev-team": {"source": source}}, github={"owners": owners}).github
+
+    assert github.identity("acme").token is None
+    assert github.identity("other").token is not None
 
 
 @pytest.mark.parametrize("form", [keys.PKCS8, keys.OPENSSH])

@@ -184,8 +184,8 @@ def test_without_any_token_nobody_is_asked_and_the_remedy_is_told(monkeypatch, e
         found = problems(stack({"dev-team": with_deploy_key()}, github=github(server, acme={})))
 
     assert found == [
-        f"{TENANT}github.owners.acme has neither a token nor an App, and the environment has no GITHUB_TOKEN; provide "
-        "one of them"
+        f"{TENANT}github.owners.acme has neither a token nor an App, and the environment has no GITHUB_TOKEN; export "
+        "that, or give it one: `pulumi config set --secret --path github.owners.acme.token`"
     ]
     assert paths == []
 

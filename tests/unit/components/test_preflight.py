@@ -217,7 +217,8 @@ def test_a_missing_release_an_unreachable_cluster_and_a_missing_token_are_told_a
         "and may this machine reach it?",
         "Pulumi.staging.yaml: flux.manifests.bundle: install.yaml cannot be read: No such file or directory",
         "Pulumi.staging.yaml: tenants.dev-team.source.github: github.owners.acme has neither a token nor an App, and "
-        "the environment has no GITHUB_TOKEN; provide one of them",
+        "the environment has no GITHUB_TOKEN; export that, or give it one: `pulumi config set --secret --path "
+        "github.owners.acme.token`",
     ]
 
 

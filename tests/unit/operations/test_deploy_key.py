@@ -172,6 +172,16 @@ def test_what_was_no_key_can_be_replaced_too(project):
     assert "pa55word" not in out
 
 
+def test_a_key_lists_a_tenant_that_has_only_a_base_yet(project):
+    (project.folder / "tenants/shop.yaml").write_text(BASE.replace("dev-team", "shop"))
+
+    code, out, _ = project.run("shop", "--stack", "staging")
+
+    assert code == 0
+    assert out.startswith("Listed the tenant shop in Pulumi.staging.yaml, as tenants/shop.yaml has it\nStored a new ")
+    assert "tenants.shop.source.deployKey" in project.read("arguments-of-set")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
