@@ -12,6 +12,7 @@ POST_QUANTUM ?=
 WITHDRAW ?=
 REPO ?=
 OUTPUT ?= table
+EXIT_CODE ?=
 LIVE ?=
 FILE ?=
 WITHOUT ?=
@@ -108,8 +109,9 @@ sops-key: $(VENV)/installed ## Make a key that decrypts for TENANT (or PLATFORM=
 sops-config: $(VENV)/installed ## Print the .sops.yaml for the repository of TENANT (or PLATFORM=1), for all stacks
 	@$(RUN) -m operations.sops_config $(if $(PLATFORM),--platform) $(TENANT)
 
-policy-report: $(VENV)/installed ## Show what the policies of STACK would refuse of what runs; OUTPUT=json for programs
-	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.policy_report --stack $(STACK) --output $(OUTPUT)
+policy-report: $(VENV)/installed ## Show what the policies of STACK would refuse of what runs; OUTPUT=json for programs, EXIT_CODE=1 to fail on findings
+	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.policy_report --stack $(STACK) --output $(OUTPUT) \
+		$(if $(EXIT_CODE),--exit-code)
 
 isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, and show what refuses it; OUTPUT=json, junit or html
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m isolation --stack $(STACK) --output $(OUTPUT) \

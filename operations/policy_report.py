@@ -39,7 +39,7 @@ class Output(StrEnum):
 
 
 class _Report(Operation):
-    """Like diff: 1 says that there is something to see, so a report that cannot be made has another status."""
+    """As `git diff --exit-code`: 1 is for what was found, so a report that cannot be made has another status."""
 
     failure = 2
 
@@ -48,11 +48,12 @@ class _Report(Operation):
 def policy_report(
     stack: Annotated[str, typer.Option(help="name of the stack, which stands for an environment")],
     output: Annotated[Output, typer.Option(help="for people, or for programs")] = Output.TABLE,
-    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="end with 0 whatever is found")] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="end with 1 where something would be refused")] = False,
 ) -> None:
     """Show what the stack's policies would refuse of what runs, and what tenants may do beside their role.
 
-    Changes nothing. Ends with 0 where nothing would be refused, 1 where something would, 2 where that cannot be said.
+    Changes nothing. Ends with 0 whatever was found, or with --exit-code with 1 where something would be refused; with 2
+    where that cannot be said.
     """
     config = described_policies(stack, PROJECT)
     content = [policy for policy in policies(config) if policy.subject is Subject.CONTENT]
@@ -72,7 +73,7 @@ def policy_report(
     else:
         # Into a file or a pipe the table goes as wide as it needs.
         Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(found, in_force, further))
-    if found.findings and not exit_zero:
+    if found.findings and exit_code:
         raise typer.Exit(1)
 
 
