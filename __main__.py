@@ -7,16 +7,18 @@ import pulumi
 
 from components.admission import kyverno_installation, policies_in_force
 from components.adoption import adopt
+from components.changes import watch_changes
 from components.cluster import Cluster, ClusterArgs
 from components.co_owners import take_back
 from components.configuration import ConfigurationError
 from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
+from components.flux_objects import flux_objects
 from components.flux_surroundings import surroundings
 from components.git_source import git_access
 from components.github_leftovers import clear_github
 from components.impersonation import Impersonation, impersonations
-from components.kubernetes_api import find_object, read_further_access, read_syncs
+from components.kubernetes_api import find_object, read_further_access
 from components.kyverno.unfinished_release import settle_release
 from components.manifests import register
 from components.offboarding import Offboarding
@@ -50,6 +52,7 @@ async def main() -> dict[str, object]:
     settle_release(found.api, found.kyverno_release)
     if config.cluster.adopt:
         adopt(found.api, recorded)
+    changes = watch_changes()
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     kyverno = kyverno_installation(config, found, on_cluster)
@@ -78,7 +81,7 @@ async def main() -> dict[str, object]:
         default_account=config.flux.default_service_account,
     )
     tenants = {name: Tenant(name, tenant_args(tenant), guarded()) for name, tenant in config.tenants.items()}
-    progress = settled(config, platform, tenants, partial(read_syncs, found.api))
+    progress = settled(config, platform, tenants, flux_objects(found.api), changes)
     further = beside_role(config, progress, partial(read_further_access, found.api))
     rotating = rotations(config, previous, progress, find)
     return stack_outputs(config, found.cluster, flux, kyverno, platform, tenants, progress, further, rotating)

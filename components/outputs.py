@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pulumi
 
+from components.changes import Changes
 from components.configuration import GitSource, PlatformSyncConfig, StackConfig, TenantConfig
 from components.configuration.decryption import Decryption
 from components.configuration.types import seconds
 from components.flux.platform_objects import PLATFORM
 from components.flux_install import FluxInstall
+from components.flux_objects import ClusterClock, FluxObjects, lasted
 from components.further_access import FurtherBinding, TenantAccess
 from components.git.ssh_keys import read_private_key
 from components.git_source import RegisteredSource
@@ -22,7 +24,7 @@ from components.kyverno_install import KyvernoInstall
 from components.platform_sync import PlatformSync
 from components.rotation import Rotations
 from components.sops.sops_config import Environment, sops_config
-from components.sync_status import Progress, SyncStatus, wait_until_settled
+from components.sync_status import Asking, Progress, SyncStatus, wait_until_settled
 from components.tenant import Tenant
 from components.tenant_objects import tenant_objects
 
@@ -68,17 +70,19 @@ def settled(
     config: StackConfig,
     platform: PlatformSync | None,
     tenants: Mapping[str, Tenant],
-    read_syncs: Callable[[], Iterable[Mapping[str, Any]]],
+    objects: FluxObjects,
+    changes: Changes,
 ) -> pulumi.Output[dict[str, Progress]]:
-    """How far each sync has come, by the name of its objects.
+    """How far each sync has come, by the name of its objects, as of what this update has changed.
 
-    The cluster is asked once, when the last sync is registered; a preview looks and does not wait.
+    The cluster is asked when the last sync is registered; a preview looks once, and neither waits nor has Flux look.
 
     Args:
         config: the stack.
         platform: the platform's own sync, or None.
         tenants: the tenants by name.
-        read_syncs: returns the sources and Kustomizations.
+        objects: Flux's objects in the cluster.
+        changes: what this update has changed.
     """
     timeout = 0.0 if pulumi.runtime.is_dry_run() else seconds(config.tenancy.settle_timeout)
     homes = {name: (tenant.home, name) for name, tenant in config.tenants.items()}
@@ -88,14 +92,30 @@ def settled(
         syncs.append(platform.sync)
 
     async def settle(_: Any) -> dict[str, Progress]:
+        clock = ClusterClock(objects.now)
+        unasked: set[str] = set()
+
+        def request(found: Mapping[str, Any]) -> bool:
+            try:
+                objects.request(found, clock.now)
+            except ClusterUnavailable as error:
+                unasked.add(str(error))
+                return False
+            return True
+
+        asking = Asking(request, {home for name, home in homes.items() if changes.concern(name)}, changes.renewed)
         try:
-            found = await asyncio.to_thread(wait_until_settled, read_syncs, homes.values(), timeout)
+            found = await asyncio.to_thread(wait_until_settled, objects.read, homes.values(), timeout, asking)
+            progress = {name: found[home] for name, home in homes.items()}
+            warnings = [] if pulumi.runtime.is_dry_run() else await asyncio.to_thread(_warnings, progress, clock)
         except ClusterUnavailable as error:
             # Everything is applied by now; that nobody can be asked how it goes is no reason to call it failed.
             unknown = SyncStatus("Unknown", str(error))
-            found = dict.fromkeys(homes.values(), Progress(unknown, unknown))
-        progress = {name: found[home] for name, home in homes.items()}
-        _warn(progress)
+            progress = dict.fromkeys(homes, Progress(unknown, unknown))
+            warnings = _warnings(progress, clock)
+        if not pulumi.runtime.is_dry_run():
+            for warning in (*(f"Flux could not be asked to look again: {reason}" for reason in unasked), *warnings):
+                pulumi.log.warn(warning)
         return progress
 
     return pulumi.Output.all(*(sync.id for sync in syncs)).apply(settle)
@@ -217,13 +237,32 @@ def _commands(name: str, tenant: TenantConfig, context: str | None) -> dict[str,
 def _status(name: str, progress: pulumi.Output[dict[str, Progress]]) -> pulumi.Output[dict[str, str]]:
     def shown(found: dict[str, Progress]) -> dict[str, str]:
         status = found[name].overall
-        return {"ready": status.ready, "message": status.message}
+        told = {"ready": status.ready, "message": status.message}
+        # While all is well nothing changes in the outputs.
+        if status.ready == "False" and status.as_of is not None:
+            told["asOf"] = status.as_of.isoformat(timespec="seconds")
+        return told
 
     return progress.apply(shown)
 
 
-def _warn(progress: Mapping[str, Progress]) -> None:
-    for name, found in progress.items():
-        if found.overall.ready != "True" and not pulumi.runtime.is_dry_run():
-            whose = "the platform's own sync" if name == PLATFORM.name else f"tenant {name}"
-            pulumi.log.warn(f"{whose} is not ready: {found.overall.message}")
+def _warnings(progress: Mapping[str, Progress], clock: ClusterClock) -> list[str]:
+    """What is to be said of each sync that is not ready.
+
+    Raises:
+        ClusterUnavailable: how old it is has to be asked, and the cluster does not answer.
+    """
+    whose = {name: "the platform's own sync" if name == PLATFORM.name else f"tenant {name}" for name in progress}
+    return [
+        f"{whose[name]} is not ready: {found.overall.message}{_age(found.overall, clock)}"
+        for name, found in progress.items()
+        if found.overall.ready != "True"
+    ]
+
+
+def _age(status: SyncStatus, clock: ClusterClock) -> str:
+    """How old a status is that Flux has not renewed since this update looked."""
+    if status.as_of is None or status.as_of >= clock.started:
+        return ""
+    age = lasted(clock.now - status.as_of)
+    return f" (for {age})" if status.ready == "Unknown" else f" (as of {age} ago)"

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from components.printable import printable
 
 POLL_SECONDS = 1.0
-# Source: https://pkg.go.dev/github.com/fluxcd/pkg/apis/meta#HealthCheckCanceledReason
+# Flux answers within seconds, unless a Git host or the health of an application keeps it.
+UNCONCERNED_SECONDS = 10.0
+SOURCE, KUSTOMIZATION = "source", "Kustomization"
+# Source: https://pkg.go.dev/github.com/fluxcd/pkg/apis/meta#pkg-constants
 HEALTH_CHECK_CANCELED = "HealthCheckCanceled"
+ARTIFACT_FAILED = "ArtifactFailed"
+REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
+
+Sync = tuple[str, str]
+"""Namespace and name that a source and its Kustomization share."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +30,12 @@ class SyncStatus:
     Attributes:
         ready: `True`, `False` or `Unknown`, as in the condition of Flux.
         message: what Flux says, on one line; empty while all is well, so that a healthy stack's outputs do not change.
+        as_of: since when it is in progress, or when Flux said so last; None where it has said nothing.
     """
 
     ready: str
     message: str
+    as_of: datetime | None = field(default=None, compare=False)
 
     @property
     def settled(self) -> bool:
@@ -55,48 +65,176 @@ class Progress:
         return self.applied if self.fetched.ready == "True" else self.fetched
 
 
-def progress_of(objects: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Progress]:
-    """How far each sync has come, by the (namespace, name) that its source and its Kustomization share."""
-    found: dict[tuple[str, str], Progress] = defaultdict(Progress)
-    for each in objects:
-        key = each["metadata"]["namespace"], each["metadata"]["name"]
-        part = "applied" if each["kind"] == "Kustomization" else "fetched"
-        found[key] = replace(found[key], **{part: status_of(each)})
-    return dict(found)
+@dataclass(frozen=True)
+class Asking:
+    """What decides whether Flux is asked to reconcile a sync now.
+
+    Flux looks again at what failed only after its `retryInterval`, and at what is well after its `interval`, so what it
+    says may be older than the change that was to mend it.
+
+    Attributes:
+        request: has Flux reconcile an object; says whether that could be asked.
+        concerned: the syncs whose answer may depend on what the update has changed.
+        renewed: whether an object (kind, namespace, name) is as this update has made it, so that Flux looks by itself.
+    """
+
+    request: Callable[[Mapping[str, Any]], bool]
+    concerned: Collection[Sync] = ()
+    renewed: Callable[[str, str, str], bool] = lambda *place: False
 
 
 def status_of(found: Mapping[str, Any]) -> SyncStatus:
     """The status of a Flux object as the API server has it. One for an older generation says nothing yet."""
     generation = found["metadata"].get("generation")
-    for condition in found.get("status", {}).get("conditions", ()):
-        if condition["type"] == "Ready" and condition.get("observedGeneration", generation) == generation:
-            # Something newer has come while the wait for health was going on, and is being applied.
-            given_up = condition.get("reason") == HEALTH_CHECK_CANCELED
-            ready = "Unknown" if given_up else condition["status"]
-            return SyncStatus(ready, "" if ready == "True" else printable(condition.get("message", "")))
-    return SUSPENDED if found.get("spec", {}).get("suspend") else NOT_RECONCILED
+    if (condition := _ready(found)) is not None and condition.get("observedGeneration", generation) == generation:
+        # Something newer has come while the wait for health was going on, and is being applied.
+        given_up = condition.get("reason") == HEALTH_CHECK_CANCELED
+        ready = "Unknown" if given_up else condition["status"]
+        message = "" if ready == "True" else printable(condition.get("message", ""))
+        return SyncStatus(ready, message, _as_of(condition, found["status"]))
+    return SUSPENDED if _is_suspended(found) else NOT_RECONCILED
 
 
 def wait_until_settled(
     read: Callable[[], Iterable[Mapping[str, Any]]],
-    syncs: Collection[tuple[str, str]],
+    syncs: Collection[Sync],
     timeout_seconds: float,
+    asking: Asking,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> dict[tuple[str, str], Progress]:
-    """Wait for the first result of each sync, good or bad, and never longer than `timeout_seconds`.
+) -> dict[Sync, Progress]:
+    """Wait for a result of each sync, good or bad, that is younger than what the update has changed.
+
+    Those that the update concerns are waited for no longer than `timeout_seconds`, all others, which may never settle,
+    for a few seconds: those that have failed are asked whether they still do.
 
     Args:
         read: returns the sources and Kustomizations.
-        syncs: (namespace, name) of those to wait for.
-        timeout_seconds: 0 looks once.
+        syncs: those to wait for.
+        timeout_seconds: 0 looks once, and asks nothing.
+        asking: how Flux is asked, and about what.
         clock: seconds that only grow.
         sleep: waits for a number of seconds.
     """
-    deadline = clock() + timeout_seconds
+    began = clock()
+    inquiries = {sync: _Inquiry(sync, asking, asks=timeout_seconds > 0) for sync in syncs}
     while True:
-        found = progress_of(read())
-        progress = {sync: found.get(sync, Progress()) for sync in syncs}
-        if all(each.overall.settled for each in progress.values()) or clock() >= deadline:
-            return progress
+        found = {_place(each): each for each in read()}
+        waited = clock() - began
+        waiting = False
+        for sync, inquiry in inquiries.items():
+            inquiry.look(found)
+            patience = timeout_seconds if sync in asking.concerned else UNCONCERNED_SECONDS
+            waiting |= waited < min(patience, timeout_seconds) and not inquiry.settled
+        if not waiting:
+            return {sync: each.last_known for sync, each in inquiries.items()}
         sleep(POLL_SECONDS)
+
+
+class _Inquiry:
+    """What Flux says of a sync, asked anew where that is out of date: first of its source, then of its Kustomization.
+
+    Attributes:
+        progress: how far it has come.
+        settled: whether waiting longer would tell nothing new.
+    """
+
+    def __init__(self, sync: Sync, asking: Asking, asks: bool) -> None:
+        self._sync, self._asks, self._concerned = sync, asks, sync in asking.concerned
+        self._source, self._kustomization = _Object(asking), _Object(asking)
+        self._before: Progress | None = None
+        self.progress = Progress()
+        self.settled = False
+
+    def look(self, objects: Mapping[tuple[str, Sync], Mapping[str, Any]]) -> None:
+        """Take in how the objects stand now, and ask what is to be asked."""
+        source, kustomization = (objects.get((part, self._sync)) for part in (SOURCE, KUSTOMIZATION))
+        if self._before is None:
+            self._before = Progress(*(status_of(each) if each else NOT_RECONCILED for each in (source, kustomization)))
+        # Whatever was to mend what has failed, in Git or in the cluster: it is seen now, and not at the next retry.
+        asks = self._asks and (self._concerned or self._before.overall.ready == "False")
+        fetched, settled = self._source.look(source, asks)
+        applied, applied_settled = self._kustomization.look(kustomization, asks and settled and fetched.ready == "True")
+        self.progress = Progress(fetched, applied)
+        self.settled = settled and (applied_settled or fetched.ready != "True")
+
+    @property
+    def last_known(self) -> Progress:
+        """How far it has come, or a reason from before: however old, it says more than that there is no answer yet."""
+        unanswered = not self.settled and self.progress.overall.ready != "False"
+        if unanswered and self._before is not None and self._before.overall.ready == "False":
+            return self._before
+        return self.progress
+
+
+class _Object:
+    """One object of a sync, and whether its answer is still to come."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+        self._asked = self._waiting = False
+
+    def look(self, found: Mapping[str, Any] | None, asks: bool) -> tuple[SyncStatus, bool]:
+        """What is known of it, and whether waiting longer would tell nothing new.
+
+        Args:
+            found: how it stands now; None where it is not there.
+            asks: whether an answer is wanted that is younger than what the update has changed.
+        """
+        if found is None:
+            return NOT_RECONCILED, False
+        status = status_of(found)
+        if asks and not self._asked and self._is_out_of_date(found, status):
+            self._asked = True
+            self._waiting = self._asking.request(found)
+        elif self._waiting:
+            self._waiting = not _has_answered(found)
+        if not self._waiting:
+            return status, status.settled
+        # It was well before the change; whether it still is is not known.
+        return NOT_RECONCILED if status.ready == "True" else status, False
+
+    def _is_out_of_date(self, found: Mapping[str, Any], status: SyncStatus) -> bool:
+        kind, (_, (namespace, name)) = found["kind"], _place(found)
+        if _is_suspended(found):
+            return False
+        if not self._asking.renewed(kind, namespace, name):
+            return True
+        # It looked before its source was there, and looks again when it has taken note of it.
+        return status.ready == "False" and (_ready(found) or {}).get("reason") == ARTIFACT_FAILED
+
+
+def _place(found: Mapping[str, Any]) -> tuple[str, Sync]:
+    """Which part of which sync an object is; sources may be of several kinds."""
+    part = KUSTOMIZATION if found["kind"] == KUSTOMIZATION else SOURCE
+    return part, (found["metadata"]["namespace"], found["metadata"]["name"])
+
+
+def _ready(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    conditions: Iterable[Mapping[str, Any]] = found.get("status", {}).get("conditions", ())
+    return next((condition for condition in conditions if condition["type"] == "Ready"), None)
+
+
+def _is_suspended(found: Mapping[str, Any]) -> bool:
+    return bool(found.get("spec", {}).get("suspend"))
+
+
+def _has_answered(found: Mapping[str, Any]) -> bool:
+    """Whether Flux has ended a reconciliation that began after it was asked; whoever asks again asks later."""
+    requested: str | None = found["metadata"].get("annotations", {}).get(REQUESTED_AT)
+    return requested is not None and requested == found.get("status", {}).get("lastHandledReconcileAt")
+
+
+def _as_of(condition: Mapping[str, Any], status: Mapping[str, Any]) -> datetime | None:
+    """The last time that is known of.
+
+    Flux leaves the time of a condition alone while it says the same; the last request, whose answer it is, is a time,
+    too, where it is not a text of somebody's own.
+    """
+    times = []
+    for text in (condition.get("lastTransitionTime", ""), status.get("lastHandledReconcileAt", "")):
+        try:
+            times.append(datetime.fromisoformat(text).astimezone(UTC))
+        except ValueError:
+            continue
+    return max(times, default=None)

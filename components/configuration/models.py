@@ -365,8 +365,8 @@ class TenancyConfig(Section):
     )
     settle_timeout: Duration = Field(
         "60s",
-        description="How long `pulumi up` waits for the first result of each tenant's sync; a tenant that is "
-        "not ready by then is reported and never fails the update.",
+        description="How long `pulumi up` waits for Flux's answer about each sync that the update concerns, and at "
+        "most 10 s of it about all others; a tenant that is not ready by then is reported and never fails the update.",
     )
     offboarding_timeout: Duration = Field(
         "5m",

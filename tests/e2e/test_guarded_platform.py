@@ -19,7 +19,7 @@ from tests.support.admission import refused_to_controllers
 from tests.support.charts import Chart, Overlays
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, eventually
-from tests.support.project import Project
+from tests.support.project import CHECKOUT, Project
 from tests.support.registry import Registry
 
 NAME = "guarded-platform"
@@ -42,6 +42,18 @@ OFFBOARDING_ACCESS = (
     ("serviceaccount", "ops-team"),
 )
 HOLD = "held.example.com/held"
+WELCOME = "staging/welcome.yaml"
+WELCOME_TEXT = (CHECKOUT / "lab/sample/dev-team/apps" / WELCOME).read_text()
+DOOR = """\
+apiVersion: v1
+kind: Service
+metadata:
+  name: door
+spec:
+  type: NodePort
+  ports:
+    - port: 80
+"""
 OWN_NAMESPACES = {"default", "kube-node-lease", "kube-public", "kube-system"}
 POLICY_KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 WEBHOOK_KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
@@ -75,6 +87,8 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
             },
         )
         environment.onboard("dev-team", "./staging")
+        # By itself Flux looks again at what was refused when all tests are over.
+        environment.config["tenants"]["dev-team"]["sync"]["retryInterval"] = "1h"
         yield environment
 
 
@@ -141,6 +155,8 @@ class TestGuardedPlatform:
         stack.config["policies"]["mode"] = "enforce"
         stack.up()
 
+        # What was well before is asked whether it still is.
+        assert was_handled(stack, "dev-team")
         said = cluster.create(nameless("newer"))
         assert f"'{policy}' denied request: {MISSING}" in said
         assert cluster.kubectl("label", "kustomization", "older", "-n", "apps", "a=b").returncode == 0
@@ -202,6 +218,25 @@ class TestGuardedPlatform:
 
         lab.git.commit_files("dev-team", "apps", overlays.undone, "Run no chart")
         eventually(lambda: stack.cluster.find("deployment", "greeter", "apps") is None)
+
+    def test_the_update_that_lifts_a_refusal_reports_the_tenant_ready(self, lab: Lab, stack: Environment) -> None:
+        """Flux by itself would look again only after `retryInterval`."""
+        before = stack.config["policies"]
+        lab.git.commit_files("dev-team", "apps", {WELCOME: f"{WELCOME_TEXT}---\n{DOOR}"}, "Open a door")
+        assert "spec.type NodePort is not allowed" in stack.cluster.refusal(
+            "kustomization", "dev-team", "apps", "NodePort"
+        )
+
+        stack.config["policies"] = before | {"serviceTypes": ["ClusterIP", "NodePort"]}
+        text = stack.up()
+
+        assert "is not ready" not in text
+        assert stack.outputs()["tenants"]["dev-team"]["status"] == {"ready": "True", "message": ""}
+        assert stack.cluster.find("service", "door", "apps") is not None
+        lab.git.commit_files("dev-team", "apps", {WELCOME: WELCOME_TEXT}, "Close the door")
+        eventually(lambda: stack.cluster.find("service", "door", "apps") is None)
+        assert stack.changes() == {}
+        stack.config["policies"] = before
 
     def test_a_source_that_is_not_allowed_is_refused_before_anything_is_applied(
         self, lab: Lab, stack: Environment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import yaml
 from components.co_owners import CoOwner, co_owners, relinquish
 from components.configuration import ClusterConfig
 from components.configuration.yaml_files import FastLoader
+from components.flux_objects import read_time, request_reconciliation
 from components.kubernetes_api import ClusterUnavailable, connect, read_syncs
 from components.recorded import Recorded
+from components.sync_status import REQUESTED_AT
 from components.tenant_objects import TENANT_LABEL
 from lab.build import ensure
 from lab.free_ports import free_port_base
@@ -22,6 +25,7 @@ from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer
 from tests.support.lab import eventually
 
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FLUX = "flux-bundle-2.9.5"
 SOURCES = "/apis/source.toolkit.fluxcd.io/v1"
 RECORDED = Recorded(
@@ -86,6 +90,18 @@ def test_a_field_that_the_platform_leaves_out_stays_until_it_is_taken_back(serve
     assert co_owners(read_syncs(api), RECORDED) == []
 
 
+def test_nothing_is_asked_about_what_is_gone(server: ApiServer) -> None:
+    api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), Path())
+
+    request_reconciliation(api, source() | {"metadata": {"name": "gone", "namespace": "apps"}}, NOON)
+
+
+def test_the_clusters_time_is_that_of_its_api_server(server: ApiServer) -> None:
+    api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), Path())
+
+    assert abs(read_time(api) - datetime.now(UTC)) < timedelta(minutes=1)
+
+
 def test_what_is_not_this_stacks_or_only_asks_flux_to_look_is_left_alone(server: ApiServer) -> None:
     platform = server.client
     api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), Path())
@@ -93,6 +109,11 @@ def test_what_is_not_this_stacks_or_only_asks_flux_to_look_is_left_alone(server:
     asked = {key: source()[key] for key in ("apiVersion", "kind")}
     asked |= {"metadata": {"name": "dev-team", "annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}}
     assert platform.request("PATCH", source(), body=asked, applied=True).is_success
+    [found] = read_syncs(api)
+    request_reconciliation(api, found, NOON)
 
+    [found] = read_syncs(api)
+    assert found["metadata"]["annotations"][REQUESTED_AT] == NOON.isoformat()
+    assert "flux-tenancy" in {entry["manager"] for entry in found["metadata"]["managedFields"]}
     assert co_owners(read_syncs(api), RECORDED) == []
     assert co_owners(read_syncs(api), Recorded({})) == []

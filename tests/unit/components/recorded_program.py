@@ -40,6 +40,7 @@ class Registration:
         imported: id of what is there already and is taken over; empty where it is created.
         on_error: what the engine asks where an operation fails.
         replaced: the properties for whose changes it is replaced.
+        after_change: the hooks that tell of its creation and of its updates.
     """
 
     type: str
@@ -52,6 +53,7 @@ class Registration:
     imported: str = ""
     on_error: set[str] = field(default_factory=set)
     replaced: set[str] = field(default_factory=set)
+    after_change: set[str] = field(default_factory=set)
 
 
 class _Engine(Mocks):
@@ -97,6 +99,7 @@ class _Recorder(MockMonitor):
                 imported=request.importId,
                 on_error=set(request.hooks.on_error),
                 replaced=set(request.replaceOnChanges),
+                after_change=set(request.hooks.after_create) & set(request.hooks.after_update),
             )
         return response
 

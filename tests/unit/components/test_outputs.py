@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 from base64 import b64decode
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pulumi
@@ -11,23 +12,28 @@ import pytest
 import yaml
 from pulumi.runtime.settings import get_monitor
 from recorded_program import run
+from sample_changes import changed
 from sample_release import release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_sources import private_key, public_key, stack, with_deploy_key
 from sample_stack import CLUSTER, FLUX, Quotas, removal
 
+from components.changes import Changes
 from components.configuration import StackConfig
 from components.flux.platform_objects import platform_path
 from components.flux_install import FluxInstall, FluxInstallArgs
+from components.flux_objects import FluxObjects
 from components.further_access import FurtherBinding
 from components.git_source import git_access
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable
 from components.outputs import beside_role, settled, stack_outputs
 from components.platform_sync import PlatformSync, PlatformSyncArgs
-from components.sync_status import Progress, SyncStatus
+from components.sync_status import REQUESTED_AT, Progress, SyncStatus
 from components.tenant import Tenant, TenantArgs
+from components.tenant_objects import TENANT_LABEL
 
 DEV, PLATFORM = ("dev-team-apps", "dev-team"), ("flux-system", "flux-system")
+NOW = datetime(2026, 11, 22, 21, 3, tzinfo=UTC)
 FACTS = ClusterFacts("the-cluster", "v1.36.3", {})
 PUBLIC: dict[str, Any] = {"dev-team": {}}
 
@@ -50,7 +56,17 @@ def found_in_cluster(where, source=("True", "stored artifact"), sync=("True", "A
     ]
 
 
-def outputs(config, read_syncs=list, *, preview=False, read_further=lambda tenants: {}, rotating=None):
+def outputs(
+    config,
+    read_syncs=list,
+    *,
+    preview=False,
+    read_further=lambda tenants: {},
+    request=lambda found, at: None,
+    now=lambda: NOW,
+    changes=None,
+    rotating=None,
+):
     """The outputs of such a stack, and how far its syncs have come, once the program has ended."""
     found: dict[str, Any] = {}
 
@@ -65,7 +81,8 @@ def outputs(config, read_syncs=list, *, preview=False, read_further=lambda tenan
         if config.flux.sync is not None:
             args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, "staging"), access)
             platform = PlatformSync("platform", args)
-        progress = settled(config, platform, tenants, read_syncs)
+        objects = FluxObjects(read_syncs, request, now)
+        progress = settled(config, platform, tenants, objects, changes or Changes())
         further = beside_role(config, progress, read_further)
         previous = pulumi.Output.from_input(rotating or {})
         result = stack_outputs(config, FACTS, flux, None, platform, tenants, progress, further, previous)
@@ -368,3 +385,81 @@ def test_whom_to_encrypt_for_is_told_and_nothing_of_the_private_halves():
 
 def test_where_nothing_is_decrypted_nothing_is_said_of_it():
     assert "sops" not in told_of("dev-team", stack(PUBLIC))
+
+
+def failed(since, message="denied: url is not allowed"):
+    """What is in the cluster where Flux has refused a sync at some time before now."""
+    found = found_in_cluster(DEV, sync=("False", message))
+    found[1]["status"]["conditions"][0]["lastTransitionTime"] = (NOW - since).isoformat()
+    return found
+
+
+def test_a_refusal_that_flux_has_not_renewed_is_told_with_its_age(caplog):
+    found = failed(timedelta(minutes=3, seconds=12))
+
+    with caplog.at_level(logging.WARNING):
+        told = told_of("dev-team", stack(PUBLIC), lambda: found)
+
+    assert caplog.messages == ["tenant dev-team is not ready: denied: url is not allowed (as of 3 minutes ago)"]
+    assert told["status"] == {
+        "ready": "False",
+        "message": "denied: url is not allowed",
+        "asOf": "2026-11-22T20:59:48+00:00",
+    }
+
+
+def test_a_refusal_of_this_update_is_told_as_it_is(caplog):
+    found = failed(timedelta(minutes=3))
+
+    def request(each, at):
+        each["metadata"]["annotations"] = {REQUESTED_AT: at.isoformat()}
+        each["status"]["lastHandledReconcileAt"] = at.isoformat()
+
+    with caplog.at_level(logging.WARNING):
+        outputs(stack(PUBLIC, tenancy={"settleTimeout": "10s"}), lambda: found, request=request)
+
+    assert caplog.messages == ["tenant dev-team is not ready: denied: url is not allowed"]
+
+
+def test_a_sync_that_is_in_progress_for_long_is_told_with_the_time(caplog):
+    found = failed(timedelta(hours=3))
+    found[1]["status"]["conditions"][0] |= {"status": "Unknown", "message": "Reconciliation in progress"}
+
+    with caplog.at_level(logging.WARNING):
+        told = told_of("dev-team", stack(PUBLIC), lambda: found)
+
+    assert caplog.messages == ["tenant dev-team is not ready: Reconciliation in progress (for 3 hours)"]
+    assert "asOf" not in told["status"]
+
+
+def test_flux_is_asked_about_what_the_update_concerns_alone():
+    changes, asked = Changes(), []
+    changes.note(changed("Secret", "ops-team-key", labels={TENANT_LABEL: "ops-team"}))
+    found = [*found_in_cluster(DEV), *found_in_cluster(("ops-team-apps", "ops-team"))]
+
+    outputs(stack(TWO), lambda: found, request=lambda each, at: asked.append(each["metadata"]["name"]), changes=changes)
+
+    assert asked == ["ops-team"]
+
+
+def test_a_flux_that_may_not_be_asked_is_told_of_once_and_fails_nothing(caplog):
+    def request(found, at):
+        raise ClusterUnavailable("kubeconfig", "https://cluster refuses this user (403 Forbidden)")
+
+    found = [*failed(timedelta(minutes=3)), *found_in_cluster(("ops-team-apps", "ops-team"), ("False", "no key"))]
+    with caplog.at_level(logging.WARNING):
+        outputs(stack(TWO), lambda: found, request=request)
+
+    assert caplog.messages == [
+        "Flux could not be asked to look again: https://cluster refuses this user (403 Forbidden)",
+        "tenant dev-team is not ready: denied: url is not allowed (as of 3 minutes ago)",
+        "tenant ops-team is not ready: no key",
+    ]
+
+
+def test_the_clusters_time_is_asked_for_only_where_something_is_not_well():
+    def now():
+        raise AssertionError("the cluster is asked for its time")
+
+    outputs(stack(PUBLIC), lambda: found_in_cluster(DEV), now=now)
+    outputs(stack(PUBLIC), lambda: failed(timedelta(minutes=3)), now=now, preview=True)

@@ -1,0 +1,92 @@
+"""What an update changes, told by the engine, and whose syncs that concerns."""
+
+import asyncio
+from typing import Any
+
+import pulumi
+import pytest
+from recorded_program import run
+from sample_changes import changed
+
+from components.changes import PLATFORM_TYPE, Changes, watch_changes
+from components.flux.platform_objects import PLATFORM
+from components.manifests import register
+from components.platform_sync import PlatformSync
+from components.tenant_objects import TENANT_LABEL
+
+NAMES = {"dev-team", "ops-team", PLATFORM.name}
+
+
+def concerned(*told: pulumi.ResourceHookArgs) -> set[str]:
+    changes = Changes()
+    for each in told:
+        changes.note(each)
+    return {name for name in NAMES if changes.concern(name)}
+
+
+@pytest.mark.parametrize(
+    ("told", "names"),
+    [
+        (changed("Secret", "key", "apps", {TENANT_LABEL: "dev-team"}), {"dev-team"}),
+        (changed("Secret", "key", "flux-system", parents=f"{PLATFORM_TYPE}$"), {PLATFORM.name}),
+        # A policy, a role, a controller.
+        (changed("ValidatingPolicy", "allowed-sources"), NAMES),
+        (changed("Deployment", "kustomize-controller", "flux-system", {"app": "kustomize-controller"}), NAMES),
+    ],
+)
+def test_what_changes_concerns_the_sync_that_it_belongs_to_or_all(told, names):
+    assert concerned(told) == names
+
+
+def test_without_a_change_no_sync_is_concerned():
+    assert concerned() == set()
+
+
+@pytest.mark.parametrize(
+    ("generations", "renewed"),
+    # Created, with another spec, with other labels alone.
+    [((None, 1), True), ((1, 2), True), ((2, 2), False)],
+)
+def test_flux_looks_by_itself_at_what_is_new_to_it(generations, renewed):
+    changes = Changes()
+    changes.note(changed("Kustomization", "dev-team", "apps", {TENANT_LABEL: "dev-team"}, generations))
+
+    assert changes.renewed("Kustomization", "apps", "dev-team") is renewed
+    assert not changes.renewed("GitRepository", "apps", "dev-team")
+
+
+class Hook(pulumi.ResourceHook):
+    """A hook that no engine knows."""
+
+    def __init__(self, name: str, func: Any, opts: pulumi.ResourceHookOptions) -> None:
+        self.name, self.callback, self.opts = name, func, opts
+        self._registered = asyncio.get_event_loop().create_future()
+        self._registered.set_result(None)
+
+
+def test_the_engine_tells_of_every_object_but_definitions_and_a_failure_to_hear_it_fails_nothing():
+    hooks: list[Hook] = []
+
+    def made(*args: Any) -> Hook:
+        hooks.append(Hook(*args))
+        return hooks[0]
+
+    def program():
+        watch_changes(made)
+        for version, kind in (("v1", "Namespace"), ("apiextensions.k8s.io/v1", "CustomResourceDefinition")):
+            register({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}, pulumi.ResourceOptions())
+
+    registered = run(program)
+
+    assert registered["Namespace x"].after_change == {"changes"}
+    assert registered["CustomResourceDefinition x"].after_change == set()
+    assert [hook.opts.ignore_errors for hook in hooks] == [True]
+    assert [hook.opts.on_dry_run for hook in hooks] == [False]
+
+
+def test_the_platforms_own_sync_is_known_by_its_type():
+    def program():
+        pulumi.ComponentResource.__init__(platform := object.__new__(PlatformSync), PLATFORM_TYPE, "platform")
+        assert isinstance(platform, PlatformSync)
+
+    assert run(program)["PlatformSync platform"].type == PLATFORM_TYPE
