@@ -59,7 +59,7 @@ class Hook(pulumi.ResourceHook):
     """A hook that no engine knows."""
 
     def __init__(self, name: str, func: Any, opts: pulumi.ResourceHookOptions) -> None:
-        self.name, self.callback, self.opts = name, func, opts
+        self.name, self.callback, self.opts, self.options = name, func, opts, opts
         self._registered = asyncio.get_event_loop().create_future()
         self._registered.set_result(None)
 
@@ -80,8 +80,8 @@ def test_the_engine_tells_of_every_object_but_definitions_and_a_failure_to_hear_
 
     assert registered["Namespace x"].after_change == {"changes"}
     assert registered["CustomResourceDefinition x"].after_change == set()
-    assert [hook.opts.ignore_errors for hook in hooks] == [True]
-    assert [hook.opts.on_dry_run for hook in hooks] == [False]
+    assert [hook.options.ignore_errors for hook in hooks] == [True]
+    assert [hook.options.on_dry_run for hook in hooks] == [False]
 
 
 def test_the_platforms_own_sync_is_known_by_its_type():

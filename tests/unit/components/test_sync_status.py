@@ -214,6 +214,12 @@ def test_a_message_is_shown_on_one_line_without_what_could_steer_a_terminal():
     assert status_of(sync("False", ESCAPES)) == SyncStatus("False", SHOWN)
 
 
+def said(answer, where, kind):
+    """An object with what Flux says of it: the condition, and its message."""
+    ready, message = answer
+    return sync(ready, message, where=where, kind=kind)
+
+
 class Flux:
     """A Flux that answers what it is asked after a while, each object by itself.
 
@@ -225,8 +231,8 @@ class Flux:
     def __init__(self, clock, source, kustomization, where=DEV, **answers):
         self.clock, self.answers, self.asked = clock, answers, []
         self.objects = {
-            "GitRepository": sync(*source, where=where, kind="GitRepository"),
-            "Kustomization": sync(*kustomization, where=where),
+            "GitRepository": said(source, where, "GitRepository"),
+            "Kustomization": said(kustomization, where, "Kustomization"),
         }
         self._due = {}
 
@@ -235,18 +241,16 @@ class Flux:
         self.asked.append((kind, found["metadata"]["name"]))
         found["metadata"].setdefault("annotations", {})[REQUESTED_AT] = str(self.clock.now)
         if kind in self.answers:
-            after, *said = self.answers[kind]
-            self._due[kind] = (self.clock.now + after, said)
+            after, *answer = self.answers[kind]
+            self._due[kind] = (self.clock.now + after, answer)
         return True
 
     def read(self):
-        for kind, (due, said) in list(self._due.items()):
+        for kind, (due, answer) in list(self._due.items()):
             if self.clock.now >= due:
                 found = self.objects[kind]
-                answered = sync(*said, where=(found["metadata"]["namespace"], found["metadata"]["name"]), kind=kind)
-                found["status"] = answered["status"] | {
-                    "lastHandledReconcileAt": found["metadata"]["annotations"][REQUESTED_AT]
-                }
+                requested = found["metadata"]["annotations"][REQUESTED_AT]
+                found["status"] = said(answer, DEV, kind)["status"] | {"lastHandledReconcileAt": requested}
                 del self._due[kind]
         return list(self.objects.values())
 
@@ -309,7 +313,7 @@ def test_a_kustomization_is_not_asked_where_its_source_fails():
     assert flux.asked == BOTH[:1]
 
 
-def test_without_an_answer_the_last_reason_is_told_though_flux_is_at_it_again():
+def test_without_an_answer_the_last_reason_is_told_though_flux_is_at_it_again(monkeypatch):
     clock = Clock()
     flux = Flux(clock, STORED, ("False", "health check failed after 5m0s"), GitRepository=(0, *STORED))
     read = flux.read
@@ -319,7 +323,7 @@ def test_without_an_answer_the_last_reason_is_told_though_flux_is_at_it_again():
             flux.objects["Kustomization"] |= {"status": sync("Unknown", "Reconciliation in progress")["status"]}
         return read()
 
-    flux.read = progressing
+    monkeypatch.setattr(flux, "read", progressing)
 
     assert flux.wait().overall == SyncStatus("False", "health check failed after 5m0s")
     assert clock.now == 160.0
@@ -369,16 +373,16 @@ def test_one_that_is_suspended_is_never_asked():
     assert flux.asked == []
 
 
-def test_where_flux_could_not_be_asked_nothing_is_waited_for():
+def test_where_flux_could_not_be_asked_nothing_is_waited_for(monkeypatch):
     clock = Clock()
     flux = Flux(clock, STORED, OLD_REFUSAL)
-    flux.request = lambda found: False
+    monkeypatch.setattr(flux, "request", lambda found: False)
 
     assert flux.wait().overall == SyncStatus(*OLD_REFUSAL)
     assert clock.now == 100.0
 
 
-def test_a_request_that_somebody_else_has_made_since_is_as_good():
+def test_a_request_that_somebody_else_has_made_since_is_as_good(monkeypatch):
     flux = Flux(Clock(), STORED, OLD_REFUSAL, GitRepository=(0, *STORED))
     request = flux.request
 
@@ -388,7 +392,7 @@ def test_a_request_that_somebody_else_has_made_since_is_as_good():
         found["status"]["lastHandledReconcileAt"] = "of flux reconcile"
         return True
 
-    flux.request = overtaken
+    monkeypatch.setattr(flux, "request", overtaken)
 
     assert flux.wait().overall == SyncStatus(*OLD_REFUSAL)
     assert flux.clock.now < 105.0
