@@ -11,6 +11,7 @@ import yaml
 from components.configuration.models import FluxConfig
 from components.configuration.yaml_files import FastLoader
 from components.flux.controllers import Controller
+from components.flux.release_labels import labelled
 from components.manifests import Manifest
 from components.pinned_input import PinnedInput, read_pinned
 
@@ -40,7 +41,7 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
 
 
 def select_components(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
-    """Those objects that are shared or belong to a component that the configuration lists."""
+    """Those objects that are shared or belong to a component that the configuration lists, labelled as Flux's own."""
     present = {component for manifest in manifests if (component := component_of(manifest))}
     if missing := [str(component) for component in config.components if component not in present]:
         pinned = _pinned(config)
@@ -49,7 +50,11 @@ def select_components(manifests: list[Manifest], config: FluxConfig) -> list[Man
             f"{pinned.source} has no {', '.join(missing)}; it has {', '.join(sorted(present))}",
         )
     wanted = {None, *config.components}
-    return [_without_absent_subjects(manifest, config) for manifest in manifests if component_of(manifest) in wanted]
+    return [
+        labelled(_without_absent_subjects(manifest, config), config.version)
+        for manifest in manifests
+        if component_of(manifest) in wanted
+    ]
 
 
 def component_of(manifest: Manifest) -> Controller | None:

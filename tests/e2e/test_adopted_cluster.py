@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from components.configuration.yaml_files import FastLoader
+from components.flux.release_labels import VERSION_LABEL
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.project import Project
@@ -26,13 +28,23 @@ RELEASES = ["2.9.5", pytest.param("2.9.4", marks=pytest.mark.exhaustive)]
 """Those that the cluster was bootstrapped with; the stack has the first."""
 
 
+def as_installed(release: str) -> str:
+    """A release as `flux install` writes it, with its version, which is an older one here, at objects and pods."""
+    manifests = list(yaml.load_all(release, FastLoader))
+    for manifest in manifests:
+        templates = [manifest["spec"]["template"]] if manifest["kind"] == "Deployment" else []
+        for labelled in (manifest, *templates):
+            labelled["metadata"].setdefault("labels", {})[VERSION_LABEL] = "v2.9.0"
+    return yaml.safe_dump_all(manifests)
+
+
 class Bootstrapped:
     """A cluster in which Flux applies itself, and a tenant, from the platform's repository."""
 
     def __init__(self, lab: Lab, cluster: RunningCluster, release: str, folder: Path) -> None:
         self.lab = lab
         self.cluster = cluster
-        self.release = Path(lab.bundle(release)["manifests"]["bundle"]).read_text()
+        self.release = as_installed(Path(lab.bundle(release)["manifests"]["bundle"]).read_text())
         self.repository = ("acme", f"fleet-{release}")
         files = {
             "clusters/adopted/flux-system/gotk-components.yaml": self.release,
@@ -140,6 +152,7 @@ def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
     assert bootstrapped.objects() == before
 
     stack.up()
+    assert {labels[VERSION_LABEL] for labels in release_labels(cluster)} == {"v2.9.5"}
     assert {key: uid for key, uid in bootstrapped.objects().items() if before.get(key) not in (None, uid)} == {}
     told = stack.outputs()["tenants"]["dev-team"]
     assert (told["status"]["ready"], told["furtherAccess"]) == ("True", [beside])
@@ -162,6 +175,12 @@ def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
     assert stack.changes() == {}
     assert project.destroy(NAME).succeeded
     assert lab.git.deploy_keys(*bootstrapped.repository) == []
+
+
+def release_labels(cluster: RunningCluster) -> list[dict[str, str]]:
+    """The labels of what `flux version` and `flux check` read."""
+    found = [cluster.get("crd", "gitrepositories.source.toolkit.fluxcd.io"), cluster.get("namespace", "flux-system")]
+    return [each["metadata"]["labels"] for each in (*found, *cluster.get("deployments", "", "flux-system")["items"])]
 
 
 def kept() -> list[tuple[str, str, str]]:

@@ -3,6 +3,7 @@
 import hashlib
 
 import pytest
+import yaml
 from loopback import closed_port, serving
 from sample_release import RELEASE_FILE, names, one
 from sample_stack import DIGEST, flux_config
@@ -11,6 +12,7 @@ from components.configuration import FluxConfig
 from components.flux.release import read_release
 from components.pinned_input import PinnedInputError
 
+FLUX_LABELS = {"instance": "flux-system", "part-of": "flux", "version": "v2.9.5"}
 CONTENT = RELEASE_FILE.read_bytes()
 
 
@@ -54,6 +56,25 @@ def keep(cache, content: bytes):
 
 def test_a_bundle_needs_no_network(tmp_path):
     assert "source-controller" in names(read_release(bundled(tmp_path), tmp_path), "Deployment")
+
+
+def test_fluxs_own_tools_know_the_release_by_its_labels(tmp_path):
+    """`flux version` shows `<part-of>-<version>` of this definition as the distribution."""
+    before = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(CONTENT)}
+
+    manifests = read_release(bundled(tmp_path), tmp_path)
+
+    definition = one(manifests, "CustomResourceDefinition", "gitrepositories.source.toolkit.fluxcd.io")
+    labels = definition["metadata"]["labels"]
+    distribution = f"{labels['app.kubernetes.io/part-of']}-{labels['app.kubernetes.io/version']}"
+    assert distribution == "flux-v2.9.5"
+    assert labels["app.kubernetes.io/component"] == "source-controller"
+    for manifest in manifests:
+        found = {key: manifest["metadata"]["labels"][f"app.kubernetes.io/{key}"] for key in FLUX_LABELS}
+        assert found == FLUX_LABELS, manifest["metadata"]
+        # What controllers run by and are found by: they are not restarted.
+        if manifest["kind"] == "Deployment":
+            assert manifest["spec"] == before["Deployment", manifest["metadata"]["name"]]["spec"]
 
 
 def test_a_release_is_fetched_from_the_address_that_is_given(tmp_path):
