@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ SOURCE, KUSTOMIZATION = "source", "Kustomization"
 # Source: https://pkg.go.dev/github.com/fluxcd/pkg/apis/meta#pkg-constants
 HEALTH_CHECK_CANCELED = "HealthCheckCanceled"
 ARTIFACT_FAILED = "ArtifactFailed"
+# Source: MkdirTempAbs of kustomize-controller, TempDirForObj of source-controller
+_SCRATCH_FOLDER = re.compile(r"(?<![\w./:-])(?:/[\w.-]+)*/(?:kustomization|gitrepository-[a-z0-9.-]+)-\d{4,}(?![\w.-])")
 REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
 
 Sync = tuple[str, str]
@@ -90,7 +93,7 @@ def status_of(found: Mapping[str, Any]) -> SyncStatus:
         # Something newer has come while the wait for health was going on, and is being applied.
         given_up = condition.get("reason") == HEALTH_CHECK_CANCELED
         ready = "Unknown" if given_up else condition["status"]
-        message = "" if ready == "True" else printable(condition.get("message", ""))
+        message = "" if ready == "True" else _without_scratch_folders(printable(condition.get("message", "")))
         return SyncStatus(ready, message, _as_of(condition, found["status"]))
     return SUSPENDED if _is_suspended(found) else NOT_RECONCILED
 
@@ -217,6 +220,15 @@ def _ready(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _is_suspended(found: Mapping[str, Any]) -> bool:
     return bool(found.get("spec", {}).get("suspend"))
+
+
+def _without_scratch_folders(message: str) -> str:
+    """A message with paths as the repository has them.
+
+    Flux's controllers work in a folder of their pod's with another name at each attempt, which tells nobody anything
+    and would change the stack's outputs at each update.
+    """
+    return _SCRATCH_FOLDER.sub(".", message)
 
 
 def _has_answered(found: Mapping[str, Any]) -> bool:

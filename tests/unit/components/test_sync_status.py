@@ -421,3 +421,25 @@ def test_a_status_is_as_old_as_flux_last_answer(since, handled, as_of):
         found["status"]["lastHandledReconcileAt"] = handled
 
     assert status_of(found).as_of == as_of
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            "kustomization path not found: stat /tmp/kustomization-1931908412/nowhere: no such file or directory",
+            "kustomization path not found: stat ./nowhere: no such file or directory",
+        ),
+        (
+            "evalsymlink failure on '/data/pods/a-b.c/tmp/kustomization-252548195/staging/absent.yaml' : lstat",
+            "evalsymlink failure on './staging/absent.yaml' : lstat",
+        ),
+        ("failed to write '/tmp/gitrepository-apps-dev-team-1234567890'", "failed to write '.'"),
+        # What a tenant has called so itself.
+        ("open ./apps/kustomization-2026/x.yaml", "open ./apps/kustomization-2026/x.yaml"),
+        ("https://git.example.com/apps/kustomization-2026", "https://git.example.com/apps/kustomization-2026"),
+        ("/apps/kustomization-2026.yaml", "/apps/kustomization-2026.yaml"),
+    ],
+)
+def test_paths_are_told_as_the_repository_has_them(message, told):
+    assert status_of(sync("False", message)).message == told
