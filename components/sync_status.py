@@ -123,12 +123,13 @@ def wait_until_settled(
     inquiries = {sync: _Inquiry(sync, asking, asks=timeout_seconds > 0) for sync in syncs}
     while True:
         found = {_place(each): each for each in read()}
-        waited = clock() - began
         waiting = False
         for sync, inquiry in inquiries.items():
-            inquiry.look(found)
             patience = timeout_seconds if sync in asking.concerned else UNCONCERNED_SECONDS
-            waiting |= waited < min(patience, timeout_seconds) and not inquiry.settled
+            # Requests take time, too, where admission does not answer.
+            in_time = clock() - began < min(patience, timeout_seconds)
+            inquiry.look(found, in_time)
+            waiting |= in_time and not inquiry.settled
         if not waiting:
             return {sync: each.last_known for sync, each in inquiries.items()}
         sleep(POLL_SECONDS)
@@ -149,15 +150,16 @@ class _Inquiry:
         self.progress = Progress()
         self.settled = False
 
-    def look(self, objects: Mapping[tuple[str, Sync], Mapping[str, Any]]) -> None:
-        """Take in how the objects stand now, and ask what is to be asked."""
+    def look(self, objects: Mapping[tuple[str, Sync], Mapping[str, Any]], in_time: bool) -> None:
+        """Take in how the objects stand now, and ask what is to be asked while there is time."""
         source, kustomization = (objects.get((part, self._sync)) for part in (SOURCE, KUSTOMIZATION))
         if self._before is None:
             self._before = Progress(*(status_of(each) if each else NOT_RECONCILED for each in (source, kustomization)))
         # Whatever was to mend what has failed, in Git or in the cluster: it is seen now, and not at the next retry.
         asks = self._asks and (self._concerned or self._before.overall.ready == "False")
-        fetched, settled = self._source.look(source, asks)
-        applied, applied_settled = self._kustomization.look(kustomization, asks and settled and fetched.ready == "True")
+        fetched, settled = self._source.look(source, asks, in_time)
+        follows = asks and settled and fetched.ready == "True"
+        applied, applied_settled = self._kustomization.look(kustomization, follows, in_time)
         self.progress = Progress(fetched, applied)
         self.settled = settled and (applied_settled or fetched.ready != "True")
 
@@ -177,19 +179,20 @@ class _Object:
         self._asking = asking
         self._asked = self._waiting = False
 
-    def look(self, found: Mapping[str, Any] | None, asks: bool) -> tuple[SyncStatus, bool]:
+    def look(self, found: Mapping[str, Any] | None, asks: bool, in_time: bool) -> tuple[SyncStatus, bool]:
         """What is known of it, and whether waiting longer would tell nothing new.
 
         Args:
             found: how it stands now; None where it is not there.
             asks: whether an answer is wanted that is younger than what the update has changed.
+            in_time: whether one could still come.
         """
         if found is None:
             return NOT_RECONCILED, False
         status = status_of(found)
         if asks and not self._asked and self._is_out_of_date(found, status):
             self._asked = True
-            self._waiting = self._asking.request(found)
+            self._waiting = not in_time or self._asking.request(found)
         elif self._waiting:
             self._waiting = not _has_answered(found)
         if not self._waiting:

@@ -398,6 +398,27 @@ def test_a_request_that_somebody_else_has_made_since_is_as_good(monkeypatch):
     assert flux.clock.now < 105.0
 
 
+def test_requests_that_take_long_are_no_longer_made_when_the_time_is_over():
+    """Each may take seconds where a webhook does not answer."""
+    clock = Clock()
+    flux = Flux(clock, STORED, DONE)
+    more = [(f"of-{name}", "dev-team") for name in range(20)]
+    objects = [
+        each | {"spec": {}} for where in more for each in (said(STORED, where, "GitRepository"), *well(where)[1:])
+    ]
+
+    def slow(found):
+        clock.sleep(10)
+        return flux.request(found)
+
+    asking = Asking(slow, more)
+    progress = wait_until_settled(lambda: objects, more, 60, asking, clock=clock, sleep=clock.sleep)
+
+    assert len(flux.asked) == 6
+    assert {each.overall for each in progress.values()} == {NOT_RECONCILED}
+    assert clock.now < 162.0
+
+
 def test_a_look_without_time_asks_nothing():
     assert Flux(Clock(), STORED, OLD_REFUSAL).wait(timeout=0).overall == SyncStatus(*OLD_REFUSAL)
 
