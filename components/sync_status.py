@@ -18,6 +18,8 @@ SOURCE, KUSTOMIZATION = "source", "Kustomization"
 # Source: https://pkg.go.dev/github.com/fluxcd/pkg/apis/meta#pkg-constants
 HEALTH_CHECK_CANCELED = "HealthCheckCanceled"
 ARTIFACT_FAILED = "ArtifactFailed"
+# Source: checkHealth in internal/controller/kustomization_controller.go of kustomize-controller 1.9
+HEALTH_STAGE = "Running health checks"
 # Source: MkdirTempAbs of kustomize-controller, TempDirForObj of source-controller
 _SCRATCH_FOLDER = re.compile(r"(?<![\w./:-])(?:/[\w.-]+)*/(?:kustomization|gitrepository-[a-z0-9.-]+)-\d{4,}(?![\w.-])")
 REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
@@ -89,11 +91,16 @@ class Asking:
 def status_of(found: Mapping[str, Any]) -> SyncStatus:
     """The status of a Flux object as the API server has it. One for an older generation says nothing yet."""
     generation = found["metadata"].get("generation")
-    if (condition := _ready(found)) is not None and condition.get("observedGeneration", generation) == generation:
+    if (condition := _condition(found, "Ready")) is not None and condition.get(
+        "observedGeneration", generation
+    ) == generation:
         # Something newer has come while the wait for health was going on, and is being applied.
         given_up = condition.get("reason") == HEALTH_CHECK_CANCELED
         ready = "Unknown" if given_up else condition["status"]
-        message = "" if ready == "True" else _without_scratch_folders(printable(condition.get("message", "")))
+        # While it is at it, Flux says here how far it has come.
+        stage = (_condition(found, "Reconciling") or {}).get("message") if ready == "Unknown" else None
+        message = stage or condition.get("message", "")
+        message = "" if ready == "True" else _without_scratch_folders(printable(message))
         return SyncStatus(ready, message, _as_of(condition, found["status"]))
     return SUSPENDED if _is_suspended(found) else NOT_RECONCILED
 
@@ -165,8 +172,12 @@ class _Inquiry:
 
     @property
     def last_known(self) -> Progress:
-        """How far it has come, or a reason from before: however old, it says more than that there is no answer yet."""
-        unanswered = not self.settled and self.progress.overall.ready != "False"
+        """How far it has come, or a reason from before: however old, it says more than that there is no answer yet.
+
+        Only where all is applied, and its health is waited for, a reason from before is out of date.
+        """
+        now = self.progress.overall
+        unanswered = not self.settled and now.ready != "False" and not now.message.startswith(HEALTH_STAGE)
         if unanswered and self._before is not None and self._before.overall.ready == "False":
             return self._before
         return self.progress
@@ -207,7 +218,7 @@ class _Object:
         if not self._asking.renewed(kind, namespace, name):
             return True
         # It looked before its source was there, and looks again when it has taken note of it.
-        return status.ready == "False" and (_ready(found) or {}).get("reason") == ARTIFACT_FAILED
+        return status.ready == "False" and (_condition(found, "Ready") or {}).get("reason") == ARTIFACT_FAILED
 
 
 def _place(found: Mapping[str, Any]) -> tuple[str, Sync]:
@@ -216,9 +227,9 @@ def _place(found: Mapping[str, Any]) -> tuple[str, Sync]:
     return part, (found["metadata"]["namespace"], found["metadata"]["name"])
 
 
-def _ready(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _condition(found: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
     conditions: Iterable[Mapping[str, Any]] = found.get("status", {}).get("conditions", ())
-    return next((condition for condition in conditions if condition["type"] == "Ready"), None)
+    return next((condition for condition in conditions if condition["type"] == kind), None)
 
 
 def _is_suspended(found: Mapping[str, Any]) -> bool:

@@ -313,19 +313,32 @@ def test_a_kustomization_is_not_asked_where_its_source_fails():
     assert flux.asked == BOTH[:1]
 
 
-def test_without_an_answer_the_last_reason_is_told_though_flux_is_at_it_again(monkeypatch):
+@pytest.mark.parametrize(
+    ("stage", "told"),
+    [
+        ("Building manifests for revision main@sha1:ab", ("False", "health check failed after 5m0s")),
+        # By now it is applied.
+        (
+            "Running health checks for revision main@sha1:ab",
+            ("Unknown", "Running health checks for revision main@sha1:ab"),
+        ),
+    ],
+)
+def test_without_an_answer_the_last_reason_is_told_until_flux_is_past_it(monkeypatch, stage, told):
     clock = Clock()
     flux = Flux(clock, STORED, ("False", "health check failed after 5m0s"), GitRepository=(0, *STORED))
     read = flux.read
 
     def progressing():
         if len(flux.asked) == 2:
-            flux.objects["Kustomization"] |= {"status": sync("Unknown", "Reconciliation in progress")["status"]}
+            at_it = sync("Unknown", "Reconciliation in progress")["status"]
+            at_it["conditions"][0]["message"] = stage
+            flux.objects["Kustomization"]["status"] = at_it
         return read()
 
     monkeypatch.setattr(flux, "read", progressing)
 
-    assert flux.wait().overall == SyncStatus("False", "health check failed after 5m0s")
+    assert flux.wait().overall == SyncStatus(*told)
     assert clock.now == 160.0
 
 
