@@ -1,1 +1,1 @@
-"""The benchmark: the real program against `kubectl` with the very same objects, and policies against none, neighbours."""
+"""The benchmark: the program against `kubectl`, policies against none, and what a tenant costs its neighbours."""

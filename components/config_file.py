@@ -54,13 +54,24 @@ def config_file(processes: Iterable[Process] | None = None, environ: Mapping[str
         processes: the ancestors of this process, nearest first; None looks for them.
         environ: the environment, which the command passes on.
     """
+    if (process := pulumi_command(processes)) is not None:
+        named = _option(process.arguments[1:]) or environ.get(VARIABLE)
+        return ConfigFile(True, process.folder / named if named else None)
+    named = environ.get(VARIABLE)
+    return ConfigFile(False, Path(named).absolute() if named else None)
+
+
+def pulumi_command(processes: Iterable[Process] | None = None) -> Process | None:
+    """The `pulumi` command that runs this program; None where it is not to be seen.
+
+    Args:
+        processes: the ancestors of this process, nearest first; None looks for them.
+    """
     for process in ancestors() if processes is None else processes:
         name = Path(process.arguments[0]).name if process.arguments else ""
         if name.startswith(_COMMAND) and not name.startswith(_PLUGIN):
-            named = _option(process.arguments[1:]) or environ.get(VARIABLE)
-            return ConfigFile(True, process.folder / named if named else None)
-    named = environ.get(VARIABLE)
-    return ConfigFile(False, Path(named).absolute() if named else None)
+            return process
+    return None
 
 
 def ancestors() -> Iterator[Process]:

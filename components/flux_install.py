@@ -15,6 +15,7 @@ from components.flux.phases import in_phases
 from components.flux.platform_objects import FLUX_NAMESPACE
 from components.flux.profile import ALONE, Surroundings, configured
 from components.manifests import Manifest, register
+from components.update_plans import made_once
 
 # A controller starts within seconds; one that crashes or finds no room should be told of before a coffee is cold.
 AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")
@@ -80,7 +81,7 @@ class FluxInstall(pulumi.ComponentResource):
         services: list[pulumi.Resource] = []
         entries: dict[str, pulumi.Output[str]] = {}
         for host in hosts:
-            manifest = host.service(f"artifacts-{secrets.token_hex(NAME_BYTES)}")
+            manifest = host.service(made_once(lambda: f"artifacts-{secrets.token_hex(NAME_BYTES)}"))
             service = register(manifest, keep_name, f"{FLUX_NAMESPACE}/artifacts-of-{host.server}")
             # The SDK gives a resource an attribute for each of its properties.
             metadata: pulumi.Output[Manifest] = service.metadata  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ import secrets
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import pulumi
 
@@ -15,6 +16,7 @@ from components.github import GitHub, GitHubArgs, RegisteredKey, registered_key
 from components.manifests import register
 from components.place import Place
 from components.sources import sources_by_name
+from components.update_plans import made_once
 
 TOKEN_BYTES = 32
 
@@ -96,7 +98,9 @@ def register_source(
         return RegisteredSource(registered, None, None, (*standing, registered))
 
     # Generated once: from then on the one in the state counts, which both ends take it from.
-    token_secret = register(webhook_secret(place, secrets.token_urlsafe(TOKEN_BYTES)), opts(ignore_changes=["data"]))
+    drawn = made_once(partial(secrets.token_urlsafe, TOKEN_BYTES))
+    token_data = drawn.apply(lambda text: webhook_secret(place, text)["data"])
+    token_secret = register(webhook_secret(place, "") | {"data": token_data}, opts(ignore_changes=["data"]))
     # The SDK gives a resource an attribute for each of its properties.
     data: pulumi.Output[dict[str, str]] = token_secret.data  # type: ignore[attr-defined]
     token = data["token"].apply(lambda encoded: b64decode(encoded).decode())

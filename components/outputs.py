@@ -22,12 +22,15 @@ from components.git_source import RegisteredSource
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable
 from components.kyverno_install import KyvernoInstall
 from components.platform_sync import PlatformSync
+from components.pulumi_command import creates_nothing
 from components.rotation import Rotations
 from components.sops.sops_config import Environment, sops_config
 from components.sync_status import Asking, Progress, SyncStatus, wait_until_settled
 from components.tenant import Tenant
 from components.tenant_objects import tenant_objects
+from components.update_plans import unplanned
 
+LEFT_OUT = SyncStatus("Unknown", "not created yet; the update left it out")
 FurtherAccess = dict[str, list[str]]
 """By tenant, each further binding in a sentence."""
 
@@ -57,6 +60,7 @@ def stack_outputs(
         rotating: the previous deploy keys that stay (`rotations`).
     """
     sync = config.flux.sync
+    progress, further, rotating = unplanned(progress), unplanned(further), unplanned(rotating)
     own = {"sync": _platform(sync, platform, progress, rotating)} if sync is not None and platform is not None else {}
     return {
         "cluster": {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context},
@@ -84,14 +88,16 @@ def settled(
         objects: Flux's objects in the cluster.
         changes: what this update has changed.
     """
-    timeout = 0.0 if pulumi.runtime.is_dry_run() else seconds(config.tenancy.settle_timeout)
+    updating = not (pulumi.runtime.is_dry_run() or creates_nothing())
+    timeout = seconds(config.tenancy.settle_timeout) if updating else 0.0
     homes = {name: (tenant.home, name) for name, tenant in config.tenants.items()}
     syncs = [tenant.sync for tenant in tenants.values()]
     if platform is not None:
         homes[PLATFORM.name] = (PLATFORM.namespace, PLATFORM.name)
         syncs.append(platform.sync)
 
-    async def settle(_: Any) -> dict[str, Progress]:
+    async def settle(created: list[bool]) -> dict[str, Progress]:
+        there = {name: home for (name, home), made in zip(homes.items(), created, strict=True) if made}
         clock = ClusterClock(objects.now)
         unasked: set[str] = set()
 
@@ -103,22 +109,25 @@ def settled(
                 return False
             return True
 
-        asking = Asking(request, {home for name, home in homes.items() if changes.concern(name)}, changes.renewed)
+        asking = Asking(request, {home for name, home in there.items() if changes.concern(name)}, changes.renewed)
         try:
-            found = await asyncio.to_thread(wait_until_settled, objects.read, homes.values(), timeout, asking)
-            progress = {name: found[home] for name, home in homes.items()}
+            found = await asyncio.to_thread(wait_until_settled, objects.read, there.values(), timeout, asking)
+            progress = {name: found[home] for name, home in there.items()}
             warnings = [] if pulumi.runtime.is_dry_run() else await asyncio.to_thread(_warnings, progress, clock)
         except ClusterUnavailable as error:
             # Everything is applied by now; that nobody can be asked how it goes is no reason to call it failed.
             unknown = SyncStatus("Unknown", str(error))
-            progress = dict.fromkeys(homes, Progress(unknown, unknown))
+            progress = dict.fromkeys(there, Progress(unknown, unknown))
             warnings = _warnings(progress, clock)
         if not pulumi.runtime.is_dry_run():
             for warning in (*(f"Flux could not be asked to look again: {reason}" for reason in unasked), *warnings):
                 pulumi.log.warn(warning)
-        return progress
+        return dict.fromkeys(homes, Progress(LEFT_OUT, LEFT_OUT)) | progress
 
-    return pulumi.Output.all(*(sync.id for sync in syncs)).apply(settle)
+    # An update of some resources only (`--target`, `--exclude`) gives no ID to the others that are new.
+    known = not pulumi.runtime.is_dry_run()
+    created = [sync.id.apply(lambda found: isinstance(found, str), run_with_unknowns=known) for sync in syncs]
+    return pulumi.Output.all(*created).apply(settle)
 
 
 def beside_role(

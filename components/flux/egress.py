@@ -54,8 +54,12 @@ class ArtifactHost:
     def variable(self) -> str:
         return _SERVERS[self.server]
 
-    def service(self, name: str) -> Manifest:
-        """The name, as a Service that leads to the server's own."""
+    def service(self, name: Any) -> Manifest:
+        """The name, as a Service that leads to the server's own.
+
+        Args:
+            name: a text or an output of one.
+        """
         return {
             "apiVersion": "v1",
             "kind": "Service",

@@ -12,6 +12,7 @@ from typing import Any
 import pulumi
 from google.protobuf import json_format
 from google.protobuf.struct_pb2 import Value
+from pulumi.runtime import rpc
 from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mocks, set_mocks
 from pulumi.runtime.settings import get_root_resource
 
@@ -83,7 +84,10 @@ class _Recorder(MockMonitor):
                 if key in request.ignoreChanges:
                     json_format.ParseDict(value, response.object.fields[key])
             for key, value in request.object.fields.items():
-                if _SIGNATURE in value.struct_value.fields and key in response.object.fields:
+                # As the engine does: what is not known beforehand is not known to the preview afterwards, either.
+                if rpc.UNKNOWN in json_format.MessageToJson(value):
+                    response.object.fields[key].CopyFrom(value)
+                elif _SIGNATURE in value.struct_value.fields and key in response.object.fields:
                     secret = Value()
                     secret.CopyFrom(value)
                     secret.struct_value.fields["value"].CopyFrom(response.object.fields[key])

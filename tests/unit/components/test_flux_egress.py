@@ -4,6 +4,7 @@ from base64 import b64decode
 from typing import Any
 
 import pytest
+from pulumi.runtime import rpc
 from recorded_program import run
 from sample_release import one, release
 from sample_stack import flux_config
@@ -118,6 +119,17 @@ def test_nobody_can_guess_the_name_and_it_stays():
     names = {name_and_host(installed(advertised()))[0] for _ in range(2)}
     assert len(names) == 2 and all(len(name) == len("artifacts-") + 32 for name in names)
     assert installed(advertised())[SERVICE].ignored == {"metadata.name"}
+
+
+def test_a_preview_does_not_know_a_name_that_is_still_to_be_made():
+    """The update that follows its plan makes another one than the preview would have made."""
+    manifests = advertised()
+    args = FluxInstallArgs(flux_config(), manifests)
+
+    resources = run(lambda: FluxInstall("flux", args) and None, preview=True)
+
+    assert resources[SERVICE].properties["metadata"]["name"] == rpc.UNKNOWN
+    assert rpc.UNKNOWN in str(resources[SECRET].properties["data"])
 
 
 def test_a_single_tenant_cluster_has_no_such_names():

@@ -7,6 +7,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from pulumi.runtime import rpc
 from recorded_program import run
 from sample_sources import app_key, private_key, public_key, signing_key, stack, with_deploy_key
 
@@ -29,7 +30,7 @@ def _called(name):
     return next((each for each in (KEY, GIT, SIGNERS) if name.startswith(f"{each}-")), name)
 
 
-def registered(source, state=None, **sections):
+def registered(source, state=None, preview=False, **sections):
     """What registering a source leads to, by names without what stands for their content; and the names themselves."""
 
     def program():
@@ -38,7 +39,7 @@ def registered(source, state=None, **sections):
         config = stack({"dev-team": source}, **sections)
         register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [before])
 
-    return {_called(name): resource for name, resource in run(program, state=state).items()}
+    return {_called(name): resource for name, resource in run(program, state=state, preview=preview).items()}
 
 
 def after(resources):
@@ -143,6 +144,14 @@ def test_a_token_is_generated_once_and_the_one_of_the_state_counts_for_both_ends
     digest = hashlib.sha256(b"the t0ken of the first update" + b"dev-teamapps").hexdigest()
     assert configuration["secret"] == {"secret": "the t0ken of the first update"}
     assert configuration["url"]["secret"].endswith(digest)
+
+
+def test_a_preview_does_not_know_a_token_that_is_still_to_be_made():
+    """The update that follows its plan makes another one than the preview would have made."""
+    data = {preview: registered(EVERYTHING, preview=preview)[TOKEN].properties["data"] for preview in (True, False)}
+
+    assert data[True] == rpc.UNKNOWN
+    assert set(data[False]["secret"]) == {"token"}
 
 
 def test_nothing_but_the_token_is_kept_against_the_configuration():

@@ -5,6 +5,7 @@ import json
 import logging
 from base64 import b64decode
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pulumi
@@ -28,6 +29,7 @@ from components.git_source import git_access
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable
 from components.outputs import beside_role, settled, stack_outputs
 from components.platform_sync import PlatformSync, PlatformSyncArgs
+from components.rotation import Rotations
 from components.sync_status import REQUESTED_AT, Progress, SyncStatus
 from components.tenant import Tenant, TenantArgs
 from components.tenant_objects import TENANT_LABEL
@@ -41,6 +43,12 @@ PUBLIC: dict[str, Any] = {"dev-team": {}}
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
     monkeypatch.setattr("components.sync_status.POLL_SECONDS", 0.001)
+
+
+@pytest.fixture(autouse=True)
+def _no_plan(monkeypatch):
+    """No preview here is the plan of an update."""
+    monkeypatch.setattr("components.update_plans.makes_plan", lambda: False)
 
 
 def found_in_cluster(where, source=("True", "stored artifact"), sync=("True", "Applied revision: main@sha1:ab")):
@@ -277,6 +285,70 @@ def test_a_preview_looks_once_and_does_not_warn(caplog, syncs):
 
     assert len(looks) == 1
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_a_sync_that_a_targeted_update_leaves_out_holds_up_nobody(caplog, preview):
+    """Only what an update creates has an ID then, and in a preview of it what is there already."""
+    config = stack({"dev-team": {}, "ops-team": {}}, tenancy={"settleTimeout": "1h"})
+    ids: dict[str, Any] = {"dev-team": "apps/dev-team", "ops-team": pulumi.UNKNOWN}
+    found: list[Any] = []
+
+    def program():
+        tenants: Any = {
+            name: SimpleNamespace(sync=SimpleNamespace(id=pulumi.Output.from_input(each))) for name, each in ids.items()
+        }
+        objects = FluxObjects(lambda: found_in_cluster(DEV), lambda found, at: None, lambda: NOW)
+        return settled(config, None, tenants, objects, Changes()).apply(found.append)
+
+    with caplog.at_level(logging.WARNING):
+        run(program, preview=preview)
+
+    ready, left_out = SyncStatus("True", ""), SyncStatus("Unknown", "not created yet; the update left it out")
+    expected = {"dev-team": Progress(ready, ready), "ops-team": Progress(left_out, left_out)}
+    assert found == ([] if preview else [expected])
+    assert caplog.messages == []
+
+
+def test_no_sync_is_waited_for_where_all_is_to_go(monkeypatch):
+    monkeypatch.setattr("components.outputs.creates_nothing", lambda: True)
+    looks = []
+
+    def read_syncs():
+        looks.append("look")
+        return []
+
+    outputs(stack(PUBLIC, tenancy={"settleTimeout": "1h"}), read_syncs)
+
+    assert looks == ["look"]
+
+
+def test_a_saved_plan_promises_nothing_of_what_the_cluster_shows(monkeypatch):
+    """An update that follows it would fail as soon as a tenant's sync does better, or worse, than it did."""
+    monkeypatch.setattr("components.update_plans.makes_plan", lambda: True)
+    known = []
+
+    def program():
+        further = pulumi.Output.from_input({"dev-team": ["more"]})
+        ready = SyncStatus("True", "")
+        progress = pulumi.Output.from_input({"dev-team": Progress(ready, ready)})
+        config = stack(PUBLIC)
+        flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
+        args = TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, Quotas(), *removal())
+        tenants = {"dev-team": Tenant("dev-team", args)}
+        rotating: pulumi.Output[Rotations] = pulumi.Output.from_input({})
+        result = stack_outputs(config, FACTS, flux, None, None, tenants, progress, further, rotating)
+        told = result["tenants"]["dev-team"]
+
+        async def look():
+            known.append({key for key, value in told.items() if not await pulumi.Output.from_input(value).is_known()})
+
+        return look()
+
+    run(program, preview=True)
+    run(program)
+
+    assert known == [{"status", "furtherAccess"}, set()]
 
 
 def test_a_cluster_that_does_not_answer_after_the_update_does_not_fail_it(caplog):
