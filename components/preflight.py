@@ -38,6 +38,7 @@ from components.namespace_holds import NamespaceHolds, read_namespace_holds
 from components.offboarding import held_message
 from components.pinned_input import PinnedInputError
 from components.policies.native import NATIVE_SINCE
+from components.pulumi_command import creates_nothing
 from components.recorded import Recorded
 from components.taken_names import taken_names
 from components.tenant_objects import TENANT_LABEL
@@ -95,6 +96,8 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
         chart = read_chart(config.kyverno, project) if config.kyverno is not None else None
     except PinnedInputError as error:
         problems.append(error.as_problem(stack_file))
+    if creates_nothing():
+        config = existing_only(config)
     try:
         api = connect(config.cluster, project)
         cluster = read_facts(api)
@@ -127,6 +130,20 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
         raise ConfigurationError(problems)
     lost = lost_namespaces(cluster, recorded)
     return Preflight(release, chart, cluster, api, lost, warnings, owners, leftovers, kyverno_release)
+
+
+def existing_only(config: StackConfig) -> StackConfig:
+    """The stack without what is still to come: what `destroy` and `refresh` do not make stops neither.
+
+    Which cluster it is has to be right all the same.
+    """
+    return config.model_copy(
+        update={
+            "cluster": config.cluster.model_copy(update={"adopt": True}),
+            "flux": config.flux.model_copy(update={"sync": None, "impersonate": ()}),
+            "tenants": {},
+        }
+    )
 
 
 def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recorded, stack_file: str) -> list[Problem]:

@@ -11,7 +11,14 @@ from sample_stack import CLUSTER, FLUX, KYVERNO, load
 from components.configuration import ConfigurationError
 from components.kubernetes_api import ClusterFacts
 from components.namespace_holds import Held, NamespaceHolds
-from components.preflight import cluster_problems, foreign_kyverno, held_namespaces, preflight, terminating
+from components.preflight import (
+    cluster_problems,
+    existing_only,
+    foreign_kyverno,
+    held_namespaces,
+    preflight,
+    terminating,
+)
 from components.recorded import Recorded
 
 THIS = "11111111-1111-1111-1111-111111111111"
@@ -150,6 +157,18 @@ def test_a_namespace_that_went_with_all_that_was_in_it_is_for_a_refresh(tmp_path
         "Pulumi.staging.yaml: tenants.dev-team: the namespace 'apps' is gone from the cluster, with 1 of this stack's "
         "objects; if that was meant, run `pulumi refresh`, and then this again, which creates them anew"
     ]
+
+
+def test_what_is_only_to_be_created_stops_no_removal(tmp_path):
+    """Namespaces that are gone or somebody else's are nothing to it; another cluster is."""
+    config = existing_only(load(tmp_path, tenants={"dev-team": {}}))
+    facts = ClusterFacts(OTHER, "v1.36.3", {"flux-system": {}, "apps": {}})
+    lost = ClusterFacts(THIS, "v1.36.3", {})
+    recorded = state(THIS, ["apps", "apps/dev-team"])
+
+    assert cluster_problems(config, lost, recorded, "Pulumi.staging.yaml") == []
+    (problem,) = cluster_problems(config, facts, recorded, "Pulumi.staging.yaml")
+    assert "this stack was applied to the cluster" in str(problem)
 
 
 @pytest.mark.parametrize("recorded", [THIS, OTHER])
