@@ -29,6 +29,7 @@ from components.quota_status import QuotaStatus
 from components.recorded import read_recorded
 from components.rotation import previous_keys, rotations
 from components.stack import read_stack, stack_file
+from components.taken_names import planned_objects
 from components.tenant import Tenant, TenantArgs
 from components.tenant_role import tenant_role
 
@@ -51,7 +52,7 @@ async def main() -> dict[str, object]:
     clear_github(config, found.leftovers)
     settle_release(found.api, found.kyverno_release)
     if config.cluster.adopt:
-        adopt(found.api, recorded)
+        await adopt(found.api, recorded, [*found.release, *(planned for _, planned in planned_objects(config))])
     changes = watch_changes()
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)

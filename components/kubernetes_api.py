@@ -38,6 +38,9 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 PAGE_SIZE = "500"
 APPLY_PATCH = "application/apply-patch+yaml"
 _MERGE_PATCH = "application/merge-patch+json"
+# What is accepted of a list where the objects' contents are of no account.
+# Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class ClusterUnavailable(Exception):
@@ -130,7 +133,7 @@ def read_facts(api: client.ApiClient) -> ClusterFacts:
 def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
     """The sources and Kustomizations of the platform and of all tenants, as the cluster has them.
 
-    None where Flux is not installed yet.
+    The list is empty where Flux is not installed yet.
 
     Raises:
         ClusterUnavailable: the cluster does not answer.
@@ -314,6 +317,7 @@ def ask(
     body: Mapping[str, Any] | None = None,
     /,
     content_type: str | None = None,
+    accept: str = "application/json",
     **query: str,
 ) -> client.rest.RESTResponse:
     """The API server's answer to one request, whatever its status, read to its end.
@@ -326,7 +330,7 @@ def ask(
         method,
         path,
         query_params=list(query.items()),
-        header_params={"Accept": "application/json"} | ({"Content-Type": content} if body is not None else {}),
+        header_params={"Accept": accept} | ({"Content-Type": content} if body is not None else {}),
         body=body,
         auth_settings=["BearerToken"],
     )

@@ -37,7 +37,7 @@ def taken_names(
         return []
     return [
         _problem(tenant, manifest, found, stack_file)
-        for tenant, manifest in _planned(config)
+        for tenant, manifest in planned_objects(config)
         if cluster.namespaces.get(manifest["metadata"]["namespace"], {}).get(TENANT_LABEL) == tenant
         and (resource_type(manifest), name_of(manifest)) not in recorded.resources
         and (found := find(manifest)) is not None
@@ -45,7 +45,7 @@ def taken_names(
     ]
 
 
-def _planned(config: StackConfig) -> Iterator[tuple[str, Manifest]]:
+def planned_objects(config: StackConfig) -> Iterator[tuple[str, Manifest]]:
     """What the tenants' namespaces are to hold, each with its tenant."""
     for name, tenant in config.tenants.items():
         objects = tenant_objects(name, tenant, config.tenancy)

@@ -1,7 +1,6 @@
 """Adoption: what is in the cluster already is imported and not created, and what is Pulumi's own is left alone."""
 
 import json
-import tempfile
 from typing import Any
 
 import pulumi
@@ -38,46 +37,40 @@ def kinds(*found):
     return {"kind": "APIResourceList", "groupVersion": "", "resources": resources}
 
 
-def group(name):
-    version = {"groupVersion": f"{name}/v1", "version": "v1"}
-    return {"name": name, "versions": [version], "preferredVersion": version}
+def listed(*names):
+    """A page of a list, of which the metadata is all that is asked for."""
+    namespace = {"namespace": "flux-system"}
+    found = [{"metadata": {"name": name.rpartition("/")[2]} | (namespace if "/" in name else {})} for name in names]
+    return {"kind": "PartialObjectMetadataList", "items": found}
 
 
 SERVER = {
-    "/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.3"},
-    "/api": {"kind": "APIVersions", "versions": ["v1"]},
     "/api/v1": kinds(("Namespace", "namespaces", False), ("Service", "services", True)),
-    "/apis": {"kind": "APIGroupList", "groups": [group("source.toolkit.fluxcd.io")]},
-    "/apis/source.toolkit.fluxcd.io/v1": kinds(("GitRepository", "gitrepositories", True)),
-}
-EXISTING = b'{"kind": "Any", "metadata": {"name": "flux-system"}}'
-AT = {
-    "Namespace flux-system": "/api/v1/namespaces/flux-system",
-    "Service flux-system/webhook-receiver": "/api/v1/namespaces/flux-system/services/webhook-receiver",
-    "GitRepository flux-system/flux-system": (
-        "/apis/source.toolkit.fluxcd.io/v1/namespaces/flux-system/gitrepositories/flux-system"
+    "/apis/source.toolkit.fluxcd.io/v1": kinds(
+        ("GitRepository", "gitrepositories/status", True), ("GitRepository", "gitrepositories", True)
     ),
 }
+NAMESPACES, SOURCES = "/api/v1/namespaces", "/apis/source.toolkit.fluxcd.io/v1/gitrepositories"
+AT = {
+    "Namespace flux-system": (NAMESPACES, "flux-system"),
+    "Service flux-system/webhook-receiver": ("/api/v1/services", "flux-system/webhook-receiver"),
+    "GitRepository flux-system/flux-system": (SOURCES, "flux-system/flux-system"),
+}
 
 
-@pytest.fixture(autouse=True)
-def _no_cache(monkeypatch, tmp_path):
-    """The client keeps what it has learnt of a server in a file by the server's address."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-
-
-def adopted(program, existing=(), recorded=NOTHING, statuses=None):
-    """What a program registers in a cluster that has these objects."""
-    answers = {path: json.dumps(answer).encode() for path, answer in SERVER.items()}
-    answers |= {AT[name]: EXISTING for name in existing}
+def adopted(program, existing=(), recorded=NOTHING, statuses=None, planned=()):
+    """What a program registers in a cluster that has these objects, and what the cluster is asked."""
+    lists = {path: listed(*(AT[each][1] for each in existing if AT[each][0] == path)) for path, _ in AT.values()}
+    answers = {path: json.dumps(answer).encode() for path, answer in (SERVER | lists).items()}
     asked: list[Any] = []
     statuses = dict.fromkeys(answers, 200) | (statuses or {})
     with serving(answers, 404, asked=asked, statuses=statuses) as server:
         configuration = client.Configuration()
         configuration.host = server
 
-        def with_adoption():
-            adopt(client.ApiClient(configuration), recorded)
+        async def with_adoption():
+            await adopt(client.ApiClient(configuration), recorded, planned)
+            asked.append("registering")
             program()
 
         registrations = run(with_adoption)
@@ -110,10 +103,24 @@ def test_a_service_is_created_over_the_one_that_is_there_since_an_import_would_h
     assert adopted(manifests(SERVICE), existing=AT)[0] == {"Service flux-system/webhook-receiver": ""}
 
 
-@pytest.mark.parametrize("broken", ["/version", AT["Namespace flux-system"]])
-def test_a_cluster_that_does_not_answer_is_told(broken):
+@pytest.mark.parametrize("planned", [[NAMESPACE], []])
+@pytest.mark.parametrize("broken", ["/api/v1", NAMESPACES])
+def test_a_cluster_that_does_not_answer_is_told(broken, planned):
     with pytest.raises(pulumi.RunError, match="answers 503"):
-        adopted(manifests(NAMESPACE), existing=AT, statuses={broken: 503})
+        adopted(manifests(NAMESPACE), existing=AT, statuses={broken: 503}, planned=planned)
+
+
+def test_what_is_planned_is_read_before_anything_is_registered_and_once_for_all_objects_of_a_kind():
+    """Nothing waits for the cluster while resources are registered: an event loop that waits does nothing else."""
+    more = [{**NAMESPACE, "metadata": {"name": f"team-{number}"}} for number in range(50)]
+
+    imported, asked = adopted(manifests(NAMESPACE, *more, SOURCE), existing=AT, planned=[NAMESPACE, *more, SOURCE])
+
+    assert (len(imported), imported["Namespace flux-system"]) == (52, "flux-system")
+    assert asked.pop() == "registering"
+    assert sorted(asked) == sorted(
+        ["/api/v1", f"{NAMESPACES}?limit=500", "/apis/source.toolkit.fluxcd.io/v1", f"{SOURCES}?limit=500"]
+    )
 
 
 def test_an_object_of_a_kind_that_the_cluster_does_not_have_yet_is_created():
@@ -123,10 +130,10 @@ def test_an_object_of_a_kind_that_the_cluster_does_not_have_yet_is_created():
 def test_what_an_earlier_update_has_left_is_the_stacks_own_and_not_even_asked_for():
     recorded = Recorded({("kubernetes:core/v1:Namespace", "flux-system"): {}})
 
-    imported, asked = adopted(manifests(NAMESPACE), existing=AT, recorded=recorded)
+    imported, asked = adopted(manifests(NAMESPACE), existing=AT, recorded=recorded, planned=[NAMESPACE])
 
     assert imported == {"Namespace flux-system": ""}
-    assert AT["Namespace flux-system"] not in asked
+    assert asked == ["registering"]
 
 
 def test_an_object_of_the_same_name_and_another_kind_is_not_the_stacks_own():
@@ -146,8 +153,8 @@ def test_components_providers_and_resources_of_others_are_created():
 
 
 def test_the_options_of_an_imported_object_stay_as_they_were():
-    answers = {path: json.dumps(answer).encode() for path, answer in SERVER.items()}
-    answers[AT["Namespace flux-system"]] = EXISTING
+    server_has = SERVER | {NAMESPACES: listed("flux-system")}
+    answers = {path: json.dumps(answer).encode() for path, answer in server_has.items()}
 
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
@@ -158,8 +165,8 @@ def test_the_options_of_an_imported_object_stay_as_they_were():
         configuration = client.Configuration()
         configuration.host = server
 
-        def with_adoption():
-            adopt(client.ApiClient(configuration), NOTHING)
+        async def with_adoption():
+            await adopt(client.ApiClient(configuration), NOTHING, [])
             program()
 
         found = run(with_adoption)["Namespace flux-system"]
