@@ -112,4 +112,6 @@ def _is_importable(properties: object) -> TypeGuard[Manifest]:
         isinstance(properties, dict)
         and {"apiVersion", "kind", "metadata"} <= properties.keys()
         and properties["kind"] not in _NOT_IMPORTED
+        # A name that is generated is nobody's yet.
+        and "name" in properties["metadata"]
     )

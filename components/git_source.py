@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import secrets
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from secrets import token_urlsafe
 
 import pulumi
 
 from components.configuration import GitSource, StackConfig
+from components.generated_names import generated_names, referring
 from components.git.source_objects import source_objects, webhook_path, webhook_secret
 from components.github import GitHub, GitHubArgs, RegisteredKey, registered_key
 from components.manifests import register
@@ -92,13 +93,15 @@ def register_source(
             access.github.register_key(each, source.github, opts()) for each in access.previous_keys.get(place.name, ())
         ]
         standing += [access.github.deploy_key(place.name, key, source.github, opts()), *previous]
-    standing += [register(secret, opts()) for secret in objects.secrets]
-    registered = register(objects.source, opts())
+    secrets = [register(secret, opts()) for secret in objects.secrets]
+    standing += secrets
+    names = generated_names(zip(objects.secrets, secrets, strict=True))
+    registered = register(referring(objects.source, names), opts())
     if objects.receiver is None:
         return RegisteredSource(registered, None, None, (*standing, registered))
 
     # Generated once: from then on the one in the state counts, which both ends take it from.
-    drawn = made_once(partial(secrets.token_urlsafe, TOKEN_BYTES))
+    drawn = made_once(partial(token_urlsafe, TOKEN_BYTES))
     token_data = drawn.apply(lambda text: webhook_secret(place, text)["data"])
     token_secret = register(webhook_secret(place, "") | {"data": token_data}, opts(ignore_changes=["data"]))
     # The SDK gives a resource an attribute for each of its properties.

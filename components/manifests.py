@@ -48,7 +48,11 @@ def owned(manifest: Manifest) -> Manifest:
 def register(manifest: Manifest, opts: pulumi.ResourceOptions, name: str = "") -> pulumi.CustomResource:
     """Register one manifest, marked as Pulumi's; a Secret's data is secret in state, diffs and logs as well.
 
-    The state calls it by its name in the cluster, unless that is not known beforehand and another is given.
+    The state calls it by its name in the cluster, unless that is not known beforehand and another is given. Where the
+    name is to be generated, Pulumi does so, since with server-side apply it leaves that to no API server: a replacement
+    is then another object, made before the previous one goes.
+
+    Source: https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/
 
     The typed classes of `pulumi_kubernetes` would say the same, but loading and translating them costs most of the time
     of a stack with hundreds of objects.
@@ -56,4 +60,7 @@ def register(manifest: Manifest, opts: pulumi.ResourceOptions, name: str = "") -
     properties = owned(manifest)
     if manifest["kind"] == "Secret":
         properties["data"] = pulumi.Output.secret(manifest["data"])
+    if (prefix := manifest["metadata"].get("generateName")) is not None:
+        name = prefix.removesuffix("-")
+        properties["metadata"] = {key: value for key, value in properties["metadata"].items() if key != "generateName"}
     return pulumi.CustomResource(resource_type(manifest), name or name_of(manifest), properties, opts)

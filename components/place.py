@@ -1,9 +1,7 @@
-"""Where the objects of a sync live, and Secrets there that are called after their content."""
+"""Where the objects of a sync live, and the Secrets there."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from components.manifests import Manifest
 
 
 class SecretPurpose(StrEnum):
-    """What a Secret that is called after its content is for."""
+    """What a Secret with a generated name is for."""
 
     GIT = "git"
     SIGNERS = "signers"
@@ -21,8 +19,11 @@ class SecretPurpose(StrEnum):
 
 
 _WEBHOOK = "webhook"
-SECRET_SUFFIX = f"-({_WEBHOOK}|({'|'.join(SecretPurpose)})-[0-9a-f]{{10}})$"
-"""Pattern of how the names of a sync's Secrets end, after its own name."""
+SECRET_SUFFIX = f"-({_WEBHOOK}|({'|'.join(SecretPurpose)})-[0-9a-f]{{8}})$"
+"""Pattern of how the names of a sync's Secrets end, after its own name.
+
+Source: https://www.pulumi.com/docs/iac/concepts/resources/names/#autonaming
+"""
 
 
 @dataclass(frozen=True)
@@ -53,20 +54,25 @@ class Place:
             "data": {key: b64encode(value.encode()).decode() for key, value in data.items()},
         }
 
-    def content_secret(self, purpose: SecretPurpose, data: Mapping[str, str]) -> Manifest:
-        """A Secret called after its content: another content is another Secret.
+    def generated_secret(self, purpose: SecretPurpose, data: Mapping[str, str]) -> Manifest:
+        """An immutable Secret with a generated name: for another content, the engine makes another Secret.
 
-        So whoever refers to it does so anew and Flux reads it at once, and the one before stays until that is done.
+        So whoever refers to it does so anew and Flux reads it at once, and the previous one stays until that is done.
+        The name says nothing of the content: everybody who may read the source or the sync can read it.
         """
-        return self.secret(f"{self.name}-{purpose.value}-{_content_id(data)}", data) | {"immutable": True}
+        metadata = self.metadata("")
+        del metadata["name"]
+        secret = self.secret("", data)
+        return secret | {
+            "metadata": {"generateName": f"{self.secret_reference(purpose)}-", **metadata},
+            "immutable": True,
+        }
+
+    def secret_reference(self, purpose: SecretPurpose) -> str:
+        """What refers to a Secret with a generated name until that is known (`components.generated_names`)."""
+        return f"{self.name}-{purpose.value}"
 
     @property
     def webhook_secret_name(self) -> str:
         """What the Secret is called that both ends of the source's webhook share."""
         return f"{self.name}-{_WEBHOOK}"
-
-
-def _content_id(data: Mapping[str, str]) -> str:
-    """A name for some content, which tells nothing of it: a password must not be found by trying names."""
-    content = json.dumps(data, sort_keys=True).encode()
-    return hashlib.scrypt(content, salt=b"flux-tenancy", n=2**10, r=8, p=1, dklen=5).hex()

@@ -8,6 +8,7 @@ import pulumi
 
 from components.configuration import PlatformSyncConfig
 from components.flux.platform_objects import PLATFORM, platform_kustomization
+from components.generated_names import generated_names, referring
 from components.git_source import GitAccess, RegisteredSource, register_source
 from components.manifests import register
 from components.sops.decryption_objects import decryption_objects
@@ -47,8 +48,9 @@ class PlatformSync(pulumi.ComponentResource):
         self.source = register_source(PLATFORM, args.config.source, args.access, parent=self, after=[])
         decryption = decryption_objects(PLATFORM, args.config.decryption)
         decrypting = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in decryption.standing]
+        names = generated_names(zip(decryption.standing, decrypting, strict=True))
         self.sync = register(
-            platform_kustomization(args.config, args.path, decryption.spec),
+            referring(platform_kustomization(args.config, args.path, decryption.spec), names),
             pulumi.ResourceOptions(parent=self, depends_on=[self.source.source, *decrypting]),
         )
         self.register_outputs({})

@@ -55,7 +55,8 @@ def planned_objects(config: StackConfig) -> Iterator[tuple[str, Manifest]]:
         inside += [*source.secrets, source.source]
         if source.receiver is not None:
             inside += [webhook_secret(place, ""), source.receiver]
-        yield from ((name, manifest) for manifest in inside)
+        # A name that is generated is nobody's yet.
+        yield from ((name, manifest) for manifest in inside if "name" in manifest["metadata"])
 
 
 def _problem(tenant: str, manifest: Manifest, found: Mapping[str, Any], stack_file: str) -> Problem:

@@ -11,6 +11,7 @@ import pulumi
 from components.awaited import awaited
 from components.configuration import TenancyConfig, TenantConfig
 from components.configuration.types import seconds
+from components.generated_names import generated_names, referring
 from components.git_source import GitAccess, RegisteredSource, register_source
 from components.impersonation import Impersonation
 from components.lost_namespaces import LostNamespaces
@@ -91,7 +92,8 @@ class Tenant(pulumi.ComponentResource):
             custom_timeouts=pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + margin:.0f}s"),
             hooks=args.offboarding.of_sync,
         )
-        self.sync = self._register(objects.sync, [*access, *decrypting, self.source.source], pruned)
+        sync = referring(objects.sync, generated_names(zip(objects.decryption, decrypting, strict=True)))
+        self.sync = self._register(sync, [*access, *decrypting, self.source.source], pruned)
         self.namespaces = pulumi.Output.from_input(list(args.config.namespace_names))
         self.register_outputs({"namespaces": self.namespaces})
 

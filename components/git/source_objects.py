@@ -36,8 +36,8 @@ class SourceObjects:
     """A source's objects in the order in which they are created.
 
     Attributes:
-        secrets: credentials and public keys, each called after its content.
-        source: the GitRepository.
+        secrets: credentials and public keys, with names that are generated.
+        source: the GitRepository; it refers to them as `components.generated_names` has it.
         receiver: what a push is announced to, or None; it needs `webhook_secret`.
     """
 
@@ -62,13 +62,14 @@ def source_objects(place: Place, source: GitSource, known_hosts: Sequence[str]) 
     }
     secrets = []
     if credentials := credentials_of(source, known_hosts):
-        secrets.append(place.content_secret(SecretPurpose.GIT, credentials))
-        spec["secretRef"] = {"name": secrets[-1]["metadata"]["name"]}
+        secrets.append(place.generated_secret(SecretPurpose.GIT, credentials))
+        spec["secretRef"] = {"name": place.secret_reference(SecretPurpose.GIT)}
     if source.github_app is not None:
         spec["provider"] = "github"
     if source.verify is not None:
-        secrets.append(place.content_secret(SecretPurpose.SIGNERS, _public_keys(source.verify)))
-        spec["verify"] = {"mode": source.verify.mode, "secretRef": {"name": secrets[-1]["metadata"]["name"]}}
+        secrets.append(place.generated_secret(SecretPurpose.SIGNERS, _public_keys(source.verify)))
+        reference = {"name": place.secret_reference(SecretPurpose.SIGNERS)}
+        spec["verify"] = {"mode": source.verify.mode, "secretRef": reference}
     manifest = {"apiVersion": SOURCE_API, "kind": source.kind, "metadata": place.metadata(place.name), "spec": spec}
     receiver = _receiver(place, source.kind, source.webhook) if source.webhook is not None else None
     return SourceObjects(secrets, manifest, receiver)

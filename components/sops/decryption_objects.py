@@ -22,7 +22,7 @@ class DecryptionObjects:
 
     Attributes:
         standing: what has to stand before the Kustomization and to go after it.
-        spec: the Kustomization's `decryption`.
+        spec: the Kustomization's `decryption`; it refers to the Secret as `components.generated_names` has it.
     """
 
     standing: list[Manifest]
@@ -38,9 +38,8 @@ def decryption_objects(place: Place, config: Decryption | None) -> DecryptionObj
     if config is None:
         return DecryptionObjects(standing, spec)
     if keys := _keys(config):
-        secret = place.content_secret(SecretPurpose.SOPS, keys)
-        standing.append(secret)
-        spec["secretRef"] = {"name": secret["metadata"]["name"]}
+        standing.append(place.generated_secret(SecretPurpose.SOPS, keys))
+        spec["secretRef"] = {"name": place.secret_reference(SecretPurpose.SOPS)}
     if config.workload_identity is not None:
         account = decryption_account(place.name)
         standing.append(

@@ -1440,7 +1440,7 @@ def _platform_objects() -> list[Case]:
         cases.bad(f"{user} creates one", made("Secret", labels=PLATFORMS_OWN), message)
         cases.bad(f"{user} labels its own", {"metadata": {"labels": PLATFORMS_OWN}}, message, old=own)
         kept = "has a name that is kept for what the platform puts here; choose another one"
-        for name in ("webhook", "git-0123456789", "sops-abcdef0123", "signers-0123456789"):
+        for name in ("webhook", "git-01234567", "sops-89abcdef", "signers-01234567"):
             secret = made("Secret", name=f"{TENANT}-{name}", immutable=True)
             cases.bad(f"{user} takes the name of {name}", secret, f"Secret {TENANT}-{name} {kept}")
         for kind in ("Receiver", "GitRepository", "Kustomization"):

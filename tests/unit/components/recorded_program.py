@@ -17,6 +17,8 @@ from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mo
 from pulumi.runtime.settings import get_root_resource
 
 PROJECT, STACK = "flux-tenancy", "staging"
+GENERATED = "0f1e2d3c"
+"""How each name ends that is generated."""
 # Marks a secret in what goes over the wire.
 # Source: https://www.pulumi.com/docs/iac/concepts/secrets/, sdk/python/lib/pulumi/runtime/rpc.py
 _SIGNATURE = "4dabf18193072939515e22adb298388d"
@@ -62,6 +64,10 @@ class _Engine(Mocks):
         self._calls = calls
 
     def new_resource(self, args: MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        metadata = args.inputs.get("metadata")
+        if isinstance(metadata, dict) and "name" not in metadata:
+            # As the provider does: what has no name is given one.
+            return f"{args.name}-id", args.inputs | {"metadata": metadata | {"name": f"{args.name}-{GENERATED}"}}
         return f"{args.name}-id", args.inputs
 
     def call(self, args: MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:

@@ -103,6 +103,15 @@ def test_a_service_is_created_over_the_one_that_is_there_since_an_import_would_h
     assert adopted(manifests(SERVICE), existing=AT)[0] == {"Service flux-system/webhook-receiver": ""}
 
 
+def test_an_object_whose_name_is_generated_is_created_and_not_even_asked_for():
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"generateName": "flux-system-git-"}, "data": {}}
+
+    registered, asked = adopted(manifests(secret), existing=AT)
+
+    assert registered == {"Secret flux-system-git": ""}
+    assert not [path for path in asked if "secrets" in str(path)]
+
+
 @pytest.mark.parametrize("planned", [[NAMESPACE], []])
 @pytest.mark.parametrize("broken", ["/api/v1", NAMESPACES])
 def test_a_cluster_that_does_not_answer_is_told(broken, planned):

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 from pulumi.runtime import rpc
-from recorded_program import run
+from recorded_program import GENERATED, run
 from sample_sources import app_key, private_key, public_key, signing_key, stack, with_deploy_key
 
 from components.git_source import git_access, register_source
@@ -20,18 +20,18 @@ APP = {"appId": 17, "installationId": 4711, "privateKey": app_key()}
 EVERYTHING = with_deploy_key(webhook={}, verify=VERIFY)
 
 NAMESPACE = "ConfigMap before"
-KEY, GIT, SIGNERS = "RepositoryDeployKey dev-team", "Secret apps/dev-team-git", "Secret apps/dev-team-signers"
+KEY, GIT, SIGNERS = "RepositoryDeployKey dev-team", "Secret dev-team-git", "Secret dev-team-signers"
 SOURCE, RECEIVER = "GitRepository apps/dev-team", "Receiver apps/dev-team"
 TOKEN, WEBHOOK = "Secret apps/dev-team-webhook", "RepositoryWebhook dev-team"
 
 
 def _called(name):
-    """A name without what stands for the content."""
-    return next((each for each in (KEY, GIT, SIGNERS) if name.startswith(f"{each}-")), name)
+    """A name without what stands for the key."""
+    return KEY if name.startswith(f"{KEY}-") else name
 
 
 def registered(source, state=None, preview=False, **sections):
-    """What registering a source leads to, by names without what stands for their content; and the names themselves."""
+    """What registering a source leads to, by names without what stands for the key."""
 
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
@@ -217,17 +217,32 @@ def _is_base64(text):
         return False
 
 
-def test_another_key_is_another_resource_and_another_secret_and_the_source_is_changed():
-    def names(which):
+def test_another_key_is_another_resource_at_github_and_other_content_of_the_same_secret():
+    """The engine replaces the Secret, and generates another name."""
+
+    def resources(which):
         def program():
             parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
             config = stack({"dev-team": with_deploy_key(which)})
             register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [])
 
-        return set(run(program))
+        return run(program)
 
-    changed = {name.rsplit("-", 1)[0] for name in names("first") ^ names("second")}
-    assert changed == {KEY, GIT}
+    first, second = resources("first"), resources("second")
+
+    assert {_called(name) for name in set(first) ^ set(second)} == {KEY}
+    assert first[GIT].properties["data"] != second[GIT].properties["data"]
+    assert first[GIT].properties["immutable"] is second[GIT].properties["immutable"] is True
+
+
+def test_the_names_of_secrets_are_left_to_the_engine_and_the_source_follows_them():
+    resources = registered(EVERYTHING)
+
+    for name in (GIT, SIGNERS):
+        assert set(resources[name].properties["metadata"]) == {"namespace", "labels", "annotations"}
+    spec = resources[SOURCE].properties["spec"]
+    assert spec["secretRef"] == {"name": f"dev-team-git-{GENERATED}"}
+    assert spec["verify"] == {"mode": "HEAD", "secretRef": {"name": f"dev-team-signers-{GENERATED}"}}
 
 
 def test_the_url_of_a_webhook_may_or_may_not_end_with_a_slash():

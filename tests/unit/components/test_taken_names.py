@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from sample_sources import authority
 from sample_stack import CLUSTER, FLUX, load
 
 from components.kubernetes_api import ClusterFacts
@@ -60,6 +61,15 @@ def test_every_object_of_the_tenant_is_looked_for_that_is_not_the_stacks_own(tmp
         "GitRepository apps/dev-team",
         "Receiver apps/dev-team",
     ]
+
+
+def test_a_secret_whose_name_is_generated_is_not_looked_for(tmp_path):
+    source = {"url": "https://git.example.com/apps", "certificateAuthority": authority()}
+
+    _, asked = found(tmp_path, {}, tenants={"dev-team": {"source": source}})
+
+    assert "GitRepository apps/dev-team" in asked
+    assert not [name for name in asked if name.startswith("Secret")]
 
 
 def test_what_the_platform_has_put_there_is_its_own(tmp_path):

@@ -1,6 +1,5 @@
 """Tenant: a team's objects come in an order in which each finds what it needs, and go the other way round."""
 
-from dataclasses import replace
 from typing import Any
 
 import pulumi
@@ -27,7 +26,7 @@ LIMITS = {
 }
 IDENTITY = "ServiceAccount apps/dev-team"
 ACCESS = {"RoleBinding apps/dev-team-reconciler", "RoleBinding apps-jobs/dev-team-reconciler"}
-SECRET = "Secret apps/dev-team-git"
+SECRET = "Secret dev-team-git"
 SOURCE = "GitRepository apps/dev-team"
 SYNC = "Kustomization apps/dev-team"
 COMPONENT = "Tenant dev-team"
@@ -38,16 +37,8 @@ def tenant(opts=None, quotas=None):
 
 
 def registered():
-    """The tenant's resources; the Secret is called as if it were not named after its content."""
-    found = run(lambda: tenant() and None)
-    [credentials] = [name for name in found if name.startswith("Secret ")]
-    assert credentials.startswith(f"{SECRET}-")
-    return {
-        SECRET if name == credentials else name: replace(
-            resource, after={SECRET if each == credentials else each for each in resource.after}
-        )
-        for name, resource in found.items()
-    }
+    """The tenant's resources."""
+    return run(lambda: tenant() and None)
 
 
 def test_every_object_comes_after_what_it_stands_on_and_the_sync_last():

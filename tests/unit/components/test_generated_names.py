@@ -1,0 +1,52 @@
+"""What refers to an object with a generated name follows it, and nothing else of a manifest does."""
+
+import pulumi
+from recorded_program import GENERATED, run
+
+from components.generated_names import generated_names, referring
+from components.manifests import register
+
+NAMED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "apps"}}
+GENERATE = {"apiVersion": "v1", "kind": "Secret", "metadata": {"generateName": "dev-team-git-", "namespace": "apps"}}
+NAMES = {"dev-team-git": "dev-team-git-1234"}
+
+
+def test_only_references_to_such_an_object_are_changed_at_any_depth():
+    spec = {
+        "url": "dev-team-git",
+        "secretRef": {"name": "dev-team-git", "key": "a"},
+        "verify": {"mode": "HEAD", "secretRef": {"name": "dev-team-signers"}},
+        "decryption": {"secretRef": {"name": "dev-team-git"}},
+        "sourceRef": {"kind": "GitRepository", "name": "dev-team-git"},
+        "list": [{"name": "dev-team-git"}],
+    }
+
+    assert referring({"spec": spec}, NAMES) == {
+        "spec": spec
+        | {
+            "secretRef": {"name": "dev-team-git-1234", "key": "a"},
+            "decryption": {"secretRef": {"name": "dev-team-git-1234"}},
+        }
+    }
+
+
+def test_without_such_objects_a_manifest_stays_as_it_is():
+    manifest = {"spec": {"secretRef": {"name": "dev-team-webhook"}}}
+
+    assert referring(manifest, {}) == manifest
+
+
+def test_the_names_are_those_that_were_generated():
+    found: dict[str, str] = {}
+
+    def program():
+        manifests = [NAMED, GENERATE | {"data": {}}]
+        resources = [register(manifest, pulumi.ResourceOptions()) for manifest in manifests]
+        names = generated_names(zip(manifests, resources, strict=True))
+        return pulumi.Output.all(**names).apply(found.update)
+
+    registered = run(program)
+
+    assert set(registered) == {"ConfigMap apps/settings", "Secret dev-team-git"}
+    assert "generateName" not in registered["Secret dev-team-git"].properties["metadata"]
+    assert found == {"dev-team-git": f"dev-team-git-{GENERATED}"}
