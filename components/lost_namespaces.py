@@ -39,7 +39,12 @@ class LostNamespaces:
 
     def contents(self, name: str) -> list[str]:
         """What the state has inside of a namespace, by name."""
-        return sorted(found for _, found in self.recorded.resources if found.startswith(f"{name}/"))
+        return sorted(
+            found
+            for (_, found), outputs in self.recorded.resources.items()
+            # Where the cluster's name is generated, the state's name does not say the namespace.
+            if found.startswith(f"{name}/") or (outputs.get("metadata") or {}).get("namespace") == name
+        )
 
     def counted(self, namespace: Manifest) -> Manifest:
         """The namespace, with how often it was created again, if ever."""

@@ -60,13 +60,10 @@ class Place:
         So whoever refers to it does so anew and Flux reads it at once, and the previous one stays until that is done.
         The name says nothing of the content: everybody who may read the source or the sync can read it.
         """
-        metadata = self.metadata("")
-        del metadata["name"]
         secret = self.secret("", data)
-        return secret | {
-            "metadata": {"generateName": f"{self.secret_reference(purpose)}-", **metadata},
-            "immutable": True,
-        }
+        named = {key: value for key, value in secret["metadata"].items() if key != "name"}
+        metadata = {"generateName": f"{self.secret_reference(purpose)}-", **named}
+        return secret | {"metadata": metadata, "immutable": True}
 
     def secret_reference(self, purpose: SecretPurpose) -> str:
         """What refers to a Secret with a generated name until that is known (`components.generated_names`)."""

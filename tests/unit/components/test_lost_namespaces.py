@@ -51,3 +51,14 @@ def test_what_the_state_has_inside_of_it_is_known():
     more = [("kubernetes:core/v1:Secret", "apps/key"), ("kubernetes:core/v1:Secret", "apps-jobs/key")]
 
     assert lost([], more=more).contents("apps") == ["apps/key"]
+
+
+def test_a_secret_with_a_generated_name_is_inside_of_its_namespace_too():
+    secrets = {
+        ("kubernetes:core/v1:Secret", f"{tenant}-git"): {
+            "metadata": {"name": f"{tenant}-git-0", "namespace": namespace}
+        }
+        for tenant, namespace in (("dev-team", "apps"), ("ops-team", "apps-jobs"))
+    }
+
+    assert LostNamespaces(Recorded(secrets), []).contents("apps") == ["dev-team-git"]
