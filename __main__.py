@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pulumi
 
-from components.admission import kyverno_installation, policies_in_force
+from components.admission import kyverno_installation, kyverno_serves, policies_in_force
 from components.adoption import adopt
 from components.changes import watch_changes
 from components.cluster import Cluster, ClusterArgs
@@ -25,7 +25,9 @@ from components.offboarding import Offboarding
 from components.outputs import beside_role, settled, stack_outputs
 from components.platform_sync import PlatformSync, PlatformSyncArgs
 from components.preflight import preflight
+from components.quota_hooks import QuotaHooks
 from components.quota_status import QuotaStatus
+from components.readiness import hooked
 from components.recorded import read_recorded
 from components.rotation import previous_keys, rotations
 from components.stack import read_stack, stack_file
@@ -53,19 +55,21 @@ async def main() -> dict[str, object]:
     settle_release(found.api, found.kyverno_release)
     if config.cluster.adopt:
         await adopt(found.api, recorded, [*found.release, *(planned for _, planned in planned_objects(config))])
+    find = partial(find_object, found.api)
+    previous = previous_keys(config, recorded, find)
     changes = watch_changes()
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     kyverno = kyverno_installation(config, found, on_cluster)
-    serving = on_cluster(depends_on=[kyverno.serving] if kyverno is not None else [])
-    impersonation = Impersonation(impersonations(config), found.cluster.namespaces, serving)
+    counted = hooked(QuotaHooks(QuotaStatus(found.api), config).of)
+    serving = kyverno_serves(kyverno)
+    served = on_cluster(depends_on=serving.after, transformations=[serving.waiting, counted])
+    impersonation = Impersonation(impersonations(config), found.cluster.namespaces, served)
     flux_args = FluxInstallArgs(config.flux, found.release, impersonation.standing, surroundings(config))
     flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
-    in_force = policies_in_force(config, found, kyverno, [flux, role], on_cluster)
-    guarded = partial(on_cluster, depends_on=[flux, role, *in_force])
-    find = partial(find_object, found.api)
-    previous = previous_keys(config, recorded, find)
+    guard = policies_in_force(config, found, kyverno, [flux, role], on_cluster)
+    guarded = partial(on_cluster, depends_on=[flux, role, *guard.after], transformations=[guard.waiting, counted])
     access = git_access(config, previous)
     platform = None
     if config.flux.sync is not None:
@@ -75,7 +79,6 @@ async def main() -> dict[str, object]:
         TenantArgs,
         access=access,
         tenancy=config.tenancy,
-        quotas=QuotaStatus(found.api),
         offboarding=Offboarding(found.api, config.tenants, config.cluster.context),
         lost=found.lost,
         impersonation=impersonation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pulumi
 
@@ -14,7 +15,26 @@ from components.manifests import register
 from components.policies.kyverno_only import kyverno_only, kyverno_rules, onboards
 from components.policies.table import policy_set
 from components.preflight import Preflight
+from components.readiness import before_changes, hooked
 from components.tenancy_policies import KyvernoPolicies, NativePolicies, PoliciesArgs
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What has to be so before something is changed that admission guards.
+
+    Attributes:
+        after: what it depends on.
+        ready: wait until what it depends on really guards.
+    """
+
+    after: Sequence[pulumi.Resource]
+    ready: Sequence[pulumi.ResourceHook]
+
+    @property
+    def waiting(self) -> pulumi.ResourceTransformation:
+        """Has each object wait before it is created or updated."""
+        return hooked(lambda _: before_changes(self.ready))
 
 
 def kyverno_installation(
@@ -33,14 +53,19 @@ def kyverno_installation(
     return KyvernoInstall("kyverno", args, on_cluster())
 
 
+def kyverno_serves(kyverno: KyvernoInstall | None) -> Guard:
+    """What everything waits for that Kyverno is asked of; nothing where the stack has none."""
+    return Guard([], []) if kyverno is None else Guard([kyverno.release], [kyverno.serving])
+
+
 def policies_in_force(
     config: StackConfig,
     found: Preflight,
     kyverno: KyvernoInstall | None,
     after: Sequence[pulumi.Resource],
     on_cluster: Callable[..., pulumi.ResourceOptions],
-) -> list[pulumi.Input[pulumi.Resource]]:
-    """Register the policies of each engine; returns what everything that is to be guarded depends on.
+) -> Guard:
+    """Register the policies of each engine; returns what everything that is to be guarded waits for.
 
     Args:
         config: the stack.
@@ -50,16 +75,19 @@ def policies_in_force(
         on_cluster: options for a resource of the cluster.
     """
     policies = config.policies
-    ready: list[pulumi.Input[pulumi.Resource]] = [kyverno.serving] if kyverno is not None else []
+    guard = kyverno_serves(kyverno)
+    components: list[KyvernoPolicies | NativePolicies] = []
     if kyverno is not None and onboards(policies) and config.flux.impersonates:
         after = [*after, register(shared_impersonation(config.flux), on_cluster())]
     if policies.engine.native:
         args = PoliciesArgs(policy_set(policies, PolicyEngine.NATIVE), found.api)
-        ready.append(NativePolicies("native-policies", args, on_cluster(depends_on=[*after])).in_force)
+        components.append(NativePolicies("native-policies", args, on_cluster(depends_on=[*after])))
     if policies.engine.kyverno:
         more = kyverno_only(policies, config.tenancy, config.flux, found.release)
         args = PoliciesArgs(policy_set(policies, PolicyEngine.KYVERNO, more), found.api)
         assert kyverno is not None  # The configuration refuses the engine without it.
-        opts = on_cluster(depends_on=[*after, kyverno.serving])
-        ready.append(KyvernoPolicies("kyverno-policies", args, opts).in_force)
-    return ready
+        opts = on_cluster(depends_on=[*after, *guard.after], transformations=[guard.waiting])
+        components.append(KyvernoPolicies("kyverno-policies", args, opts))
+    return Guard(
+        [*guard.after, *(each.last for each in components)], [*guard.ready, *(each.in_force for each in components)]
+    )

@@ -222,14 +222,14 @@ def _read_rules(api: client.ApiClient, role: RoleReference) -> list[dict[str, An
         return rules
 
 
-def read_quota(api: client.ApiClient, namespace: str, name: str) -> dict[str, Any]:
-    """A ResourceQuota as the cluster has it.
+def read_quota(api: client.ApiClient, namespace: str, name: str) -> dict[str, Any] | None:
+    """A ResourceQuota as the cluster has it, or None.
 
     Raises:
-        ClusterUnavailable: the cluster does not answer, or has no such quota.
+        ClusterUnavailable: the cluster does not answer.
     """
-    with explaining(api):
-        return get(api, f"/api/v1/namespaces/{namespace}/resourcequotas/{name}")
+    metadata = {"namespace": namespace, "name": name}
+    return find_object(api, {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata})
 
 
 def read_definition_age(api: client.ApiClient, name: str) -> float:

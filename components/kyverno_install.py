@@ -9,7 +9,6 @@ from functools import partial
 import pulumi
 from kubernetes import client
 
-from components.awaited import awaited
 from components.configuration import KyvernoConfig
 from components.kubernetes_api import refusal
 from components.kyverno.chart import Chart
@@ -18,6 +17,7 @@ from components.kyverno.serving import POLICIES_PATH, wait_until_serving
 from components.kyverno.unfinished_release import RELEASE, RELEASE_TYPE
 from components.kyverno.values import helm_values
 from components.manifests import Manifest, register
+from components.readiness import after_changes, ready_hook
 
 # Enough to go back by hand; each revision is a Secret of several hundred kilobytes.
 KEPT_REVISIONS = 3
@@ -47,25 +47,29 @@ class KyvernoInstallArgs:
 class KyvernoInstall(pulumi.ComponentResource):
     """Kyverno's custom resource definitions, controllers and webhooks.
 
-    The chart is one resource: its 69 objects one by one would cost a preview of a minute. Whatever is to come after a
-    Kyverno that admits and refuses depends on `serving`, alone or in a list; a preview waits for nothing:
+    The chart is one resource: its 69 objects one by one would cost a preview of a minute. Whatever needs a Kyverno that
+    admits and refuses depends on `release`, and has `serving` among its hooks:
 
-        pulumi.ResourceOptions(depends_on=[flux, kyverno.serving])
+        pulumi.ResourceOptions(depends_on=[kyverno.release], hooks=before_changes([kyverno.serving]))
 
     Attributes:
         version: the installed release.
-        serving: the installed chart, as soon as Kyverno serves.
+        release: the installed chart.
+        serving: waits until Kyverno serves.
     """
 
     version: pulumi.Output[str]
-    serving: pulumi.Output[pulumi.Resource]
+    release: pulumi.CustomResource
+    serving: pulumi.ResourceHook
 
     def __init__(self, name: str, args: KyvernoInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:KyvernoInstall", name, None, opts)
         # First to come, last to go: by then no Kyverno is left that would make them again.
         webhooks = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in webhook_configurations()]
         home = register(namespace(), pulumi.ResourceOptions(parent=self, depends_on=webhooks))
-        release = pulumi.CustomResource(
+        asked = partial(refusal, args.api, POLICIES_PATH)
+        self.serving = ready_hook("kyverno-serving", lambda: wait_until_serving(asked))
+        self.release = pulumi.CustomResource(
             RELEASE_TYPE,
             RELEASE,
             {
@@ -77,9 +81,7 @@ class KyvernoInstall(pulumi.ComponentResource):
                 "timeout": TIMEOUT_SECONDS,
                 **({"description": args.description} if args.description else {}),
             },
-            pulumi.ResourceOptions(parent=self, depends_on=[home]),
+            pulumi.ResourceOptions(parent=self, depends_on=[home], hooks=after_changes(self.serving)),
         )
         self.version = pulumi.Output.from_input(args.config.version)
-        asked = partial(refusal, args.api, POLICIES_PATH)
-        self.serving = awaited(release, lambda: wait_until_serving(asked))
         self.register_outputs({"version": self.version})

@@ -11,7 +11,6 @@ internal/controller/kustomization_controller.go of kustomize-controller 1.9
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ from components.kubernetes_api import ClusterUnavailable, ask, explaining, items
 from components.kustomization import KUSTOMIZE_API
 from components.namespace_holds import NamespaceHolds, read_namespace_holds
 from components.tenant_objects import TENANT_LABEL
+from components.waiting import in_thread
 
 _BINDINGS = "/apis/rbac.authorization.k8s.io/v1"
 # Of one namespace that is merely slow: nothing in it has finalizers.
@@ -98,7 +98,7 @@ class Offboarding:
             )
             return False
         try:
-            await asyncio.to_thread(take_access, self._api, sync)
+            await in_thread(take_access, self._api, sync)
         except ClusterUnavailable as error:
             pulumi.log.error(f"tenant {sync.tenant}: {where} is not pruned, and its access stays: {error}")
             return False
@@ -112,7 +112,7 @@ class Offboarding:
         if failed.failed_operation != "delete":
             return False
         try:
-            holds = await asyncio.to_thread(read_namespace_holds, self._api, failed.name)
+            holds = await in_thread(read_namespace_holds, self._api, failed.name)
         except ClusterUnavailable as error:
             pulumi.log.error(f"namespace {failed.name}: what holds it is not known: {error}")
             return False

@@ -60,16 +60,18 @@ class QuotaStatus:
 
         Args:
             namespace: of the quota.
-            name: of the quota.
+            name: of the quota; one that does not exist refuses nothing.
             counted: what has to be counted, e.g. `count/kustomizations.kustomize.toolkit.fluxcd.io`.
 
         Raises:
-            ClusterUnavailable: the cluster does not answer, or has no such quota.
+            ClusterUnavailable: the cluster does not answer.
             NotCounting: it has not come to that in time.
         """
 
         def missing() -> str | None:
             quota = read_quota(self.api, namespace, name)
+            if quota is None:
+                return None
             hard, status = quota.get("spec", {}).get("hard", {}), quota.get("status", {})
             # A limit that has just been raised holds once the status says so.
             counting = {key for key in status.get("used", {}) if status.get("hard", {}).get(key) == hard.get(key)}

@@ -9,12 +9,12 @@ from typing import ClassVar
 import pulumi
 from kubernetes import client
 
-from components.awaited import awaited
 from components.configuration.policies import PolicyEngine
 from components.kubernetes_api import refusal
 from components.manifests import Manifest, register
 from components.policies.in_force import PROBE_PATH, wait_until_in_force
 from components.policies.table import PolicySet
+from components.readiness import after_changes, ready_hook
 
 
 @dataclass(frozen=True)
@@ -33,28 +33,35 @@ class PoliciesArgs:
 class _Policies(pulumi.ComponentResource):
     """The policies of one engine.
 
-    What they are to guard depends on `in_force`, alone or in a list; a preview waits for nothing.
+    What they are to guard depends on `last`, and has `in_force` among its hooks.
 
     Attributes:
-        in_force: the last of them, as soon as the engine acts on all.
+        last: the last of them.
+        in_force: waits until the engine acts on all.
     """
 
     ENGINE: ClassVar[PolicyEngine]
-    in_force: pulumi.Output[pulumi.Resource]
+    last: pulumi.CustomResource
+    in_force: pulumi.ResourceHook
 
     def __init__(self, name: str, args: PoliciesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(f"flux-tenancy:index:{type(self).__name__}", name, None, opts)
-        registered = [self._register(manifest, []) for manifest in args.policies.manifests]
-        # It changes with each of them, and says which of them the engine knows.
-        for manifest in args.policies.probe:
-            registered.append(self._register(manifest, [*registered]))
-        # Only the last: each tenant would else name every policy in the state as what it depends on.
         asked = partial(refusal, args.api, PROBE_PATH)
-        self.in_force = awaited(registered[-1], lambda: wait_until_in_force(self.ENGINE, args.policies.digest, asked))
+        name_in_state = f"{self.ENGINE.value}-policies-in-force"
+        self.in_force = ready_hook(name_in_state, lambda: wait_until_in_force(self.ENGINE, args.policies.digest, asked))
+        registered = [self._register(manifest) for manifest in args.policies.manifests]
+        # The policy of the probe comes after its binding: it changes with each of the others, and says which of them
+        # the engine knows, so that an update ends with policies that are in force even where they guard nothing new.
+        binding, [policy] = args.policies.probe[1:], args.policies.probe[:1]
+        for manifest in binding:
+            registered.append(self._register(manifest, pulumi.ResourceOptions(depends_on=[*registered])))
+        opts = pulumi.ResourceOptions(depends_on=registered, hooks=after_changes(self.in_force))
+        # Only the last: each tenant would else name every policy in the state as what it depends on.
+        self.last = self._register(policy, opts)
         self.register_outputs({})
 
-    def _register(self, manifest: Manifest, after: list[pulumi.Resource]) -> pulumi.CustomResource:
-        return register(manifest, pulumi.ResourceOptions(parent=self, depends_on=after))
+    def _register(self, manifest: Manifest, opts: pulumi.ResourceOptions | None = None) -> pulumi.CustomResource:
+        return register(manifest, pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), opts))
 
 
 class NativePolicies(_Policies):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import pulumi
 
-from components.awaited import awaited
 from components.configuration import TenancyConfig, TenantConfig
 from components.configuration.types import seconds
 from components.generated_names import generated_names, referring
@@ -17,8 +15,6 @@ from components.impersonation import Impersonation
 from components.lost_namespaces import LostNamespaces
 from components.manifests import Manifest, register
 from components.offboarding import Offboarding
-from components.quota_status import QuotaStatus
-from components.tenant_limits import room_for
 from components.tenant_objects import source_place, tenant_objects
 
 
@@ -30,7 +26,6 @@ class TenantArgs:
         config: the tenant as this environment has it.
         access: what all Git sources of the stack share.
         tenancy: what holds for all tenants.
-        quotas: what the cluster knows of its quotas.
         offboarding: what is done where the tenant cannot be removed in time.
         lost: the namespaces that the cluster has not any more.
         impersonation: what lets Flux act as the tenant; None where it may do everything by itself.
@@ -40,7 +35,6 @@ class TenantArgs:
     config: TenantConfig
     access: GitAccess
     tenancy: TenancyConfig
-    quotas: QuotaStatus
     offboarding: Offboarding
     lost: LostNamespaces
     impersonation: Impersonation | None = None
@@ -64,17 +58,9 @@ class Tenant(pulumi.ComponentResource):
         super().__init__("flux-tenancy:index:Tenant", name, None, opts)
         objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
         namespaces = [self._register_namespace(args, namespace) for namespace in objects.namespaces]
-        # Neither may a quota be older than what it counts, nor what it counts be made before it is counted.
-        countable = awaited(namespaces[0], args.quotas.wait_until_countable)
-        limits = [self._register(limit, after=[*namespaces, countable]) for limit in objects.limits]
-        counting = [
-            awaited(limit, partial(args.quotas.wait_until_counting, place["namespace"], place["name"], counted))
-            for limit, manifest in zip(limits, objects.limits, strict=True)
-            for place in (manifest["metadata"],)
-            if (counted := _counted(manifest, room_for(args.config, place["namespace"])))
-        ]
+        limits = [self._register(limit, after=namespaces) for limit in objects.limits]
         # Nobody may do anything before its limits stand.
-        limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits, *counting]
+        limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits]
         identity = self._register(objects.identity, after=limited)
         place = source_place(name, args.config)
         self.source = register_source(place, args.config.source, args.access, parent=self, after=limited)
@@ -113,8 +99,3 @@ class Tenant(pulumi.ComponentResource):
     ) -> pulumi.CustomResource:
         own = pulumi.ResourceOptions(parent=self, depends_on=list(after))
         return register(manifest, pulumi.ResourceOptions.merge(own, opts))
-
-
-def _counted(limit: Manifest, room: Mapping[str, int]) -> list[str]:
-    """What a limit counts of the platform's own objects; nothing where it is no quota."""
-    return [resource for resource in room if resource in limit["spec"].get("hard", {})]

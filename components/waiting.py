@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar
 
 POLL_SECONDS = 1.0
+# The event loop's own threads are those in which the SDK registers resources, each for as long as its step takes. A
+# step whose hook waited for one of them could wait for itself.
+_THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="waiting")
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class NotReady(Exception):
@@ -32,3 +42,8 @@ def wait_for(
             return reason
         sleep(POLL_SECONDS)
     return None
+
+
+async def in_thread(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    """What a function returns that blocks; for hooks of the engine, which run on the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, partial(function, *args, **kwargs))

@@ -5,9 +5,11 @@ An assertion inside an `apply` that nobody awaits passes silently; here nothing 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import pulumi
 from google.protobuf import json_format
@@ -43,7 +45,7 @@ class Registration:
         imported: id of what is there already and is taken over; empty where it is created.
         on_error: what the engine asks where an operation fails.
         replaced: the properties for whose changes it is replaced.
-        after_change: the hooks that tell of its creation and of its updates.
+        hooks: by step, e.g. `before_create`, the names of what the engine runs, in order.
     """
 
     type: str
@@ -56,7 +58,7 @@ class Registration:
     imported: str = ""
     on_error: set[str] = field(default_factory=set)
     replaced: set[str] = field(default_factory=set)
-    after_change: set[str] = field(default_factory=set)
+    hooks: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 class _Engine(Mocks):
@@ -109,7 +111,11 @@ class _Recorder(MockMonitor):
                 imported=request.importId,
                 on_error=set(request.hooks.on_error),
                 replaced=set(request.replaceOnChanges),
-                after_change=set(request.hooks.after_create) & set(request.hooks.after_update),
+                hooks={
+                    step.name: list(names)
+                    for step, names in request.hooks.ListFields()
+                    if step.name != "on_error" and names
+                },
             )
         return response
 
@@ -135,8 +141,16 @@ def run(
     # The stack is the same for all programs of a process; what one of them asked of it is nothing to the next.
     if (stack := get_root_resource()) is not None:
         stack._transformations = []
-    pulumi.runtime.test(program)()
+    with mock.patch("pulumi.resource_hooks.register_resource_hook", _known):
+        pulumi.runtime.test(program)()
     return recorder.registrations
+
+
+def _known(_: pulumi.ResourceHook) -> asyncio.Future[None]:
+    """What the SDK has once the engine knows a hook."""
+    known: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    known.set_result(None)
+    return known
 
 
 def _called(urn: str) -> str:

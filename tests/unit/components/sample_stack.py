@@ -17,7 +17,6 @@ from components.configuration import ConfigurationError, FluxConfig, GitSource, 
 from components.configuration.stack_file import StackFile
 from components.lost_namespaces import LostNamespaces
 from components.offboarding import Offboarding
-from components.quota_status import QuotaStatus
 from components.recorded import Recorded
 
 PROJECT = "flux-tenancy"
@@ -113,24 +112,6 @@ def tenant_config(**keys: Any) -> TenantConfig:
     """The tenant dev-team; `keys` replace what it says."""
     tenant = {"namespaces": [{"name": "apps"}], "source": {"url": "https://git.example.com/dev-team/apps"}}
     return TenantConfig.model_validate(tenant | keys)
-
-
-class Quotas(QuotaStatus):
-    """A cluster that counts at once what a quota limits.
-
-    Attributes:
-        asked: what was waited for.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(cast(ApiClient, None))
-        self.asked: list[Any] = []
-
-    def wait_until_countable(self) -> None:
-        self.asked.append("countable")
-
-    def wait_until_counting(self, namespace: str, name: str, counted: Collection[str]) -> None:
-        self.asked.append((namespace, name, counted))
 
 
 def removal(listed: Collection[str] = ("dev-team",)) -> tuple[Offboarding, LostNamespaces]:

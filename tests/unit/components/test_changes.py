@@ -78,8 +78,8 @@ def test_the_engine_tells_of_every_object_but_definitions_and_a_failure_to_hear_
 
     registered = run(program)
 
-    assert registered["Namespace x"].after_change == {"changes"}
-    assert registered["CustomResourceDefinition x"].after_change == set()
+    assert registered["Namespace x"].hooks == {"after_create": ["changes"], "after_update": ["changes"]}
+    assert registered["CustomResourceDefinition x"].hooks == {}
     assert [hook.options.ignore_errors for hook in hooks] == [True]
     assert [hook.options.on_dry_run for hook in hooks] == [False]
 

@@ -6,7 +6,7 @@ import pytest
 from recorded_program import GENERATED, run
 from sample_release import arguments, release
 from sample_sops_keys import age_identity, openpgp_key, with_age
-from sample_stack import Quotas, flux_config, removal, tenant_config
+from sample_stack import flux_config, removal, tenant_config
 
 from components.configuration import PlatformSyncConfig, TenancyConfig
 from components.configuration.decryption import Decryption
@@ -96,9 +96,7 @@ def test_a_tenants_keys_come_after_its_limits_and_before_its_sync():
     decryption = with_age("first") | {"workloadIdentity": {"provider": "gcp"}}
     config = tenant_config(sync={"decryption": decryption})
 
-    resources = run(
-        lambda: Tenant("dev-team", TenantArgs(config, ACCESS, TenancyConfig(), Quotas(), *removal())) and None
-    )
+    resources = run(lambda: Tenant("dev-team", TenantArgs(config, ACCESS, TenancyConfig(), *removal())) and None)
 
     account = "ServiceAccount apps/dev-team-decryption"
     secret = "Secret dev-team-sops"

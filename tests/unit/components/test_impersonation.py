@@ -6,7 +6,7 @@ import pulumi
 import pytest
 from recorded_program import run
 from sample_release import release
-from sample_stack import FLUX, Quotas, load, removal
+from sample_stack import FLUX, load, removal
 
 from components.flux_install import FluxInstall, FluxInstallArgs
 from components.git_source import GitAccess
@@ -28,7 +28,7 @@ def registered(tmp_path):
             impersonation = Impersonation(impersonations(config), existing, pulumi.ResourceOptions())
             flux = FluxInstall("flux", FluxInstallArgs(config.flux, release(), impersonation.standing))
             access = GitAccess(known_hosts=(), github=None, webhook_url=None)
-            args = TenantArgs(config.tenants["dev-team"], access, config.tenancy, Quotas(), *removal(), impersonation)
+            args = TenantArgs(config.tenants["dev-team"], access, config.tenancy, *removal(), impersonation)
             Tenant("dev-team", args, pulumi.ResourceOptions(depends_on=[flux]))
 
         return run(program)

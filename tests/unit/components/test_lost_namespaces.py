@@ -2,7 +2,7 @@
 
 import pytest
 from recorded_program import run
-from sample_stack import Quotas, removal, tenant_config
+from sample_stack import removal, tenant_config
 
 from components.configuration import TenancyConfig
 from components.git_source import GitAccess
@@ -23,7 +23,7 @@ def lost(existing, count=None, more=()):
 def registered(lost):
     def program():
         access = GitAccess(known_hosts=(), github=None, webhook_url=None)
-        Tenant("dev-team", TenantArgs(tenant_config(), access, TenancyConfig(), Quotas(), removal()[0], lost))
+        Tenant("dev-team", TenantArgs(tenant_config(), access, TenancyConfig(), removal()[0], lost))
 
     found = run(program)["Namespace apps"]
     return found.properties["metadata"]["annotations"].get(COUNT), found.replaced

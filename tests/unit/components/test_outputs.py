@@ -17,7 +17,7 @@ from sample_changes import changed
 from sample_release import release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_sources import private_key, public_key, stack, with_deploy_key
-from sample_stack import CLUSTER, FLUX, Quotas, removal
+from sample_stack import CLUSTER, FLUX, removal
 
 from components.changes import Changes
 from components.configuration import StackConfig
@@ -82,7 +82,7 @@ def outputs(
         access = git_access(config)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
         tenants = {
-            name: Tenant(name, TenantArgs(tenant, access, config.tenancy, Quotas(), *removal()))
+            name: Tenant(name, TenantArgs(tenant, access, config.tenancy, *removal()))
             for name, tenant in config.tenants.items()
         }
         platform = None
@@ -190,7 +190,7 @@ def test_the_url_of_a_webhook_is_a_secret():
     def program():
         config = stack({"dev-team": with_deploy_key(webhook={})})
         tenant = Tenant(
-            "dev-team", TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, Quotas(), *removal())
+            "dev-team", TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, *removal())
         )
 
         async def ask():

@@ -33,6 +33,13 @@ def test_it_asks_until_all_of_it_is_counted(monkeypatch):
     assert asked == [(API, "apps", "dev-team-flux-objects")] * 5
 
 
+def test_a_quota_that_does_not_exist_yet_refuses_nothing(monkeypatch):
+    monkeypatch.setattr(quota_status, "read_quota", lambda *_: None)
+
+    status = QuotaStatus(API, sleep=lambda _: pytest.fail("it waits"))
+    status.wait_until_counting("apps", "dev-team-objects", [SYNCS])
+
+
 def test_what_is_not_counted_in_time_is_named_with_whom_to_look_at(monkeypatch):
     now = iter(range(0, 1000, 50))
     monkeypatch.setattr(quota_status, "read_quota", lambda *_: quota(SOURCES))

@@ -1,6 +1,7 @@
 """NativePolicies and KyvernoPolicies: the probe comes last, and what is guarded waits until it is refused."""
 
-from typing import cast
+import asyncio
+from typing import Any, cast
 
 import pulumi
 import pytest
@@ -30,19 +31,12 @@ POLICIES = PolicySet(
     probe=(policy("ValidatingPolicy", "probe"), policy("Binding", "probe")),
 )
 OBJECTS = {"ValidatingPolicy images", "GeneratingPolicy limits"}
-LAST = "Binding probe"
-PROBE = {"ValidatingPolicy probe", LAST}
+LAST = "ValidatingPolicy probe"
+PROBE = {"Binding probe", LAST}
+HOOKS = {PolicyEngine.NATIVE: ["native-policies-in-force"], PolicyEngine.KYVERNO: ["kyverno-policies-in-force"]}
 
 
-@pytest.fixture
-def waits(monkeypatch):
-    """What was waited for: engine and digest."""
-    made = []
-    monkeypatch.setattr(tenancy_policies, "wait_until_in_force", lambda *asked: made.append(asked[:2]))
-    return made
-
-
-def registered(engine, preview=False):
+def registered(engine, found=None):
     """The policies of an engine after a resource that they need, and one that they guard."""
 
     def program():
@@ -50,14 +44,23 @@ def registered(engine, preview=False):
         policies = COMPONENTS[engine](
             "policies", PoliciesArgs(POLICIES, API), pulumi.ResourceOptions(depends_on=[needed])
         )
-        guarded = pulumi.ResourceOptions(depends_on=[policies.in_force])
+        if found is not None:
+            found.append(policies)
+        guarded = pulumi.ResourceOptions(depends_on=[policies.last])
         pulumi.CustomResource("test:index:Guarded", "guarded", {}, guarded)
 
-    return run(program, preview=preview)
+    return run(program)
+
+
+def wait_as_the_engine(engine):
+    """What the hook of the policies says."""
+    found: list[Any] = []
+    registered(engine, found)
+    return asyncio.run(found[0].in_force.callback(pulumi.ResourceHookArgs("", "", "", "")))
 
 
 @ENGINES
-def test_every_object_is_registered_under_the_component_and_marked_as_pulumis(waits, engine):
+def test_every_object_is_registered_under_the_component_and_marked_as_pulumis(engine):
     component = f"{COMPONENTS[engine].__name__} policies"
     resources = registered(engine)
 
@@ -71,49 +74,50 @@ def test_every_object_is_registered_under_the_component_and_marked_as_pulumis(wa
 
 
 @ENGINES
-def test_the_probe_comes_after_all_policies_and_these_after_the_component(waits, engine):
+def test_the_probe_comes_after_all_policies_and_these_after_the_component(engine):
     resources = registered(engine)
 
     # The engine registers no child before its component, nor removes what that needs before the children.
     assert resources[f"{COMPONENTS[engine].__name__} policies"].after == {"Needed needed"}
     assert {name: resources[name].after for name in OBJECTS | PROBE} == {
         **dict.fromkeys(OBJECTS, set()),
-        "ValidatingPolicy probe": OBJECTS,
-        LAST: OBJECTS | {"ValidatingPolicy probe"},
+        "Binding probe": OBJECTS,
+        LAST: OBJECTS | {"Binding probe"},
     }
 
 
 @ENGINES
-def test_what_is_guarded_comes_after_the_last_of_them_which_are_seen_to_be_in_force(waits, engine):
-    assert registered(engine)["Guarded guarded"].after == {LAST}
-    assert waits == [(engine, POLICIES.digest)]
+def test_what_is_guarded_comes_after_the_last_of_them_whose_change_waits_until_they_are_in_force(engine):
+    """It is the probe's own policy, the one object that changes with every other."""
+    resources = registered(engine)
+
+    assert resources["Guarded guarded"].after == {LAST}
+    assert resources[LAST].hooks == {"after_create": HOOKS[engine], "after_update": HOOKS[engine]}
+    assert not any(resources[name].hooks for name in OBJECTS | {"Binding probe"})
 
 
 @ENGINES
-def test_a_preview_waits_for_nothing_and_shows_the_same_order(waits, engine):
-    assert registered(engine, preview=True)["Guarded guarded"].after == {LAST}
-    assert waits == []
-
-
-def test_the_cluster_is_asked_beside_flux(monkeypatch):
+def test_the_cluster_is_asked_beside_flux(monkeypatch, engine):
     asked = []
     monkeypatch.setattr(tenancy_policies, "refusal", lambda *question: asked.append(question))
-    monkeypatch.setattr(tenancy_policies, "wait_until_in_force", lambda engine, digest, ask: ask({"kind": "ConfigMap"}))
+    monkeypatch.setattr(
+        tenancy_policies, "wait_until_in_force", lambda *which: asked.append((*which[:2], which[2]({"kind": "A"})))
+    )
 
-    registered(PolicyEngine.NATIVE)
+    wait_as_the_engine(engine)
 
-    assert asked == [(API, "/api/v1/namespaces/flux-system/configmaps", {"kind": "ConfigMap"})]
+    assert asked == [(API, "/api/v1/namespaces/flux-system/configmaps", {"kind": "A"}), (engine, POLICIES.digest, None)]
 
 
+@ENGINES
 @pytest.mark.parametrize(
     "failure", [NotInForce("the policies are not in force"), ClusterUnavailable("kubeconfig", "cannot be reached")]
 )
-@ENGINES
-def test_policies_that_are_not_in_force_end_the_update_before_what_they_guard(monkeypatch, engine, failure):
+def test_policies_that_are_not_in_force_fail_the_step_that_waits(monkeypatch, engine, failure):
     def fail(*_):
         raise failure
 
     monkeypatch.setattr(tenancy_policies, "wait_until_in_force", fail)
 
-    with pytest.raises(pulumi.RunError, match=str(failure)):
-        registered(engine)
+    with pytest.raises(type(failure), match=str(failure)):
+        wait_as_the_engine(engine)

@@ -3,14 +3,12 @@
 from typing import Any
 
 import pulumi
-import pytest
 from recorded_program import run
-from sample_stack import Quotas, removal, tenant_config
+from sample_stack import removal, tenant_config
 
 from components.configuration import TenancyConfig
 from components.git_source import GitAccess
 from components.manifests import BACKGROUND, OWNERSHIP
-from components.quota_status import NotCounting
 from components.tenant import Tenant, TenantArgs
 
 CREDENTIALS = {"url": "https://git.example.com/dev-team/apps", "https": {"password": "pa55word"}}
@@ -32,8 +30,8 @@ SYNC = "Kustomization apps/dev-team"
 COMPONENT = "Tenant dev-team"
 
 
-def tenant(opts=None, quotas=None):
-    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, TenancyConfig(), quotas or Quotas(), *removal()), opts)
+def tenant(opts=None):
+    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, TenancyConfig(), *removal()), opts)
 
 
 def registered():
@@ -134,42 +132,3 @@ def test_a_tenant_comes_after_everything_that_it_was_told_to_depend_on():
 
     assert resources[COMPONENT].after == {"ConfigMap first"}
     assert list(resources)[:2] == ["ConfigMap first", COMPONENT]
-
-
-def test_a_quota_comes_once_its_kinds_are_known_and_what_it_counts_once_it_does():
-    quotas = Quotas()
-
-    run(lambda: tenant(quotas=quotas) and None)
-
-    counted = ["count/gitrepositories.source.toolkit.fluxcd.io", "count/kustomizations.kustomize.toolkit.fluxcd.io"]
-    own = [
-        "count/configmaps",
-        "count/serviceaccounts",
-        "count/rolebindings.rbac.authorization.k8s.io",
-        "count/secrets",
-    ]
-    assert quotas.asked[0] == "countable"
-    assert {(namespace, name): set(keys) for namespace, name, keys in quotas.asked[1:]} == {
-        ("apps", "dev-team-flux-objects"): set(counted),
-        ("apps", "dev-team-objects"): set(own),
-        ("apps-jobs", "dev-team-objects"): set(own) - {"count/secrets"},
-    }
-
-
-@pytest.mark.parametrize("step", ["wait_until_countable", "wait_until_counting"])
-def test_a_cluster_that_does_not_count_ends_the_update(monkeypatch, step):
-    def fail(*_):
-        raise NotCounting("has not begun to count")
-
-    monkeypatch.setattr(Quotas, step, fail)
-
-    with pytest.raises(pulumi.RunError, match="has not begun to count"):
-        run(lambda: tenant() and None)
-
-
-def test_a_preview_does_not_wait_for_the_cluster_to_count():
-    quotas = Quotas()
-
-    run(lambda: tenant(quotas=quotas) and None, preview=True)
-
-    assert quotas.asked == []

@@ -1,0 +1,120 @@
+"""Waits as hooks of the real engine: one tenant's fails alone, and where nothing changes nobody waits.
+
+The objects are components, which the engine creates as it does all else, so that neither a provider nor a cluster is
+needed to see what it makes of a hook.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.lab import Lab
+from tests.support.project import Project
+
+NAME = "hooks"
+# `asked` has a line for each wait; the namespaces in `counting` are counted.
+PROGRAM = """\
+from pathlib import Path
+
+import pulumi
+
+from components.quota_hooks import QuotaHooks
+from components.quota_status import NotCounting, QuotaStatus
+from components.readiness import hooked
+from components.configuration import load_stack
+
+HERE = Path(__file__).parent
+
+
+class Quotas(QuotaStatus):
+    def wait_until_counting(self, namespace, name, counted):
+        with (HERE / "asked").open("a") as asked:
+            asked.write(f"{namespace} {name}\\n")
+        if namespace not in (HERE / "counting").read_text():
+            raise NotCounting(f"the cluster has not begun to count in {namespace}")
+
+
+config = load_stack("hooks", {
+    "cluster": '{"kubeconfig": "kubeconfig"}',
+    "flux": '{"version": "2.9.5", "sha256": "%s"}' % ("5f" * 32),
+    "tenants": '{"dev-team": {}, "ops-team": {}}',
+}, (), HERE)
+waiting = hooked(QuotaHooks(Quotas(None), config).of)
+for namespace in ("apps", "tools"):
+    tenant = pulumi.ComponentResource(
+        "test:index:Tenant", namespace, None, pulumi.ResourceOptions(transformations=[waiting])
+    )
+    first = None
+    for kind in ("ServiceAccount", "Kustomization"):
+        manifest = {"kind": kind, "metadata": {"namespace": namespace}}
+        after = pulumi.ResourceOptions(parent=tenant, depends_on=[first] if first else [])
+        first = pulumi.ComponentResource(f"test:index:{kind}", namespace, manifest, after)
+"""
+OF_DEV_TEAM = {"ServiceAccount apps", "Kustomization apps"}
+OF_OPS_TEAM = {"ServiceAccount tools", "Kustomization tools"}
+QUOTAS = ["dev-team-flux-objects", "dev-team-objects"]
+
+
+@pytest.fixture(scope="module")
+def project(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(tmp_path_factory.mktemp("hooks") / "platform", lab.pulumi)
+    for tenant, namespace in (("dev-team", "apps"), ("ops-team", "tools")):
+        source = {"url": f"https://git.example.com/{tenant}/apps"}
+        project.tenant(tenant, {"namespaces": [{"name": namespace}], "source": source})
+    (project.folder / "__main__.py").unlink()
+    (project.folder / "__main__.py").write_text(PROGRAM)
+    (project.folder / "asked").touch()
+    project.stack(NAME)
+    return project
+
+
+def count(project: Project, *namespaces: str) -> None:
+    """Have these namespaces counted, and forget who asked."""
+    (project.folder / "counting").write_text(" ".join(namespaces))
+    (project.folder / "asked").write_text("")
+
+
+def asked(project: Project) -> list[str]:
+    return sorted((project.folder / "asked").read_text().splitlines())
+
+
+@pytest.mark.scenario
+class TestWaits:
+    def test_a_preview_waits_for_nothing(self, project: Project) -> None:
+        count(project)
+
+        assert project.changes(NAME).keys() >= OF_DEV_TEAM | OF_OPS_TEAM
+        assert asked(project) == []
+
+    def test_a_wait_that_fails_stops_what_needs_it_and_no_other_tenant(self, project: Project) -> None:
+        count(project, "tools")
+
+        outcome = project.run("up", "--yes", "--skip-preview", "--continue-on-error", "--stack", NAME)
+
+        assert not outcome.succeeded
+        assert "the cluster has not begun to count in apps" in outcome.text
+        assert "Traceback" not in outcome.text
+        assert not OF_DEV_TEAM & set(project.resources(NAME))
+        assert set(project.resources(NAME)) >= OF_OPS_TEAM
+
+    def test_the_next_update_goes_on_where_it_stopped(self, project: Project) -> None:
+        count(project, "apps")
+
+        assert project.up(NAME).succeeded
+        assert set(project.resources(NAME)) >= OF_DEV_TEAM | OF_OPS_TEAM
+        assert asked(project) == [f"apps {quota}" for quota in QUOTAS]
+
+    def test_an_update_without_changes_asks_nothing(self, project: Project) -> None:
+        count(project)
+
+        assert project.up(NAME).succeeded
+        assert project.changes(NAME) == {}
+        assert asked(project) == []
+
+    def test_a_stack_is_destroyed_without_its_program(self, project: Project) -> None:
+        (project.folder / "__main__.py").write_text("raise SystemExit('it runs')")
+
+        outcome = project.destroy(NAME)
+
+        assert outcome.succeeded, outcome.text
+        assert project.resources(NAME) == []
