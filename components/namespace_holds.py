@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
@@ -41,11 +42,13 @@ class Held:
         resource: its resource as kubectl takes it, e.g. `configmaps` or `widgets.example.com`.
         name: its name.
         finalizers: what keeps it.
+        path: where it stands in the API.
     """
 
     resource: str
     name: str
     finalizers: tuple[str, ...]
+    path: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,11 @@ class NamespaceHolds:
 
     def __bool__(self) -> bool:
         return bool(self.objects or self.failures)
+
+    def only_by(self, finalizer: str) -> list[Held]:
+        """The objects, where all that keeps the namespace are objects with this finalizer and no other."""
+        alone = [each for each in self.objects if each.finalizers == (finalizer,)]
+        return alone if len(alone) == len(self.objects) and not self.failures else []
 
     def told(self, context: str | None) -> str:
         """Each of them on a line of its own, with the command that releases it.
@@ -104,11 +112,13 @@ def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHold
 
 def _held(api: client.ApiClient, namespace: str, resource: str, group: str) -> Iterator[Held]:
     root = f"/apis/{_version(api, group)}" if group else "/api/v1"
-    for each in items(api, f"{root}/namespaces/{namespace}/{resource}"):
+    path = f"{root}/namespaces/{namespace}/{resource}"
+    for each in items(api, path):
         metadata: Mapping[str, Any] = each["metadata"]
         finalizers: Sequence[str] = metadata.get("finalizers", ())
         if finalizers:
-            yield Held(f"{resource}.{group}" if group else resource, metadata["name"], tuple(finalizers))
+            called = f"{resource}.{group}" if group else resource
+            yield Held(called, metadata["name"], tuple(finalizers), f"{path}/{quote(metadata['name'], safe='')}")
 
 
 def _version(api: client.ApiClient, group: str) -> str:

@@ -55,7 +55,8 @@ class Tenant(pulumi.ComponentResource):
     sync: pulumi.CustomResource
 
     def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flux-tenancy:index:Tenant", name, None, opts)
+        parts = pulumi.ResourceOptions(transformations=[args.offboarding.of_parts])
+        super().__init__("flux-tenancy:index:Tenant", name, None, pulumi.ResourceOptions.merge(opts, parts))
         objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
         namespaces = [self._register_namespace(args, namespace) for namespace in objects.namespaces]
         limits = [self._register(limit, after=namespaces) for limit in objects.limits]

@@ -24,6 +24,7 @@ def serving(
     headers: Mapping[str, str] | None = None,
     asked: list[str] | None = None,
     statuses: Mapping[str, int] | None = None,
+    bodies: list[bytes] | None = None,
 ) -> Iterator[str]:
     """An HTTP server that answers with `status` and what stands for the path (without its query); gives its URL.
 
@@ -33,12 +34,15 @@ def serving(
         headers: more headers of every answer.
         asked: the path and query of each request is added to it, after the method where that changes something.
         statuses: status of the answer by path.
+        bodies: the body of each request that has one is added to it.
     """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if asked is not None:
                 asked.append(f"{self.command} {self.path}" if self.command in ("DELETE", "PATCH") else self.path)
+            if bodies is not None and (length := int(self.headers.get("Content-Length", 0))):
+                bodies.append(self.rfile.read(length))
             path = self.path.split("?")[0]
             self.send_response((statuses or {}).get(path, status))
             for name, value in (headers or {}).items():

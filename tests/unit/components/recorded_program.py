@@ -135,6 +135,11 @@ def run(
         calls: answers to invokes, by token, or what makes them of the arguments.
         state: properties by resource, as earlier updates have left them.
     """
+    # The SDK takes the thread's loop, which `asyncio.run` in an earlier test leaves it without.
+    try:
+        asyncio.get_event_loop_policy().get_event_loop()
+    except RuntimeError:
+        asyncio.set_event_loop(asyncio.new_event_loop())
     engine = _Engine(calls or {})
     recorder = _Recorder(engine, state or {})
     set_mocks(engine, project=PROJECT, stack=STACK, preview=preview, organization="organization", monitor=recorder)

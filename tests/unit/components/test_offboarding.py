@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from contextlib import contextmanager
+from typing import Any, cast
 
 import pulumi
 import pytest
@@ -12,13 +13,24 @@ from loopback import serving
 from sample_stack import Hook
 
 from components.namespace_holds import Held, NamespaceHolds, read_namespace_holds
-from components.offboarding import Offboarding
+from components.offboarding import Offboarding, release
 
 REMAINING = (
     "Some resources are remaining: configmaps. has 2 resource instances, widgets.example.com has 1 resource instances"
 )
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1"
+KUSTOMIZATION = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/tools/kustomizations/ops-team"
+SOURCE_PATH = "/apis/source.toolkit.fluxcd.io/v1/namespaces/tools/gitrepositories/ops-team"
+FLUX = "finalizers.fluxcd.io"
+SOURCE = {
+    "apiVersion": "source.toolkit.fluxcd.io/v1",
+    "kind": "GitRepository",
+    "metadata": {"name": "ops-team", "namespace": "tools"},
+}
+NAMESPACE = {"metadata": {"name": "tools", "labels": {"toolkit.fluxcd.io/tenant": "ops-team"}}}
 SYNC = {
+    "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
+    "kind": "Kustomization",
     "metadata": {"name": "ops-team", "namespace": "tools", "labels": {"toolkit.fluxcd.io/tenant": "ops-team"}},
     "spec": {"serviceAccountName": "flux"},
 }
@@ -28,7 +40,7 @@ SYNC = {
 def told(monkeypatch):
     """What an admin sees in the terminal."""
     said: list[str] = []
-    for severity in ("warn", "error"):
+    for severity in ("info", "warn", "error"):
         monkeypatch.setattr(pulumi.log, severity, said.append)
     return said
 
@@ -50,9 +62,11 @@ HELD = {
 
 
 @contextmanager
-def cluster(answers, asked=None, statuses=None):
+def cluster(answers, asked=None, statuses=None, bodies=None):
     found = {path: json.dumps(answer).encode() for path, answer in answers.items()}
-    with serving(found, 404, asked=asked, statuses=dict.fromkeys(found, 200) | (statuses or {})) as server:
+    with serving(
+        found, 404, asked=asked, statuses=dict.fromkeys(found, 200) | (statuses or {}), bodies=bodies
+    ) as server:
         configuration = client.Configuration()
         configuration.host = server
         yield client.ApiClient(configuration)
@@ -69,8 +83,13 @@ def asked_of(api, hook, args, listed=()):
     """Whether the engine is to try again."""
 
     async def ask():
-        binding = getattr(Offboarding(api, listed, "staging", Hook), f"of_{hook}")
-        return await binding.on_error[0](args)
+        offboarding = Offboarding(api, listed, "staging", Hook)
+        if hook == "parts":
+            props, resource = {"kind": "GitRepository", "metadata": {}}, cast(pulumi.Resource, None)
+            given = pulumi.ResourceTransformationArgs(resource, "", "", props, pulumi.ResourceOptions())
+            bound: Any = offboarding.of_parts(given)
+            return await bound.opts.hooks.on_error[0](args)
+        return await getattr(offboarding, f"of_{hook}").on_error[0](args)
 
     return asyncio.run(ask())
 
@@ -142,41 +161,123 @@ def test_a_namespace_that_is_only_slow_is_waited_for_a_while(times, again):
         assert asked_of(api, "namespace", failed("tools", times=times)) is again
 
 
-def test_a_sync_that_is_not_pruned_loses_its_access_and_is_tried_again(told):
+def test_a_sync_that_is_not_pruned_loses_its_access_and_is_let_go(told):
     asked: list[str] = []
     binding = {"metadata": {"name": "ops-team-reconciler", "namespace": "tools"}}
     answers = {
         f"{BINDINGS}/rolebindings": {"items": [binding]},
         f"{BINDINGS}/namespaces/tools/rolebindings/ops-team-reconciler": {},
         "/api/v1/namespaces/tools/serviceaccounts/flux": {},
-        "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/tools/kustomizations/ops-team": {},
+        KUSTOMIZATION: metadata("ops-team", FLUX),
     }
     with cluster(answers, asked) as api:
         assert asked_of(api, "sync", failed("tools/ops-team", SYNC)) is True
 
     assert re.search("labelSelector=toolkit.fluxcd.io.*ops-team", asked[0])
+    # Not before its access is gone: Flux might still apply something.
     assert asked[1:] == [
         f"DELETE {BINDINGS}/namespaces/tools/rolebindings/ops-team-reconciler?propagationPolicy=Background",
         "DELETE /api/v1/namespaces/tools/serviceaccounts/flux?propagationPolicy=Background",
-        "PATCH /apis/kustomize.toolkit.fluxcd.io/v1/namespaces/tools/kustomizations/ops-team",
+        KUSTOMIZATION,
+        f"PATCH {KUSTOMIZATION}",
     ]
     assert "Flux has not pruned Kustomization tools/ops-team in time" in told[0]
 
 
-def test_a_sync_that_stays_without_access_ends_the_update(told):
+def test_a_sync_that_stays_without_access_ends_the_update_with_what_holds_it(told):
     asked: list[str] = []
-    with cluster({}, asked) as api:
+    with cluster({KUSTOMIZATION: metadata("ops-team", "example.com/a")}, asked) as api:
         assert asked_of(api, "sync", failed("tools/ops-team", SYNC, times=2)) is False
 
-    assert asked == []
-    assert "look whether kustomize-controller is well" in told[0]
+    assert asked == [KUSTOMIZATION]
+    assert told == [
+        "tenant ops-team: its access is gone, and still Kustomization tools/ops-team is there; look whether "
+        "kustomize-controller is well. Once nothing needs its finalizers, release it, and run `pulumi up` again:\n"
+        "  kustomization ops-team by example.com/a: kubectl patch kustomization ops-team -n tools --context staging "
+        """--type=merge -p '{"metadata":{"finalizers":null}}'"""
+    ]
+
+
+@pytest.mark.parametrize(
+    ("times", "again", "requests", "message"),
+    [
+        (
+            1,
+            True,
+            [f"PATCH {SOURCE_PATH}"],
+            "source-controller has not let go of GitRepository tools/ops-team within 30 s",
+        ),
+        (2, True, [SOURCE_PATH, f"PATCH {SOURCE_PATH}"], "it is deleted without"),
+        (3, False, [SOURCE_PATH], "by finalizers.fluxcd.io, example.com/a: kubectl patch gitrepository ops-team"),
+    ],
+)
+def test_a_source_is_asked_for_then_let_go_and_then_told(told, times, again, requests, message):
+    asked: list[str] = []
+    with cluster({SOURCE_PATH: metadata("ops-team", FLUX, "example.com/a")}, asked) as api:
+        assert asked_of(api, "parts", failed("tools/ops-team", SOURCE, times=times)) is again
+
+    assert asked == requests
+    assert message in told[0]
+
+
+def test_only_flux_own_finalizer_is_taken_off_and_only_from_what_was_seen():
+    bodies: list[bytes] = []
+    found = metadata("ops-team", "example.com/a", FLUX)
+    found["metadata"]["resourceVersion"] = "7"
+    with cluster({SOURCE_PATH: found}, bodies=bodies) as api:
+        release(api, SOURCE_PATH)
+
+    assert [json.loads(body) for body in bodies] == [
+        {"metadata": {"finalizers": ["example.com/a"], "resourceVersion": "7"}}
+    ]
+
+
+def test_what_is_gone_is_released():
+    with cluster({}) as api:
+        release(api, SOURCE_PATH)
+
+
+def with_flux_objects(*finalizers):
+    """A namespace that two sources keep."""
+    remaining = "Some resources are remaining: gitrepositories.source.toolkit.fluxcd.io has 2 resource instances"
+    objects = [metadata("one", FLUX), metadata("two", *finalizers)]
+    sources = "/apis/source.toolkit.fluxcd.io/v1/namespaces/tools/gitrepositories"
+    return {
+        "/api/v1/namespaces/tools": {"status": {"conditions": [condition("NamespaceContentRemaining", remaining)]}},
+        "/apis/source.toolkit.fluxcd.io": {"preferredVersion": {"groupVersion": "source.toolkit.fluxcd.io/v1"}},
+        sources: {"items": objects},
+        **{f"{sources}/{each['metadata']['name']}": each for each in objects},
+    }
+
+
+def test_a_namespace_does_not_wait_for_what_flux_would_finalize(told):
+    asked: list[str] = []
+    with cluster(with_flux_objects(FLUX), asked) as api:
+        assert asked_of(api, "namespace", failed("tools", NAMESPACE)) is True
+
+    changed = [each.rpartition("/")[2] for each in asked if each.startswith("PATCH ")]
+    assert changed == ["one", "two"]
+    assert "Flux has not finalized 2 of its objects there in time" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "listed", "times"),
+    [([FLUX, "example.com/a"], [], 1), ([FLUX], ["ops-team"], 1), ([FLUX], [], 3)],
+)
+def test_a_namespace_that_others_hold_too_or_whose_tenant_stays_is_told(told, finalizers, listed, times):
+    asked: list[str] = []
+    with cluster(with_flux_objects(*finalizers), asked) as api:
+        assert asked_of(api, "namespace", failed("tools", NAMESPACE, times=times), listed) is False
+
+    assert not [each for each in asked if each.startswith("PATCH ")]
+    assert "the namespace tools is being deleted and held" in told[0]
 
 
 def test_access_that_cannot_be_taken_is_told(told):
     with cluster({}, statuses={f"{BINDINGS}/rolebindings": 403}) as api:
         assert asked_of(api, "sync", failed("tools/ops-team", SYNC)) is False
 
-    assert "its access stays" in told[0]
+    assert "its access may stay" in told[0]
 
 
 @pytest.mark.parametrize(
