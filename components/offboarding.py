@@ -33,8 +33,10 @@ _BINDINGS = "/apis/rbac.authorization.k8s.io/v1"
 _WAITS = 3
 _FLUX_FINALIZER = "finalizers.fluxcd.io"
 _SELF_CLEANED = frozenset({"GitRepository", "Receiver"})
-# For a controller that is well; then it is asked, and gets as long again.
-_CLEANING_SECONDS = 30
+# A controller that is well needs less than one. One that met an error comes back after its back-off, which has grown to
+# minutes where the source has failed before; asked, it looks at once.
+# Source: AddWithOpts in pkg/controller/priorityqueue/priorityqueue.go of controller-runtime 0.24
+_CLEANING_SECONDS = 60
 _CONTROLLERS = {
     "GitRepository": "source-controller",
     "Kustomization": "kustomize-controller",

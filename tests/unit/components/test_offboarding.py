@@ -205,7 +205,7 @@ def test_a_sync_that_stays_without_access_ends_the_update_with_what_holds_it(tol
             1,
             True,
             [f"PATCH {SOURCE_PATH}"],
-            "source-controller has not let go of GitRepository tools/ops-team within 30 s",
+            "source-controller has not let go of GitRepository tools/ops-team within 60 s",
         ),
         (2, True, [SOURCE_PATH, f"PATCH {SOURCE_PATH}"], "it is deleted without"),
         (3, False, [SOURCE_PATH], "by finalizers.fluxcd.io, example.com/a: kubectl patch gitrepository ops-team"),

@@ -112,7 +112,7 @@ def test_its_namespaces_and_its_source_can_be_asked_for():
 def test_removing_a_tenant_waits_longer_than_flux_may_take_to_prune():
     timeouts = {name: resource.delete_timeout for name, resource in registered().items() if resource.delete_timeout}
 
-    assert timeouts == {SYNC: "900s", SOURCE: "30s", **dict.fromkeys(NAMESPACES, "300s")}
+    assert timeouts == {SYNC: "900s", SOURCE: "60s", **dict.fromkeys(NAMESPACES, "300s")}
 
 
 def test_the_engine_asks_what_to_do_where_a_sync_its_source_or_a_namespace_stays():
