@@ -7,6 +7,7 @@ import shlex
 import time
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,15 +15,16 @@ import yaml
 
 from components.policies.names import PolicyName
 from components.policies.rendering import OBJECT_PREFIX, object_name
-from tests.e2e.manifests import kustomization
+from tests.e2e.manifests import kustomization, namespace
 from tests.support.admission import refused_to_controllers
 from tests.support.charts import Chart, Overlays
 from tests.support.environment import Environment, base
-from tests.support.lab import Lab, eventually
+from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.project import CHECKOUT, Project
 from tests.support.registry import Registry
 
 NAME = "guarded-platform"
+ONBOARDING = Path(__file__).parents[2] / "docs" / "onboarding.md"
 # What comes one after the other, by kind; Kyverno's own definitions come with its release.
 ORDERS = (
     ("CustomResourceDefinition", "ValidatingAdmissionPolicyBinding", "Namespace apps"),
@@ -84,6 +86,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
                 "mode": "audit",
                 "sources": {"allowed": [sources(lab, "dev-team")]},
                 "images": {"allowed": ["registry.example/dev-team/*", "registry.example/ops-team/*"]},
+                "onboarding": True,
             },
         )
         environment.onboard("dev-team", "./staging")
@@ -131,6 +134,20 @@ def applied(environment: Environment, name: str, namespace: str) -> str:
     status = environment.cluster.get("kustomization", name, namespace)["status"]
     revision: str = status.get("lastAppliedRevision", "")
     return revision
+
+
+def clear_labelled(cluster: RunningCluster) -> None:
+    """What was onboarded by label outlives the stack, without rights; the documented command removes it."""
+    asked = ("auth", "can-i", "create", "configmaps", "-n", "shop")
+    answer = cluster.kubectl(*asked, user="system:serviceaccount:shop:blue-team").stdout
+    assert answer.startswith("no - RBAC") and '"flux-tenancy-tenant" not found' in answer
+    assert cluster.find("rolebinding", "blue-team-reconciler", "shop") is not None
+    [command] = re.findall(r"^\$ kubectl (delete \S+ -A \\\n.*)$", ONBOARDING.read_text(), re.MULTILINE)
+    done = cluster.kubectl(*shlex.split(command.replace("\\\n", "")))
+    assert done.returncode == 0, done.stderr
+    for kind in ("rolebindings", "resourcequotas", "networkpolicies"):
+        assert cluster.get(kind, namespace="shop")["items"] == [], kind
+    cluster.kubectl("delete", "namespace", "shop")
 
 
 @pytest.mark.scenario
@@ -311,10 +328,13 @@ class TestGuardedPlatform:
 
     def test_all_goes_in_reverse_and_leaves_nothing(self, lab: Lab, stack: Environment) -> None:
         cluster = stack.cluster
+        cluster.apply(namespace("shop", {"toolkit.fluxcd.io/tenant": "blue-team"}))
+        eventually(lambda: cluster.find("rolebinding", "blue-team-reconciler", "shop"))
 
         outcome = stack.project.destroy(NAME)
 
         assert outcome.succeeded, outcome.text
+        clear_labelled(cluster)
         for kinds in ORDERS:
             assert order(outcome.text, "deleted", kinds) == list(reversed(kinds))
         for kind in POLICY_KINDS:

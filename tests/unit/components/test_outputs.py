@@ -334,7 +334,7 @@ def test_a_saved_plan_promises_nothing_of_what_the_cluster_shows(monkeypatch):
         progress = pulumi.Output.from_input({"dev-team": Progress(ready, ready)})
         config = stack(PUBLIC)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
-        args = TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, Quotas(), *removal())
+        args = TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, *removal())
         tenants = {"dev-team": Tenant("dev-team", args)}
         rotating: pulumi.Output[Rotations] = pulumi.Output.from_input({})
         result = stack_outputs(config, FACTS, flux, None, None, tenants, progress, further, rotating)
