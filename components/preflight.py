@@ -40,6 +40,7 @@ from components.pinned_input import PinnedInputError
 from components.policies.native import NATIVE_SINCE
 from components.pulumi_command import creates_nothing
 from components.recorded import Recorded
+from components.stray_hosts import read_stray_hosts
 from components.taken_names import taken_names
 from components.tenant_objects import TENANT_LABEL
 
@@ -60,6 +61,7 @@ class Preflight:
         co_owners: who else has applied what is the stack's.
         leftovers: what an update that was killed has left at GitHub.
         kyverno_release: what it has left of Kyverno's release.
+        stray_hosts: the Services with names by chance that it has left.
     """
 
     release: list[Manifest]
@@ -71,6 +73,7 @@ class Preflight:
     co_owners: list[CoOwner]
     leftovers: list[Leftover]
     kyverno_release: UnfinishedRelease
+    stray_hosts: list[str]
 
 
 def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project: Path) -> Preflight:
@@ -88,6 +91,7 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
     problems: list[Problem] = []
     warnings: tuple[str, ...] = ()
     kyverno_release = UnfinishedRelease()
+    strays: list[str] = []
     try:
         release = read_release(config.flux, project)
     except PinnedInputError as error:
@@ -109,6 +113,7 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
             for name, found in holds.items()
             if found and name not in _namespaces_of_tenants(config)
         )
+        strays = read_stray_hosts(api, cluster, recorded)
         owners = co_owners(read_syncs(api), recorded)
         problems += taken_names(config, cluster, recorded, partial(find_object, api), stack_file)
         if config.kyverno is not None:
@@ -129,7 +134,7 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
     if problems:
         raise ConfigurationError(problems)
     lost = lost_namespaces(cluster, recorded)
-    return Preflight(release, chart, cluster, api, lost, warnings, owners, leftovers, kyverno_release)
+    return Preflight(release, chart, cluster, api, lost, warnings, owners, leftovers, kyverno_release, strays)
 
 
 def existing_only(config: StackConfig) -> StackConfig:
