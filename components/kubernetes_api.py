@@ -28,6 +28,7 @@ from components.further_access import FurtherBinding, RoleReference, TenantAcces
 from components.git.source_objects import SOURCE_API
 from components.half_made import carries_marks
 from components.kustomization import KUSTOMIZE_API
+from components.manifests import name_of
 from components.printable import printable
 from components.tenant_objects import TENANT_LABEL
 
@@ -168,11 +169,38 @@ def find_object(api: client.ApiClient, manifest: Mapping[str, Any]) -> dict[str,
 
 
 def path_of(manifest: Mapping[str, Any]) -> str:
-    """Where an object of a namespace stands in the API: Kubernetes' and Flux's kinds have regular plurals."""
-    version, metadata, kind = manifest["apiVersion"], manifest["metadata"], manifest["kind"].lower()
+    """Where an object of a namespace stands in the API."""
+    version, metadata = manifest["apiVersion"], manifest["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind}s"
-    return f"{root}/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}"
+    return f"{root}/namespaces/{metadata['namespace']}/{_plural(manifest['kind'])}/{metadata['name']}"
+
+
+def collection_of(resource_type: str) -> str | None:
+    """Where all objects of a Pulumi type stand in the API, e.g. `kubernetes:apps/v1:Deployment`; None for no object."""
+    package, _, rest = resource_type.partition(":")
+    group_version, _, kind = rest.rpartition(":")
+    if package != "kubernetes" or not group_version or group_version.startswith("helm.sh/"):
+        return None
+    root = "/api/v1" if group_version == "core/v1" else f"/apis/{group_version}"
+    return f"{root}/{_plural(kind)}"
+
+
+def read_names(api: client.ApiClient, path: str) -> set[str]:
+    """The objects at a path, as `namespace/name`, or `name` where they have no namespace.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        return {name_of(found) for found in items(api, path)}
+
+
+def _plural(kind: str) -> str:
+    """What the API calls objects of a kind: Kubernetes' and Flux's kinds have regular plurals."""
+    lower = kind.lower()
+    if lower.endswith("y"):
+        return f"{lower.removesuffix('y')}ies"
+    return f"{lower}es" if lower.endswith("s") else f"{lower}s"
 
 
 def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ from components.kubernetes_api import (
     connect,
     find_object,
     read_facts,
+    read_names,
     read_syncs,
     read_webhook_configurations,
 )
@@ -34,6 +35,7 @@ from components.kyverno.objects import MANAGED_BY_LABEL, NAMESPACE, webhook_conf
 from components.kyverno.unfinished_release import UnfinishedRelease, left_without_kyverno, read_unfinished
 from components.lost_namespaces import LostNamespaces
 from components.manifests import Manifest, resource_type
+from components.missing_objects import missing_objects
 from components.namespace_holds import NamespaceHolds, read_namespace_holds
 from components.offboarding import held_message
 from components.pinned_input import PinnedInputError
@@ -114,7 +116,9 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
             if found and name not in _namespaces_of_tenants(config)
         )
         strays = read_stray_hosts(api, cluster, recorded)
-        owners = co_owners(read_syncs(api), recorded)
+        syncs = read_syncs(api)
+        owners = co_owners(syncs, recorded)
+        problems += missing_objects(config, cluster, recorded, syncs, partial(read_names, api), stack_file)
         problems += taken_names(config, cluster, recorded, partial(find_object, api), stack_file)
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)

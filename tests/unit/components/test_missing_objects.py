@@ -1,0 +1,123 @@
+"""Objects that the state has and the cluster has not, as after a destroy that was killed: looked for only then."""
+
+import pytest
+from sample_stack import load
+
+from components.kubernetes_api import ClusterFacts, collection_of
+from components.missing_objects import missing_objects
+from components.recorded import Recorded
+
+NAMESPACE = "kubernetes:core/v1:Namespace"
+SYNC = "kubernetes:kustomize.toolkit.fluxcd.io/v1:Kustomization"
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+ROLE = "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole"
+SYNCS = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
+
+
+def entry(kind, name, namespace=None):
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return {(kind, f"{namespace}/{name}" if namespace else name): {"metadata": metadata}}
+
+
+ALL = {
+    ("pulumi:providers:kubernetes", "cluster"): {"clusterIdentifier": "this"},
+    ("kubernetes:helm.sh/v3:Release", "kyverno"): {"name": "kyverno"},
+    **entry(NAMESPACE, "flux-system"),
+    **entry(NAMESPACE, "apps"),
+    **entry(DEPLOYMENT, "source-controller", "flux-system"),
+    **entry(ROLE, "flux-tenancy-tenant"),
+    **entry(SYNC, "dev-team", "apps"),
+}
+THERE = {
+    "/api/v1/namespaces": {"flux-system", "apps"},
+    "/apis/apps/v1/deployments": {"flux-system/source-controller"},
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles": {"flux-tenancy-tenant"},
+    SYNCS: {"apps/dev-team"},
+}
+
+
+@pytest.fixture
+def config(tmp_path):
+    return load(tmp_path, tenants={"dev-team": {}})
+
+
+def found(config, recorded=None, going=(), without=()):
+    """What is told where these objects are gone from the cluster, and where it was asked."""
+    there = {path: names - set(without) for path, names in THERE.items()}
+    facts = ClusterFacts("this", "v1.36.3", dict.fromkeys(there["/api/v1/namespaces"], {}), frozenset(going))
+    syncs = [
+        {"kind": "Kustomization", "metadata": dict(zip(("namespace", "name"), name.split("/"), strict=True))}
+        for name in there[SYNCS]
+    ]
+    asked: list[str] = []
+
+    def names_at(path):
+        asked.append(path)
+        return there.get(path, set())
+
+    state = Recorded(ALL if recorded is None else recorded)
+    problems = missing_objects(config, facts, state, syncs, names_at, "Pulumi.staging.yaml")
+    return [str(problem) for problem in problems], asked
+
+
+def test_an_unchanged_stack_is_not_asked_for(config):
+    assert found(config) == ([], [])
+
+
+def test_a_sync_that_is_gone_has_everything_looked_for(config):
+    gone = {"apps/dev-team", "flux-tenancy-tenant", "flux-system/source-controller"}
+
+    problems, asked = found(config, without=gone)
+
+    assert problems == [
+        "Pulumi.staging.yaml: cluster: 3 of the objects in this stack's state are gone from the cluster (ClusterRole "
+        "flux-tenancy-tenant, Deployment flux-system/source-controller, Kustomization apps/dev-team), as after a "
+        "`pulumi destroy` that was interrupted; run `pulumi up --refresh`, which creates them again"
+    ]
+    assert sorted(asked) == sorted(THERE)
+
+
+def test_so_has_a_sync_that_the_state_does_not_have(config):
+    """Of a new tenant, or of one whose sync is the last that was recorded as deleted."""
+    recorded = {key: outputs for key, outputs in ALL.items() if key[0] != SYNC}
+
+    assert found(config, recorded)[0] == []
+    assert (
+        "(Deployment flux-system/source-controller)"
+        in found(config, recorded, without={"flux-system/source-controller"})[0][0]
+    )
+
+
+def test_a_namespace_that_is_still_going_is_waited_for(config):
+    assert found(config, going=["flux-system"])[0] == [
+        "Pulumi.staging.yaml: cluster: the namespace 'flux-system' is still being deleted; wait until it is gone, and "
+        "run `pulumi up --refresh`"
+    ]
+
+
+def test_what_an_offboarded_tenant_has_left_in_the_state_is_no_matter(config):
+    left = entry(NAMESPACE, "tools") | entry(SYNC, "ops-team", "tools")
+
+    assert found(config, ALL | left)[0] == []
+
+
+def test_another_cluster_has_lost_nothing_and_a_new_one_has_nothing(config):
+    other = {("pulumi:providers:kubernetes", "cluster"): {"clusterIdentifier": "other"}}
+
+    assert found(config, ALL | other, without={"apps/dev-team"}) == ([], [])
+    assert found(config, {}, without={"apps/dev-team"}) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("kubernetes:core/v1:Secret", "/api/v1/secrets"),
+        ("kubernetes:networking.k8s.io/v1:NetworkPolicy", "/apis/networking.k8s.io/v1/networkpolicies"),
+        ("kubernetes:networking.k8s.io/v1:IngressClass", "/apis/networking.k8s.io/v1/ingressclasses"),
+        ("kubernetes:helm.sh/v3:Release", None),
+        ("pulumi:providers:kubernetes", None),
+        ("flux-tenancy:index:Tenant", None),
+    ],
+)
+def test_objects_of_a_type_stand_at_one_path(kind, path):
+    assert collection_of(kind) == path
