@@ -103,7 +103,9 @@ def own_keys(
         recorded: what earlier updates of this stack have left.
         stack: its name.
     """
-    known = {outputs.get("title") for outputs in recorded.outputs(DEPLOY_KEY_TYPE)}
+    known = _known(outputs.get("title") for outputs in recorded.outputs(DEPLOY_KEY_TYPE))
+    if known is None:
+        return
     wanted = {key.public for source in sources if (key := registered_key(source)) is not None}
     for found in keys:
         title = found["title"]
@@ -125,7 +127,10 @@ def own_webhooks(
     """
     if webhook_url is None:
         return
-    known = {outputs.get("configuration", {}).get("url") for outputs in recorded.outputs(WEBHOOK_TYPE)}
+    configurations = [outputs.get("configuration") for outputs in recorded.outputs(WEBHOOK_TYPE)]
+    known = _known(each.get("url") if isinstance(each, Mapping) else None for each in configurations)
+    if known is None:
+        return
     for hook in hooks:
         url = str(hook["config"].get("url", ""))
         if url.startswith(f"{webhook_url.rstrip('/')}{WEBHOOK_ROOT}") and url not in known:
@@ -202,6 +207,16 @@ def _remove(config: StackConfig, leftover: Leftover) -> None:
         raise pulumi.RunError(
             f"{leftover.told} of {leftover.repository.repository} cannot be removed: {error}"
         ) from None
+
+
+def _known(recorded: Iterable[object]) -> set[str] | None:
+    """What the state has, or None where not all of it can be read: then nothing can be told from what it has not."""
+    known: set[str] = set()
+    for each in recorded:
+        if not isinstance(each, str):
+            return None
+        known.add(each)
+    return known
 
 
 def _without_comment(key: str) -> str:

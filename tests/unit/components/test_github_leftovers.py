@@ -87,6 +87,13 @@ def test_webhooks_that_lead_to_this_cluster_are_left_over_unless_the_state_has_t
     assert found(hooks=hooks, state=recorded(hook=f"{HOOK}b"))[0] == ["hooks/1"]
 
 
+@pytest.mark.parametrize("configuration", [{}, {"url": None}, "secret", None])
+def test_where_the_state_cannot_be_read_nothing_is_taken_for_left_over(configuration):
+    unreadable = {(DEPLOY_KEY_TYPE, "dev-team-1"): {}, (WEBHOOK_TYPE, "other"): {"configuration": configuration}}
+
+    assert found([key(1, "first")], [hook(1, f"{HOOK}a")], Recorded(unreadable))[:2] == ([], [])
+
+
 def test_a_stack_that_has_registered_everything_asks_nobody():
     paths: list[Any] = []
 
