@@ -13,4 +13,4 @@ def surroundings(config: StackConfig) -> Surroundings:
     hosts = (host for identity in identities for host in key_service_hosts(identity))
     # A tenant that is onboarded by label has one namespace.
     namespaces = max((len(tenant.namespaces) for tenant in config.tenants.values()), default=1)
-    return Surroundings(tuple(dict.fromkeys(hosts)), config.tenancy.limits.flux_objects * namespaces)
+    return Surroundings(tuple(dict.fromkeys(hosts)), config.tenancy.limits.most_kustomizations * namespaces)

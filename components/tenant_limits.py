@@ -72,6 +72,7 @@ def limiting_objects(
         room: what is counted there and is not the tenant's (`room_for`); it comes on top.
     """
     counts = {_flux_count(resource): limits.flux_objects for resource in flux_resources()}
+    counts[_SYNCS] = limits.most_kustomizations
     objects = [_quota(place, _FLUX_OBJECTS, _with_room(counts, room))]
     if counts := _object_counts(limits):
         objects.append(_quota(place, "objects", _with_room(counts, room)))

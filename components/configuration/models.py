@@ -318,7 +318,14 @@ class TenantLimits(Section):
     """How much a tenant may have, in each of its namespaces."""
 
     flux_objects: int = Field(
-        100, ge=1, description="How many objects of each of Flux's kinds: Kustomizations, GitRepositories and so on."
+        100, ge=1, description="How many objects of each of Flux's kinds: GitRepositories, HelmReleases and so on."
+    )
+    # kustomize-controller builds one at a time, so this many stand before a neighbour's: docs/tenants.md has figures.
+    kustomizations: int = Field(
+        10,
+        ge=1,
+        description="How many Kustomizations, as far as `fluxObjects` allows; Flux builds one at a time, so a tenant's "
+        "push waits for those of another.",
     )
     quota: dict[QuotaResource, Quantity] = Field(
         default_factory=dict,
@@ -335,6 +342,11 @@ class TenantLimits(Section):
         description="What a container gets that states no requests or limits, and the most that it may have; nothing "
         "where left out, since Pods that run well without would be throttled or killed.",
     )
+
+    @property
+    def most_kustomizations(self) -> int:
+        """How many Kustomizations of its own a tenant may have in a namespace."""
+        return min(self.kustomizations, self.flux_objects)
 
 
 class TenantNetwork(StrEnum):

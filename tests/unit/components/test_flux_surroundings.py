@@ -10,13 +10,13 @@ KEYS = ["arn:aws:kms:eu-1:1:key/2"]
 
 
 def test_a_tenants_quota_holds_in_each_of_its_namespaces(tmp_path):
-    config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": {"fluxObjects": 10}})
+    config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": {"kustomizations": 7}})
 
-    assert surroundings(config) == Surroundings(kustomizations=20)
+    assert surroundings(config) == Surroundings(kustomizations=14)
 
 
 def test_a_stack_without_tenants_may_get_some_by_label(tmp_path):
-    assert surroundings(load(tmp_path, tenants={})) == Surroundings(kustomizations=100)
+    assert surroundings(load(tmp_path, tenants={})) == Surroundings(kustomizations=10)
 
 
 def test_key_services_of_all_syncs_are_known_once(tmp_path):

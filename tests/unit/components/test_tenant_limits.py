@@ -11,7 +11,9 @@ from components.tenant_limits import OBJECT_COUNTS, limiting_objects, room_for
 from components.tenant_role import MANAGED, tenant_role
 
 RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
-ROOM = {RECEIVERS: 1, "count/secrets": 8}
+SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
+RELEASES = "count/helmreleases.helm.toolkit.fluxcd.io"
+ROOM = {RECEIVERS: 1, SYNCS: 1, "count/secrets": 8}
 PLACE = Place(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 
 
@@ -33,7 +35,24 @@ def test_every_flux_kind_that_a_tenant_may_create_is_counted():
     quota = one(limits(limits={"fluxObjects": 7}), "ResourceQuota", "dev-team-flux-objects")
 
     assert len(creatable) == 14
-    assert quota["spec"]["hard"] == dict.fromkeys(creatable, "7") | {RECEIVERS: "8"}
+    assert quota["spec"]["hard"] == dict.fromkeys(creatable, "7") | {RECEIVERS: "8", SYNCS: "8"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ({}, "11"),
+        ({"fluxObjects": 200}, "11"),
+        ({"fluxObjects": 4}, "5"),
+        ({"kustomizations": 30}, "31"),
+        ({"kustomizations": 30, "fluxObjects": 20}, "21"),
+    ],
+)
+def test_a_tenant_has_few_kustomizations_of_its_own_since_flux_builds_one_at_a_time(limit, expected):
+    quota = one(limits(limits=limit), "ResourceQuota", "dev-team-flux-objects")["spec"]["hard"]
+
+    assert quota[SYNCS] == expected
+    assert int(quota[RELEASES]) == limit.get("fluxObjects", 100)
 
 
 def counts(**limit):
