@@ -1,1 +1,1 @@
-"""The benchmark: the program against `kubectl`, policies against none, and what a tenant costs its neighbours."""
+"""The benchmark: the real program against `kubectl`, policies against none, and a tenant beside another."""
