@@ -14,6 +14,7 @@ from components.kubernetes_api import refusal
 from components.manifests import Manifest, register
 from components.policies.in_force import PROBE_PATH, wait_until_in_force
 from components.policies.table import PolicySet
+from components.probe_events import forget_refusals
 from components.readiness import after_changes, ready_hook
 
 
@@ -55,7 +56,12 @@ class _Policies(pulumi.ComponentResource):
         binding, [policy] = args.policies.probe[1:], args.policies.probe[:1]
         for manifest in binding:
             registered.append(self._register(manifest, pulumi.ResourceOptions(depends_on=[*registered])))
-        opts = pulumi.ResourceOptions(depends_on=registered, hooks=after_changes(self.in_force))
+        hooks = after_changes(self.in_force)
+        if self.ENGINE is PolicyEngine.KYVERNO:
+            # What the probe has refused so far would be shown as a warning of its change.
+            forget = partial(forget_refusals, args.api)
+            hooks.before_update = [ready_hook(f"{self.ENGINE.value}-probe-refusals-forgotten", forget)]
+        opts = pulumi.ResourceOptions(depends_on=registered, hooks=hooks)
         # Only the last: each tenant would else name every policy in the state as what it depends on.
         self.last = self._register(policy, opts)
         self.register_outputs({})

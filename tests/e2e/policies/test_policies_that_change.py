@@ -24,7 +24,9 @@ def test_limits_outlive_their_policies_which_find_them_again_and_an_audit_warns(
     cluster.apply(namespace(IMAGES, {LABEL: "dev-team"}))
 
     kyverno_stack.config["policies"] = policies | {"onboarding": False, "modes": {"tenant-images": "audit"}}
-    kyverno_stack.up()
+    said = kyverno_stack.up()
+    assert "flux-tenancy-probe updat" in said
+    assert "PolicyViolation" not in said
     try:
         said = cluster.create(pod("warned", IMAGES, unsigned))
         assert f"{NOT_SIGNED}{unsigned}{REMEDY}" in said

@@ -92,8 +92,14 @@ def test_what_is_guarded_comes_after_the_last_of_them_whose_change_waits_until_t
     resources = registered(engine)
 
     assert resources["Guarded guarded"].after == {LAST}
-    assert resources[LAST].hooks == {"after_create": HOOKS[engine], "after_update": HOOKS[engine]}
+    hooks = resources[LAST].hooks
+    assert hooks == hooks | {"after_create": HOOKS[engine], "after_update": HOOKS[engine]}
     assert not any(resources[name].hooks for name in OBJECTS | {"Binding probe"})
+
+
+def test_what_kyvernos_probe_has_refused_is_forgotten_before_it_changes():
+    assert "before_update" not in registered(PolicyEngine.NATIVE)[LAST].hooks
+    assert registered(PolicyEngine.KYVERNO)[LAST].hooks["before_update"] == ["kyverno-probe-refusals-forgotten"]
 
 
 @ENGINES
