@@ -114,14 +114,15 @@ def _part(annotation: Any, value: Any, broken: Collection[Path], path: Path) -> 
     if model is None:
         return None
     if origin is dict and isinstance(value, Mapping):
-        return {name: _item(model, each, broken, (*path, name)) for name, each in value.items()}
+        names = [name for name in value if (name, "[key]") not in broken]
+        return {name: _item(model, value[name], broken, (*path, name)) for name in names}
     if origin is tuple and isinstance(value, list) and () not in broken:
         return tuple(_item(model, each, broken, (*path, index)) for index, each in enumerate(value))
     return _section(model, value, broken, path) if origin is None and isinstance(value, Mapping) else None
 
 
 def _item(model: type[Section], value: Any, broken: Collection[Path], path: Path) -> Section:
-    below = {error[1:] for error in broken if error[:1] == path[-1:]} - {("[key]",)}
+    below = {error[1:] for error in broken if error[:1] == path[-1:]}
     if isinstance(value, Mapping):
         return _section(model, value, below, path)
     return _constructed(model, {}, path) if below else model.model_validate(value)

@@ -387,7 +387,7 @@ class TestDeployKey:
 
     def test_an_update_needs_credentials_though_nothing_is_to_be_registered(self, lab: Lab, shop: Shop) -> None:
         """Without them the providers would be written without a token into the state."""
-        stack, token = shop.stack, lab.settings.state / "git-host" / "token"
+        stack, token = shop.stack, lab.git.token_file
         owners = stack.config["github"].pop("owners")
         stack.write()
         hidden = token.rename(token.with_suffix(".hidden"))
@@ -409,8 +409,9 @@ class TestDeployKey:
     def test_offboarding_removes_key_and_webhook_from_the_git_host(self, shop: Shop) -> None:
         del shop.stack.config["tenants"]["shop"]
 
-        shop.stack.up()
+        said = shop.stack.up()
 
+        assert "github.owners.shop-team: no source of this stack is in a repository of shop-team; take it out" in said
         assert shop.lab.git.deploy_keys(*REPOSITORY) == []
         assert shop.lab.git.webhooks(*REPOSITORY) == []
         assert shop.stack.cluster.find("namespace", "shop") is None

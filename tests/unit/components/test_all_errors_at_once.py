@@ -1,9 +1,12 @@
 """Every error of a stack is told at once: one in a section keeps no check of other values from being run."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, problems
+from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, load, problems
+
+from components.configuration import ConfigurationError
 
 BASES = {"dev-team": DEV_TEAM_BASE, "ops-team": DEV_TEAM_BASE}
 BOTH: dict[str, Any] = {"dev-team": {}, "ops-team": {}}
@@ -83,6 +86,39 @@ def test_no_error_is_told_that_only_follows_from_another(tmp_path):
         "tenants.dev-team.source.deployKey",
     ]
     assert NO_KYVERNO in found
+
+
+def test_a_name_that_is_none_is_told_once(tmp_path):
+    [problem] = problems(tmp_path, flux=FLUX | {"resources": {"helm": {"limits": {"memory": "1Gi"}}}})
+
+    assert problem.startswith(f"{STACK}flux.resources.helm: 'helm' is not one of ")
+
+
+@pytest.mark.parametrize("junk", [None, "x", "{}", 7, True, [], ["x"], {}, {"x": {}}, [{}], [[]]], ids=repr)
+def test_whatever_stands_in_the_place_of_a_value_is_told_as_an_error(tmp_path, junk):
+    """The checks of what is left read no value that is not there."""
+    places: list[tuple[str, ...]] = [
+        *[(key,) for key in ("cluster", "flux", "kyverno", "tenancy", "policies", "git", "github", "tenants")],
+        *[("flux", key) for key in ("version", "components", "extraArgs", "resources", "sync", "egress", "profile")],
+        *[("policies", key) for key in ("engine", "modes", "sources", "images", "minimumInterval")],
+        *[("tenants", "dev-team", key) for key in ("namespaces", "source", "sync", "policies", "role")],
+        *[("tenants", "dev-team", "source", key) for key in ("url", "github", "deployKey", "https", "verify")],
+        *[("tenants", "dev-team", "sync", key) for key in ("path", "interval", "decryption", "targetNamespace")],
+        ("github", "owners"),
+        ("github", "owners", "acme"),
+        ("git", "knownHosts"),
+        ("tenancy", "limits"),
+    ]
+    for number, place in enumerate(places):
+        stack: dict[str, Any] = {"cluster": dict(CLUSTER), "flux": dict(FLUX), "tenants": {"dev-team": {}}}
+        parent = stack
+        for key in place[:-1]:
+            parent = parent.setdefault(key, {})
+        parent[place[-1]] = junk
+        project = tmp_path / str(number)
+        project.mkdir()
+        with suppress(ConfigurationError):
+            load(project, bases=BASES, **stack)
 
 
 def test_a_tenant_out_of_order_keeps_none_of_the_others_from_being_checked(tmp_path):
