@@ -395,16 +395,10 @@ class TestDeployKey:
             without = stack.project.run("up", "--yes", "--skip-preview", "--stack", NAME)
         finally:
             hidden.rename(token)
-        stack.config["github"]["owners"] = {"shop-team": {"token": stack.secret("wr0ng")}}
-        stack.write()
-        wrong = stack.project.run("preview", "--stack", NAME)
-        stack.config["github"]["owners"] = owners
-        stack.write()
+            stack.config["github"]["owners"] = owners
 
         assert not without.succeeded
         assert "github.owners.shop-team: has neither a token nor an App" in without.text
-        assert not wrong.succeeded
-        assert "github.owners.shop-team: GitHub does not accept its token; renew it: `pulumi config set" in wrong.text
 
     def test_offboarding_removes_key_and_webhook_from_the_git_host(self, shop: Shop) -> None:
         del shop.stack.config["tenants"]["shop"]
