@@ -9,13 +9,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
 
 import yaml
+from cryptography import x509
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
@@ -386,9 +387,8 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
     except ApiException as error:
         reason = printable(str(error.reason))
         if error.status in (401, 403):
-            problem = (
-                f"refuses this user ({error.status} {reason}); renew the credentials, which need cluster-admin rights"
-            )
+            refused = f"refuses this user ({error.status} {reason}){_expiry(api) if error.status == 401 else ''}"
+            problem = f"{refused}; renew the credentials, which need cluster-admin rights"
         elif error.status == 0:  # so the client reports a TLS connection that fails
             problem = f"is not the server that the kubeconfig expects ({reason}); renew the kubeconfig"
         else:
@@ -401,3 +401,14 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
             "kubeconfig",
             f"{server} cannot be reached; is the cluster running, and may this machine reach it?",
         ) from None
+
+
+def _expiry(api: client.ApiClient) -> str:
+    """That the kubeconfig's client certificate has expired, which an API server calls unauthorized like all else."""
+    if not (file := api.configuration.cert_file):
+        return ""
+    try:
+        end = x509.load_pem_x509_certificate(Path(file).read_bytes()).not_valid_after_utc
+    except (OSError, ValueError):
+        return ""
+    return f": its client certificate expired on {end:%Y-%m-%d %H:%M} UTC" if end < datetime.now(UTC) else ""

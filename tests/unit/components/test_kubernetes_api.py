@@ -7,6 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from kubernetes.client.exceptions import ApiException
 from loopback import closed_port, serving
 from sample_text import ESCAPES, SHOWN
@@ -183,6 +187,36 @@ def test_a_user_whom_the_server_refuses_is_told_to_renew_the_credentials(tmp_pat
             "kubeconfig",
             f"{server} refuses this user ({status} {reason}); renew the credentials, which need cluster-admin rights",
         )
+
+
+@pytest.mark.parametrize(
+    ("hours", "status", "why"),
+    [
+        (-1, 401, ": its client certificate expired on {end} UTC"),
+        (1, 401, ""),
+        # Of what a user may do, a certificate says nothing.
+        (-1, 403, ""),
+    ],
+)
+def test_a_client_certificate_that_has_expired_is_told(tmp_path, hours, status, why):
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([])
+    end = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=hours)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1)
+    certificate = builder.not_valid_before(end - timedelta(days=1)).not_valid_after(end).sign(key, hashes.SHA256())
+    (tmp_path / "client.crt").write_bytes(certificate.public_bytes(Encoding.PEM))
+    (tmp_path / "client.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    content = yaml.safe_load(kubeconfig("https://cluster.example.com"))
+    content["users"][0]["user"] = {"client-certificate": "client.crt", "client-key": "client.key"}
+    api = connect(by_file(tmp_path, yaml.safe_dump(content)), tmp_path)
+
+    with pytest.raises(ClusterUnavailable) as refused, explaining(api):
+        raise ApiException(status=status, reason="Refused")
+
+    assert str(refused.value) == (
+        f"https://cluster.example.com refuses this user ({status} Refused){why.format(end=f'{end:%Y-%m-%d %H:%M}')}; "
+        "renew the credentials, which need cluster-admin rights"
+    )
 
 
 @pytest.mark.parametrize(("status", "reason"), [(400, "Bad Request"), (404, "Not Found"), (503, "Service Unavailable")])
