@@ -54,7 +54,8 @@ class _Policies(pulumi.ComponentResource):
         # The policy of the probe comes after its binding: it changes with each of the others, and says which of them
         # the engine knows, so that an update ends with policies that are in force even where they guard nothing new.
         binding, [policy] = args.policies.probe[1:], args.policies.probe[:1]
-        for manifest in binding:
+        policy, *bindings = args.policies.probe
+        for manifest in bindings:
             registered.append(self._register(manifest, pulumi.ResourceOptions(depends_on=[*registered])))
         hooks = after_changes(self.in_force)
         if self.ENGINE is PolicyEngine.KYVERNO:
