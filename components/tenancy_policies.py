@@ -53,7 +53,6 @@ class _Policies(pulumi.ComponentResource):
         registered = [self._register(manifest) for manifest in args.policies.manifests]
         # The policy of the probe comes after its binding: it changes with each of the others, and says which of them
         # the engine knows, so that an update ends with policies that are in force even where they guard nothing new.
-        binding, [policy] = args.policies.probe[1:], args.policies.probe[:1]
         policy, *bindings = args.policies.probe
         for manifest in bindings:
             registered.append(self._register(manifest, pulumi.ResourceOptions(depends_on=[*registered])))
