@@ -44,7 +44,7 @@ def stack_outputs(
     tenants: Mapping[str, Tenant],
     progress: pulumi.Output[dict[str, Progress]],
     further: pulumi.Output[FurtherAccess],
-    rotating: pulumi.Output[Rotations],
+    rotating: Rotations,
 ) -> dict[str, Any]:
     """All outputs of the stack.
 
@@ -176,7 +176,7 @@ def _tenant(
     tenant: Tenant,
     progress: pulumi.Output[dict[str, Progress]],
     further: pulumi.Output[FurtherAccess],
-    rotating: pulumi.Output[Rotations],
+    rotating: Rotations,
 ) -> dict[str, Any]:
     own = config.tenants[name]
     return {
@@ -196,7 +196,7 @@ def _platform(
     sync: PlatformSyncConfig,
     platform: PlatformSync,
     progress: pulumi.Output[dict[str, Progress]],
-    rotating: pulumi.Output[Rotations],
+    rotating: Rotations,
 ) -> dict[str, Any]:
     return {
         **_source(PLATFORM.name, sync.source, platform.source, rotating),
@@ -206,17 +206,13 @@ def _platform(
     }
 
 
-def _source(
-    name: str, source: GitSource, registered: RegisteredSource, rotating: pulumi.Output[Rotations]
-) -> dict[str, Any]:
+def _source(name: str, source: GitSource, registered: RegisteredSource, rotating: Rotations) -> dict[str, Any]:
     """A source, and what has to be known of it at the Git host."""
     found: dict[str, Any] = {"url": source.url}
     if source.deploy_key is not None:
         key = read_private_key(source.deploy_key.get_secret_value())
-        shown = {"fingerprint": key.fingerprint, "publicKey": key.public}
-        found["deployKey"] = rotating.apply(
-            lambda previous: shown | ({"previous": previous[name]} if name in previous else {})
-        )
+        previous = {"previous": rotating[name]} if name in rotating else {}
+        found["deployKey"] = {"fingerprint": key.fingerprint, "publicKey": key.public, **previous}
     if registered.webhook is not None:
         found["webhook"] = registered.webhook
     return found

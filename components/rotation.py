@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pulumi
+from pulumi.output import UNKNOWN
 
 from components.configuration import GitSource, StackConfig
 from components.fetch_proof import lacking_proof, secret_name
@@ -35,7 +36,7 @@ Find = Callable[[Manifest], Mapping[str, Any] | None]
 PreviousKeys = Mapping[str, Sequence[RegisteredKey]]
 """By source, the keys that stay registered beside its own."""
 
-Rotations = Mapping[str, Sequence[Mapping[str, str]]]
+Rotations = Mapping[str, pulumi.Output[list[dict[str, str]]]]
 """By source, each previous key with why it stays, as the stack's outputs have it."""
 
 _REMOVED_NEXT = "Flux has fetched with the new key; the next update removes this one"
@@ -76,10 +77,10 @@ def previous_keys(config: StackConfig, recorded: Recorded, find: Find) -> dict[s
 
 def rotations(
     config: StackConfig, previous: PreviousKeys, progress: pulumi.Output[dict[str, Progress]], find: Find
-) -> pulumi.Output[Rotations]:
-    """Each previous key and why it stays, with one line for each rotation in an update.
+) -> Rotations:
+    """Each previous key and why it stays, once the syncs have settled, with one line for each rotation.
 
-    A preview looks at once; an update when the syncs have settled.
+    In a preview it is unknown: what the update will find cannot be foretold, and an update plan holds it to the letter.
 
     Args:
         config: the stack.
@@ -87,21 +88,20 @@ def rotations(
         progress: how far each sync has come.
         find: looks up an object of the cluster.
     """
-    if not previous:
-        return pulumi.Output.from_input({})
     sources = sources_by_name(config)
 
-    async def look(_: Any) -> Rotations:
-        told: dict[str, list[dict[str, str]]] = {}
-        for name, keys in previous.items():
+    def told(name: str, keys: Sequence[RegisteredKey]) -> pulumi.Output[list[dict[str, str]]]:
+        async def look(_: Any) -> list[dict[str, str]]:
             state = await asyncio.to_thread(_state, config, name, sources[name], find)
-            if not pulumi.runtime.is_dry_run():
-                _tell(name, sources[name], keys, state.lacking)
+            _tell(name, sources[name], keys, state.lacking)
             why = _REMOVED_NEXT if state.lacking is None else f"{_NOT_PROVEN}: {state.lacking}"
-            told[name] = [{"fingerprint": fingerprint(key.public), "stays": why} for key in keys]
-        return told
+            return [{"fingerprint": fingerprint(key.public), "stays": why} for key in keys]
 
-    return (pulumi.Output.from_input({}) if pulumi.runtime.is_dry_run() else progress).apply(look)
+        if pulumi.runtime.is_dry_run():
+            return pulumi.Output.from_input(cast(list[dict[str, str]], UNKNOWN))
+        return progress.apply(look)
+
+    return {name: told(name, keys) for name, keys in previous.items()}
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def outputs(
         objects = FluxObjects(read_syncs, request, now)
         progress = settled(config, platform, tenants, objects, changes or Changes())
         further = beside_role(config, progress, read_further)
-        previous = pulumi.Output.from_input(rotating or {})
+        previous = {name: pulumi.Output.from_input(keys) for name, keys in (rotating or {}).items()}
         result = stack_outputs(config, FACTS, flux, None, platform, tenants, progress, further, previous)
         return pulumi.Output.all(outputs=result, progress=progress).apply(found.update)
 
