@@ -173,7 +173,12 @@ def _source(tenant: str) -> str:
 
 
 def _ask(client: TenantClient, path: str) -> None:
-    client.timed("PATCH", path, {"metadata": {"annotations": {_ASKED: str(time.time_ns())}}})
+    asked: Manifest = {"metadata": {"annotations": {_ASKED: str(time.time_ns())}}}
+    try:
+        client.timed("PATCH", path, asked)
+    except LabError:
+        # A connection on which nothing was asked for a while may have been closed; the next one is new.
+        client.timed("PATCH", path, asked)
 
 
 def _repository(folder: Path, files: Mapping[str, str]) -> Path:

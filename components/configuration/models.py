@@ -320,9 +320,9 @@ class TenantLimits(Section):
     flux_objects: int = Field(
         100, ge=1, description="How many objects of each of Flux's kinds: GitRepositories, HelmReleases and so on."
     )
-    # kustomize-controller builds one at a time, so this many stand before a neighbour's: docs/tenants.md has figures.
+    # kustomize-controller builds one at a time, so this many stand before a neighbour's: docs/tenants.md.
     kustomizations: int = Field(
-        10,
+        5,
         ge=1,
         description="How many Kustomizations, as far as `fluxObjects` allows; Flux builds one at a time, so a tenant's "
         "push waits for those of another.",

@@ -16,7 +16,7 @@ def test_a_tenants_quota_holds_in_each_of_its_namespaces(tmp_path):
 
 
 def test_a_stack_without_tenants_may_get_some_by_label(tmp_path):
-    assert surroundings(load(tmp_path, tenants={})) == Surroundings(kustomizations=10)
+    assert surroundings(load(tmp_path, tenants={})) == Surroundings(kustomizations=5)
 
 
 def test_key_services_of_all_syncs_are_known_once(tmp_path):

@@ -35,14 +35,14 @@ def test_every_flux_kind_that_a_tenant_may_create_is_counted():
     quota = one(limits(limits={"fluxObjects": 7}), "ResourceQuota", "dev-team-flux-objects")
 
     assert len(creatable) == 14
-    assert quota["spec"]["hard"] == dict.fromkeys(creatable, "7") | {RECEIVERS: "8", SYNCS: "8"}
+    assert quota["spec"]["hard"] == dict.fromkeys(creatable, "7") | {RECEIVERS: "8", SYNCS: "6"}
 
 
 @pytest.mark.parametrize(
     ("limit", "expected"),
     [
-        ({}, "11"),
-        ({"fluxObjects": 200}, "11"),
+        ({}, "6"),
+        ({"fluxObjects": 200}, "6"),
         ({"fluxObjects": 4}, "5"),
         ({"kustomizations": 30}, "31"),
         ({"kustomizations": 30, "fluxObjects": 20}, "21"),
