@@ -42,7 +42,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 _MERGE_PATCH = "application/merge-patch+json"
 # What is accepted of a list where the objects' contents are of no account.
 # Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
-METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 
 class ClusterUnavailable(Exception):
