@@ -1,0 +1,318 @@
+"""Updates killed at chosen resources: `pulumi cancel` and `pulumi up` lead to what an undisturbed update leads to.
+
+Each kill is one of a row: the next update goes on from it, and is killed in its turn, before the last one is left alone
+and what has come of all of them is compared.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from components.git.ssh_keys import generate
+from tests.support.environment import Environment, base
+from tests.support.killing import kill_at
+from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.project import Project
+
+NAME = "killed"
+SHOP, GUEST = "killed-shop/shop", "killed-guest/site"
+NOTE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\ndata: {text: first}\n"
+
+# What comes and goes by itself, or is named and numbered by chance.
+_PASSING = re.compile(
+    r"events|pods|replicasets|endpoints|endpointslices|leases|controllerrevisions|componentstatuses|nodes|apiservices|"
+    r".*reports|.*\.metrics\.k8s\.io|policyreports.*|csinodes|flowschemas.*|prioritylevelconfigurations.*|"
+    r"ipaddresses.*|servicecidrs.*|.*\.reports\.kyverno\.io|updaterequests.*"
+)
+_METADATA = ("name", "namespace", "labels", "annotations", "finalizers")
+_ANNOTATIONS = re.compile(r"deployment\.kubernetes\.io/revision|reconcile\.fluxcd\.io/requestedAt")
+_RANDOM = re.compile(r"artifacts-[0-9a-f]{32}")
+
+Effect = Callable[["Killed"], object]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that a stack is: in the cluster, in the state, at the Git host."""
+
+    objects: dict[str, list[str]]
+    state: list[str]
+    keys: list[tuple[str, str]]
+    webhooks: int
+
+    def difference(self, other: Snapshot) -> dict[str, Any]:
+        """What the other one has differently, by what it is."""
+        names = self.objects.keys() | other.objects.keys()
+        found: dict[str, Any] = {
+            name: (self.objects.get(name), other.objects.get(name))
+            for name in names
+            if self.objects.get(name) != other.objects.get(name)
+        }
+        for part in ("state", "keys", "webhooks"):
+            before, after = getattr(self, part), getattr(other, part)
+            if before != after:
+                both = isinstance(before, list)
+                found[part] = ([*_without(before, after)], [*_without(after, before)]) if both else (before, after)
+        return found
+
+
+def _without(entries: list[Any], others: list[Any]) -> Iterator[Any]:
+    rest = [*others]
+    for entry in entries:
+        if entry in rest:
+            rest.remove(entry)
+        else:
+            yield entry
+
+
+@dataclass
+class Killed:
+    """The stack, and what it came to undisturbed."""
+
+    lab: Lab
+    stack: Environment
+    keys: dict[str, dict[str, str]]
+    undisturbed: dict[str, Snapshot] = field(default_factory=dict)
+
+    def configure(self, which: str) -> None:
+        """Write the stack: `small`, `large` (another tenant, other settings everywhere), or `rotated` (another key)."""
+        large = which != "small"
+        key = self.keys["second" if which == "rotated" else "first"]
+        config = self.stack.config
+        config["tenancy"] = {"limits": {"objects": {"secrets": 900 if large else 800}}}
+        config["kyverno"] = self.lab.kyverno_chart("1.19.1") | {"replicas": 1, "reports": large}
+        config["tenants"] = {"shop": {"source": {"deployKey": key}}}
+        if large:
+            config["tenants"]["guest"] = {"source": {"deployKey": self.keys["guest"]}}
+        self.stack.write()
+
+    def kill(self, command: str, moment: str, effect: Effect | None = None) -> None:
+        """Kill a command at a moment, which may only be one of the second run."""
+        done = (lambda: effect(self)) if effect else None
+        kill_at(self.lab, self.stack.project, command, NAME, moment, done)
+
+    def snapshot(self) -> Snapshot:
+        organisations = [repository.split("/") for repository in (SHOP, GUEST)]
+        keys = [key for each in organisations for key in self.lab.git.deploy_keys(*each)]
+        hooks = [hook for each in organisations for hook in self.lab.git.webhooks(*each)]
+        return Snapshot(
+            objects(self.stack.cluster),
+            sorted(self.stack.project.resources(NAME)),
+            sorted((key["title"], key["key"]) for key in keys),
+            len(hooks),
+        )
+
+    def has_come_to(self, which: str) -> None:
+        """What there is is what an undisturbed update has led to."""
+        wanted = self.undisturbed[which]
+        differences: list[dict[str, Any]] = []
+
+        def same() -> bool:
+            differences[:] = [wanted.difference(self.snapshot())]
+            return not differences[0]
+
+        try:
+            eventually(same, timeout=90)
+        except AssertionError:
+            raise AssertionError(json.dumps(differences, indent=1, default=str)[:20000]) from None
+        (path,) = {hook["config"]["url"] for hook in self.lab.git.webhooks(*SHOP.split("/"))}
+        receiver = self.stack.cluster.get("receiver", "shop", "shop")
+        assert path.endswith(receiver["status"]["webhookPath"])
+        assert self.stack.changes() == {}
+
+
+def objects(cluster: RunningCluster) -> dict[str, list[str]]:
+    """All objects of the cluster that somebody has described, by kind and name, as text."""
+    kinds = cluster.kubectl("api-resources", "--verbs=list", "-o", "name").stdout.split()
+    wanted = [kind for kind in kinds if not _PASSING.fullmatch(kind.split(".")[0]) and not _PASSING.fullmatch(kind)]
+    done = cluster.kubectl("get", ",".join(wanted), "-A", "-o", "json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[str]] = {}
+    for each in json.loads(done.stdout)["items"]:
+        if each.get("type") == "helm.sh/release.v1":
+            continue
+        text = _RANDOM.sub("artifacts-random", json.dumps(_described(each), sort_keys=True))
+        metadata = each["metadata"]
+        name = _RANDOM.sub("artifacts-random", f"{metadata.get('namespace', '')}/{metadata['name']}")
+        found.setdefault(f"{each['apiVersion']} {each['kind']} {name}", []).append(text)
+    return found
+
+
+def _described(found: dict[str, Any]) -> dict[str, Any]:
+    """An object without what the cluster, its controllers and chance have added."""
+    metadata = {key: found["metadata"][key] for key in _METADATA if key in found["metadata"]}
+    annotations = metadata.get("annotations", {})
+    metadata["annotations"] = {key: text for key, text in annotations.items() if not _ANNOTATIONS.fullmatch(key)}
+    if "name" in metadata:
+        metadata["name"] = _RANDOM.sub("artifacts-random", metadata["name"])
+    kept = {key: value for key, value in found.items() if key not in ("status", "metadata")} | {"metadata": metadata}
+    if found["kind"] == "Secret" and not re.search(r"-(git|signers|sops)-", found["metadata"]["name"]):
+        kept["data"] = sorted(found.get("data", {}))
+    if found["kind"] == "Service":
+        kept["spec"] = {key: value for key, value in found["spec"].items() if not key.startswith("clusterIP")}
+    for webhook in kept.get("webhooks", ()):
+        webhook["clientConfig"].pop("caBundle", None)
+    if found["kind"] == "CustomResourceDefinition":
+        kept["spec"] = {key: value for key, value in found["spec"].items() if key != "conversion"}
+    return kept
+
+
+@pytest.fixture(scope="module")
+def killed(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Killed]:
+    folder = tmp_path_factory.mktemp(NAME)
+    project = Project(folder / "project", lab.pulumi)
+    for repository in (SHOP, GUEST):
+        owner, name = repository.split("/")
+        lab.repository(owner, name, {"note.yaml": NOTE}, folder, private=True)
+    project.tenant("shop", base(lab, SHOP, "shop", interval="1h", webhook={}))
+    project.tenant("guest", base(lab, GUEST, "guest"))
+    with lab.cluster(NAME) as cluster:
+        allowed = [lab.git.ssh_url(each.split("/")[0], "*").removesuffix(".git") for each in (SHOP, GUEST)]
+        stack = Environment(
+            lab,
+            project,
+            cluster,
+            flux=lab.bundle("2.9.5") | {"webhookUrl": cluster.webhook_url},
+            policies={"engine": "kyverno", "sources": {"allowed": allowed}},
+        )
+        stack.config["github"]["owners"] |= {"killed-shop": {}, "killed-guest": {}}
+        yield Killed(lab, stack, {name: stack.secret(generate().private) for name in ("first", "second", "guest")})
+
+
+def terminating(cluster: RunningCluster) -> list[str]:
+    """The namespaces that are being deleted."""
+    found = cluster.get("namespaces")["items"]
+    return [each["metadata"]["name"] for each in found if "deletionTimestamp" in each["metadata"]]
+
+
+def release_is(status: str) -> Effect:
+    """Helm works at the release."""
+
+    def effect(killed: Killed) -> object:
+        selector = f"owner=helm,name=kyverno,status={status}"
+        return killed.stack.cluster.kubectl("get", "secrets", "-n", "kyverno", "-l", selector, "-o", "name").stdout
+
+    return effect
+
+
+def registered(kind: str, count: int) -> Effect:
+    """The Git host has so many keys or webhooks of the shop's repository."""
+    return lambda killed: len(getattr(killed.lab.git, kind)(*SHOP.split("/"))) == count
+
+
+UP: list[tuple[str, Effect | None]] = [
+    ("WebhookConfiguration kyverno-.* creating", None),
+    ("Namespace flux-system creating", None),
+    ("Service flux-system/artifacts-of-source-controller creating", None),
+    (r"CustomResourceDefinition \S+ creating", None),
+    ("Release kyverno creating", release_is("pending-install")),
+    ("Deployment flux-system/source-controller creating", None),
+    (r"ValidatingPolicy \S+ creating", None),
+    ("RepositoryDeployKey shop-.* creating", registered("deploy_keys", 1)),
+    ("GitRepository shop/shop creating", None),
+    ("RepositoryWebhook shop creating", registered("webhooks", 1)),
+    ("Kustomization shop/shop creating", None),
+]
+UPDATE: list[tuple[str, Effect | None]] = [
+    ("Release kyverno updating", release_is("pending-upgrade")),
+    ("ResourceQuota shop/.* updating", None),
+    ("ServiceAccount guest/.* creating", None),
+]
+ROTATION: list[tuple[str, Effect | None]] = [
+    ("RepositoryDeployKey shop-.* creating", registered("deploy_keys", 2)),
+    # Between the new and the old key.
+    ("RepositoryDeployKey shop-.* deleting", registered("deploy_keys", 1)),
+]
+OFFBOARDING: list[tuple[str, Effect | None]] = [
+    ("Kustomization guest/guest deleting", None),
+    ("RepositoryDeployKey guest-.* deleting", None),
+    ("Namespace guest deleting", None),
+]
+DESTROY: list[tuple[str, Effect | None]] = [
+    ("Kustomization shop/shop deleting", None),
+    ("Release kyverno deleting", release_is("uninstalling")),
+    ("Namespace flux-system deleting", None),
+]
+
+
+def names(moments: list[tuple[str, Effect | None]]) -> list[str]:
+    return [re.sub(r"\W+", "-", moment) for moment, _ in moments]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.scenario
+class TestKilledUpdates:
+    """One stack: undisturbed to see what it comes to, and then killed again and again."""
+
+    @pytest.mark.parametrize("which", ["small", "large", "rotated"])
+    def test_undisturbed(self, killed: Killed, which: str) -> None:
+        killed.configure(which)
+        killed.stack.up()
+        assert killed.stack.changes() == {}
+        eventually(lambda: killed.stack.cluster.find("configmap", "note", "shop"))
+        killed.undisturbed[which] = killed.snapshot()
+
+    def test_undisturbed_destroy(self, killed: Killed) -> None:
+        outcome = killed.stack.project.destroy(NAME)
+        assert outcome.succeeded, outcome.text
+        killed.undisturbed["gone"] = killed.snapshot()
+        killed.configure("small")
+
+    @pytest.mark.parametrize(("moment", "effect"), UP, ids=names(UP))
+    def test_up_is_killed(self, killed: Killed, moment: str, effect: Effect | None) -> None:
+        killed.kill("up", moment, effect)
+
+    def test_up_heals(self, killed: Killed) -> None:
+        killed.stack.up()
+        killed.has_come_to("small")
+        killed.configure("large")
+
+    @pytest.mark.parametrize(("moment", "effect"), UPDATE, ids=names(UPDATE))
+    def test_update_is_killed(self, killed: Killed, moment: str, effect: Effect | None) -> None:
+        killed.kill("up", moment, effect)
+
+    def test_update_heals(self, killed: Killed) -> None:
+        killed.stack.up()
+        killed.has_come_to("large")
+        killed.configure("rotated")
+
+    @pytest.mark.parametrize(("moment", "effect"), ROTATION, ids=names(ROTATION))
+    def test_rotation_is_killed(self, killed: Killed, moment: str, effect: Effect | None) -> None:
+        killed.kill("up", moment, effect)
+
+    def test_rotation_heals(self, killed: Killed) -> None:
+        killed.stack.up()
+        killed.has_come_to("rotated")
+        killed.configure("small")
+
+    @pytest.mark.parametrize(("moment", "effect"), OFFBOARDING, ids=names(OFFBOARDING))
+    def test_offboarding_is_killed(self, killed: Killed, moment: str, effect: Effect | None) -> None:
+        killed.kill("up", moment, effect)
+
+    def test_offboarding_heals(self, killed: Killed) -> None:
+        killed.stack.up()
+        killed.has_come_to("small")
+
+    @pytest.mark.parametrize(("moment", "effect"), DESTROY, ids=names(DESTROY))
+    def test_destroy_is_killed_and_up_brings_all_back(self, killed: Killed, moment: str, effect: Effect | None) -> None:
+        killed.kill("destroy", moment, effect)
+        eventually(lambda: not terminating(killed.stack.cluster), timeout=120)
+        outcome = killed.stack.project.up(NAME)
+        if not outcome.succeeded:
+            assert "run `pulumi up --refresh`, which creates them again" in outcome.text, outcome.text
+            outcome = killed.stack.project.run("up", "--yes", "--skip-preview", "--refresh", "--stack", NAME)
+        assert outcome.succeeded, outcome.text
+        killed.has_come_to("small")
+
+    def test_destroy_leaves_nothing(self, killed: Killed) -> None:
+        outcome = killed.stack.project.destroy(NAME)
+        assert outcome.succeeded, outcome.text
+        killed_snapshot = killed.snapshot()
+        assert killed.undisturbed["gone"].difference(killed_snapshot) == {}
+        assert (killed_snapshot.keys, killed_snapshot.webhooks) == ([], 0)
