@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.admission import Asking
 from tests.support.environment import Environment
+from tests.support.killing import kill_at
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS
 from tests.support.project import Project
@@ -42,8 +43,11 @@ def kyverno(lab: Lab, version: str, **keys: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def guarded_by(lab: Lab, project: Project, name: str, version: str) -> Iterator[Environment]:
-    """A cluster with a Kyverno, all its policies, and a tenant's namespace that is not the stack's."""
+def guarded_by(lab: Lab, project: Project, name: str, version: str, killed: bool = False) -> Iterator[Environment]:
+    """A cluster with a Kyverno, all its policies, and a tenant's namespace that is not the stack's.
+
+    Where the first update is killed, that is in the middle of Helm's installation.
+    """
     with lab.cluster(name) as cluster:
         environment = Environment(
             lab,
@@ -54,14 +58,25 @@ def guarded_by(lab: Lab, project: Project, name: str, version: str) -> Iterator[
             # It alone: what it lets pass, nothing else refuses.
             policies={"engine": "kyverno"},
         )
-        environment.up()
+        if killed:
+            kill_at(lab, project, "up", name, "Release kyverno creating", lambda: pending(cluster))
+            assert pending(cluster)
+            assert "left Kyverno's release pending-install; the update installs it again" in environment.up()
+        else:
+            environment.up()
         cluster.apply(NAMESPACE_OBJECTS[APPS])
         yield environment
 
 
+def pending(cluster: RunningCluster) -> bool:
+    """Whether Helm is installing, or has been killed at it."""
+    selector = "owner=helm,name=kyverno,status=pending-install"
+    return cluster.kubectl("get", "secrets", "-n", "kyverno", "-l", selector, "-o", "name").stdout != ""
+
+
 @pytest.fixture(scope="module")
 def guarded(lab: Lab, project: Project) -> Iterator[Environment]:
-    with guarded_by(lab, project, NAME, "1.19.1") as environment:
+    with guarded_by(lab, project, NAME, "1.19.1", killed=True) as environment:
         yield environment
 
 
@@ -93,6 +108,7 @@ class TestKyverno:
     """Installed, disturbed and removed."""
 
     def test_it_serves_when_the_update_ends_and_a_second_one_changes_nothing(self, guarded: Environment) -> None:
+        """So it does after an update that was killed in the middle of the installation."""
         assert guarded.outputs()["kyverno"] == {"version": "1.19.1"}
         assert guarded.cluster.create(LEGITIMATE, DRY_RUN) == ""
         assert "flux-tenancy-service-exposure" in guarded.cluster.create(ATTEMPT, DRY_RUN)
