@@ -60,7 +60,7 @@ def stack_outputs(
         rotating: the previous deploy keys that stay (`rotations`).
     """
     sync = config.flux.sync
-    progress, further, rotating = unplanned(progress), unplanned(further), unplanned(rotating)
+    progress, further = unplanned(progress), unplanned(further)
     own = {"sync": _platform(sync, platform, progress, rotating)} if sync is not None and platform is not None else {}
     return {
         "cluster": {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context},

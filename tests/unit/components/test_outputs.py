@@ -29,7 +29,6 @@ from components.git_source import git_access
 from components.kubernetes_api import ClusterFacts, ClusterUnavailable
 from components.outputs import beside_role, settled, stack_outputs
 from components.platform_sync import PlatformSync, PlatformSyncArgs
-from components.rotation import Rotations
 from components.sync_status import REQUESTED_AT, Progress, SyncStatus
 from components.tenant import Tenant, TenantArgs
 from components.tenant_objects import TENANT_LABEL
@@ -336,8 +335,7 @@ def test_a_saved_plan_promises_nothing_of_what_the_cluster_shows(monkeypatch):
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
         args = TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, *removal())
         tenants = {"dev-team": Tenant("dev-team", args)}
-        rotating: pulumi.Output[Rotations] = pulumi.Output.from_input({})
-        result = stack_outputs(config, FACTS, flux, None, None, tenants, progress, further, rotating)
+        result = stack_outputs(config, FACTS, flux, None, None, tenants, progress, further, {})
         told = result["tenants"]["dev-team"]
 
         async def look():
