@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -24,6 +25,7 @@ from lab.control_plane import (
     Network,
 )
 from lab.errors import LabError
+from lab.events import SILENT_CONTROLLERS, without_events
 from lab.files import check_room, delete_folder, locked, make_folder, write_file
 from lab.images import write_images
 from lab.kubeconfig import write_kubeconfig
@@ -121,6 +123,7 @@ class Cluster:
             daemons = self.daemons()
             stages = [{daemons[part]: self._plane.command(part, tools[part]) for part in stage} for stage in STAGES]
             bring_up(stages, _START_TIMEOUT)
+            self._silence_controllers()
 
     def stop(self) -> None:
         """Stop the cluster's processes; its state stays."""
@@ -176,26 +179,42 @@ class Cluster:
         return free
 
     def _answers(self, port: int, path: str, user: str = "admin", authority: str = API_AUTHORITY) -> bool:
-        return self._get(port, path, user, authority) is not None
+        return self._ask(port, path, user, authority) is not None
 
     def _node_is_ready(self) -> bool:
         network = self._plane.network
         # The API goes on calling a node ready for a while after its agent has died.
         if not self._answers(network.node_agent, "/healthz", user="kubelet-client"):
             return False
-        node = self._get(network.apiserver, f"/api/v1/nodes/{NODE_NAME}", "admin", API_AUTHORITY)
+        node = self._ask(network.apiserver, f"/api/v1/nodes/{NODE_NAME}", "admin", API_AUTHORITY)
         conditions = node.json()["status"].get("conditions", []) if node else []
         return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
-    def _get(self, port: int, path: str, user: str, authority: str) -> httpx.Response | None:
-        """What a part of the cluster says, or None if it does not answer or not with success."""
+    def _silence_controllers(self) -> None:
+        """Take from some controllers the right to write events; where that fails, the next start does it."""
+        port = self._plane.network.apiserver
+        for name in SILENT_CONTROLLERS:
+            path = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{name}"
+            found = self._ask(port, path, "admin", API_AUTHORITY)
+            role = without_events(found.json()) if found else None
+            if role:
+                self._ask(port, path, "admin", API_AUTHORITY, role)
+
+    def _ask(
+        self, port: int, path: str, user: str, authority: str, new: dict[str, Any] | None = None
+    ) -> httpx.Response | None:
+        """What a part of the cluster says, or None if it does not answer or not with success.
+
+        Args:
+            new: what takes the place of the object there, if anything shall.
+        """
         client = self._plane.pki.pair(user)
         try:
             context = ssl.create_default_context(cafile=self._plane.pki.pair(authority).certificate)
             context.load_cert_chain(client.certificate, client.key)
             # The user's proxy settings are not for loopback.
             with httpx.Client(verify=context, trust_env=False, timeout=_PROBE_TIMEOUT) as http:
-                response = http.get(f"https://{LOOPBACK}:{port}{path}")
+                response = http.request("PUT" if new else "GET", f"https://{LOOPBACK}:{port}{path}", json=new)
         except (httpx.HTTPError, OSError):
             return None
         return response if response.is_success else None

@@ -19,6 +19,7 @@ from lab.processes import Daemon
 from tests.support.lab import Lab, RunningCluster, eventually
 
 NAME = "spare"
+SLICES = "endpointslice-controller"
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +145,26 @@ def test_an_unknown_image_is_marked_as_simulated(lab: Lab, spare: Cluster) -> No
 
     eventually(marked, what="the mark")
     running.kubectl("delete", "pod", "stand-in", "-n", "default")
+
+
+def test_no_event_tells_of_addresses_that_only_the_labs_pods_have(lab: Lab, spare: Cluster) -> None:
+    """The API refuses loopback addresses in Endpoints and EndpointSlices; a tenant is told nothing of that."""
+    running = RunningCluster.of(spare)
+    running.kubectl("create", "namespace", "served")
+    running.kubectl("run", "app", "--image=registry.example/any:1", "--port=80", "--expose", "-n", "served")
+    log = spare.daemons()["kube-controller-manager"].log
+
+    def tried() -> bool:
+        """Whether both controllers wanted to tell of it."""
+        rejected = [line for line in log.read_text().splitlines() if "Server rejected event" in line]
+        here = [line for line in rejected if "served" in line]
+        return all(any(f'logger="{name}"' in line for line in here) for name in ("endpoints-controller", SLICES))
+
+    eventually(tried, what="the controllers' attempts")
+    messages = [event["message"] for event in running.get("events", namespace="served")["items"]]
+    assert not [message for message in messages if "loopback" in message]
+    assert running.find("endpoints", "app", "served"), "Pulumi waits for it"
+    running.kubectl("delete", "namespace", "served", "--wait=false")
 
 
 def of_node(cluster: Cluster) -> RunningCluster:

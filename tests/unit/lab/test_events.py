@@ -1,0 +1,28 @@
+"""The right to write events, taken out of a role as the API shows it."""
+
+from lab.events import without_events
+
+READ = {"apiGroups": [""], "resources": ["pods", "services"], "verbs": ["get", "list", "watch"]}
+WRITE_EVENTS = {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]}
+ROLE = {
+    "metadata": {"name": "system:controller:endpoint-controller", "annotations": {"a": "b"}, "resourceVersion": "7"},
+    "rules": [READ, WRITE_EVENTS],
+}
+
+
+def test_all_but_events_stays_and_the_api_server_does_not_give_it_back():
+    changed = without_events(ROLE)
+
+    assert changed == {
+        "metadata": {
+            "name": "system:controller:endpoint-controller",
+            "annotations": {"a": "b", "rbac.authorization.kubernetes.io/autoupdate": "false"},
+            "resourceVersion": "7",
+        },
+        "rules": [READ],
+    }
+
+
+def test_a_role_without_them_is_left_alone():
+    assert without_events({**ROLE, "rules": [READ]}) is None
+    assert without_events({}) is None
