@@ -224,7 +224,10 @@ Duration = Annotated[
 ]
 Quantity = Annotated[
     str,
-    *_matching(r"^[0-9]+(\.[0-9]+)?(m|[kMGTPE]|[KMGTPE]i)?$", "a quantity of Kubernetes; write it like 4, 500m or 8Gi"),
+    *_matching(
+        r"^[0-9]+(\.[0-9]+)?([num]|[kMGTPE]|[KMGTPE]i|[eE][0-9]+)?$",
+        "a quantity of Kubernetes; write it like 4, 500m or 8Gi",
+    ),
 ]
 # Those of Flux's kinds have a key of their own.
 QuotaResource = Annotated[

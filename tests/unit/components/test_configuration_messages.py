@@ -3,7 +3,10 @@
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 from sample_stack import FLUX, KYVERNO, load, problems
+
+from components.configuration.types import Quantity
 
 URL = "http:// or https:// or ssh://; write it like https://git.example.com/team/repository or "
 URL += "ssh://git@git.example.com/team/repository"
@@ -82,6 +85,11 @@ def tenant(**entry: Any) -> dict[str, Any]:
 )
 def test_an_error_says_what_to_write(tmp_path, sections, problem):
     assert f"Pulumi.staging.yaml: {problem}" in problems(tmp_path, **sections)
+
+
+@pytest.mark.parametrize("quantity", ["4", "0.5", "500m", "100u", "8Gi", "128e6", "1E3"])
+def test_a_quantity_may_be_written_in_every_way_that_kubernetes_reads(quantity):
+    assert TypeAdapter(Quantity).validate_python(quantity) == quantity
 
 
 @pytest.mark.parametrize(
