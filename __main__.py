@@ -31,7 +31,7 @@ from components.readiness import hooked
 from components.recorded import read_recorded
 from components.rotation import previous_keys, rotations
 from components.stack import read_stack, stack_file
-from components.stray_hosts import remove_hosts
+from components.strays import remove_strays
 from components.taken_names import planned_objects
 from components.tenant import Tenant, TenantArgs
 from components.tenant_role import tenant_role
@@ -54,7 +54,7 @@ async def main() -> dict[str, object]:
     take_back(found.api, found.co_owners)
     clear_github(config, found.leftovers)
     settle_release(found.api, found.kyverno_release)
-    remove_hosts(found.api, found.stray_hosts)
+    remove_strays(found.api, found.strays)
     if config.cluster.adopt:
         await adopt(found.api, recorded, [*found.release, *(planned for _, planned in planned_objects(config))])
     find = partial(find_object, found.api)

@@ -19,7 +19,9 @@ class SecretPurpose(StrEnum):
 
 
 _WEBHOOK = "webhook"
-SECRET_SUFFIX = f"-({_WEBHOOK}|({'|'.join(SecretPurpose)})-[0-9a-f]{{8}})$"
+GENERATED_SUFFIX = f"({'|'.join(SecretPurpose)})-[0-9a-f]{{8}}$"
+"""Pattern of how generated names end."""
+SECRET_SUFFIX = f"-({_WEBHOOK}$|{GENERATED_SUFFIX})"
 """Pattern of how the names of a sync's Secrets end, after its own name.
 
 Source: https://www.pulumi.com/docs/iac/concepts/resources/names/#autonaming

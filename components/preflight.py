@@ -42,7 +42,7 @@ from components.pinned_input import PinnedInputError
 from components.policies.native import NATIVE_SINCE
 from components.pulumi_command import creates_nothing
 from components.recorded import Recorded
-from components.stray_hosts import read_stray_hosts
+from components.strays import read_strays
 from components.taken_names import taken_names
 from components.tenant_objects import TENANT_LABEL
 
@@ -63,7 +63,7 @@ class Preflight:
         co_owners: who else has applied what is the stack's.
         leftovers: what an update that was killed has left at GitHub.
         kyverno_release: what it has left of Kyverno's release.
-        stray_hosts: the Services with names by chance that it has left.
+        strays: the objects with generated names that it has left, by their paths.
     """
 
     release: list[Manifest]
@@ -75,7 +75,7 @@ class Preflight:
     co_owners: list[CoOwner]
     leftovers: list[Leftover]
     kyverno_release: UnfinishedRelease
-    stray_hosts: list[str]
+    strays: list[str]
 
 
 def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project: Path) -> Preflight:
@@ -115,8 +115,8 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
             for name, found in holds.items()
             if found and name not in _namespaces_of_tenants(config)
         )
-        strays = read_stray_hosts(api, cluster, recorded)
         syncs = read_syncs(api)
+        strays = read_strays(api, cluster, syncs, recorded)
         owners = co_owners(syncs, recorded)
         problems += missing_objects(config, cluster, recorded, syncs, partial(read_names, api), stack_file)
         problems += taken_names(config, cluster, recorded, partial(find_object, api), stack_file)

@@ -1,0 +1,103 @@
+"""Objects with generated names that a killed update has made: removed, and nothing else."""
+
+import json
+
+import pulumi
+import pytest
+from kubernetes import client
+from loopback import serving
+
+from components.kubernetes_api import ClusterFacts
+from components.manifests import OWNERSHIP
+from components.recorded import Recorded
+from components.strays import read_strays, remove_strays, stray_hosts, stray_secrets
+
+FLUX = "/api/v1/namespaces/flux-system"
+MARKS = {
+    "annotations": OWNERSHIP,
+    "managedFields": [{"manager": "pulumi-kubernetes-1a2b3c4d", "operation": "Apply"}],
+}
+STRAY, KNOWN, FOREIGN = (f"artifacts-{digit * 32}" for digit in "abc")
+BEGUN = {("pulumi:providers:kubernetes", "cluster"): {"clusterIdentifier": "this"}}
+DEPLOYMENT: dict[tuple[str, str], dict[str, str]] = {
+    ("kubernetes:apps/v1:Deployment", "flux-system/source-controller"): {}
+}
+IN_FLUX = {"namespace": "flux-system"}
+SERVICE = {("kubernetes:core/v1:Service", "artifacts-of-source-controller"): {"metadata": IN_FLUX | {"name": KNOWN}}}
+
+
+def secret(name, namespace="apps", marks=MARKS):
+    return {"name": name, "namespace": namespace, **marks}
+
+
+def test_only_a_service_that_the_program_has_made_and_not_recorded_is_a_stray():
+    services = [IN_FLUX | {"name": name} | MARKS for name in (STRAY, KNOWN, "source-controller", "artifacts-short")]
+
+    found = stray_hosts([*services, IN_FLUX | {"name": FOREIGN}], Recorded(SERVICE))
+
+    assert [each["name"] for each in found] == [STRAY]
+
+
+def test_only_a_secret_that_the_program_has_made_and_not_recorded_and_that_nothing_refers_to_is_a_stray():
+    recorded = Recorded(
+        {("kubernetes:core/v1:Secret", "dev-team-git"): {"metadata": secret("dev-team-git-00000001", marks={})}}
+    )
+    previous = {"kind": "GitRepository", "metadata": {"namespace": "apps", "name": "dev-team"}}
+    previous["spec"] = {"secretRef": {"name": "dev-team-git-00000002"}}
+    decrypting = {"kind": "Kustomization", "metadata": {"namespace": "apps", "name": "dev-team"}}
+    decrypting["spec"] = {"decryption": {"provider": "sops", "secretRef": {"name": "dev-team-sops-00000003"}}}
+    secrets = [
+        secret("dev-team-git-00000001"),
+        secret("dev-team-git-00000002"),
+        secret("dev-team-sops-00000003"),
+        secret("dev-team-sops-00000003", "other"),
+        secret("dev-team-git-00000004"),
+        secret("dev-team-git-00000005", marks={}),
+        secret("dev-team-webhook"),
+        secret("password"),
+    ]
+
+    found = stray_secrets(secrets, [previous, decrypting], recorded)
+
+    assert [(each["namespace"], each["name"]) for each in found] == [
+        ("other", "dev-team-sops-00000003"),
+        ("apps", "dev-team-git-00000004"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "found"),
+    [
+        (BEGUN, [f"{FLUX}/services/{STRAY}", "/api/v1/namespaces/apps/secrets/dev-team-git-00000004"]),
+        (BEGUN | DEPLOYMENT, ["/api/v1/namespaces/apps/secrets/dev-team-git-00000004"]),
+        ({}, []),
+    ],
+)
+def test_a_cluster_is_asked_for_what_an_update_of_this_stack_may_have_left(recorded, found):
+    answers = {
+        f"{FLUX}/services": json.dumps({"items": [{"metadata": IN_FLUX | {"name": STRAY} | MARKS}]}).encode(),
+        f"{FLUX}/secrets": json.dumps({"items": []}).encode(),
+        "/api/v1/secrets": json.dumps({"items": [{"metadata": secret("dev-team-git-00000004")}]}).encode(),
+    }
+    asked: list[str] = []
+    with serving(answers, asked=asked) as server:
+        api = client.ApiClient(client.Configuration(host=server))
+        assert read_strays(api, ClusterFacts("this", "v1.36.3", {}), [], Recorded(recorded)) == found
+
+    assert bool(asked) is bool(recorded)
+
+
+@pytest.mark.parametrize(("dry_run", "removed"), [(False, [f"DELETE {FLUX}/services/{STRAY}"]), (True, [])])
+def test_strays_are_removed_and_a_preview_removes_nothing(monkeypatch, dry_run, removed):
+    monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: dry_run)
+    asked: list[str] = []
+    with serving({}, 404, asked=asked) as server:
+        remove_strays(client.ApiClient(client.Configuration(host=server)), [f"{FLUX}/services/{STRAY}"])
+
+    assert asked == removed
+
+
+def test_a_cluster_that_refuses_ends_the_update(monkeypatch):
+    monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: False)
+    with serving({}, 403) as server, pytest.raises(pulumi.RunError, match="refuses this user"):
+        remove_strays(client.ApiClient(client.Configuration(host=server)), [f"{FLUX}/services/{STRAY}"])
