@@ -25,6 +25,8 @@ DEFINITION = "kustomizations.kustomize.toolkit.fluxcd.io"
 KNOWN_AFTER_SECONDS = 45.0
 # As long as the controller takes to look at a quota again, and a little more.
 TIMEOUT_SECONDS = 330.0
+# A step that waits holds one of the engine's few workers, and a new quota is mostly counted within this.
+POLL_SECONDS = 0.2
 
 
 class NotCounting(NotReady):
@@ -77,7 +79,7 @@ class QuotaStatus:
             counting = {key for key in status.get("used", {}) if status.get("hard", {}).get(key) == hard.get(key)}
             return ", ".join(sorted(set(counted) - counting)) or None
 
-        if uncounted := wait_for(missing, TIMEOUT_SECONDS, self.clock, self.sleep):
+        if uncounted := wait_for(missing, TIMEOUT_SECONDS, self.clock, self.sleep, POLL_SECONDS):
             raise NotCounting(
                 f"the cluster has not begun to count {uncounted} in the namespace {namespace} within "
                 f"{TIMEOUT_SECONDS:.0f} s, and refuses such objects until it does; look whether its "

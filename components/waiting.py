@@ -27,6 +27,7 @@ def wait_for(
     timeout_seconds: float,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    poll_seconds: float = POLL_SECONDS,
 ) -> str | None:
     """Ask again and again what is missing until it is nothing; what is missing still when the time is over, or None.
 
@@ -35,12 +36,13 @@ def wait_for(
         timeout_seconds: how long that may take.
         clock: seconds that only grow.
         sleep: waits for a number of seconds.
+        poll_seconds: how long to wait before asking again.
     """
     deadline = clock() + timeout_seconds
     while (reason := missing()) is not None:
         if clock() >= deadline:
             return reason
-        sleep(POLL_SECONDS)
+        sleep(poll_seconds)
     return None
 
 

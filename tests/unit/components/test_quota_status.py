@@ -28,9 +28,11 @@ def test_it_asks_until_all_of_it_is_counted(monkeypatch):
 
     monkeypatch.setattr(quota_status, "read_quota", read)
 
-    QuotaStatus(API, sleep=lambda _: None).wait_until_counting("apps", "dev-team-flux-objects", [SOURCES, SYNCS])
+    slept: list[float] = []
+    QuotaStatus(API, sleep=slept.append).wait_until_counting("apps", "dev-team-flux-objects", [SOURCES, SYNCS])
 
     assert asked == [(API, "apps", "dev-team-flux-objects")] * 5
+    assert slept == [0.2] * 4
 
 
 def test_a_quota_that_does_not_exist_yet_refuses_nothing(monkeypatch):
