@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ _HEALTH_AND_METRICS = ["--health-addr={{.PodIP}}:9440", "--metrics-addr={{.PodIP
 # Leader election looks for its namespace in the file system of a container.
 _FLUX_OVERRIDES = ["--enable-leader-election=false"]
 
-# Flags of Kyverno's own --help. Its Deployment says where the metrics of controller-runtime are served, on all
-# addresses, so that flag has to come after the Deployment's.
+# Flags of Kyverno's own --help. Some of its Deployments say where the metrics of controller-runtime are served, on all
+# addresses, so that flag has to come after the Deployment's. The reports controller knows no such flag.
 _KYVERNO = ["--kubeconfig={{.Kubeconfig}}", "--metricsHost={{.PodIP}}"]
-_KYVERNO_OVERRIDES = ["--controllerRuntimeMetricsAddress={{.PodIP}}:8080"]
+_CONTROLLER_RUNTIME = ["--controllerRuntimeMetricsAddress={{.PodIP}}:8080"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ def _flux(controller: str, *listeners: str, env: Mapping[str, str] | None = None
     return _Image(f"ghcr.io/fluxcd/{controller}", [*listeners, *_HEALTH_AND_METRICS], _FLUX_OVERRIDES, env=env or {})
 
 
-def _kyverno(controller: str, *listeners: str) -> _Image:
-    return _Image(f"reg.kyverno.io/kyverno/{controller}", [*_KYVERNO, *listeners], _KYVERNO_OVERRIDES)
+def _kyverno(controller: str, *listeners: str, overrides: Sequence[str] = ()) -> _Image:
+    return _Image(f"reg.kyverno.io/kyverno/{controller}", [*_KYVERNO, *listeners], [*overrides])
 
 
 # Source: SopsGpgExecEnv in pgp/keysource.go of sops.
@@ -62,8 +62,8 @@ _IMAGES: Mapping[str, _Image] = {
     "notification-controller": _flux(
         "notification-controller", "--events-addr={{.PodIP}}:9090", "--receiverAddr={{.PodIP}}:9292"
     ),
-    "kyverno": _kyverno("kyverno", "--webhookServerHost={{.PodIP}}"),
-    "background-controller": _kyverno("background-controller"),
+    "kyverno": _kyverno("kyverno", "--webhookServerHost={{.PodIP}}", overrides=_CONTROLLER_RUNTIME),
+    "background-controller": _kyverno("background-controller", overrides=_CONTROLLER_RUNTIME),
     "reports-controller": _kyverno("reports-controller"),
 }
 """The controllers by the name of their tool."""
