@@ -63,7 +63,7 @@ def test_kyverno_has_its_credentials_and_its_addresses_as_arguments(table, tmp_p
     assert set(entries) == {f"reg.kyverno.io/kyverno/{name}:v1.19.1" for name in names}
     for image, entry in entries.items():
         assert {"--kubeconfig={{.Kubeconfig}}", "--metricsHost={{.PodIP}}"} <= set(entry["args"])
-        # The Deployment names this one too, so it has to come last; one controller ends at a flag that it does not know.
+        # The Deployment names this one too, so it has to come last; the reports controller does not know it.
         metrics = [] if "reports" in image else ["--controllerRuntimeMetricsAddress={{.PodIP}}:8080"]
         assert entry["overrides"] == metrics
     asked = [image for image, entry in entries.items() if "--webhookServerHost={{.PodIP}}" in entry["args"]]
