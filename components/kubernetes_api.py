@@ -324,7 +324,8 @@ def items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]
             if error.status == 404:
                 return []
             raise
-        found += page["items"]
+        # Of a list of metadata, an API server writes that nothing is there as null.
+        found += page["items"] or []
         if not (token := page.get("metadata", {}).get("continue")):
             return found
         query["continue"] = token

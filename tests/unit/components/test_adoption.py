@@ -41,7 +41,8 @@ def listed(*names):
     """A page of a list, of which the metadata is all that is asked for."""
     namespace = {"namespace": "flux-system"}
     found = [{"metadata": {"name": name.rpartition("/")[2]} | (namespace if "/" in name else {})} for name in names]
-    return {"kind": "PartialObjectMetadataList", "items": found}
+    # An API server writes an empty list of metadata as null.
+    return {"kind": "PartialObjectMetadataList", "items": found or None}
 
 
 SERVER = {
