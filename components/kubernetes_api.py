@@ -6,11 +6,13 @@ What a stack describes is changed through the Pulumi provider; the functions her
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -36,6 +38,8 @@ from components.tenant_objects import TENANT_LABEL
 # To connect, and to read.
 TIMEOUT_SECONDS = (5, 15)
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
+# As client-go, after so many it is an error.
+BUSY_ANSWERS = 10
 # Objects of one answer, as kubectl has it.
 PAGE_SIZE = "500"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -353,7 +357,8 @@ def ask(
     """The API server's answer to one request, whatever its status, read to its end.
 
     The client's own classes for it (`CoreV1Api` and the like) take half a second to load, in each run of the program.
-    The body of a PATCH is a merge patch where no other type is said.
+    The body of a PATCH is a merge patch where no other type is said. Who is told to come back later does so, as kubectl
+    does: an API server also says it of a kind whose definition it has just taken in.
     """
     content = content_type or (_MERGE_PATCH if method == "PATCH" else "application/json")
     request = api.param_serialize(
@@ -364,9 +369,21 @@ def ask(
         body=body,
         auth_settings=["BearerToken"],
     )
-    response = api.call_api(*request, _request_timeout=TIMEOUT_SECONDS)
-    response.read()
+    for _ in range(BUSY_ANSWERS):
+        response = api.call_api(*request, _request_timeout=TIMEOUT_SECONDS)
+        response.read()
+        if response.status != HTTPStatus.TOO_MANY_REQUESTS:
+            break
+        time.sleep(_retry_after(response))
     return response
+
+
+def _retry_after(response: client.rest.RESTResponse) -> float:
+    """Seconds after which a busy API server wants to be asked again."""
+    try:
+        return float(response.getheader("Retry-After", "1"))
+    except ValueError:
+        return 1.0
 
 
 def _deserialized(api: client.ApiClient, response: client.rest.RESTResponse) -> dict[str, Any]:

@@ -260,6 +260,35 @@ def test_the_sources_and_syncs_of_the_platform_and_all_tenants_are_read_as_they_
         assert read_syncs(connect(by_file(tmp_path, kubeconfig(server)), tmp_path)) == list(found.values())
 
 
+class Busy(dict[str, int]):
+    """The statuses of a server that answers only after it has been asked so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__({"": 429})
+        self.times = times
+
+    def get(self, path: str, default: Any = None) -> Any:
+        self.times -= 1
+        return default if self.times < 0 else 429
+
+
+@pytest.mark.parametrize(("times", "requests"), [(2, 6), (99, 10)])
+def test_a_server_that_is_busy_is_asked_again_and_not_for_ever(tmp_path, times, requests):
+    """It also says so of a kind whose definition it has just taken in."""
+    asked: list[str] = []
+    answers = dict.fromkeys((SOURCES, PLATFORM_SOURCES, SYNCS, PLATFORM_SYNCS), b'{"items": []}')
+
+    with serving(answers, headers={"Retry-After": "0"}, asked=asked, statuses=Busy(times)) as server:
+        api = connect(by_file(tmp_path, kubeconfig(server)), tmp_path)
+        if requests < 10:
+            assert read_syncs(api) == []
+        else:
+            with pytest.raises(ClusterUnavailable, match="answers 429 Too Many Requests"):
+                read_syncs(api)
+
+    assert len(asked) == requests
+
+
 def test_only_the_tenants_own_and_the_platforms_own_are_asked_for(tmp_path):
     """A tenant may have more sources and syncs of its own, and the platform as well."""
     asked: list[Any] = []
