@@ -33,6 +33,8 @@ _PASSING = re.compile(
 _METADATA = ("name", "namespace", "labels", "annotations", "finalizers")
 _ANNOTATIONS = re.compile(r"deployment\.kubernetes\.io/revision|reconcile\.fluxcd\.io/requestedAt")
 _RANDOM = re.compile(r"\b(artifacts|git|signers|sops)-([0-9a-f]{32}|[0-9a-f]{8})\b")
+# Of a Job, its selector has it.
+_UID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 Effect = Callable[["Killed"], object]
 
@@ -137,7 +139,7 @@ def objects(cluster: RunningCluster) -> dict[str, list[str]]:
     for each in json.loads(done.stdout)["items"]:
         if each.get("type") == "helm.sh/release.v1":
             continue
-        text = _RANDOM.sub(r"\1-random", json.dumps(_described(each), sort_keys=True))
+        text = _UID.sub("uid", _RANDOM.sub(r"\1-random", json.dumps(_described(each), sort_keys=True)))
         metadata = each["metadata"]
         name = _RANDOM.sub(r"\1-random", f"{metadata.get('namespace', '')}/{metadata['name']}")
         found.setdefault(f"{each['apiVersion']} {each['kind']} {name}", []).append(text)
