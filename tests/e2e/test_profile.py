@@ -36,11 +36,12 @@ def nameless_sync(lab: Lab, folder: Path) -> list[dict[str, Any]]:
 
 
 def failures(cluster: RunningCluster, sync: str, namespace: str) -> list[str]:
-    """What the events of a sync have warned of."""
+    """What the events of a sync have warned of, but for what a controller left off when it was replaced."""
     return [
         event["message"]
         for event in cluster.get("events", namespace=namespace)["items"]
         if event["type"] == "Warning"
+        and not event["message"].endswith("context canceled")
         and (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Kustomization", sync)
     ]
 
