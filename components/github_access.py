@@ -25,24 +25,17 @@ class GitHubUnavailable(Exception):
 def refusal(config: GitHubConfig, repository: GitHubRepository) -> str | None:
     """Why GitHub would not let the program work in a repository, or None."""
     path, owner = repository.repository, f"github.owners.{repository.owner}"
-    auth = _auth(config.identity(repository.owner))
-    if auth is None:
-        return f"{owner} {_without(repository.owner)}"
     try:
-        with _client(config.base_url, auth) as client:
+        with github_client(config, repository) as client:
             found = client.get_repo(path)
             if "full_name" not in found.raw_data:
                 return _not_github(config)
             # GitHub tells what a user may do in a repository, and nothing of what an App may.
-            if isinstance(auth, Auth.Token) and not found.permissions.admin:
+            if config.identity(repository.owner).app is None and not found.permissions.admin:
                 return f"{path} may be read but not administered with {owner}; give it that right"
             return None
-    except GithubException as error:
-        return _explained(error, path, owner)
-    except (requests.ConnectionError, requests.Timeout, OSError):
-        return _unreachable(config)
-    except (ValueError, AttributeError, TypeError):  # not JSON, or not a repository
-        return _not_github(config)
+    except GitHubUnavailable as error:
+        return str(error)
 
 
 @contextmanager
