@@ -30,6 +30,9 @@ _GRACE = 5.0
 """Seconds between asking processes to end and killing them."""
 
 _POLL_INTERVAL = 0.1
+_QUIET_PERIOD = 0.5
+"""Seconds without a process before a run counts as ended: during `execve`, a process has no environment to read."""
+
 _CANNOT_RUN = 126
 """Exit code of shells for a program that cannot be run."""
 
@@ -73,15 +76,18 @@ def end(folder: Path) -> None:
 
     One that the kernel does not let go, as on a file system that hangs, is not waited for.
     """
-    begin = time.monotonic()
+    begin = last_seen = now = time.monotonic()
     asked: set[int] = set()
-    while (left := processes(folder)) and time.monotonic() < begin + 2 * _GRACE:
-        late = time.monotonic() > begin + _GRACE
+    while now < min(begin + 2 * _GRACE, last_seen + _QUIET_PERIOD):
+        late = now > begin + _GRACE
+        left = processes(folder)
         for process in left:
             if late or process not in asked:
                 _signal(process, signal.SIGKILL if late else signal.SIGTERM)
         asked.update(left)
         time.sleep(_POLL_INTERVAL)
+        now = time.monotonic()
+        last_seen = now if left else last_seen
 
 
 def _keep(engine: int, folder: Path) -> NoReturn:

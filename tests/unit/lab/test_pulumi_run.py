@@ -1,5 +1,6 @@
 """What becomes of a run of `pulumi` when its engine ends, with a shell script in the engine's place."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -104,6 +105,18 @@ def test_a_process_that_ignores_the_request_is_killed(runs, monkeypatch):
     end(runs.folder)
 
     assert engine.wait(timeout=10) == -signal.SIGKILL
+
+
+def test_a_process_that_the_first_look_misses_is_ended(runs, monkeypatch):
+    """As one that is in `execve` while its environment is read."""
+    engine = runs.start()
+    said(engine)
+    looks = itertools.chain([lambda folder: []], itertools.repeat(processes))
+    monkeypatch.setattr(pulumi_run, "processes", lambda folder: next(looks)(folder))
+
+    end(runs.folder)
+
+    assert engine.wait(timeout=10) == -signal.SIGTERM
 
 
 def test_all_runs_of_a_lab_end_and_those_of_another_one_go_on(runs, tmp_path):
