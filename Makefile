@@ -95,8 +95,8 @@ lint-fast: $(VENV)/installed
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*
 
 schemas: $(VENV)/installed ## Write the JSON Schemas and the reference from the models
-	@$(RUN) -m components.configuration.schemas
-	@$(RUN) -m components.configuration.reference
+	@$(RUN) -m components.stack.schemas
+	@$(RUN) -m components.stack.reference
 
 deploy-key: $(VENV)/installed ## Make a key for the repository of TENANT (or PLATFORM=1), stored encrypted in STACK
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.deploy_key --stack $(STACK) $(if $(PLATFORM),--platform) $(TENANT)

@@ -5,36 +5,37 @@ from pathlib import Path
 
 import pulumi
 
-from components.admission import kyverno_installation, kyverno_serves, policies_in_force
-from components.adoption import adopt
-from components.changes import watch_changes
-from components.cluster import Cluster, ClusterArgs
-from components.co_owners import take_back
-from components.configuration import ConfigurationError
+from components.cluster.adoption import adopt
+from components.cluster.client import find_object
+from components.cluster.co_owners import take_back
+from components.cluster.component import Cluster, ClusterArgs
+from components.cluster.hooks import hooked
+from components.cluster.manifests import register
+from components.config.errors import ConfigurationError
+from components.engine.state import read_recorded
+from components.flux.component import FluxInstall, FluxInstallArgs
 from components.flux.platform_objects import platform_path
-from components.flux_install import FluxInstall, FluxInstallArgs
-from components.flux_objects import flux_objects
-from components.flux_surroundings import surroundings
-from components.git_source import git_access
-from components.github_leftovers import clear_github
-from components.impersonation import Impersonation, impersonations
-from components.kubernetes_api import find_object, read_further_access
+from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
+from components.git.github_leftovers import clear_github
+from components.git.rotation import previous_keys, rotations
+from components.git.source import git_access
 from components.kyverno.unfinished_release import settle_release
-from components.manifests import register
-from components.offboarding import Offboarding
-from components.outputs import beside_role, settled, stack_outputs
-from components.platform_sync import PlatformSync, PlatformSyncArgs
-from components.preflight import preflight
-from components.quota_hooks import QuotaHooks
-from components.quota_status import QuotaStatus
-from components.readiness import hooked
-from components.recorded import read_recorded
-from components.rotation import previous_keys, rotations
-from components.stack import read_stack, stack_file
-from components.strays import remove_strays
-from components.taken_names import planned_objects
-from components.tenant import Tenant, TenantArgs
-from components.tenant_role import tenant_role
+from components.stack.admission import kyverno_installation, kyverno_serves, policies_in_force
+from components.stack.current import read_stack, stack_file
+from components.stack.outputs import beside_role, settled, stack_outputs
+from components.stack.preflight import preflight
+from components.stack.strays import remove_strays
+from components.stack.surroundings import surroundings
+from components.stack.taken_names import planned_objects
+from components.sync.changes import watch_changes
+from components.sync.flux_objects import flux_objects
+from components.tenant.bindings import read_further_access
+from components.tenant.component import Tenant, TenantArgs
+from components.tenant.impersonation import Impersonation, impersonations
+from components.tenant.offboarding import Offboarding
+from components.tenant.quota_hooks import QuotaHooks
+from components.tenant.quota_status import QuotaStatus
+from components.tenant.role import tenant_role
 
 PROJECT = Path(__file__).parent
 
@@ -52,27 +53,29 @@ async def main() -> dict[str, object]:
     for warning in found.warnings:
         pulumi.log.warn(warning)
     take_back(found.api, found.co_owners)
-    clear_github(config, found.leftovers)
+    clear_github(config.github, found.leftovers)
     settle_release(found.api, found.kyverno_release)
     remove_strays(found.api, found.strays)
     if config.cluster.adopt:
         await adopt(found.api, recorded, [*found.release, *(planned for _, planned in planned_objects(config))])
     find = partial(find_object, found.api)
-    previous = previous_keys(config, recorded, find)
+    previous = previous_keys(config.git_sources, recorded, find)
     changes = watch_changes()
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     kyverno = kyverno_installation(config, found, on_cluster)
-    counted = hooked(QuotaHooks(QuotaStatus(found.api), config).of)
+    counted = hooked(QuotaHooks(QuotaStatus(found.api), config.tenants, config.tenancy).of)
     serving = kyverno_serves(kyverno)
     served = on_cluster(depends_on=serving.after, transformations=[serving.waiting, counted])
-    impersonation = Impersonation(impersonations(config), found.cluster.namespaces, served)
+    impersonation = Impersonation(
+        impersonations(config.flux, config.tenants, config.tenancy), found.cluster.namespaces, served
+    )
     flux_args = FluxInstallArgs(config.flux, found.release, impersonation.standing, surroundings(config))
     flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
     guard = policies_in_force(config, found, kyverno, [flux, role], on_cluster)
     guarded = partial(on_cluster, depends_on=[flux, role, *guard.after], transformations=[guard.waiting, counted])
-    access = git_access(config, previous)
+    access = git_access(config.git_sources, previous)
     platform = None
     if config.flux.sync is not None:
         args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, stack), access)
@@ -89,7 +92,7 @@ async def main() -> dict[str, object]:
     tenants = {name: Tenant(name, tenant_args(tenant), guarded()) for name, tenant in config.tenants.items()}
     progress = settled(config, platform, tenants, flux_objects(found.api), changes)
     further = beside_role(config, progress, partial(read_further_access, found.api))
-    rotating = rotations(config, previous, progress, find)
+    rotating = rotations(config.git_sources, previous, progress, find)
     return stack_outputs(config, found.cluster, flux, kyverno, platform, tenants, progress, further, rotating)
 
 

@@ -22,7 +22,7 @@ from bench.measure import Sample
 from bench.neighbours import measure_neighbours
 from bench.results import Measured, ratios
 from bench.rig import Rig, running_rig
-from components.configuration.policies import PolicyEngine
+from components.policies.config import PolicyEngine
 from lab.errors import reported
 
 RESULTS = Path(__file__).parent / "results"

@@ -11,7 +11,7 @@ from bench.latencies import ENGINES, Request
 from bench.rig import Rig
 from bench.tenant_client import TenantClient
 from bench.tenant_requests import OUTSIDE, Target, Verb, forbidden, targets
-from components.configuration.policies import PolicyEngine
+from components.policies.config import PolicyEngine
 from lab.errors import LabError
 from operations.admission_answers import objections
 

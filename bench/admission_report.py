@@ -11,7 +11,7 @@ from typing import Any
 from bench.latencies import ENGINES, Latency, Samples
 from bench.tables import Results
 from bench.tenant_requests import Verb
-from components.configuration.policies import PolicyEngine
+from components.policies.config import PolicyEngine
 
 NOTES = (
     "A tenant's service account asks, with its own token, on one connection that is kept alive, one request after "

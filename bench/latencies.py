@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import quantiles
 
 from bench.tenant_requests import Verb
-from components.configuration.policies import PolicyEngine
+from components.policies.config import PolicyEngine
 
 BASELINE = PolicyEngine.NONE
 """What each engine is held against: the same requests to the same cluster without policies."""

@@ -15,9 +15,8 @@ import yaml
 
 from bench.rig import Rig
 from bench.tenant_client import TenantClient
-from components.git.source_objects import SOURCE_API
-from components.kustomization import KUSTOMIZE_API
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
+from components.sync.names import KUSTOMIZE_API, SOURCE_API
 from lab.errors import LabError
 from lab.git_host import GitHost
 

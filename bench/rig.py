@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.measure import failure
 from bench.tenant_requests import IMAGES, SOURCES
 from bench.workload import STACK, Workload, flux_section, kyverno_section
-from components.configuration.policies import PolicyEngine
+from components.policies.config import PolicyEngine
 from lab.build import ensure, tools_for
 from lab.cluster import Cluster
 from lab.control_plane import STAGES

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
 from lab.errors import LabError
 from operations.admission_answers import Answer
 

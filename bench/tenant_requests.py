@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from components.git.source_objects import SOURCE_API
-from components.kustomization import KUSTOMIZE_API
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
+from components.sync.names import KUSTOMIZE_API, SOURCE_API
 
 SOURCES = "https://git.example.com/*"
 IMAGES = "registry.example.com/*"

@@ -10,11 +10,13 @@ from typing import Any
 
 import yaml
 
-from components.configuration import StackConfig, TenancyConfig, TenantConfig, load_stack
-from components.configuration.origins import TENANTS_FOLDER
+from components.cluster.manifests import Manifest, owned
 from components.git.source_objects import source_objects
-from components.manifests import Manifest, owned
-from components.tenant_objects import source_place, tenant_objects
+from components.stack.config import StackConfig
+from components.stack.loading import load_stack
+from components.stack.origins import TENANTS_FOLDER
+from components.tenant.config import TenancyConfig, TenantConfig
+from components.tenant.objects import source_place, tenant_objects
 
 STACK = "bench"
 

@@ -14,8 +14,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from components.configuration import ClusterConfig
-from components.kubernetes_api import ClusterUnavailable, connect, explaining
+from components.cluster.client import ClusterUnavailable, connect, explaining
+from components.cluster.config import ClusterConfig
 from isolation.model import Layer, Report
 from isolation.reading import read, tenancy, tenants, version
 from isolation.report_html import as_html

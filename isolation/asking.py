@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from kubernetes import client
 
-from components.kubernetes_api import ask, explaining
-from components.manifests import Manifest
-from components.printable import printable
+from components.cluster.client import ask, explaining
+from components.cluster.manifests import Manifest
+from components.config.printable import printable
 from isolation.model import Access, Request
 from isolation.refusals import is_about_impersonation
 from operations.admission_answers import Answer

@@ -11,10 +11,10 @@ from types import FrameType
 
 from kubernetes import client
 
-from components.kubernetes_api import ClusterUnavailable, explaining, get
-from components.manifests import Manifest
-from components.printable import printable
-from components.waiting import wait_for
+from components.cluster.client import ClusterUnavailable, explaining, get
+from components.cluster.manifests import Manifest
+from components.cluster.waiting import wait_for
+from components.config.printable import printable
 from isolation.asking import Asker
 from isolation.kinds import RBAC
 from isolation.model import Access, Finding, Layer, Live, Request, State

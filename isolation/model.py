@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
 
 
 class Layer(StrEnum):

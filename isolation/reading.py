@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from kubernetes import client
 
+from components.cluster.client import get, items
+from components.cluster.manifests import Manifest
 from components.flux.controllers import Controller
-from components.kubernetes_api import get, items
-from components.manifests import Manifest
-from components.tenant_objects import TENANT_LABEL
+from components.sync.names import TENANT_LABEL
 from isolation.kinds import served
 from isolation.scene import Scene, Tenancy
 from operations.errors import OperationError

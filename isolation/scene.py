@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from components.cluster.manifests import Manifest
 from components.flux.controllers import Controller
-from components.manifests import Manifest
 from operations.dry_run import Kind
 
 

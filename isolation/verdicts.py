@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from components.printable import printable
+from components.config.printable import printable
 from isolation.model import (
     REQUEST_ORDER,
     Attempt,

@@ -23,7 +23,7 @@ BRANCH = "main"
 """The branch that the sample repositories have and that pushes go to."""
 
 _KEY_TITLE = "flux-tenancy {stack}/"
-"""How the titles of a stack's deploy keys begin; `components/github.py` gives them."""
+"""How the titles of a stack's deploy keys begin; `components/git/github.py` gives them."""
 
 _PAGE = 50
 """Entries of a page of Gitea's API, the most that it gives."""

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from components.configuration.policies import PolicyEngine, PolicyMode
+from components.config.printable import printable
+from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.rendering import POLICIES
-from components.printable import printable
 
 _WARNING = re.compile(r'299 \S+ "(?P<text>(?:[^"\\]|\\.)*)"')
 _NATIVE_WARNING = re.compile(

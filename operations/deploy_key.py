@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 from pydantic import TypeAdapter, ValidationError
 
-from components.configuration.messages import message
-from components.configuration.origins import tenant_file_name
-from components.configuration.types import GitUrl
-from components.git.ssh_keys import SshKeyError, generate, read_private_key
+from components.config.types import GitUrl
+from components.keys.ssh_keys import SshKeyError, generate, read_private_key
+from components.stack.messages import message
+from components.stack.origins import tenant_file_name
 from operations.described_source import DescribedSource, platform_source, tenant_source
 from operations.described_stack import listed_tenants
 from operations.errors import Operation, OperationError, check_one_owner

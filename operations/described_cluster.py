@@ -8,13 +8,13 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from components.configuration import ClusterConfig
-from components.configuration.errors import MisplacedValueError
-from components.configuration.messages import dotted, message
-from components.configuration.origins import stack_file_name
-from components.configuration.policies import PoliciesConfig
-from components.configuration.section import Section
-from components.configuration.stack_file import is_encrypted
+from components.cluster.config import ClusterConfig
+from components.config.errors import MisplacedValueError
+from components.config.section import Section
+from components.policies.config import PoliciesConfig
+from components.stack.messages import dotted, message
+from components.stack.origins import stack_file_name
+from components.stack.stack_file import is_encrypted
 from operations.described_stack import described_section
 from operations.errors import OperationError
 from operations.pulumi_config import PulumiConfig

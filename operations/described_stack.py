@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from components.configuration import ConfigurationError, Problem
-from components.configuration.origins import stack_file_name, tenant_file_name
-from components.configuration.overlay import Overlaid
-from components.configuration.project_file import ProjectFile, read_project_file
-from components.configuration.stack_file import StackFile, is_encrypted, read_stack_file
-from components.configuration.tenant_files import read_tenant
+from components.config.errors import ConfigurationError, Problem
+from components.stack.origins import stack_file_name, tenant_file_name
+from components.stack.overlay import Overlaid
+from components.stack.project_file import ProjectFile, read_project_file
+from components.stack.stack_file import StackFile, is_encrypted, read_stack_file
+from components.stack.tenant_files import read_tenant
 from operations.errors import OperationError
 
 PLATFORM = ("flux", "sync")

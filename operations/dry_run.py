@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from components.kubernetes_api import ask, get, items
-from components.manifests import Manifest
-from components.tenant_objects import TENANT_LABEL
+from components.cluster.client import ask, get, items
+from components.cluster.manifests import Manifest
+from components.sync.names import TENANT_LABEL
 from operations.admission_answers import Answer
 from operations.dry_run_copies import copy_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
 
 _KEPT = ("namespace", "labels", "annotations")
 # Labels by which the job controller knows its pods.

@@ -8,8 +8,8 @@ from typing import Any
 
 from kubernetes import client
 
-from components.configuration.policies import PolicyEngine, PolicyMode
-from components.kubernetes_api import items
+from components.cluster.client import items
+from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
 from components.policies.rendering import POLICIES

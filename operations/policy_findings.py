@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from kubernetes import client
 
-from components.configuration.policies import PolicyEngine, PolicyMode
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
+from components.config.printable import printable
+from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.policy import Policy
-from components.printable import printable
 from operations.admission_answers import Answer, objections
 from operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from operations.errors import OperationError

@@ -15,12 +15,13 @@ import typer
 from kubernetes import client
 from rich.console import Console
 
-from components.configuration.origins import stack_file_name
-from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode
-from components.further_access import tenants_of
-from components.kubernetes_api import ClusterUnavailable, connect, explaining, read_bindings, read_further_access
+from components.cluster.client import ClusterUnavailable, connect, explaining
+from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.policy import Policy, Subject
 from components.policies.table import policies
+from components.stack.origins import stack_file_name
+from components.tenant.bindings import read_bindings, read_further_access
+from components.tenant.further_access import tenants_of
 from operations.described_cluster import described_cluster, described_policies
 from operations.dry_run import tenant_namespaces
 from operations.errors import Operation, OperationError

@@ -13,9 +13,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from components.configuration.policies import PolicyEngine, PolicyMode
-from components.further_access import FurtherBinding
+from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
+from components.tenant.further_access import FurtherBinding
 from operations.policies_in_force import PolicyInForce
 from operations.policy_findings import Finding, Findings, Place
 

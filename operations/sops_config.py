@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 from pydantic import TypeAdapter, ValidationError
 
-from components.configuration.messages import message
-from components.configuration.types import AgeRecipient, OpenPgpFingerprint
-from components.sops.sops_config import Environment
-from components.sops.sops_config import sops_config as rendered
-from components.sops.workload_identity import PROVIDERS
+from components.keys.types import AgeRecipient, OpenPgpFingerprint
+from components.stack.messages import message
+from components.sync.sops_config import Environment
+from components.sync.sops_config import sops_config as rendered
+from components.sync.workload_identity import PROVIDERS
 from operations.described_stack import PLATFORM, described_file, described_stacks, listed_tenants
 from operations.described_sync import DescribedSync, described_sync
 from operations.errors import Operation, OperationError, check_one_owner

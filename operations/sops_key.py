@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from components.printable import printable
+from components.config.printable import printable
 from operations.described_sync import DescribedSync, described_sync
 from operations.encrypted_files import EncryptedFile, encrypted_files
 from operations.errors import Operation, OperationError, check_one_owner

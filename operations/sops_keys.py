@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from components.sops import age_keys, openpgp_keys
+from components.keys import age_keys, openpgp_keys
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from components.configuration.models import FluxConfig, Impersonation
+from components.cluster.manifests import Manifest
+from components.cluster.object_meta import Place
+from components.flux.config import FluxConfig, Impersonation
 from components.flux.controllers import RECONCILERS, Controller
-from components.flux.platform_objects import FLUX_NAMESPACE, PLATFORM
 from components.flux.release import COMPONENT_LABEL
 from components.flux.vaults import CONFIG_MAP
-from components.manifests import Manifest
-from components.place import Place
-from components.sops.decryption_objects import decryption_account
+from components.sync.decryption_objects import decryption_account
+from components.sync.names import FLUX_NAMESPACE, PLATFORM
 
 CONFIG_WATCHERS_OFF = "--feature-gates=DisableConfigWatchers=true"
 """Without it they watch the metadata of all Secrets and ConfigMaps, for which they need the right to read them."""

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from components.configuration.models import FluxConfig
+from components.cluster.manifests import Manifest
+from components.flux.config import FluxConfig
 from components.flux.controllers import Controller
-from components.flux.platform_objects import FLUX_NAMESPACE
 from components.flux.release import component_of
-from components.manifests import Manifest
+from components.sync.names import FLUX_NAMESPACE
 
 # Who serves artifacts, and the variable in which kustomize-controller looks for another host than the artifact's own.
 # Source: internal/controller/kustomization_controller.go of kustomize-controller.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from components.cluster.manifests import Manifest
 from components.flux.controllers import Controller
-from components.flux.platform_objects import FLUX_NAMESPACE
-from components.manifests import Manifest
+from components.sync.names import FLUX_NAMESPACE
 
 _APP = "app"
 _NAME = f"{Controller.KUSTOMIZE}-egress"

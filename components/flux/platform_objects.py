@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from components.configuration.models import PlatformSyncConfig
+from components.cluster.manifests import Manifest
+from components.flux.config import PlatformSyncConfig
 from components.flux.controllers import Controller
-from components.kustomization import kustomization
-from components.manifests import Manifest
-from components.place import Place
-
-FLUX_NAMESPACE = "flux-system"
-PLATFORM = Place(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
+from components.sync.kustomization import kustomization
+from components.sync.names import PLATFORM
 
 
 def platform_path(config: PlatformSyncConfig, stack: str) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
-from components.configuration.models import FluxConfig, Profile
+from components.cluster.manifests import Manifest
+from components.flux.config import FluxConfig, Profile
 from components.flux.controller_rights import CONFIG_WATCHERS_OFF, account_of, restricted
 from components.flux.controllers import RECONCILERS, Controller
 from components.flux.egress import artifact_hosts, egress_variables
@@ -19,7 +20,6 @@ from components.flux.network_policies import restrict_egress
 from components.flux.release import component_of
 from components.flux.support import minor
 from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
-from components.manifests import Manifest
 
 FEATURE_GATES = "--feature-gates="
 CONCURRENT = "--concurrent="

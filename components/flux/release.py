@@ -8,12 +8,12 @@ from typing import Any
 
 import yaml
 
-from components.configuration.models import FluxConfig
-from components.configuration.yaml_files import FastLoader
+from components.cluster.manifests import Manifest
+from components.config.pinned_input import PinnedInput, read_pinned
+from components.config.yaml_files import FastLoader
+from components.flux.config import FluxConfig
 from components.flux.controllers import Controller
 from components.flux.release_labels import labelled
-from components.manifests import Manifest
-from components.pinned_input import PinnedInput, read_pinned
 
 COMPONENT_LABEL = "app.kubernetes.io/component"
 

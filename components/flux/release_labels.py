@@ -7,8 +7,8 @@ Source: pkg/manifestgen/labels.go and cmd/flux/cluster_info.go of https://github
 
 from __future__ import annotations
 
-from components.flux.platform_objects import FLUX_NAMESPACE
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
+from components.sync.names import FLUX_NAMESPACE
 
 VERSION_LABEL = "app.kubernetes.io/version"
 

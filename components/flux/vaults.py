@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import yaml
 
-from components.configuration.models import VaultServer
-from components.flux.platform_objects import FLUX_NAMESPACE
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
+from components.flux.config import VaultServer
+from components.sync.names import FLUX_NAMESPACE
 
 CONFIG_MAP = "sops-vault"
 # kustomize-controller knows it since 1.9, which is Flux 2.9.

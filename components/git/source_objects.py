@@ -9,14 +9,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from components.configuration.sources import CommitVerification, GitHubAppCredentials, GitSource, Webhook
-from components.git.known_hosts import lines_for
-from components.git.signing_keys import suffix_of
-from components.git.ssh_keys import read_private_key
-from components.manifests import Manifest
-from components.place import Place, SecretPurpose
+from components.cluster.manifests import Manifest
+from components.cluster.object_meta import Place, SecretPurpose
+from components.git.config import CommitVerification, GitHubAppCredentials, GitSource, Webhook
+from components.keys.known_hosts import lines_for
+from components.keys.signing_keys import suffix_of
+from components.keys.ssh_keys import read_private_key
+from components.sync.names import SOURCE_API
 
-SOURCE_API = "source.toolkit.fluxcd.io/v1"
 NOTIFICATION_API = "notification.toolkit.fluxcd.io/v1"
 DEFAULT_BRANCH = "main"
 # GitHub and GitLab look only at the token.
@@ -37,7 +37,7 @@ class SourceObjects:
 
     Attributes:
         secrets: credentials and public keys, with names that are generated.
-        source: the GitRepository; it refers to them as `components.generated_names` has it.
+        source: the GitRepository; it refers to them as `components.cluster.generated_names` has it.
         receiver: what a push is announced to, or None; it needs `webhook_secret`.
     """
 

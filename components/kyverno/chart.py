@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from components.configuration.kyverno import KyvernoConfig
-from components.configuration.yaml_files import FastLoader
-from components.pinned_input import PinnedInput, keep, read_pinned
+from components.config.pinned_input import PinnedInput, keep, read_pinned
+from components.config.yaml_files import FastLoader
+from components.kyverno.config import KyvernoConfig
 
 CHART = "kyverno"
 # Inside the project, so that state and previews name the same path on every machine; not in Git.

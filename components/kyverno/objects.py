@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.manifests import BACKGROUND, OWNERSHIP, Manifest
+from components.cluster.manifests import BACKGROUND, OWNERSHIP, Manifest
 
 NAMESPACE = "kyverno"
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from components.manifests import Manifest
-from components.waiting import NotReady, wait_for
+from components.cluster.manifests import Manifest
+from components.cluster.waiting import NotReady, wait_for
 
 POLICY_API = "policies.kyverno.io/v1"
 POLICIES_PATH = f"/apis/{POLICY_API}/validatingpolicies"

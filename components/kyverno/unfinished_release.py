@@ -19,11 +19,12 @@ import pulumi
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from components.configuration import Problem, StackConfig
-from components.kubernetes_api import ClusterUnavailable, ask, explaining, get, items
+from components.cluster.client import ClusterUnavailable, ask, explaining, get, items
+from components.cluster.manifests import Manifest
+from components.config.errors import Problem
+from components.engine.state import Recorded
+from components.kyverno.config import KyvernoConfig
 from components.kyverno.objects import NAMESPACE
-from components.manifests import Manifest
-from components.recorded import Recorded
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 RELEASE = "kyverno"
@@ -85,9 +86,9 @@ def unfinished(secrets: Sequence[Manifest], known: Mapping[str, Any] | None) -> 
     )
 
 
-def left_without_kyverno(config: StackConfig, found: UnfinishedRelease, stack_file: str) -> list[Problem]:
+def left_without_kyverno(config: KyvernoConfig | None, found: UnfinishedRelease, stack_file: str) -> list[Problem]:
     """A Kyverno that was left half installed and that the stack does not list any more: nobody would remove it."""
-    if config.kyverno is not None or found.recorded or not found.records:
+    if config is not None or found.recorded or not found.records:
         return []
     return [
         Problem(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from components.configuration.kyverno import STANDBY_REPLICAS, KyvernoConfig, KyvernoController
+from components.cluster.manifests import Manifest
+from components.kyverno.config import STANDBY_REPLICAS, KyvernoConfig, KyvernoController
 from components.kyverno.objects import WEBHOOK_ANNOTATIONS
-from components.manifests import Manifest
 
 # Kinds that the chart keeps from every policy, but that carry what tenants may not: a pod template of its own, and the
 # name of a pod's node.

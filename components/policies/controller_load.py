@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from components.configuration.policies import PoliciesConfig
-from components.policies.cel import concatenated, field_of, text, texts
+from components.allowlists.cel import concatenated, field_of, text, texts
+from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.policy import Policy, Subject, Validation
 from components.policies.references import FLUX

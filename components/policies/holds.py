@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from components.configuration.policies import PoliciesConfig
-from components.policies.cel import concatenated, joined, text, texts
+from components.allowlists.cel import concatenated, joined, text, texts
+from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.request import NAME
-from components.tenant_role import MANAGED
+from components.tenant.role import MANAGED
 
 # The garbage collector takes the first two off any object. The third is on Flux's own kinds, and without a domain, so
 # Kubernetes refuses it on kinds of its own.

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from components.configuration.image_signatures import ImageSignature, KeylessSigner, RegistryAccess
-from components.configuration.policies import PolicyMode
-from components.flux.platform_objects import FLUX_NAMESPACE
-from components.manifests import Manifest
-from components.policies.cel import text
-from components.policies.image_patterns import DEFAULT_REGISTRY, read_image_pattern, repository_of
+from components.allowlists.cel import text
+from components.allowlists.image_patterns import DEFAULT_REGISTRY, read_image_pattern, repository_of
+from components.cluster.manifests import Manifest
+from components.policies.config import PolicyMode
+from components.policies.image_signatures_config import ImageSignature, KeylessSigner, RegistryAccess
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
 from components.policies.policy import SPEC
 from components.policies.rendering import ACTIONS, TENANT_NAMESPACES, changes, object_name
+from components.sync.names import FLUX_NAMESPACE
 
 # The controllers are released by a workflow that all of their repositories call, so the certificate names that one:
 # `.github/workflows/release.yaml` of each controller since Flux 2.9, and `cosign sign` in the workflow that it uses.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from components.configuration.policies import PolicyEngine
-from components.flux.platform_objects import FLUX_NAMESPACE
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
+from components.cluster.waiting import NotReady, wait_for
+from components.policies.config import PolicyEngine
 from components.policies.probe import probe_request, refusal
-from components.waiting import NotReady, wait_for
+from components.sync.names import FLUX_NAMESPACE
 
 PROBE_PATH = f"/api/v1/namespaces/{FLUX_NAMESPACE}/configmaps"
 # An API server needs a moment, Kyverno some seconds for its webhooks.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from components.configuration.policies import IngressRules
-from components.policies.cel import boolean, concatenated, joined, text, texts
-from components.policies.host_patterns import is_allowed
+from components.allowlists.cel import boolean, concatenated, joined, text, texts
+from components.allowlists.host_patterns import is_allowed
+from components.policies.config import IngressRules
 from components.policies.names import PolicyName
-from components.policies.parameters import HOSTS, is_listed, listed
+from components.policies.parameters import is_listed, listed
 from components.policies.policy import SPEC, Policy, Resources, Subject, Validation
 from components.policies.request import ASK, TENANT
+from components.tenant.annotations import HOSTS
 
 _INGRESSES = Resources("networking.k8s.io", ("ingresses",))
 # Annotations that publish further names: of ingress-nginx, haproxy-ingress and external-dns.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from components.configuration.models import FluxConfig, TenancyConfig
-from components.configuration.policies import PoliciesConfig, PolicyMode
+from components.cluster.manifests import Manifest
+from components.flux.config import FluxConfig
 from components.flux.release import controller_images
-from components.manifests import Manifest
+from components.policies.config import PoliciesConfig, PolicyMode
 from components.policies.image_signatures import flux_images, tenant_images
 from components.policies.names import PolicyName
 from components.policies.onboarding import background_rules, onboarding
+from components.tenant.config import TenancyConfig
 
 
 def kyverno_only(

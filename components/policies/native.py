@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from components.configuration.policies import PolicyMode
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
+from components.policies.config import PolicyMode
 from components.policies.policy import Policy
 from components.policies.rendering import ACTIONS, object_name, spec
 from components.policies.request import PLATFORM_VERBS, SUBRESOURCE

@@ -6,14 +6,15 @@ Who posts where is read from notification-controller 1.9 (internal/notifier, int
 
 from __future__ import annotations
 
-from components.configuration.policies import AllowedNotifications
-from components.policies.cel import boolean, concatenated, joined, text, texts
-from components.policies.host_patterns import is_allowed, is_entry, is_public, origins_expression
+from components.allowlists.cel import boolean, concatenated, joined, text, texts
+from components.allowlists.host_patterns import is_allowed, is_entry, is_public, origins_expression
+from components.policies.config import AllowedNotifications
 from components.policies.names import PolicyName
-from components.policies.parameters import NOTIFICATIONS, is_listed, listed
+from components.policies.parameters import is_listed, listed
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
 from components.policies.request import ASK
+from components.tenant.annotations import NOTIFICATIONS
 
 # Types of Provider that post to one host, whatever their address says.
 _FIXED = {

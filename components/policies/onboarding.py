@@ -11,28 +11,27 @@ from __future__ import annotations
 
 import json
 
-from components.configuration.models import FluxConfig, PodSecurity, Role, TenancyConfig, TenantNetwork
-from components.configuration.policies import PolicyMode
-from components.configuration.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
+from components.allowlists.cel import text, texts
+from components.cluster.manifests import Manifest
+from components.config.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
+from components.flux.config import FluxConfig
 from components.flux.controller_rights import SHARED_IMPERSONATION, impersonation_binding
-from components.manifests import Manifest
-from components.policies.cel import text, texts
+from components.policies.config import PolicyMode
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
-from components.policies.parameters import NAMESPACES, account_annotations
 from components.policies.rendering import ACTIONS, object_name
-from components.tenant_limits import limiting_objects, room_for
-from components.tenant_objects import (
-    MANAGED_BY_LABEL,
-    MANAGER,
-    TENANT_LABEL,
+from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from components.tenant.annotations import NAMESPACES, account_annotations
+from components.tenant.config import PodSecurity, Role, TenancyConfig, TenantNetwork
+from components.tenant.limits import limiting_objects, room_for
+from components.tenant.objects import (
     pod_security_labels,
     role_binding,
     service_account,
     service_account_name,
     tenant_place,
 )
-from components.tenant_role import TENANT_ROLE
+from components.tenant.role import TENANT_ROLE
 
 _TENANT = "(( variables.tenant ))"
 _NAMESPACE = "(( object.metadata.name ))"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from components.configuration.policies import PoliciesConfig
-from components.configuration.types import seconds
-from components.policies.cel import joined
+from components.allowlists.cel import joined
+from components.config.types import seconds
+from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.pods import POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Subject, Validation

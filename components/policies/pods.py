@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.policies.cel import concatenated, text
+from components.allowlists.cel import concatenated, text
 from components.policies.policy import Resources
 
 _LEVEL = "pod-security.kubernetes.io/enforce"

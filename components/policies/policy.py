@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
 from components.policies.names import PolicyName
 
 CREATE_UPDATE = ("CREATE", "UPDATE")

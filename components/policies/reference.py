@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from inspect import cleandoc
 
-from components.configuration.policies import PoliciesConfig
+from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import (
+from components.policies.policy import Policy, Subject
+from components.policies.rendering import OBJECT_PREFIX
+from components.policies.table import policies
+from components.policies.threats import THREATS, Threat
+from components.sync.names import TENANT_LABEL
+from components.tenant.annotations import (
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
@@ -17,11 +22,6 @@ from components.policies.parameters import (
     SOURCES,
     VERIFIED,
 )
-from components.policies.policy import Policy, Subject
-from components.policies.rendering import OBJECT_PREFIX
-from components.policies.table import policies
-from components.policies.threats import THREATS, Threat
-from components.tenant_objects import TENANT_LABEL
 
 _TITLES = {
     Subject.CONTENT: "What objects may say",

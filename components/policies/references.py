@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from components.configuration.policies import PoliciesConfig
-from components.policies.cel import concatenated, field_of, joined, text
+from components.allowlists.cel import concatenated, field_of, joined, text
+from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import IMPLIED_ACCOUNT, value_of
+from components.policies.parameters import value_of
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.request import ASK, FLUX_ACCOUNT, OWN_NAMESPACES
-from components.tenant_role import MANAGED
+from components.tenant.annotations import IMPLIED_ACCOUNT
+from components.tenant.role import MANAGED
 
 _APPLYING = (
     Resources("kustomize.toolkit.fluxcd.io", ("kustomizations",)),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from components.configuration.policies import PolicyMode
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
+from components.policies.config import PolicyMode
 from components.policies.names import PolicyName
 from components.policies.policy import Policy, Subject
 from components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE
-from components.tenant_objects import TENANT_LABEL
+from components.sync.names import TENANT_LABEL
 
 OBJECT_PREFIX = "flux-tenancy-"
 ACTIONS: Mapping[PolicyMode, tuple[str, ...]] = {PolicyMode.ENFORCE: ("Deny",), PolicyMode.AUDIT: ("Audit", "Warn")}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from components.flux.platform_objects import FLUX_NAMESPACE
-from components.policies.cel import text, texts
-from components.policies.parameters import NAMESPACES, SERVICE_ACCOUNT, listed, value_of
-from components.tenant_objects import TENANT_LABEL
+from components.allowlists.cel import text, texts
+from components.policies.parameters import listed, value_of
+from components.sync.names import FLUX_NAMESPACE, TENANT_LABEL
+from components.tenant.annotations import NAMESPACES, SERVICE_ACCOUNT
 
 TENANT = f"namespaceObject.metadata.labels[{text(TENANT_LABEL)}]"
 """The name of the tenant that the request's namespace belongs to."""

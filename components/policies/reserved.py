@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from components.place import SECRET_SUFFIX
-from components.policies.cel import concatenated, joined, text, texts
+from components.allowlists.cel import concatenated, joined, text, texts
+from components.cluster.object_meta import SECRET_SUFFIX
 from components.policies.names import PolicyName
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation
 from components.policies.request import ASK, NAME, OWN_NAMESPACES, TENANT
-from components.tenant_objects import TENANT_LABEL
-from components.tenant_role import MANAGED
+from components.sync.names import TENANT_LABEL
+from components.tenant.role import MANAGED
 
 _RBAC = "rbac.authorization.k8s.io"
 _ACCESS = Resources(_RBAC, ("rolebindings", "roles"), ANY_CHANGE)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from components.configuration.policies import ANY_TAINT, PoliciesConfig
-from components.policies.cel import boolean, joined, text, texts
+from components.allowlists.cel import boolean, joined, text, texts
+from components.policies.config import ANY_TAINT, PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.pods import POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from components.configuration.policies import PoliciesConfig
-from components.policies.cel import boolean, concatenated, joined, text
-from components.policies.parameters import IMAGES, is_listed
+from components.allowlists.cel import boolean, concatenated, joined, text
+from components.policies.config import PoliciesConfig
+from components.policies.parameters import is_listed
 from components.policies.request import TENANT
+from components.tenant.annotations import IMAGES
 
 _HTTP = (
     "(variables.url.startsWith('http://') || (object.kind == 'Bucket' && object.spec.endpoint.startsWith('http://')))"

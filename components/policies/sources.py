@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from components.configuration.policies import AllowedSources, PoliciesConfig
-from components.policies.cel import boolean, concatenated, text, texts
-from components.policies.image_patterns import COMPARABLE_IMAGE, repository_expression
+from components.allowlists.cel import boolean, concatenated, text, texts
+from components.allowlists.image_patterns import COMPARABLE_IMAGE, repository_expression
+from components.allowlists.source_patterns import COMPARABLE_URL, EXAMPLE, URL_PATTERN, canonical_expression
+from components.policies.config import AllowedSources, PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import SOURCES, STARTS, VERIFIED, is_listed, listed
+from components.policies.parameters import STARTS, is_listed, listed
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.request import ASK
-from components.policies.source_patterns import COMPARABLE_URL, EXAMPLE, URL_PATTERN, canonical_expression
 from components.policies.source_refusal import REFUSAL, refusal_variables
+from components.tenant.annotations import SOURCES, VERIFIED
 
 _FETCHED = (
     Resources("source.toolkit.fluxcd.io", ("buckets", "gitrepositories", "helmrepositories", "ocirepositories")),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
+from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.controller_load import controller_load, reconciliation_timeout
 from components.policies.holds import unheld_deletion
 from components.policies.ingresses import allowed_hosts, ingress_snippets
@@ -35,12 +35,7 @@ from components.policies.reserved import (
 from components.policies.scheduling import disruption_budgets, node_placement
 from components.policies.sources import allowed_sources, source_options, verified_sources
 from components.policies.volumes import pod_volumes, volume_claims, volume_classes
-from components.policies.workloads import (
-    allowed_images,
-    host_access,
-    priority_classes,
-    service_exposure,
-)
+from components.policies.workloads import allowed_images, host_access, priority_classes, service_exposure
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from components.configuration.policies import PoliciesConfig
-from components.policies.cel import concatenated, joined, text, texts
+from components.allowlists.cel import concatenated, joined, text, texts
+from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.pods import LEVEL, POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation

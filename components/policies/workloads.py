@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from components.configuration.policies import AllowedImages, PoliciesConfig
-from components.policies.cel import boolean, concatenated, joined, text, texts
-from components.policies.image_patterns import BY_DIGEST, COMPARABLE_IMAGE, IMAGE_PATTERN, repository_expression
+from components.allowlists.cel import boolean, concatenated, joined, text, texts
+from components.allowlists.image_patterns import BY_DIGEST, COMPARABLE_IMAGE, IMAGE_PATTERN, repository_expression
+from components.policies.config import AllowedImages, PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import IMAGES, STARTS, is_listed, listed
+from components.policies.parameters import STARTS, is_listed, listed
 from components.policies.pods import LEVEL, POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
 from components.policies.request import ASK, TENANT
+from components.tenant.annotations import IMAGES
 
 # What Pod Security lets containers add. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 _RESTRICTED_CAPABILITIES = ("NET_BIND_SERVICE",)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
 from isolation.scene import Scene
 
 NAME = "isolation-suite"

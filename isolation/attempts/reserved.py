@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
 from components.policies.rendering import OBJECT_PREFIX
 from isolation.attempts.objects import (
     NAME,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
 from isolation.attempts.objects import (
     NAME,
     UNKNOWN_HOST,

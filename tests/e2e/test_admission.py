@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from components.configuration.policies import PolicyEngine
-from components.configuration.yaml_files import FastLoader
+from components.config.yaml_files import FastLoader
+from components.policies.config import PolicyEngine
 from components.policies.names import PolicyName
 from components.policies.rendering import object_name
 from lab.control_plane import NODE_NAME

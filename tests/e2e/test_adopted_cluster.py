@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.configuration.yaml_files import FastLoader
+from components.config.yaml_files import FastLoader
 from components.flux.release_labels import VERSION_LABEL
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster, eventually

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
-from components.co_owners import CoOwner, co_owners, relinquish
-from components.configuration import ClusterConfig
-from components.configuration.yaml_files import FastLoader
-from components.flux_objects import read_time, request_reconciliation
-from components.kubernetes_api import ClusterUnavailable, connect, read_syncs
-from components.recorded import Recorded
-from components.sync_status import REQUESTED_AT
-from components.tenant_objects import TENANT_LABEL
+from components.cluster.client import ClusterUnavailable, connect
+from components.cluster.co_owners import CoOwner, co_owners, relinquish
+from components.cluster.config import ClusterConfig
+from components.config.yaml_files import FastLoader
+from components.engine.state import Recorded
+from components.sync.flux_objects import read_syncs, read_time, request_reconciliation
+from components.sync.names import TENANT_LABEL
+from components.sync.status import REQUESTED_AT
 from lab.build import ensure
 from lab.free_ports import free_port_base
 from lab.settings import Settings

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pulumi
 
-from components.quota_hooks import QuotaHooks
-from components.quota_status import NotCounting, QuotaStatus
-from components.readiness import hooked
-from components.configuration import load_stack
+from components.tenant.quota_hooks import QuotaHooks
+from components.tenant.quota_status import NotCounting, QuotaStatus
+from components.cluster.hooks import hooked
+from components.stack.loading import load_stack
 
 HERE = Path(__file__).parent
 

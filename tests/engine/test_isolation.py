@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.configuration.yaml_files import FastLoader
+from components.config.yaml_files import FastLoader
 from lab.build import ensure
 from lab.free_ports import free_port_base
 from lab.settings import Settings

@@ -14,13 +14,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jsonschema import Draft202012Validator
 
-from components.configuration import FluxConfig, TenancyConfig
-from components.configuration.image_signatures import ImageSignature, RegistryAccess
-from components.configuration.policies import PolicyMode
+from components.flux.config import FluxConfig
 from components.flux.controllers import Controller
 from components.flux.release import controller_images
+from components.policies.config import PolicyMode
 from components.policies.image_signatures import FLUX_SIGNER, flux_images, tenant_images
+from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from components.policies.onboarding import onboarding
+from components.tenant.config import TenancyConfig
 from lab.build import ensure
 from lab.go_command import Go
 from lab.settings import Settings

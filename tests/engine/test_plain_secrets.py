@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.git.ssh_keys import generate
+from components.keys.ssh_keys import generate
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Outcome, Project
 

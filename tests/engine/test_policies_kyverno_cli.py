@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
-from components.configuration.policies import PolicyMode
-from components.policies.cel import boolean
+from components.allowlists.cel import boolean
+from components.policies.config import PolicyMode
 from components.policies.kyverno import kyverno
 from components.policies.names import PolicyName
 from components.policies.rendering import object_name

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pulumi
 
-from components.recorded import read_recorded
+from components.engine.state import read_recorded
 
 
 async def main():

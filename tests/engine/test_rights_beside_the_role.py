@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from components.configuration import ClusterConfig, TenancyConfig
-from components.configuration.models import Role
-from components.further_access import TenantAccess
-from components.kubernetes_api import ClusterUnavailable, connect, read_further_access
-from components.tenant_objects import role_binding
-from components.tenant_role import tenant_role
+from components.cluster.client import ClusterUnavailable, connect
+from components.cluster.config import ClusterConfig
+from components.tenant.bindings import read_further_access
+from components.tenant.config import Role, TenancyConfig
+from components.tenant.further_access import TenantAccess
+from components.tenant.objects import role_binding
+from components.tenant.role import tenant_role
 from lab.build import ensure
 from lab.free_ports import free_port_base
 from lab.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.git.ssh_keys import generate
+from components.keys.ssh_keys import generate
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
 

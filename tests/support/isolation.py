@@ -10,11 +10,11 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from components.configuration import TenancyConfig, TenantConfig
-from components.configuration.models import FluxConfig, Role, TenantLimits, TenantNetwork
+from components.flux.config import FluxConfig
 from components.flux.controller_rights import impersonation_objects
-from components.tenant_limits import limiting_objects, room_for
-from components.tenant_objects import role_binding, tenant_objects, tenant_place
+from components.tenant.config import Role, TenancyConfig, TenantConfig, TenantLimits, TenantNetwork
+from components.tenant.limits import limiting_objects, room_for
+from components.tenant.objects import role_binding, tenant_objects, tenant_place
 from isolation.__main__ import app
 
 TENANT = "suite-team"

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from components.configuration.policies import PoliciesConfig
+from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import (
+from components.sync.names import TENANT_LABEL
+from components.tenant.annotations import (
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
@@ -24,7 +25,6 @@ from components.policies.parameters import (
     SOURCES,
     VERIFIED,
 )
-from components.tenant_objects import TENANT_LABEL
 from lab.control_plane import NODE_NAME
 from tests.support.allow_lists import HOSTS as HOST_ROWS
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS

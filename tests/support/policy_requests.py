@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from components.configuration import TenancyConfig
-from components.tenant_role import TENANT_ROLE, tenant_role
+from components.tenant.config import TenancyConfig
+from components.tenant.role import TENANT_ROLE, tenant_role
 from lab.control_plane import NODE_NAME
 from tests.support.api_client import ApiClient
 from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS, TENANT, Case, User, merged

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
-from components.configuration.yaml_files import FastLoader
+from components.config.yaml_files import FastLoader
 from lab.go_command import Go
 
 

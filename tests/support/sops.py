@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, MLKEM768X25519PublicKey, Suite
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from components.sops import age_keys, bech32
+from components.keys import age_keys, bech32
 
 SOPS = Path(sysconfig.get_path("scripts"), "sops")
 _LINE = 64

@@ -18,9 +18,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from components.sops import age_keys, openpgp_keys
-from components.sops.sops_config import Environment as Folder
-from components.sops.sops_config import sops_config as sops_rules
+from components.keys import age_keys, openpgp_keys
+from components.sync.sops_config import Environment as Folder
+from components.sync.sops_config import sops_config as sops_rules
 from operations import sops_config, sops_key
 from tests.support.environment import Environment
 from tests.support.lab import Lab, Reconciling, eventually

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from components.tenant_objects import TENANT_LABEL
+from components.sync.names import TENANT_LABEL
 from tests.e2e.manifests import namespace
 from tests.e2e.policies.given import OLDER, TENANCY
 from tests.support.environment import Environment

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from components.configuration import FluxConfig, TenancyConfig
+from components.flux.config import FluxConfig
 from components.policies.onboarding import tenant_template
+from components.tenant.config import TenancyConfig
 from tests.e2e.manifests import git_repository, kustomization, namespace
 from tests.e2e.policies.given import OLDER, TENANCY
 from tests.support.environment import Environment

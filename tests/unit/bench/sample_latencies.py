@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.latencies import ENGINES, Request, Samples
 from bench.tenant_requests import Verb
-from components.configuration.policies import PolicyEngine
+from components.policies.config import PolicyEngine
 
 CREATE, DELETE = Request(Verb.CREATE, "Kustomization"), Request(Verb.DELETE, "ConfigMap, no policy")
 

@@ -14,7 +14,7 @@ from bench.admission import measure_admission
 from bench.latencies import ENGINES, Request
 from bench.rig import Rig
 from bench.tenant_requests import OUTSIDE, Verb, forbidden, targets
-from components.configuration.policies import PolicyEngine
+from components.policies.config import PolicyEngine
 from lab.errors import LabError
 from operations.admission_answers import Answer
 

@@ -13,7 +13,7 @@ from sample_measurements import MACHINE
 from bench import admission_report
 from bench.latencies import latencies
 from bench.report import WIDTH
-from components.configuration.policies import PolicyEngine
+from components.policies.config import PolicyEngine
 
 SAMPLES = samples(*PolicyEngine)
 LATENCIES = latencies(SAMPLES)

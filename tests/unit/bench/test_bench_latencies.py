@@ -6,7 +6,7 @@ import pytest
 from sample_latencies import CREATE, DELETE, samples
 
 from bench.latencies import latencies
-from components.configuration.policies import PolicyEngine
+from components.policies.config import PolicyEngine
 
 
 def test_a_latency_has_the_median_and_what_one_of_a_hundred_takes_longer_than() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from components.manifests import Manifest
+from components.cluster.manifests import Manifest
 
 HERE = Path(__file__).parent
 RELEASE_FILE = HERE / "fixtures" / "release.yaml"

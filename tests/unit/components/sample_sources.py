@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from sample_keys import OPENSSH, TRADITIONAL, block, certificate, private_text, public_line, rsa_key
 from sample_stack import CLUSTER, DIGEST
 
-from components.configuration import StackConfig
+from components.stack.config import StackConfig
 
 SSH_URL = "ssh://git@github.com/acme/apps"
 HTTPS_URL = "https://git.example.com/dev-team/apps"

@@ -13,11 +13,16 @@ import pytest
 import yaml
 from kubernetes.client import ApiClient
 
-from components.configuration import ConfigurationError, FluxConfig, GitSource, StackConfig, TenantConfig, load_stack
-from components.configuration.stack_file import StackFile
-from components.lost_namespaces import LostNamespaces
-from components.offboarding import Offboarding
-from components.recorded import Recorded
+from components.cluster.lost_namespaces import LostNamespaces
+from components.config.errors import ConfigurationError
+from components.engine.state import Recorded
+from components.flux.config import FluxConfig
+from components.git.config import GitSource
+from components.stack.config import StackConfig
+from components.stack.loading import load_stack
+from components.stack.stack_file import StackFile
+from components.tenant.config import TenantConfig
+from components.tenant.offboarding import Offboarding
 
 PROJECT = "flux-tenancy"
 DIGEST = "5f" * 32

@@ -9,9 +9,9 @@ from kubernetes import client
 from loopback import serving
 from recorded_program import run
 
-from components.adoption import adopt
-from components.manifests import register
-from components.recorded import Recorded
+from components.cluster.adoption import adopt
+from components.cluster.manifests import register
+from components.engine.state import Recorded
 
 NOTHING = Recorded({})
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}}

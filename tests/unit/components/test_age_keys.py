@@ -3,14 +3,8 @@
 import pytest
 from sample_sops_keys import age_identity
 
-from components.sops import bech32
-from components.sops.age_keys import (
-    AgeKeyError,
-    generate,
-    identity_file,
-    read_identities,
-    read_recipient,
-)
+from components.keys import bech32
+from components.keys.age_keys import AgeKeyError, generate, identity_file, read_identities, read_recipient
 
 # Of age's own manual, age-keygen(1): what it derives from these identities, as far as it prints it. They are published
 # there and protect nothing; another identity would have no recipient that somebody else has derived.

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, load, problems
 
-from components.configuration import ConfigurationError
+from components.config.errors import ConfigurationError
 
 BASES = {"dev-team": DEV_TEAM_BASE, "ops-team": DEV_TEAM_BASE}
 BOTH: dict[str, Any] = {"dev-team": {}, "ops-team": {}}

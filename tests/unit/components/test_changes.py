@@ -8,11 +8,10 @@ import pytest
 from recorded_program import run
 from sample_changes import changed
 
-from components.changes import PLATFORM_TYPE, Changes, watch_changes
-from components.flux.platform_objects import PLATFORM
-from components.manifests import register
-from components.platform_sync import PlatformSync
-from components.tenant_objects import TENANT_LABEL
+from components.cluster.manifests import register
+from components.flux.platform_sync import PlatformSync
+from components.sync.changes import PLATFORM_TYPE, Changes, watch_changes
+from components.sync.names import PLATFORM, TENANT_LABEL
 
 NAMES = {"dev-team", "ops-team", PLATFORM.name}
 

@@ -6,9 +6,9 @@ import pulumi
 import pytest
 from recorded_program import run
 
-from components.cluster import Cluster, ClusterArgs, recorded_uid
-from components.configuration import ClusterConfig
-from components.recorded import Recorded
+from components.cluster.component import Cluster, ClusterArgs, recorded_uid
+from components.cluster.config import ClusterConfig
+from components.engine.state import Recorded
 
 UID = "11111111-1111-1111-1111-111111111111"
 TYPE = "flux-tenancy:index:Cluster"

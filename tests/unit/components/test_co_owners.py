@@ -7,8 +7,8 @@ import pytest
 from kubernetes import client
 from loopback import serving
 
-from components.co_owners import CoOwner, co_owners, take_back
-from components.recorded import Recorded
+from components.cluster.co_owners import CoOwner, co_owners, take_back
+from components.engine.state import Recorded
 
 KIND = {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository"}
 PLACE = {"name": "dev-team", "namespace": "apps"}

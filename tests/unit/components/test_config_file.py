@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from components import config_file as module
-from components.config_file import ConfigFile, Process, ancestors, config_file
+from components.engine import config_file as module
+from components.engine.config_file import ConfigFile, Process, ancestors, config_file
 
 WORK = Path("/work")
 HOST = Process(["/usr/bin/pulumi-language-python", "-root=/work", "127.0.0.1:1"], WORK)
@@ -50,7 +50,7 @@ def test_where_no_command_is_found_nothing_is_known():
     assert config_file([HOST, SHELL, Process([], WORK)], {}) == ConfigFile(False)
 
 
-LOOK = "from components.config_file import config_file; print(config_file(environ={}))"
+LOOK = "from components.engine.config_file import config_file; print(config_file(environ={}))"
 
 
 def test_the_command_is_found_among_the_processes_of_this_machine(tmp_path):

@@ -4,8 +4,8 @@ import pytest
 from sample_sops_keys import age_identity, openpgp_key, with_age, with_passphrase
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from components.configuration.decryption import Decryption, WorkloadIdentity
-from components.sops.workload_identity import PROVIDERS
+from components.sync.decryption import Decryption, WorkloadIdentity
+from components.sync.workload_identity import PROVIDERS
 
 WHERE = "Pulumi.staging.yaml: tenants.dev-team.sync.decryption"
 ROLE = "arn:aws:iam::123456789012:role/sops"

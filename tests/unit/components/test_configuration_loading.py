@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from components.configuration import ConfigurationError
+from components.config.errors import ConfigurationError
 from components.flux.controllers import Controller
 
 GIT_URL_EXAMPLE = "write it like https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"

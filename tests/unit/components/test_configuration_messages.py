@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 from sample_stack import FLUX, KYVERNO, load, problems
 
-from components.configuration.types import Quantity
+from components.config.types import Quantity
 
 URL = "http:// or https:// or ssh://; write it like https://git.example.com/team/repository or "
 URL += "ssh://git@git.example.com/team/repository"

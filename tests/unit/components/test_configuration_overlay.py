@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.configuration.overlay import overlay
+from components.stack.overlay import overlay
 
 BASE, STACK = "tenants/dev-team.yaml", "Pulumi.staging.yaml"
 

@@ -6,11 +6,11 @@ import yaml
 from pydantic import BaseModel
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from components.configuration.models import StackConfig
-from components.configuration.project_file import ProjectFile, read_project_file
-from components.configuration.secrets import ANY, secret_keys
-from components.configuration.sources import GitSource
-from components.configuration.stack_file import read_stack_file
+from components.git.config import GitSource
+from components.stack.config import StackConfig
+from components.stack.project_file import ProjectFile, read_project_file
+from components.stack.secrets import ANY, secret_keys
+from components.stack.stack_file import read_stack_file
 
 SSH_BASE = DEV_TEAM_BASE.replace("https://git.example.com", "ssh://git@github.com")
 KEY = keys.private_text(keys.ed25519_key(), keys.OPENSSH)

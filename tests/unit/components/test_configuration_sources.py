@@ -7,9 +7,10 @@ import sample_keys as keys
 from pydantic import ValidationError
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from components.configuration import ConfigurationError, GitSource
-from components.configuration.messages import message
-from components.git.ssh_keys import generate, read_private_key
+from components.config.errors import ConfigurationError
+from components.git.config import GitSource
+from components.keys.ssh_keys import generate, read_private_key
+from components.stack.messages import message
 
 KEY = generate().private
 APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)

@@ -6,11 +6,11 @@ import pytest
 from sample_release import names, one, release
 from sample_stack import DIGEST, flux_config, load
 
+from components.cluster.object_meta import Place
 from components.flux.controller_rights import impersonation_objects, is_powerful, shared_impersonation
 from components.flux.phases import in_phases
 from components.flux.profile import configured
-from components.impersonation import impersonations
-from components.place import Place
+from components.tenant.impersonation import impersonations
 
 EVERYTHING = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -181,7 +181,10 @@ def test_every_namespace_of_a_tenant_and_of_the_platform_has_its_own(tmp_path):
         tenants={"dev-team": tenant},
     )
 
-    found = {namespace: role["rules"][0]["resourceNames"] for namespace, (role, _) in impersonations(config).items()}
+    found = {
+        namespace: role["rules"][0]["resourceNames"]
+        for namespace, (role, _) in impersonations(config.flux, config.tenants, config.tenancy).items()
+    }
 
     assert found == {
         "apps": ["dev-team", "preview", "default"],

@@ -8,14 +8,15 @@ from sample_release import arguments, release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_stack import flux_config, removal, tenant_config
 
-from components.configuration import PlatformSyncConfig, TenancyConfig
-from components.configuration.decryption import Decryption
+from components.cluster.object_meta import Place
+from components.flux.config import PlatformSyncConfig
+from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
 from components.flux.profile import configured
-from components.git_source import GitAccess
-from components.place import Place
-from components.platform_sync import PlatformSync, PlatformSyncArgs
-from components.sops.decryption_objects import decryption_objects
-from components.tenant import Tenant, TenantArgs
+from components.git.source import GitAccess
+from components.sync.decryption import Decryption
+from components.sync.decryption_objects import decryption_objects
+from components.tenant.component import Tenant, TenantArgs
+from components.tenant.config import TenancyConfig
 
 PLACE = Place(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 ACCESS = GitAccess(known_hosts=(), github=None, webhook_url=None)

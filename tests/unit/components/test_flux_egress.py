@@ -9,9 +9,9 @@ from recorded_program import run
 from sample_release import one, release
 from sample_stack import flux_config
 
+from components.cluster.manifests import Manifest
+from components.flux.component import FluxInstall, FluxInstallArgs
 from components.flux.profile import Surroundings, configured
-from components.flux_install import FluxInstall, FluxInstallArgs
-from components.manifests import Manifest
 
 PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}
 SERVICE = "Service flux-system/artifacts-of-source-controller"

@@ -8,9 +8,9 @@ from loopback import closed_port, serving
 from sample_release import RELEASE_FILE, names, one
 from sample_stack import DIGEST, flux_config
 
-from components.configuration import FluxConfig
+from components.config.pinned_input import PinnedInputError
+from components.flux.config import FluxConfig
 from components.flux.release import read_release
-from components.pinned_input import PinnedInputError
 
 FLUX_LABELS = {"instance": "flux-system", "part-of": "flux", "version": "v2.9.5"}
 CONTENT = RELEASE_FILE.read_bytes()

@@ -3,7 +3,7 @@
 from sample_stack import FLUX, load
 
 from components.flux.profile import Surroundings
-from components.flux_surroundings import surroundings
+from components.stack.surroundings import surroundings
 
 TWO_NAMESPACES = {"namespaces": [{"name": "apps"}, {"name": "apps-more"}]}
 KEYS = ["arn:aws:kms:eu-1:1:key/2"]

@@ -8,11 +8,11 @@ import pytest
 from sample_stack import tenant_config
 from sample_text import ESCAPES, SHOWN
 
-from components.configuration import TenancyConfig
-from components.configuration.models import Role
-from components.further_access import FurtherBinding, TenantAccess, further_access, tenants_of
-from components.tenant_objects import TENANT_LABEL, role_binding, tenant_objects
-from components.tenant_role import TENANT_ROLE, tenant_role
+from components.sync.names import TENANT_LABEL
+from components.tenant.config import Role, TenancyConfig
+from components.tenant.further_access import FurtherBinding, TenantAccess, further_access, tenants_of
+from components.tenant.objects import role_binding, tenant_objects
+from components.tenant.role import TENANT_ROLE, tenant_role
 
 ALL = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]
 ROLES: dict[tuple[str, str, str], Any] = {

@@ -11,8 +11,8 @@ from pulumi.runtime import rpc
 from recorded_program import GENERATED, run
 from sample_sources import app_key, private_key, public_key, signing_key, stack, with_deploy_key
 
-from components.git_source import git_access, register_source
-from components.place import Place
+from components.cluster.object_meta import Place
+from components.git.source import git_access, register_source
 
 PLACE = Place(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 VERIFY = {"keys": {"alice": signing_key("first")}}
@@ -37,7 +37,7 @@ def registered(source, state=None, preview=False, **sections):
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         before = pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "before", {})
         config = stack({"dev-team": source}, **sections)
-        register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [before])
+        register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [before])
 
     return {_called(name): resource for name, resource in run(program, state=state, preview=preview).items()}
 
@@ -85,7 +85,7 @@ def test_a_webhook_elsewhere_is_none_of_githubs_business_though_another_tenant_i
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         config = stack({"dev-team": {"webhook": {"type": "gitlab"}}, "ops-team": with_deploy_key()})
-        register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [])
+        register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [])
 
     assert WEBHOOK not in run(program)
 
@@ -224,7 +224,7 @@ def test_another_key_is_another_resource_at_github_and_other_content_of_the_same
         def program():
             parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
             config = stack({"dev-team": with_deploy_key(which)})
-            register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [])
+            register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [])
 
         return run(program)
 
@@ -262,7 +262,7 @@ def test_what_became_of_a_source_can_be_asked_for():
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         config = stack({"dev-team": EVERYTHING})
-        result = register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [])
+        result = register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [])
         assert result.receiver is not None
         asked = {"source": result.source.urn, "receiver": result.receiver.urn, "webhook": result.webhook}
         return pulumi.Output.all(**asked).apply(found.update)
@@ -280,7 +280,9 @@ def test_a_source_without_a_webhook_has_no_receiver_and_no_url():
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         config = stack({"dev-team": with_deploy_key()})
-        found.append(register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, []))
+        found.append(
+            register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [])
+        )
 
     run(program)
 
@@ -289,7 +291,7 @@ def test_a_source_without_a_webhook_has_no_receiver_and_no_url():
 
 def accessed(config):
     found = []
-    registrations = run(lambda: found.append(git_access(config)))
+    registrations = run(lambda: found.append(git_access(config.git_sources)))
     return found[0], registrations
 
 
@@ -340,6 +342,6 @@ def run_names(source):
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         config = stack({"dev-team": source})
-        register_source(PLACE, config.tenants["dev-team"].source, git_access(config), parent, [])
+        register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [])
 
     return set(run(program))

@@ -7,10 +7,10 @@ import pytest
 from loopback import closed_port, serving
 from sample_sources import app_key, private_key, stack, with_deploy_key
 
-from components.git.ssh_keys import read_private_key
-from components.github import DEPLOY_KEY_TYPE, deploy_key_name
-from components.github_identity import identity_problems, unneeded_owners
-from components.recorded import Recorded
+from components.engine.state import Recorded
+from components.git.github import DEPLOY_KEY_TYPE, deploy_key_name
+from components.git.github_identity import identity_problems, unneeded_owners
+from components.keys.ssh_keys import read_private_key
 
 FILE = "Pulumi.staging.yaml"
 ACME = f"{FILE}: github.owners.acme: "
@@ -30,7 +30,7 @@ def _no_token_of_ones_own(monkeypatch):
 
 def problems(server, *, state=REGISTERED, **owners):
     config = stack({"dev-team": with_deploy_key()}, github={"baseUrl": f"{server}/", "owners": owners})
-    return [str(problem) for problem in identity_problems(config, state, FILE)]
+    return [str(problem) for problem in identity_problems(config.git_sources, state, FILE)]
 
 
 @pytest.mark.parametrize("owners", [{}, {"acme": {}}, {"other": {"token": "other-t0ken"}}])
@@ -55,7 +55,7 @@ def test_what_is_to_be_registered_anew_is_not_asked_about_twice():
 
 
 def test_a_stack_without_github_asks_nobody():
-    assert identity_problems(stack({"dev-team": {}}), REGISTERED, FILE) == []
+    assert identity_problems(stack({"dev-team": {}}).git_sources, REGISTERED, FILE) == []
 
 
 def test_credentials_that_github_accepts_cost_one_request_that_its_limit_does_not_count(monkeypatch):
@@ -113,7 +113,7 @@ def test_owners_that_no_source_needs_are_named_with_the_command_that_takes_them_
     owners = {"ACME": {}, "gone-team": {"token": "gh-t0ken"}, "old-team": {}}
     config = stack({"dev-team": with_deploy_key()}, github={"owners": owners})
 
-    assert list(unneeded_owners(config, FILE)) == [
+    assert list(unneeded_owners(config.git_sources, FILE)) == [
         f"{FILE}: github.owners.gone-team: no source of this stack is in a repository of gone-team; take it out with "
         "`pulumi config rm --path github.owners.gone-team`, and revoke its credentials if nothing else uses them",
         f"{FILE}: github.owners.old-team: no source of this stack is in a repository of old-team; take it out with "

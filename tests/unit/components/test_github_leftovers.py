@@ -8,11 +8,11 @@ import pytest
 from loopback import serving
 from sample_sources import private_key, public_key, stack, with_deploy_key
 
-from components.configuration.sources import GitHubRepository
-from components.git.ssh_keys import read_private_key
-from components.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
-from components.github_leftovers import Leftover, clear_github, github_leftovers
-from components.recorded import Recorded
+from components.engine.state import Recorded
+from components.git.config import GitHubRepository
+from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
+from components.git.github_leftovers import Leftover, clear_github, github_leftovers
+from components.keys.ssh_keys import read_private_key
 
 APPS = "/api/v3/repos/acme/apps"
 HOOK = "https://flux.example.com/hook/"
@@ -47,7 +47,9 @@ def found(keys=(), hooks=(), state=None, asked=None, **source):
     with serving(answers, asked=asked) as server:
         github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
         config = stack({"dev-team": with_deploy_key("first", webhook={}, **source)}, github=github)
-        leftovers, problems = github_leftovers(config, state or recorded(), "staging", "Pulumi.staging.yaml")
+        leftovers, problems = github_leftovers(
+            config.git_sources, state or recorded(), "staging", "Pulumi.staging.yaml"
+        )
     return [each.path for each in leftovers if not each.used], [str(problem) for problem in problems], leftovers
 
 
@@ -105,7 +107,7 @@ def test_a_host_that_does_not_list_them_is_told_before_anything_is_applied():
     with serving({}, 403) as server:
         github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
         config = stack({"dev-team": with_deploy_key()}, github=github)
-        [problem] = github_leftovers(config, recorded(), "staging", "Pulumi.staging.yaml")[1]
+        [problem] = github_leftovers(config.git_sources, recorded(), "staging", "Pulumi.staging.yaml")[1]
 
     assert str(problem) == (
         "Pulumi.staging.yaml: tenants.dev-team.source.github: the deploy keys and webhooks of acme/apps cannot be "
@@ -127,7 +129,7 @@ def cleared(monkeypatch, *leftovers, dry_run=False, status=204):
     monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: dry_run)
     with serving({}, status, asked=paths) as server:
         github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
-        clear_github(stack({"dev-team": with_deploy_key()}, github=github), leftovers)
+        clear_github(stack({"dev-team": with_deploy_key()}, github=github).github, leftovers)
     return paths
 
 

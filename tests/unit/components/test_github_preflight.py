@@ -7,10 +7,10 @@ import pytest
 from loopback import closed_port, serving
 from sample_sources import app_key, private_key, stack, with_deploy_key
 
-from components.git.ssh_keys import read_private_key
-from components.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
-from components.github_preflight import repository_problems
-from components.recorded import Recorded
+from components.engine.state import Recorded
+from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
+from components.git.github_preflight import repository_problems
+from components.keys.ssh_keys import read_private_key
 
 NOTHING = Recorded({})
 APPS = "/api/v3/repos/acme/apps"
@@ -163,7 +163,7 @@ def test_the_token_is_the_one_of_the_configuration_or_else_of_the_environment(mo
         raise ZeroDivisionError
 
     def auth(identity):
-        monkeypatch.setattr("components.github_access._client", client)
+        monkeypatch.setattr("components.git.github_access._client", client)
         with pytest.raises(ZeroDivisionError):
             problems(stack({"dev-team": with_deploy_key()}, github=github("http://127.0.0.1:1", acme=identity)))
         return seen[-1]
@@ -297,7 +297,7 @@ def test_the_public_api_has_no_path_of_its_own(monkeypatch):
         bases.append(arguments)
         raise ZeroDivisionError
 
-    monkeypatch.setattr("components.github_access.Github", client)
+    monkeypatch.setattr("components.git.github_access.Github", client)
 
     for base in ("https://api.github.com", "https://api.github.com/", "https://github.example.com/"):
         with pytest.raises(ZeroDivisionError):

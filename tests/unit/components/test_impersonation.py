@@ -8,10 +8,10 @@ from recorded_program import run
 from sample_release import release
 from sample_stack import FLUX, load, removal
 
-from components.flux_install import FluxInstall, FluxInstallArgs
-from components.git_source import GitAccess
-from components.impersonation import Impersonation, impersonations
-from components.tenant import Tenant, TenantArgs
+from components.flux.component import FluxInstall, FluxInstallArgs
+from components.git.source import GitAccess
+from components.tenant.component import Tenant, TenantArgs
+from components.tenant.impersonation import Impersonation, impersonations
 
 ROLES = {"Role apps/flux-impersonation", "RoleBinding apps/flux-impersonation"}
 SYNC = "Kustomization apps/dev-team"
@@ -25,7 +25,9 @@ def registered(tmp_path):
 
     def of(existing):
         def program():
-            impersonation = Impersonation(impersonations(config), existing, pulumi.ResourceOptions())
+            impersonation = Impersonation(
+                impersonations(config.flux, config.tenants, config.tenancy), existing, pulumi.ResourceOptions()
+            )
             flux = FluxInstall("flux", FluxInstallArgs(config.flux, release(), impersonation.standing))
             access = GitAccess(known_hosts=(), github=None, webhook_url=None)
             args = TenantArgs(config.tenants["dev-team"], access, config.tenancy, *removal(), impersonation)
@@ -62,4 +64,4 @@ def test_in_a_namespace_that_exists_it_comes_before_controllers_that_depend_on_i
 def test_controllers_with_the_rights_of_the_release_act_as_nobody(tmp_path):
     config = load(tmp_path, flux=FLUX | {"controllerRights": "release"}, tenants={"dev-team": {}})
 
-    assert impersonations(config) == {}
+    assert impersonations(config.flux, config.tenants, config.tenancy) == {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.configuration.policies import PolicyEngine
+from components.policies.config import PolicyEngine
 from components.policies.in_force import NotInForce, wait_until_in_force
 from components.policies.probe import probe_request, refusal
 

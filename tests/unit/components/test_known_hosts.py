@@ -4,8 +4,8 @@ import pytest
 import sample_keys as keys
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from components.git.known_hosts import KnownHostError, address_of, check_line, entries, lines_for, pinned, rivals
-from components.git.ssh_keys import fingerprint
+from components.keys.known_hosts import KnownHostError, address_of, check_line, entries, lines_for, pinned, rivals
+from components.keys.ssh_keys import fingerprint
 
 KEY = keys.public_line(keys.ed25519_key())
 ANOTHER = keys.public_line(ec.generate_private_key(ec.SECP256R1()))

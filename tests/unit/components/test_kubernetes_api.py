@@ -15,19 +15,19 @@ from kubernetes.client.exceptions import ApiException
 from loopback import closed_port, serving
 from sample_text import ESCAPES, SHOWN
 
-from components.configuration import ClusterConfig
-from components.kubernetes_api import (
+from components.cluster.client import (
     ClusterFacts,
     ClusterUnavailable,
     connect,
     explaining,
     read_definition_age,
     read_facts,
-    read_syncs,
     read_webhook_configurations,
     refusal,
 )
-from components.manifests import OWNERSHIP
+from components.cluster.config import ClusterConfig
+from components.cluster.manifests import OWNERSHIP
+from components.sync.flux_objects import read_syncs
 
 VERSION = {
     "major": "1",

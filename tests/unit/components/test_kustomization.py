@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.configuration.models import Reconciliation
-from components.kustomization import kustomization
+from components.sync.config import Reconciliation
+from components.sync.kustomization import kustomization
 
 METADATA = {"name": "dev-team", "namespace": "apps"}
 

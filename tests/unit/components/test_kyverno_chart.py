@@ -5,8 +5,8 @@ from loopback import closed_port, serving
 from sample_kyverno import bundled_chart, chart_archive, kyverno_config
 from sample_stack import DIGEST
 
+from components.config.pinned_input import PinnedInputError
 from components.kyverno.chart import read_chart
-from components.pinned_input import PinnedInputError
 
 CHART = chart_archive()
 

@@ -5,11 +5,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sample_stack import flux_config
 
-from components.configuration import TenancyConfig
-from components.configuration.policies import PoliciesConfig, PolicyMode
+from components.policies.config import PoliciesConfig, PolicyMode
 from components.policies.image_signatures import flux_images, tenant_images
 from components.policies.kyverno_only import kyverno_only, kyverno_rules
 from components.policies.onboarding import background_rules, onboarding
+from components.tenant.config import TenancyConfig
 
 KEY = ec.generate_private_key(ec.SECP256R1()).public_key()
 SIGNATURE = {

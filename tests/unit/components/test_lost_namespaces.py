@@ -4,11 +4,11 @@ import pytest
 from recorded_program import run
 from sample_stack import removal, tenant_config
 
-from components.configuration import TenancyConfig
-from components.git_source import GitAccess
-from components.lost_namespaces import LostNamespaces
-from components.recorded import Recorded
-from components.tenant import Tenant, TenantArgs
+from components.cluster.lost_namespaces import LostNamespaces
+from components.engine.state import Recorded
+from components.git.source import GitAccess
+from components.tenant.component import Tenant, TenantArgs
+from components.tenant.config import TenancyConfig
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
 COUNT = "flux-tenancy/created-again"

@@ -6,7 +6,7 @@ import pulumi
 import pytest
 from recorded_program import run
 
-from components.manifests import name_of, register, resource_type
+from components.cluster.manifests import name_of, register, resource_type
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import pytest
 from sample_stack import load
 
-from components.kubernetes_api import ClusterFacts, collection_of
-from components.missing_objects import missing_objects
-from components.recorded import Recorded
+from components.cluster.client import ClusterFacts, collection_of
+from components.engine.state import Recorded
+from components.stack.missing_objects import missing_objects
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
 SYNC = "kubernetes:kustomize.toolkit.fluxcd.io/v1:Kustomization"

@@ -12,8 +12,8 @@ from kubernetes import client
 from loopback import serving
 from sample_stack import Hook
 
-from components.namespace_holds import Held, NamespaceHolds, read_namespace_holds
-from components.offboarding import Offboarding, release
+from components.cluster.namespace_holds import Held, NamespaceHolds, read_namespace_holds
+from components.tenant.offboarding import Offboarding, release
 
 REMAINING = (
     "Some resources are remaining: configmaps. has 2 resource instances, widgets.example.com has 1 resource instances"

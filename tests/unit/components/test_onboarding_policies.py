@@ -6,12 +6,12 @@ import pytest
 from sample_release import one
 from sample_stack import flux_config, tenant_config
 
-from components.configuration import TenancyConfig
-from components.configuration.policies import PolicyMode
 from components.flux.controller_rights import SHARED_IMPERSONATION
+from components.policies.config import PolicyMode
 from components.policies.onboarding import background_rules, onboarding, tenant_template
-from components.tenant_objects import tenant_objects
-from components.tenant_role import TENANT_ROLE
+from components.tenant.config import TenancyConfig
+from components.tenant.objects import tenant_objects
+from components.tenant.role import TENANT_ROLE
 
 NAME = "flux-tenancy-onboarding"
 PLURALS = {

@@ -4,7 +4,7 @@ import pytest
 from pysequoia import Cert, Tsk
 from sample_sops_keys import PRIVATE, openpgp_key, two_in_one_block, with_passphrase, without_subkeys
 
-from components.sops.openpgp_keys import OpenPgpKeyError, generate, key_ring, read_fingerprint, read_private_keys
+from components.keys.openpgp_keys import OpenPgpKeyError, generate, key_ring, read_fingerprint, read_private_keys
 
 
 def refused(read, text) -> str:

@@ -3,10 +3,10 @@
 import pytest
 import sample_keys as keys
 
-from components.git.app_keys import AppKeyError, read_app_key
-from components.git.certificates import CertificateError, read_authority
-from components.git.openpgp import OpenPgpError, read_public_key
-from components.git.signing_keys import SigningKeyError, read_signing_key, suffix_of
+from components.keys.app_keys import AppKeyError, read_app_key
+from components.keys.certificates import CertificateError, read_authority
+from components.keys.openpgp import OpenPgpError, read_public_key
+from components.keys.signing_keys import SigningKeyError, read_signing_key, suffix_of
 
 CERTIFICATE = keys.certificate()
 OPENPGP = keys.openpgp_public_key()

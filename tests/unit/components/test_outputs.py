@@ -19,19 +19,19 @@ from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_sources import private_key, public_key, stack, with_deploy_key
 from sample_stack import CLUSTER, FLUX, removal
 
-from components.changes import Changes
-from components.configuration import StackConfig
+from components.cluster.client import ClusterFacts, ClusterUnavailable
+from components.flux.component import FluxInstall, FluxInstallArgs
 from components.flux.platform_objects import platform_path
-from components.flux_install import FluxInstall, FluxInstallArgs
-from components.flux_objects import FluxObjects
-from components.further_access import FurtherBinding
-from components.git_source import git_access
-from components.kubernetes_api import ClusterFacts, ClusterUnavailable
-from components.outputs import beside_role, settled, stack_outputs
-from components.platform_sync import PlatformSync, PlatformSyncArgs
-from components.sync_status import REQUESTED_AT, Progress, SyncStatus
-from components.tenant import Tenant, TenantArgs
-from components.tenant_objects import TENANT_LABEL
+from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
+from components.git.source import git_access
+from components.stack.config import StackConfig
+from components.stack.outputs import beside_role, settled, stack_outputs
+from components.sync.changes import Changes
+from components.sync.flux_objects import FluxObjects
+from components.sync.names import TENANT_LABEL
+from components.sync.status import REQUESTED_AT, Progress, SyncStatus
+from components.tenant.component import Tenant, TenantArgs
+from components.tenant.further_access import FurtherBinding
 
 DEV, PLATFORM = ("dev-team-apps", "dev-team"), ("flux-system", "flux-system")
 NOW = datetime(2026, 11, 22, 21, 3, tzinfo=UTC)
@@ -41,13 +41,13 @@ PUBLIC: dict[str, Any] = {"dev-team": {}}
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr("components.sync_status.POLL_SECONDS", 0.001)
+    monkeypatch.setattr("components.sync.status.POLL_SECONDS", 0.001)
 
 
 @pytest.fixture(autouse=True)
 def _no_plan(monkeypatch):
     """No preview here is the plan of an update."""
-    monkeypatch.setattr("components.update_plans.makes_plan", lambda: False)
+    monkeypatch.setattr("components.engine.update_plans.makes_plan", lambda: False)
 
 
 def found_in_cluster(where, source=("True", "stored artifact"), sync=("True", "Applied revision: main@sha1:ab")):
@@ -78,7 +78,7 @@ def outputs(
     found: dict[str, Any] = {}
 
     def program():
-        access = git_access(config)
+        access = git_access(config.git_sources)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
         tenants = {
             name: Tenant(name, TenantArgs(tenant, access, config.tenancy, *removal()))
@@ -189,7 +189,8 @@ def test_the_url_of_a_webhook_is_a_secret():
     def program():
         config = stack({"dev-team": with_deploy_key(webhook={})})
         tenant = Tenant(
-            "dev-team", TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, *removal())
+            "dev-team",
+            TenantArgs(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal()),
         )
 
         async def ask():
@@ -310,7 +311,7 @@ def test_a_sync_that_a_targeted_update_leaves_out_holds_up_nobody(caplog, previe
 
 
 def test_no_sync_is_waited_for_where_all_is_to_go(monkeypatch):
-    monkeypatch.setattr("components.outputs.creates_nothing", lambda: True)
+    monkeypatch.setattr("components.stack.outputs.creates_nothing", lambda: True)
     looks = []
 
     def read_syncs():
@@ -324,7 +325,7 @@ def test_no_sync_is_waited_for_where_all_is_to_go(monkeypatch):
 
 def test_a_saved_plan_promises_nothing_of_what_the_cluster_shows(monkeypatch):
     """An update that follows it would fail as soon as a tenant's sync does better, or worse, than it did."""
-    monkeypatch.setattr("components.update_plans.makes_plan", lambda: True)
+    monkeypatch.setattr("components.engine.update_plans.makes_plan", lambda: True)
     known = []
 
     def program():
@@ -333,7 +334,7 @@ def test_a_saved_plan_promises_nothing_of_what_the_cluster_shows(monkeypatch):
         progress = pulumi.Output.from_input({"dev-team": Progress(ready, ready)})
         config = stack(PUBLIC)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
-        args = TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, *removal())
+        args = TenantArgs(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal())
         tenants = {"dev-team": Tenant("dev-team", args)}
         result = stack_outputs(config, FACTS, flux, None, None, tenants, progress, further, {})
         told = result["tenants"]["dev-team"]

@@ -7,11 +7,11 @@ import pytest
 from recorded_program import GENERATED, run
 from sample_sources import with_deploy_key
 
-from components.configuration import PlatformSyncConfig
+from components.cluster.manifests import BACKGROUND, OWNERSHIP
+from components.flux.config import PlatformSyncConfig
 from components.flux.platform_objects import platform_kustomization, platform_path
-from components.git_source import GitAccess
-from components.manifests import BACKGROUND, OWNERSHIP
-from components.platform_sync import PlatformSync, PlatformSyncArgs
+from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
+from components.git.source import GitAccess
 
 URL = "https://git.example.com/platform"
 SOURCE, SYNC = "GitRepository flux-system/flux-system", "Kustomization flux-system/flux-system"

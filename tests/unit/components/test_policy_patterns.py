@@ -2,9 +2,9 @@
 
 import pytest
 
-from components.policies.host_patterns import read_host_pattern
-from components.policies.image_patterns import read_image_pattern, repository_of
-from components.policies.source_patterns import read_pattern
+from components.allowlists.host_patterns import read_host_pattern
+from components.allowlists.image_patterns import read_image_pattern, repository_of
+from components.allowlists.source_patterns import read_pattern
 from tests.support.allow_lists import IMAGES, SOURCES
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.configuration.policies import PolicyMode
+from components.policies.config import PolicyMode
 from components.policies.kyverno import kyverno
 from components.policies.names import PolicyName
 from components.policies.native import native

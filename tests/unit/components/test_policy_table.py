@@ -4,19 +4,19 @@ import re
 
 import pytest
 
-from components.configuration.models import TenantConfig
-from components.configuration.policies import PoliciesConfig, PolicyEngine, PolicyMode, TenantPolicies
-from components.configuration.reference import DOCS
-from components.configuration.section import Section
+from components.config.section import Section
+from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
-from components.policies.parameters import namespace_annotations
 from components.policies.policy import Subject
 from components.policies.probe import probe_policy, probe_request, refusal
 from components.policies.reference import policies_page
 from components.policies.rendering import object_name
 from components.policies.table import policies, policy_set
 from components.policies.threats import THREATS
-from components.tenant_role import MANAGED
+from components.stack.reference import DOCS
+from components.tenant.annotations import namespace_annotations
+from components.tenant.config import TenantConfig, TenantPolicies
+from components.tenant.role import MANAGED
 from tests.support.policy_cases import CONFIGS
 
 ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.KYVERNO])

@@ -8,10 +8,11 @@ from loopback import closed_port
 from sample_sources import with_deploy_key
 from sample_stack import CLUSTER, FLUX, KYVERNO, load
 
-from components.configuration import ConfigurationError
-from components.kubernetes_api import ClusterFacts
-from components.namespace_holds import Held, NamespaceHolds
-from components.preflight import (
+from components.cluster.client import ClusterFacts
+from components.cluster.namespace_holds import Held, NamespaceHolds
+from components.config.errors import ConfigurationError
+from components.engine.state import Recorded
+from components.stack.preflight import (
     cluster_problems,
     existing_only,
     foreign_kyverno,
@@ -19,7 +20,6 @@ from components.preflight import (
     preflight,
     terminating,
 )
-from components.recorded import Recorded
 
 THIS = "11111111-1111-1111-1111-111111111111"
 OTHER = "22222222-2222-2222-2222-222222222222"

@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 from sample_text import ESCAPES, SHOWN
 
-from components.printable import printable
+from components.config.printable import printable
 
 
 def test_an_escape_sequence_a_line_of_its_own_and_an_override_of_direction_are_taken_away():

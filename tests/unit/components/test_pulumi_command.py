@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from components.config_file import Process
-from components.pulumi_command import creates_nothing, makes_plan
+from components.engine.config_file import Process
+from components.engine.pulumi_command import creates_nothing, makes_plan
 
 WORK = Path("/work")
 HOST = Process(["/usr/bin/pulumi-language-python", "-root=/work", "127.0.0.1:1"], WORK)

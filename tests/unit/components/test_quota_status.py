@@ -5,8 +5,8 @@ from typing import Any, cast
 import pytest
 from kubernetes.client import ApiClient
 
-from components import quota_status
-from components.quota_status import NotCounting, QuotaStatus
+from components.tenant import quota_status
+from components.tenant.quota_status import NotCounting, QuotaStatus
 
 API = cast(ApiClient, object())
 SOURCES, SYNCS = "count/gitrepositories.source.toolkit.fluxcd.io", "count/kustomizations.kustomize.toolkit.fluxcd.io"

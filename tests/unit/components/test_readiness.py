@@ -11,13 +11,13 @@ from kubernetes.client import ApiClient
 from recorded_program import run
 from sample_stack import load, removal
 
-from components.admission import Guard
-from components.git_source import git_access
-from components.quota_hooks import QuotaHooks, counted
-from components.quota_status import NotCounting, QuotaStatus
-from components.readiness import hooked, ready_hook
-from components.tenant import Tenant, TenantArgs
-from components.waiting import in_thread
+from components.cluster.hooks import hooked, ready_hook
+from components.cluster.waiting import in_thread
+from components.git.source import git_access
+from components.stack.admission import Guard
+from components.tenant.component import Tenant, TenantArgs
+from components.tenant.quota_hooks import QuotaHooks, counted
+from components.tenant.quota_status import NotCounting, QuotaStatus
 
 BASE = """\
 namespaces:
@@ -63,8 +63,8 @@ def step(**metadata: Any) -> pulumi.ResourceHookArgs:
 def test_everything_of_a_tenant_waits_before_a_change_until_the_policies_guard_and_its_quotas_count(config):
     def program():
         in_force = ready_hook("policies-in-force", lambda: pytest.fail("nothing is created"))
-        waiting = [Guard([], [in_force]).waiting, hooked(QuotaHooks(Quotas(), config).of)]
-        args = TenantArgs(config.tenants["dev-team"], git_access(config), config.tenancy, *removal())
+        waiting = [Guard([], [in_force]).waiting, hooked(QuotaHooks(Quotas(), config.tenants, config.tenancy).of)]
+        args = TenantArgs(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal())
         Tenant("dev-team", args, pulumi.ResourceOptions(transformations=waiting))
 
     resources = run(program)
@@ -102,7 +102,7 @@ def test_an_object_waits_for_the_quotas_of_its_own_namespace_and_all_of_them_onc
     ends = []
 
     async def program():
-        hooks = QuotaHooks(quotas, config)
+        hooks = QuotaHooks(quotas, config.tenants, config.tenancy)
         binding: Any = hooks.of({"kind": "Secret", "metadata": {"namespace": "apps"}})
         steps = [step(namespace=namespace) for namespace in ("apps", "apps", "apps-jobs", "apps-jobs")]
         ends.extend(
@@ -123,7 +123,7 @@ def test_objects_elsewhere_wait_for_no_quota(config):
     found = []
 
     def program():
-        hooks = QuotaHooks(Quotas(), config)
+        hooks = QuotaHooks(Quotas(), config.tenants, config.tenancy)
         found.append(hooks.of({"kind": "RoleBinding", "metadata": {"namespace": "flux-system"}}).before_create)
 
     run(program)

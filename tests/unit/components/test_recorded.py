@@ -3,7 +3,7 @@
 import pytest
 from recorded_program import run
 
-from components.recorded import Recorded, read_recorded
+from components.engine.state import Recorded, read_recorded
 
 STATE = "pulumi:pulumi:readStackResourceOutputs"
 DEPLOY_KEY = "github:index/repositoryDeployKey:RepositoryDeployKey"

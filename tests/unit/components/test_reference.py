@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from components.configuration import GitSource
-from components.configuration.decryption import Decryption
-from components.configuration.models import TenantConfig
-from components.configuration.reference import configuration_page, lockdown_page, rendered
-from components.configuration.schemas import stack_schema, tenant_schema
 from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
+from components.git.config import GitSource
+from components.stack.reference import configuration_page, lockdown_page, rendered
+from components.stack.schemas import stack_schema, tenant_schema
+from components.sync.decryption import Decryption
+from components.tenant.config import TenantConfig
 
 
 def rows(page: str) -> dict[str, list[str]]:

@@ -9,14 +9,14 @@ import pytest
 from recorded_program import run
 from sample_sources import REPOSITORY, SSH_URL, private_key, public_key, stack, with_deploy_key
 
-from components.git.ssh_keys import read_private_key
-from components.git_source import git_access, register_source
-from components.github import DEPLOY_KEY_TYPE, RegisteredKey, deploy_key_name
-from components.kubernetes_api import ClusterUnavailable
-from components.place import Place
-from components.recorded import Recorded
-from components.rotation import previous_keys, rotations
-from components.sync_status import Progress
+from components.cluster.client import ClusterUnavailable
+from components.cluster.object_meta import Place
+from components.engine.state import Recorded
+from components.git.github import DEPLOY_KEY_TYPE, RegisteredKey, deploy_key_name
+from components.git.rotation import previous_keys, rotations
+from components.git.source import git_access, register_source
+from components.keys.ssh_keys import read_private_key
+from components.sync.status import Progress
 
 FETCHED = [{"type": "ArtifactInStorage", "status": "True", "observedGeneration": 1}]
 ELSEWHERE = {"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")}
@@ -65,7 +65,7 @@ def never(manifest):
 
 
 def keeps(tenants, before, find):
-    found = previous_keys(stack(tenants), at_github(*before), find)
+    found = previous_keys(stack(tenants).git_sources, at_github(*before), find)
     return {(source, key.name) for source, keys in found.items() for key in keys}
 
 
@@ -168,7 +168,7 @@ def test_the_platforms_own_key_is_rotated_as_a_tenants_is():
 
     config = stack(platform=with_deploy_key("second"))
 
-    assert previous_keys(config, at_github(("flux-system", "first")), find) == {
+    assert previous_keys(config.git_sources, at_github(("flux-system", "first")), find) == {
         "flux-system": [registered("flux-system", "first")]
     }
     assert asked == [("GitRepository", "flux-system", "flux-system"), ("Secret", "flux-system", "its-key")]
@@ -181,7 +181,7 @@ def test_a_previous_key_is_declared_as_the_update_before_has_declared_it():
         def program():
             parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
             config = stack({"dev-team": with_deploy_key(which)})
-            access = git_access(config, previous)
+            access = git_access(config.git_sources, previous)
             register_source(Place("dev-team", "apps", {}), config.tenants["dev-team"].source, access, parent, [])
 
         return {name: each for name, each in run(program).items() if name.startswith("RepositoryDeployKey")}
@@ -203,7 +203,7 @@ def told(find, caplog, *, preview=False, kept=("first",), platform=False):
 
     def program():
         progress = pulumi.Output.from_input({name: Progress()})
-        return pulumi.Output.all(**rotations(config, previous, progress, find)).apply(found.append)
+        return pulumi.Output.all(**rotations(config.git_sources, previous, progress, find)).apply(found.append)
 
     with caplog.at_level(logging.INFO):
         run(program, preview=preview)
@@ -263,4 +263,4 @@ def test_a_preview_neither_looks_nor_tells_what_it_cannot_know(caplog):
 
 
 def test_without_a_rotation_nothing_is_looked_at():
-    assert rotations(stack(), {}, pulumi.Output.from_input({}), never) == {}
+    assert rotations(stack().git_sources, {}, pulumi.Output.from_input({}), never) == {}

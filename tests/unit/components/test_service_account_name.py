@@ -8,12 +8,12 @@ import pytest
 from sample_release import arguments, release
 from sample_stack import FLUX, flux_config, load, problems, tenant_config
 
-from components.configuration import TenancyConfig
-from components.configuration.policies import PolicyMode
 from components.flux.controllers import Controller
 from components.flux.profile import configured
+from components.policies.config import PolicyMode
 from components.policies.onboarding import onboarding, tenant_template
-from components.tenant_objects import tenant_objects
+from components.tenant.config import TenancyConfig
+from components.tenant.objects import tenant_objects
 
 EVERYWHERE = {"serviceAccountName": "flux"}
 

@@ -7,9 +7,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from sample_stack import KYVERNO, load, problems
 
-from components.configuration.image_signatures import ImageSignature, RegistryAccess
-from components.configuration.policies import PolicyMode
+from components.policies.config import PolicyMode
 from components.policies.image_signatures import flux_images, tenant_images
+from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 
 PAIR = ec.generate_private_key(ec.SECP256R1())
 KEY = PAIR.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()

@@ -7,7 +7,7 @@ import pytest
 import sample_keys as keys
 from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
-from components.git.ssh_keys import SshKeyError, generate, read_private_key
+from components.keys.ssh_keys import SshKeyError, generate, read_private_key
 
 ACCEPTED = "ed25519, ECDSA P-384, or RSA from 3072 bits"
 AS_IT_IS = "give the file as it is, with its line breaks, by `pulumi config set --secret --path … < file`"

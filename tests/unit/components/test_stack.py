@@ -7,9 +7,10 @@ import pytest
 from recorded_program import run
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, write_project_file
 
-from components.config_file import ConfigFile
-from components.configuration import ConfigurationError, StackConfig
-from components.stack import read_stack, stack_file
+from components.config.errors import ConfigurationError
+from components.engine.config_file import ConfigFile
+from components.stack.config import StackConfig
+from components.stack.current import read_stack, stack_file
 
 
 def read(project, values, secret_keys=()):

@@ -7,10 +7,10 @@ import pytest
 from kubernetes import client
 from loopback import serving
 
-from components.kubernetes_api import ClusterFacts
-from components.manifests import OWNERSHIP
-from components.recorded import Recorded
-from components.strays import read_strays, remove_strays, stray_hosts, stray_secrets
+from components.cluster.client import ClusterFacts
+from components.cluster.manifests import OWNERSHIP
+from components.engine.state import Recorded
+from components.stack.strays import read_strays, remove_strays, stray_hosts, stray_secrets
 
 FLUX = "/api/v1/namespaces/flux-system"
 MARKS = {

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from sample_text import ESCAPES, SHOWN
 
-from components.sync_status import (
+from components.sync.status import (
     NOT_RECONCILED,
     REQUESTED_AT,
     SUSPENDED,

@@ -6,10 +6,10 @@ import pytest
 from sample_sources import authority
 from sample_stack import CLUSTER, FLUX, load
 
-from components.kubernetes_api import ClusterFacts
-from components.manifests import name_of, resource_type
-from components.recorded import Recorded
-from components.taken_names import taken_names
+from components.cluster.client import ClusterFacts
+from components.cluster.manifests import name_of, resource_type
+from components.engine.state import Recorded
+from components.stack.taken_names import taken_names
 
 TENANT = "toolkit.fluxcd.io/tenant"
 OURS = {"apps": {TENANT: "dev-team"}}

@@ -8,13 +8,13 @@ import pytest
 from kubernetes.client import ApiClient
 from recorded_program import run
 
-from components import tenancy_policies
-from components.configuration.policies import PolicyEngine
-from components.kubernetes_api import ClusterUnavailable
-from components.manifests import BACKGROUND, OWNERSHIP
+from components.cluster.client import ClusterUnavailable
+from components.cluster.manifests import BACKGROUND, OWNERSHIP
+from components.policies import component as tenancy_policies
+from components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
+from components.policies.config import PolicyEngine
 from components.policies.in_force import NotInForce
 from components.policies.table import PolicySet
-from components.tenancy_policies import KyvernoPolicies, NativePolicies, PoliciesArgs
 
 API = cast(ApiClient, object())
 COMPONENTS = {PolicyEngine.NATIVE: NativePolicies, PolicyEngine.KYVERNO: KyvernoPolicies}

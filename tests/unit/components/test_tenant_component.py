@@ -6,10 +6,10 @@ import pulumi
 from recorded_program import run
 from sample_stack import removal, tenant_config
 
-from components.configuration import TenancyConfig
-from components.git_source import GitAccess
-from components.manifests import BACKGROUND, OWNERSHIP
-from components.tenant import Tenant, TenantArgs
+from components.cluster.manifests import BACKGROUND, OWNERSHIP
+from components.git.source import GitAccess
+from components.tenant.component import Tenant, TenantArgs
+from components.tenant.config import TenancyConfig
 
 CREDENTIALS = {"url": "https://git.example.com/dev-team/apps", "https": {"password": "pa55word"}}
 CONFIG = tenant_config(

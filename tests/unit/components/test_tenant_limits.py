@@ -4,11 +4,11 @@ import pytest
 from sample_release import names, one
 from sample_stack import load, problems, tenant_config
 
-from components.configuration import TenancyConfig
-from components.configuration.sources import Webhook
-from components.place import Place
-from components.tenant_limits import OBJECT_COUNTS, limiting_objects, room_for
-from components.tenant_role import MANAGED, tenant_role
+from components.cluster.object_meta import Place
+from components.git.config import Webhook
+from components.tenant.config import TenancyConfig
+from components.tenant.limits import OBJECT_COUNTS, limiting_objects, room_for
+from components.tenant.role import MANAGED, tenant_role
 
 RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
 SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"

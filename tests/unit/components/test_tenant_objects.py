@@ -5,9 +5,9 @@ import yaml
 from sample_release import HERE
 from sample_stack import tenant_config
 
-from components.configuration import TenancyConfig
-from components.place import Place
-from components.tenant_objects import source_place, tenant_objects
+from components.cluster.object_meta import Place
+from components.tenant.config import TenancyConfig
+from components.tenant.objects import source_place, tenant_objects
 
 
 def test_a_tenant_with_two_namespaces_has_exactly_these_objects():

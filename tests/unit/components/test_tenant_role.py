@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.configuration import TenancyConfig
-from components.tenant_role import tenant_role
+from components.tenant.config import TenancyConfig
+from components.tenant.role import tenant_role
 
 CORE = ""
 CHANGE = ("create", "update", "patch", "delete", "deletecollection")

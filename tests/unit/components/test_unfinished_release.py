@@ -11,6 +11,7 @@ from loopback import serving
 from sample_kyverno import kyverno_config
 from sample_stack import load
 
+from components.engine.state import Recorded
 from components.kyverno.unfinished_release import (
     RELEASE_TYPE,
     UnfinishedRelease,
@@ -20,7 +21,6 @@ from components.kyverno.unfinished_release import (
     settle_release,
     unfinished,
 )
-from components.recorded import Recorded
 
 SECRETS = "/api/v1/namespaces/kyverno/secrets"
 
@@ -92,16 +92,16 @@ def test_records_that_are_in_order_are_not_asked_for(state, selector):
 def test_a_half_installed_kyverno_that_is_left_out_is_told(tmp_path):
     config, found = load(tmp_path, tenants={}), UnfinishedRelease((name(1),), "pending-install")
 
-    [problem] = left_without_kyverno(config, found, "Pulumi.staging.yaml")
+    [problem] = left_without_kyverno(config.kyverno, found, "Pulumi.staging.yaml")
 
     assert str(problem) == (
         "Pulumi.staging.yaml: kyverno: is left out, but an interrupted update has left Kyverno half installed; run "
         "`pulumi up` once with it, which finishes the installation, and then leave it out"
     )
     for fine in (UnfinishedRelease(), UnfinishedRelease((name(1),), "pending-upgrade", recorded=True)):
-        assert left_without_kyverno(config, fine, "Pulumi.staging.yaml") == []
+        assert left_without_kyverno(config.kyverno, fine, "Pulumi.staging.yaml") == []
     guarded = config.model_copy(update={"kyverno": kyverno_config()})
-    assert left_without_kyverno(guarded, found, "Pulumi.staging.yaml") == []
+    assert left_without_kyverno(guarded.kyverno, found, "Pulumi.staging.yaml") == []
 
 
 def settled(monkeypatch, found, status=200, dry_run=False):

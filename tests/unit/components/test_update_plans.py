@@ -4,7 +4,7 @@ import pulumi
 import pytest
 from recorded_program import run
 
-from components.update_plans import made_once, unplanned
+from components.engine.update_plans import made_once, unplanned
 
 
 def answer(value, *, preview):
@@ -28,7 +28,7 @@ def test_a_random_value_is_made_by_the_update_alone():
 
 @pytest.mark.parametrize("plans", [True, False])
 def test_what_the_cluster_shows_is_no_part_of_a_plan(monkeypatch, plans):
-    monkeypatch.setattr("components.update_plans.makes_plan", lambda: plans)
+    monkeypatch.setattr("components.engine.update_plans.makes_plan", lambda: plans)
     observed = {"ready": "True"}
 
     previewed = answer(lambda: unplanned(pulumi.Output.from_input(observed)), preview=True)

@@ -1,6 +1,6 @@
 """Waiting asks until nothing is missing or the time is over."""
 
-from components.waiting import POLL_SECONDS, wait_for
+from components.cluster.waiting import POLL_SECONDS, wait_for
 
 
 class Missing:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from sample_scene import scene
 
-from components.kubernetes_api import ClusterUnavailable
+from components.cluster.client import ClusterUnavailable
 from isolation import live
 from isolation.asking import Asker
 from isolation.attempts.objects import kustomization

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.configuration.policies import PolicyEngine, PolicyMode
+from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from operations.admission_answers import Answer, Objection, objections
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from components.git.ssh_keys import generate, read_private_key
+from components.keys.ssh_keys import generate, read_private_key
 from operations import deploy_key
 
 STACK_FILE = """\

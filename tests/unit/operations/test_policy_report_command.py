@@ -10,8 +10,8 @@ import pytest
 from fake_cluster import FakeCluster, Said, manifest, namespace, served, write_kubeconfig
 from typer.testing import CliRunner
 
-from components.configuration.policies import PoliciesConfig
 from components.policies import table
+from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.policy import Policy, Resources, Subject, Validation
 from operations import policy_report

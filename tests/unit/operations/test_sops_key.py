@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sops_project import Project
 
-from components.sops.age_keys import read_identities
-from components.sops.openpgp_keys import read_private_keys
+from components.keys.age_keys import read_identities
+from components.keys.openpgp_keys import read_private_keys
 from operations import sops_key
 
 AGE = "tenants.dev-team.sync.decryption.age"

@@ -1,0 +1,68 @@
+"""Allow-list entries for hosts that Flux's controllers post to, and how CEL reads the host of an address.
+
+An entry is a host as an address has it, with its port unless that is the scheme's own: `hooks.slack.com`,
+`alerts.example.com:8443`; `*.example.com` is every host below a domain, and not the domain itself.
+"""
+
+from __future__ import annotations
+
+import re
+
+from components.allowlists.cel import text
+
+# RE2 syntax, so that admission can use it as well.
+_HOST = r"([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])"
+_PORT = r"(:[1-9][0-9]{0,4})?"
+HOST_PATTERN = rf"^(\*\.)?{_HOST}{_PORT}$"
+# In small letters. What stands before an `@` is for the host; what comes behind it is of no concern.
+ADDRESS = rf"^https?://([^@/?#\\\s]*@)?{_HOST}{_PORT}([/?#]|$)"
+
+EXAMPLE = "write it like hooks.slack.com, alerts.example.com:8443 or *.example.com"
+
+# A name with dots whose last part is no number, which makes it no address in any spelling.
+_PUBLIC = r"^([a-z0-9_-]+\.)+[a-z][a-z0-9-]*(:[0-9]+)?$"
+# Names of Services, of this machine, of the local network, and those that clouds give their metadata servers.
+_INNER = r"\.(svc|local|localhost|internal)(:[0-9]+)?$|\.svc\."
+
+
+def read_host_pattern(entry: str) -> str:
+    """An entry of an allow-list, as it is.
+
+    Raises:
+        ValueError: it is no pattern of a host.
+    """
+    if not re.fullmatch(HOST_PATTERN, entry):
+        raise ValueError(f"is not a pattern of a host, in small letters and without a scheme or path; {EXAMPLE}")
+    return entry
+
+
+def origins_expression() -> str:
+    """CEL to put behind a list of addresses in small letters: scheme, host and port of those that have the shape."""
+    return (
+        f".filter(address, address.matches({text(ADDRESS)}))"
+        ".map(address, address.split('/')[0] + '//' + address.split('/')[2].split('?')[0].split('#')[0])"
+        ".map(origin, origin.contains('@') "
+        "? origin.split('//')[0] + '//' + origin.substring(origin.indexOf('@') + 1) : origin)"
+        ".map(origin, origin.startsWith('https://') && origin.endsWith(':443') "
+        "? origin.substring(0, size(origin) - 4) : origin)"
+        ".map(origin, origin.startsWith('http://') && origin.endsWith(':80') "
+        "? origin.substring(0, size(origin) - 3) : origin)"
+    )
+
+
+def is_entry(entry: str) -> str:
+    """CEL for whether a string is an entry of an allow-list."""
+    return f"{entry}.matches({text(HOST_PATTERN)})"
+
+
+def is_allowed(host: str, entries: str) -> str:
+    """CEL for whether a list of entries has a host."""
+    return (
+        f"({host} in {entries} || {entries}.exists(entry, entry.startsWith('*.') && "
+        f"{host}.endsWith(entry.substring(1))))"
+    )
+
+
+def is_public(host: str) -> str:
+    """CEL for whether a host is called as those outside of the cluster are; where the name leads is not known."""
+    return f"({host}.matches({text(_PUBLIC)}) && !{host}.matches({text(_INNER)}))"

@@ -1,0 +1,27 @@
+"""Types of allow-list entries, as the configuration has them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from components.allowlists.host_patterns import read_host_pattern
+from components.allowlists.image_patterns import read_image_pattern
+from components.allowlists.source_patterns import read_pattern
+
+
+def _image_pattern(text: str) -> str:
+    read_image_pattern(text)
+    return text
+
+
+def _source_pattern(text: str) -> str:
+    read_pattern(text)
+    return text
+
+
+SourcePatternText = Annotated[str, AfterValidator(_source_pattern)]
+HostPatternText = Annotated[str, AfterValidator(read_host_pattern)]
+VerifiedKind = Literal["GitRepository", "OCIRepository", "HelmChart"]
+ImagePatternText = Annotated[str, AfterValidator(_image_pattern)]

@@ -1,0 +1,117 @@
+"""Taking over a cluster in which `flux bootstrap`, or a person, has put in place before what the stack describes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeGuard
+
+import pulumi
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from components.cluster.client import METADATA_LIST, ClusterUnavailable, explaining, get, items
+from components.cluster.manifests import Manifest, name_of, resource_type
+from components.engine.state import Recorded
+
+# Kinds whose immutable fields the cluster fills in. Imported, these would pass for the user's own wishes, and an object
+# would be replaced for not naming them. Creating one by server-side apply takes over what is there just as well.
+_NOT_IMPORTED = frozenset({"Service"})
+WORKERS = 8
+
+
+async def adopt(api: client.ApiClient, recorded: Recorded, planned: Iterable[Manifest]) -> None:
+    """Make Pulumi import every object that is there already and is not yet its own, instead of creating it.
+
+    An import reads the object and then changes what differs, so it keeps its uid, a preview shows the differences, and
+    what is there already is never replaced. Call this before the first resource.
+
+    The cluster is asked once for all objects of a kind: for the kinds of what is planned at once and beside the event
+    loop, for others when the first of them is registered.
+
+    Args:
+        api: a client for the cluster.
+        recorded: what earlier updates of this stack have left; those objects are its own.
+        planned: what is known beforehand of what will be registered.
+
+    Raises:
+        pulumi.RunError: the cluster does not answer, now or when a resource is registered.
+    """
+    existing = _Existing(api)
+    wanted = {
+        (manifest["apiVersion"], manifest["kind"])
+        for manifest in planned
+        if _is_importable(manifest) and (resource_type(manifest), name_of(manifest)) not in recorded.resources
+    }
+    with _told(api):
+        await asyncio.to_thread(existing.read, sorted(wanted))
+
+    def import_existing(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        own = (args.type_, args.name) in recorded.resources
+        if own or not _is_importable(args.props):
+            return None
+        with _told(api):
+            if name_of(args.props) not in existing.names(args.props["apiVersion"], args.props["kind"]):
+                return None
+        options = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(import_=name_of(args.props)))
+        return pulumi.ResourceTransformationResult(args.props, options)
+
+    pulumi.runtime.register_stack_transformation(import_existing)
+
+
+class _Existing:
+    """The objects of a cluster by their names, each kind read once."""
+
+    def __init__(self, api: client.ApiClient) -> None:
+        self._api = api
+        self._plurals = cache(self._read_plurals)
+        self.names = cache(self._read_names)
+
+    def read(self, kinds: Iterable[tuple[str, str]]) -> None:
+        """Read several kinds, by API version and kind, at the same time."""
+        kinds = list(kinds)
+        with ThreadPoolExecutor(WORKERS) as pool:
+            list(pool.map(self._plurals, dict.fromkeys(version for version, _ in kinds)))
+            list(pool.map(lambda kind: self.names(*kind), kinds))
+
+    def _read_plurals(self, version: str) -> dict[str, str]:
+        """What the kinds of a version are called in paths; none where the cluster does not have it."""
+        try:
+            found = get(self._api, _root(version))["resources"]
+        except ApiException as error:
+            if error.status == 404:
+                return {}
+            raise
+        return {each["kind"]: each["name"] for each in found if "/" not in each["name"]}
+
+    def _read_names(self, version: str, kind: str) -> frozenset[str]:
+        """All objects of a kind, as `name_of` calls them. Of each, no more than the metadata is asked for."""
+        plural = self._plurals(version).get(kind)
+        found = items(self._api, f"{_root(version)}/{plural}", accept=METADATA_LIST) if plural is not None else []
+        return frozenset(name_of(each) for each in found)
+
+
+def _root(version: str) -> str:
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"
+
+
+@contextmanager
+def _told(api: client.ApiClient) -> Iterator[None]:
+    try:
+        with explaining(api):
+            yield
+    except ClusterUnavailable as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def _is_importable(properties: object) -> TypeGuard[Manifest]:
+    return (
+        isinstance(properties, dict)
+        and {"apiVersion", "kind", "metadata"} <= properties.keys()
+        and properties["kind"] not in _NOT_IMPORTED
+        # A name that is generated is nobody's yet.
+        and "name" in properties["metadata"]
+    )

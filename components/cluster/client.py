@@ -1,0 +1,356 @@
+"""What the program asks the cluster itself: who it is, how the syncs are doing, what it would refuse.
+
+What a stack describes is changed through the Pulumi provider; the functions here change nothing but by `ask`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from cryptography import x509
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config import ConfigException
+from kubernetes.config.kube_config import KubeConfigLoader
+from urllib3.exceptions import HTTPError
+
+from components.cluster.config import ClusterConfig
+from components.cluster.manifests import name_of
+from components.cluster.ownership import carries_marks
+from components.config.printable import printable
+
+# To connect, and to read.
+TIMEOUT_SECONDS = (5, 15)
+# As client-go, after so many it is an error.
+BUSY_ANSWERS = 10
+# Objects of one answer, as kubectl has it.
+PAGE_SIZE = "500"
+APPLY_PATCH = "application/apply-patch+yaml"
+_MERGE_PATCH = "application/merge-patch+json"
+# What is accepted of a list where the objects' contents are of no account.
+# Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+
+
+class ClusterUnavailable(Exception):
+    """The cluster cannot be asked. `key` is the key of the `cluster` section to look at."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """What a cluster says of itself.
+
+    Attributes:
+        uid: uid of its namespace kube-system, which stays the same as long as the cluster lives.
+        version: version of its API server, e.g. `v1.36.3`.
+        namespaces: labels of each namespace.
+        terminating: the namespaces that are being deleted.
+        marked: the namespaces that this program has applied, for whichever stack.
+    """
+
+    uid: str
+    version: str
+    namespaces: Mapping[str, Mapping[str, str]]
+    terminating: frozenset[str] = frozenset()
+    marked: frozenset[str] = frozenset()
+
+
+def kubeconfig_path(config: ClusterConfig, project: Path) -> Path | None:
+    """The kubeconfig file that the configuration names, or None where it holds the content itself."""
+    return project / Path(config.kubeconfig).expanduser() if config.kubeconfig is not None else None
+
+
+def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
+    """A client for the cluster that the configuration names.
+
+    Raises:
+        ClusterUnavailable: the kubeconfig cannot be read or has no such context.
+    """
+    key = "kubeconfig" if config.kubeconfig is not None else "kubeconfigContent"
+    try:
+        path = kubeconfig_path(config, project)
+        text = path.read_text(encoding="utf-8") if path else _content(config)
+    except OSError as error:
+        raise ClusterUnavailable(key, f"{config.kubeconfig} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ClusterUnavailable(key, f"{config.kubeconfig} cannot be read: it is not UTF-8 text") from None
+    try:
+        content = yaml.safe_load(text)
+        contexts = [entry["name"] for entry in content["contexts"]]
+    except (yaml.YAMLError, TypeError, KeyError):
+        raise ClusterUnavailable(key, "is not a kubeconfig: it lists no contexts") from None
+    context = config.context or content.get("current-context")
+    if context not in contexts:
+        lacks = f"has no context {context!r}" if context else "has no current context"
+        raise ClusterUnavailable("context", f"the kubeconfig {lacks}; it has {', '.join(map(str, contexts))}")
+    configuration = client.Configuration()
+    configuration.retries = False
+    # Certificates may be named relative to the kubeconfig, as for kubectl.
+    folder = str(path.parent) if path else None
+    try:
+        KubeConfigLoader(content, active_context=context, config_base_path=folder).load_and_set(configuration)
+    except ConfigException as error:
+        raise ClusterUnavailable(key, f"cannot be used: {error}") from None
+    return client.ApiClient(configuration)
+
+
+def _content(config: ClusterConfig) -> str:
+    """The kubeconfig that the configuration holds itself."""
+    return config.kubeconfig_content.get_secret_value() if config.kubeconfig_content is not None else ""
+
+
+def read_facts(api: client.ApiClient) -> ClusterFacts:
+    """Ask the cluster who it is.
+
+    Raises:
+        ClusterUnavailable: it does not answer, or not to this user.
+    """
+    with explaining(api):
+        version = printable(get(api, "/version/")["gitVersion"])
+        namespaces = [namespace["metadata"] for namespace in get(api, "/api/v1/namespaces")["items"]]
+        labels = {namespace["name"]: namespace.get("labels", {}) for namespace in namespaces}
+        uid = next(printable(namespace["uid"]) for namespace in namespaces if namespace["name"] == "kube-system")
+        terminating = frozenset(namespace["name"] for namespace in namespaces if "deletionTimestamp" in namespace)
+    marked = frozenset(namespace["name"] for namespace in namespaces if carries_marks(namespace))
+    return ClusterFacts(uid, version, labels, terminating, marked)
+
+
+def find_object(api: client.ApiClient, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the cluster has by the kind, namespace and name of an object, or None.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        try:
+            return get(api, path_of(manifest))
+        except ApiException as error:
+            if error.status == 404:
+                return None
+            raise
+
+
+def path_of(manifest: Mapping[str, Any]) -> str:
+    """Where an object of a namespace stands in the API."""
+    version, metadata = manifest["apiVersion"], manifest["metadata"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    return f"{root}/namespaces/{metadata['namespace']}/{_plural(manifest['kind'])}/{metadata['name']}"
+
+
+def collection_of(resource_type: str) -> str | None:
+    """Where all objects of a Pulumi type stand in the API, e.g. `kubernetes:apps/v1:Deployment`; None for no object."""
+    package, _, rest = resource_type.partition(":")
+    group_version, _, kind = rest.rpartition(":")
+    if package != "kubernetes" or not group_version or group_version.startswith("helm.sh/"):
+        return None
+    root = "/api/v1" if group_version == "core/v1" else f"/apis/{group_version}"
+    return f"{root}/{_plural(kind)}"
+
+
+def read_names(api: client.ApiClient, path: str) -> set[str]:
+    """The objects at a path, as `namespace/name`, or `name` where they have no namespace.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        return {name_of(found) for found in items(api, path)}
+
+
+def _plural(kind: str) -> str:
+    """What the API calls objects of a kind: Kubernetes' and Flux's kinds have regular plurals."""
+    lower = kind.lower()
+    if lower.endswith("y"):
+        return f"{lower.removesuffix('y')}ies"
+    return f"{lower}es" if lower.endswith("s") else f"{lower}s"
+
+
+def read_quota(api: client.ApiClient, namespace: str, name: str) -> dict[str, Any] | None:
+    """A ResourceQuota as the cluster has it, or None.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer.
+    """
+    metadata = {"namespace": namespace, "name": name}
+    return find_object(api, {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata})
+
+
+def read_definition_age(api: client.ApiClient, name: str) -> float:
+    """For how many seconds a CustomResourceDefinition has been there, by the cluster's own clock.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or has no such definition.
+    """
+    with explaining(api):
+        response = ask(api, "GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+        created = datetime.fromisoformat(_deserialized(api, response)["metadata"]["creationTimestamp"])
+        return (parsedate_to_datetime(response.headers["Date"]) - created).total_seconds()
+
+
+def read_webhook_configurations(api: client.ApiClient, selector: str) -> dict[str, bool]:
+    """The webhook configurations, validating and mutating, that a label selector finds.
+
+    By name, each with whether this program has applied it, for whichever stack.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer.
+    """
+    with explaining(api):
+        return {
+            found["metadata"]["name"]: carries_marks(found["metadata"])
+            for plural in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+            for found in items(api, f"/apis/admissionregistration.k8s.io/v1/{plural}", labelSelector=selector)
+        }
+
+
+def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> str | None:
+    """Why the cluster would not create an object, or None where it would. Nothing is created.
+
+    Args:
+        api: a client for the cluster.
+        path: of the collection, e.g. `/api/v1/namespaces/apps/configmaps`.
+        manifest: the object.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        try:
+            _deserialized(api, ask(api, "POST", path, manifest, dryRun="All"))
+        except ApiException as error:
+            if not error.body:
+                raise
+            return printable(str(json.loads(error.body).get("message", error.reason)))
+    return None
+
+
+def items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]]:
+    """All objects of a list; none where the cluster does not know their kind.
+
+    Raises:
+        ApiException: the API server answers with something else.
+    """
+    found: list[dict[str, Any]] = []
+    while True:
+        try:
+            page = get(api, path, limit=PAGE_SIZE, **query)
+        except ApiException as error:
+            if error.status == 404:
+                return []
+            raise
+        # Of a list of metadata, an API server writes that nothing is there as null.
+        found += page["items"] or []
+        if not (token := page.get("metadata", {}).get("continue")):
+            return found
+        query["continue"] = token
+
+
+def get(api: client.ApiClient, path: str, **query: str) -> dict[str, Any]:
+    """What stands at a path of the API server, as it stands.
+
+    Raises:
+        ApiException: it answers with something else than success.
+    """
+    return _deserialized(api, ask(api, "GET", path, **query))
+
+
+def ask(
+    api: client.ApiClient,
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | None = None,
+    /,
+    content_type: str | None = None,
+    accept: str = "application/json",
+    **query: str,
+) -> client.rest.RESTResponse:
+    """The API server's answer to one request, whatever its status, read to its end.
+
+    The client's own classes for it (`CoreV1Api` and the like) take half a second to load, in each run of the program.
+    The body of a PATCH is a merge patch where no other type is said. Who is told to come back later does so, as kubectl
+    does: an API server also says it of a kind whose definition it has just taken in.
+    """
+    content = content_type or (_MERGE_PATCH if method == "PATCH" else "application/json")
+    request = api.param_serialize(
+        method,
+        path,
+        query_params=list(query.items()),
+        header_params={"Accept": accept} | ({"Content-Type": content} if body is not None else {}),
+        body=body,
+        auth_settings=["BearerToken"],
+    )
+    for _ in range(BUSY_ANSWERS):
+        response = api.call_api(*request, _request_timeout=TIMEOUT_SECONDS)
+        response.read()
+        if response.status != HTTPStatus.TOO_MANY_REQUESTS:
+            break
+        time.sleep(_retry_after(response))
+    return response
+
+
+def _retry_after(response: client.rest.RESTResponse) -> float:
+    """Seconds after which a busy API server wants to be asked again."""
+    try:
+        return float(response.getheader("Retry-After", "1"))
+    except ValueError:
+        return 1.0
+
+
+def _deserialized(api: client.ApiClient, response: client.rest.RESTResponse) -> dict[str, Any]:
+    content = api.response_deserialize(response, {"2XX": "object"}).data
+    # The client says that it is text, which it is only where the type asked for is.
+    return cast(dict[str, Any], content)
+
+
+@contextmanager
+def explaining(api: client.ApiClient) -> Iterator[None]:
+    """Turn what goes wrong on the way to the API server into something that the user can put right.
+
+    Raises:
+        ClusterUnavailable: for every failure of the client inside.
+    """
+    server = api.configuration.host
+    try:
+        yield
+    except ApiException as error:
+        reason = printable(str(error.reason))
+        if error.status in (401, 403):
+            refused = f"refuses this user ({error.status} {reason}){_expiry(api) if error.status == 401 else ''}"
+            problem = f"{refused}; renew the credentials, which need cluster-admin rights"
+        elif error.status == 0:  # so the client reports a TLS connection that fails
+            problem = f"is not the server that the kubeconfig expects ({reason}); renew the kubeconfig"
+        else:
+            problem = f"answers {error.status} {reason}; is it a Kubernetes API server, and is it up?"
+        raise ClusterUnavailable("kubeconfig", f"{server} {problem}") from None
+    except (ValueError, KeyError, TypeError, StopIteration):  # not JSON, or not what an API server says
+        raise ClusterUnavailable("kubeconfig", f"{server} does not answer as a Kubernetes API server does") from None
+    except (HTTPError, OSError):
+        raise ClusterUnavailable(
+            "kubeconfig",
+            f"{server} cannot be reached; is the cluster running, and may this machine reach it?",
+        ) from None
+
+
+def _expiry(api: client.ApiClient) -> str:
+    """That the kubeconfig's client certificate has expired, which an API server calls unauthorized like all else."""
+    if not (file := api.configuration.cert_file):
+        return ""
+    try:
+        end = x509.load_pem_x509_certificate(Path(file).read_bytes()).not_valid_after_utc
+    except (OSError, ValueError):
+        return ""
+    return f": its client certificate expired on {end:%Y-%m-%d %H:%M} UTC" if end < datetime.now(UTC) else ""

@@ -1,0 +1,58 @@
+"""Cluster: the one Kubernetes provider of the stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_kubernetes
+
+from components.cluster.config import ClusterConfig
+from components.engine.state import Recorded
+
+_TYPE = "flux-tenancy:index:Cluster"
+
+
+@dataclass(frozen=True)
+class ClusterArgs:
+    """What Cluster needs.
+
+    Attributes:
+        config: the `cluster` section of the stack.
+        uid: who the cluster is; the preflight has compared it with what the stack expects.
+    """
+
+    config: ClusterConfig
+    uid: str
+
+
+class Cluster(pulumi.ComponentResource):
+    """The cluster that everything else of the stack is applied to.
+
+    Attributes:
+        provider: the explicit provider; there is no default one.
+        uid: the cluster's identity, recorded for the next update.
+    """
+
+    provider: pulumi_kubernetes.Provider
+    uid: pulumi.Output[str]
+
+    def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(_TYPE, name, None, opts)
+        content = args.config.kubeconfig_content
+        self.provider = pulumi_kubernetes.Provider(
+            name,
+            kubeconfig=pulumi.Output.secret(content.get_secret_value()) if content else args.config.kubeconfig,
+            context=args.config.context,
+            # Not the kubeconfig but the cluster decides whether the objects are still where they were put.
+            cluster_identifier=args.uid,
+            enable_server_side_apply=True,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.uid = pulumi.Output.from_input(args.uid)
+        self.register_outputs({"uid": self.uid})
+
+
+def recorded_uid(recorded: Recorded) -> str | None:
+    """The identity of the cluster that this stack was last applied to, or None before the first time."""
+    return next((outputs["uid"] for outputs in recorded.outputs(_TYPE) if "uid" in outputs), None)

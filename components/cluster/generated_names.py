@@ -1,0 +1,51 @@
+"""Objects whose name is generated, and what refers to them.
+
+A manifest of such an object has `generateName` in place of a name, and a reference to it says that prefix without the
+dash at its end, until the object is registered and its name known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pulumi
+
+from components.cluster.manifests import Manifest
+
+_REFERENCE = "secretRef"
+
+
+def generated_names(registered: Iterable[tuple[Manifest, pulumi.CustomResource]]) -> dict[str, pulumi.Output[str]]:
+    """The names of registered objects by what references to them say; of those whose name is generated.
+
+    Args:
+        registered: each manifest with its resource.
+    """
+    return {
+        prefix.removesuffix("-"): _name_of(resource)
+        for manifest, resource in registered
+        if (prefix := manifest["metadata"].get("generateName")) is not None
+    }
+
+
+def referring(manifest: Manifest, names: Mapping[str, pulumi.Input[str]]) -> Manifest:
+    """The manifest with the generated name in each `secretRef` to such an object.
+
+    Args:
+        manifest: what refers to them.
+        names: the generated names (`generated_names`).
+    """
+
+    def part(key: str, value: Any) -> Any:
+        if key == _REFERENCE and value["name"] in names:
+            return value | {"name": names[value["name"]]}
+        return referring(value, names) if isinstance(value, dict) else value
+
+    return {key: part(key, value) for key, value in manifest.items()}
+
+
+def _name_of(resource: pulumi.CustomResource) -> pulumi.Output[str]:
+    # The SDK gives a resource an attribute for each of its properties.
+    metadata: pulumi.Output[dict[str, str]] = resource.metadata  # type: ignore[attr-defined]
+    return metadata["name"]

@@ -1,0 +1,77 @@
+"""Hooks by which a step of the engine waits for a state of the cluster that no provider waits for.
+
+A step that fails to see the state fails alone, a preview waits for nothing, and a resource that does not change asks
+nothing. There are no delete hooks among them: `pulumi destroy` would then need `--run-program`.
+
+Source: https://www.pulumi.com/docs/iac/concepts/resources/options/hooks/
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import pulumi
+
+from components.cluster.manifests import Manifest
+from components.cluster.waiting import in_thread
+
+
+class Once:
+    """A wait that is made once in a run, when the first step needs it; every step gets its result.
+
+    Args:
+        wait: returns when the cluster is in the state, and raises where it is not in time; it may block.
+    """
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        self._wait = wait
+        self._made: asyncio.Future[None] | None = None
+
+    async def __call__(self) -> None:
+        """Wait, or wait with those that wait already."""
+        if self._made is None:
+            self._made = asyncio.ensure_future(in_thread(self._wait))
+        # One step that is cancelled leaves the wait to the others.
+        await asyncio.shield(self._made)
+
+
+def ready_hook(name: str, wait: Callable[[], None]) -> pulumi.ResourceHook:
+    """A hook that waits once in a run.
+
+    Args:
+        name: what the hook is called in the state and in errors.
+        wait: as for `Once`.
+    """
+    once = Once(wait)
+
+    async def ready(_: pulumi.ResourceHookArgs) -> None:
+        await once()
+
+    return pulumi.ResourceHook(name, ready)
+
+
+def before_changes(hooks: Sequence[pulumi.ResourceHook]) -> pulumi.ResourceHookBinding:
+    """Runs the hooks before a resource is created or updated."""
+    return pulumi.ResourceHookBinding(before_create=list(hooks), before_update=list(hooks))
+
+
+def after_changes(hook: pulumi.ResourceHook) -> pulumi.ResourceHookBinding:
+    """Runs the hook once a resource has been created or updated, and before what depends on it."""
+    return pulumi.ResourceHookBinding(after_create=[hook], after_update=[hook])
+
+
+def hooked(hooks_for: Callable[[Manifest], pulumi.ResourceHookBinding]) -> pulumi.ResourceTransformation:
+    """Binds hooks to an object of the cluster, or to all those of a component.
+
+    Args:
+        hooks_for: the hooks of an object.
+    """
+
+    def bind(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        if not (isinstance(args.props, dict) and {"kind", "metadata"} <= args.props.keys()):
+            return None
+        more = pulumi.ResourceOptions(hooks=hooks_for(args.props))
+        return pulumi.ResourceTransformationResult(args.props, pulumi.ResourceOptions.merge(args.opts, more))
+
+    return bind

@@ -1,0 +1,134 @@
+"""What keeps a namespace from going although it was deleted, as the cluster itself reports it.
+
+Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/ and the conditions in
+pkg/controller/namespace/deletion/status_condition_utils.go of Kubernetes 1.36
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from components.cluster.client import explaining, get, items
+from components.config.printable import printable
+
+# What the message of the condition NamespaceContentRemaining says of each resource.
+_REMAINING = re.compile(r"([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances")
+# What else may go wrong: an API that does not answer, content that cannot be deleted.
+_FAILURES = (
+    "NamespaceDeletionDiscoveryFailure",
+    "NamespaceDeletionGroupVersionParsingFailure",
+    "NamespaceDeletionContentFailure",
+)
+# A tenant chooses the names. Roles may have any characters in theirs, so one that a shell would act on is not put into
+# a command, nor one that a terminal would act on shown as it is.
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
+_SHOWN = 20
+_RELEASE = '{"metadata":{"finalizers":null}}'
+
+
+@dataclass(frozen=True)
+class Held:
+    """An object that finalizers keep.
+
+    Attributes:
+        resource: its resource as kubectl takes it, e.g. `configmaps` or `widgets.example.com`.
+        name: its name.
+        finalizers: what keeps it.
+        path: where it stands in the API.
+    """
+
+    resource: str
+    name: str
+    finalizers: tuple[str, ...]
+    path: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class NamespaceHolds:
+    """What keeps a namespace that is being deleted.
+
+    Attributes:
+        namespace: its name.
+        objects: those with finalizers.
+        failures: what the cluster reports besides.
+    """
+
+    namespace: str
+    objects: tuple[Held, ...] = ()
+    failures: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.objects or self.failures)
+
+    def only_by(self, finalizer: str) -> list[Held]:
+        """The objects, where all that keeps the namespace are objects with this finalizer and no other."""
+        alone = [each for each in self.objects if each.finalizers == (finalizer,)]
+        return alone if len(alone) == len(self.objects) and not self.failures else []
+
+    def told(self, context: str | None) -> str:
+        """Each of them on a line of its own, with the command that releases it.
+
+        Args:
+            context: kubectl's context for the cluster; None for the current one.
+        """
+        at = f" --context {context}" if context else ""
+        lines = [_line(each, self.namespace, at) for each in self.objects[:_SHOWN]]
+        if (more := len(self.objects) - _SHOWN) > 0:
+            lines.append(f"and {more} more")
+        return "".join(f"\n  {line}" for line in (*lines, *self.failures))
+
+
+def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHolds | None:
+    """What keeps a namespace, or None where it is gone.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer.
+    """
+    with explaining(api):
+        try:
+            found = get(api, f"/api/v1/namespaces/{namespace}")
+        except ApiException as error:
+            if error.status == 404:
+                return None
+            raise
+        conditions = {
+            condition["type"]: condition.get("message", "")
+            for condition in found.get("status", {}).get("conditions", ())
+            if condition["status"] == "True"
+        }
+        remaining = _REMAINING.findall(conditions.get("NamespaceContentRemaining", ""))
+        objects = tuple(held for resource, group in remaining for held in _held(api, namespace, resource, group))
+    failures = tuple(f"{each}: {printable(conditions[each])}" for each in _FAILURES if each in conditions)
+    return NamespaceHolds(namespace, objects, failures)
+
+
+def _held(api: client.ApiClient, namespace: str, resource: str, group: str) -> Iterator[Held]:
+    root = f"/apis/{_version(api, group)}" if group else "/api/v1"
+    path = f"{root}/namespaces/{namespace}/{resource}"
+    for each in items(api, path):
+        metadata: Mapping[str, Any] = each["metadata"]
+        finalizers: Sequence[str] = metadata.get("finalizers", ())
+        if finalizers:
+            called = f"{resource}.{group}" if group else resource
+            yield Held(called, metadata["name"], tuple(finalizers), f"{path}/{quote(metadata['name'], safe='')}")
+
+
+def _version(api: client.ApiClient, group: str) -> str:
+    version: str = get(api, f"/apis/{group}")["preferredVersion"]["groupVersion"]
+    return version
+
+
+def _line(held: Held, namespace: str, at: str) -> str:
+    by = ", ".join(held.finalizers)
+    if not _PLAIN.fullmatch(held.name):
+        return f"{held.resource} {json.dumps(held.name)} by {by}: take these out of its metadata.finalizers"
+    command = f"kubectl patch {held.resource} {held.name} -n {namespace}{at} --type=merge -p '{_RELEASE}'"
+    return f"{held.resource} {held.name} by {by}: {command}"

@@ -1,0 +1,125 @@
+"""What the stack takes from others, pinned by its digest: fetched from where the configuration says, kept, compared."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+
+from components.config.errors import Problem
+
+FETCH_TIMEOUT_SECONDS = 30
+
+
+class PinnedInputError(Exception):
+    """The input cannot be used; `key` is the key of `section` to look at."""
+
+    def __init__(self, section: str, key: str, message: str) -> None:
+        super().__init__(message)
+        self.section = section
+        self.key = key
+
+    def as_problem(self, stack_file: str) -> Problem:
+        return Problem(stack_file, f"{self.section}.{self.key}", str(self))
+
+
+@dataclass(frozen=True)
+class PinnedInput:
+    """One file of somebody else's.
+
+    Attributes:
+        section: section of the configuration that names it.
+        key: key of that section under which `url` and `bundle` stand.
+        url: where to fetch it.
+        bundle: path of a local file instead, or None; relative paths start at the project.
+        sha256: its digest.
+        suffix: ending of its name, e.g. `.yaml`.
+    """
+
+    section: str
+    key: str
+    url: str
+    bundle: str | None
+    sha256: str
+    suffix: str
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, for messages."""
+        return self.bundle or self.url
+
+    def error(self, key: str, message: str) -> PinnedInputError:
+        return PinnedInputError(self.section, key, message)
+
+
+def read_pinned(wanted: PinnedInput, project: Path) -> bytes:
+    """The content of the file.
+
+    Raises:
+        PinnedInputError: the source cannot be reached or read, or the digest does not match.
+    """
+    content = _fetch(wanted, project)
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != wanted.sha256:
+        raise wanted.error(
+            "sha256",
+            f"{wanted.source} has the sha256 {digest}, not {wanted.sha256}; compare with the release's checksums "
+            f"and correct {wanted.section}.sha256 only if you trust what you found",
+        )
+    keep(_kept_file(wanted), content)
+    return content
+
+
+def keep(file: Path, content: bytes) -> bool:
+    """Lay a content down under a name that says its digest, unless it lies there already; whether it does now."""
+    try:
+        if file.exists() and file.read_bytes() == content:
+            return True
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(f".{os.getpid()}")
+        partial.write_bytes(content)
+        partial.replace(file)
+    except OSError:
+        return False
+    return True
+
+
+def _fetch(wanted: PinnedInput, project: Path) -> bytes:
+    if wanted.bundle is not None:
+        path = project / Path(wanted.bundle).expanduser()
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise wanted.error(f"{wanted.key}.bundle", f"{wanted.bundle} cannot be read: {error.strerror}") from None
+    kept = _kept(wanted)
+    if kept is not None:
+        return kept
+    try:
+        response = requests.get(wanted.url, timeout=FETCH_TIMEOUT_SECONDS)
+        response.raise_for_status()
+    except requests.RequestException as error:
+        status = error.response.status_code if error.response is not None else None
+        reason = f"the server answers {status}" if status else "the server cannot be reached"
+        raise wanted.error(
+            wanted.key,
+            f"{wanted.url} cannot be fetched: {reason}; check {wanted.section}.version and the network, or name a "
+            f"local file in {wanted.section}.{wanted.key}.bundle",
+        ) from None
+    return response.content
+
+
+def _kept_file(wanted: PinnedInput) -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root, "flux-tenancy", "releases", f"{wanted.sha256}{wanted.suffix}")
+
+
+def _kept(wanted: PinnedInput) -> bytes | None:
+    """A file fetched before, so that a preview does not depend on the network; None where it is not what it was."""
+    try:
+        content = _kept_file(wanted).read_bytes()
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == wanted.sha256 else None

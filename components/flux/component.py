@@ -1,0 +1,89 @@
+"""FluxInstall: a pinned Flux release, locked down, in the order in which it can work."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+
+from components.cluster.manifests import Manifest, register
+from components.engine.update_plans import made_once
+from components.flux.config import FluxConfig, Profile
+from components.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
+from components.flux.phases import in_phases
+from components.flux.profile import ALONE, Surroundings, configured
+from components.sync.names import FLUX_NAMESPACE
+
+# A controller starts within seconds; one that crashes or finds no room should be told of before a coffee is cold.
+AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")
+NAME_BYTES = 16
+
+
+@dataclass(frozen=True)
+class FluxInstallArgs:
+    """What FluxInstall needs.
+
+    Attributes:
+        config: the `flux` section of the stack.
+        release: the objects of that release, digest already checked (`components.flux.release.read_release`).
+        before: what the controllers need in namespaces that exist already, as those of an installation do that is
+            changed.
+        surroundings: what the profile has to know of the rest of the stack.
+    """
+
+    config: FluxConfig
+    release: Sequence[Manifest]
+    before: Sequence[pulumi.Resource] = ()
+    surroundings: Surroundings = ALONE
+
+
+class FluxInstall(pulumi.ComponentResource):
+    """Flux's custom resource definitions, access rules and controllers.
+
+    Depend on this component to come after controllers that are really available, and to be removed before them.
+
+    Attributes:
+        version: the installed release.
+        profile: the security profile in force.
+    """
+
+    version: pulumi.Output[str]
+    profile: pulumi.Output[str]
+
+    def __init__(self, name: str, args: FluxInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:FluxInstall", name, None, opts)
+        phases = in_phases(configured(args.release, args.config, args.surroundings), args.config)
+        namespaces = self._phase(phases.namespaces, after=[])
+        definitions = self._phase(phases.definitions, after=namespaces)
+        access = self._phase(phases.access, after=[*namespaces, *definitions])
+        if args.config.profile is Profile.MULTI_TENANT:
+            access += self._artifact_hosts(artifact_hosts(phases.controllers), after=namespaces)
+        controllers = self._phase(phases.controllers, after=[*access, *args.before])
+        self._phase(phases.powers, after=controllers)
+        self.version = pulumi.Output.from_input(args.config.version)
+        self.profile = pulumi.Output.from_input(args.config.profile.value)
+        self.register_outputs({"version": self.version, "profile": self.profile})
+
+    def _phase(self, manifests: list[Manifest], after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(after), custom_timeouts=AVAILABLE)
+        return [register(manifest, opts) for manifest in manifests]
+
+    def _artifact_hosts(self, hosts: list[ArtifactHost], after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
+        """Names that no tenant can guess, of which kustomize-controller learns by a Secret (`components.flux.egress`).
+
+        Each is generated once: from then on the one in the state counts.
+        """
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
+        keep_name = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["metadata.name"]))
+        services: list[pulumi.Resource] = []
+        entries: dict[str, pulumi.Output[str]] = {}
+        for host in hosts:
+            manifest = host.service(made_once(lambda: f"artifacts-{secrets.token_hex(NAME_BYTES)}"))
+            service = register(manifest, keep_name, f"{FLUX_NAMESPACE}/artifacts-of-{host.server}")
+            # The SDK gives a resource an attribute for each of its properties.
+            metadata: pulumi.Output[Manifest] = service.metadata  # type: ignore[attr-defined]
+            services.append(service)
+            entries[host.server.value] = metadata["name"].apply(host.entry)
+        return [*services, register(artifact_secret(entries), opts)]

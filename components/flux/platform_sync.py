@@ -1,0 +1,57 @@
+"""PlatformSync: what the platform team keeps in Git, reconciled with the rights of the platform."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+
+from components.cluster.generated_names import generated_names, referring
+from components.cluster.manifests import register
+from components.flux.config import PlatformSyncConfig
+from components.flux.platform_objects import platform_kustomization
+from components.git.source import GitAccess, RegisteredSource, register_source
+from components.sync.decryption_objects import decryption_objects
+from components.sync.names import PLATFORM
+
+
+@dataclass(frozen=True)
+class PlatformSyncArgs:
+    """What PlatformSync needs.
+
+    Attributes:
+        config: the `flux.sync` section of the stack.
+        path: the folder of the repository to apply.
+        access: what all Git sources of the stack share.
+    """
+
+    config: PlatformSyncConfig
+    path: str
+    access: GitAccess
+
+
+class PlatformSync(pulumi.ComponentResource):
+    """The GitRepository and the Kustomization `flux-system`, which `flux bootstrap` would have made.
+
+    Attributes:
+        path: the folder that is applied.
+        source: the repository.
+        sync: the Kustomization.
+    """
+
+    path: str
+    source: RegisteredSource
+    sync: pulumi.CustomResource
+
+    def __init__(self, name: str, args: PlatformSyncArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:PlatformSync", name, None, opts)
+        self.path = args.path
+        self.source = register_source(PLATFORM, args.config.source, args.access, parent=self, after=[])
+        decryption = decryption_objects(PLATFORM, args.config.decryption)
+        decrypting = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in decryption.standing]
+        names = generated_names(zip(decryption.standing, decrypting, strict=True))
+        self.sync = register(
+            referring(platform_kustomization(args.config, args.path, decryption.spec), names),
+            pulumi.ResourceOptions(parent=self, depends_on=[self.source.source, *decrypting]),
+        )
+        self.register_outputs({})

@@ -1,0 +1,60 @@
+"""What proves that a source has been fetched with the credentials that it now refers to.
+
+Ready proves neither: it is true while a source is suspended, and false where the fetched commit is not signed. The
+conditions below are set only after a checkout, each with the generation of the object that it is about, and a change of
+the `secretRef` is a new generation.
+
+Source: reconcileSource and verifySignature in internal/controller/gitrepository_controller.go of source-controller 1.9
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from components.config.printable import printable
+
+# Set at the end of each fetch, the ones that found nothing new included.
+_STORED = "ArtifactInStorage"
+# Set in either state once there is a commit to verify.
+_VERIFIED = "SourceVerified"
+_FAILED = "FetchFailed"
+
+
+def lacking_proof(source: Mapping[str, Any] | None, secret: Mapping[str, Any] | None, public_key: str) -> str | None:
+    """Why it is not proven that a source has been fetched with a deploy key; None where it is.
+
+    Args:
+        source: the GitRepository as the cluster has it, or None.
+        secret: the Secret that it refers to, or None.
+        public_key: the public half of the key, as one line without a comment.
+    """
+    if source is None:
+        return "the source does not exist yet"
+    if _public_key(secret) != public_key:
+        return "the source does not refer to it yet"
+    current = {condition["type"]: condition for condition in _of_this_generation(source)}
+    if _VERIFIED in current or current.get(_STORED, {}).get("status") == "True":
+        return None
+    if current.get(_FAILED, {}).get("status") == "True":
+        return printable(current[_FAILED].get("message", ""))
+    return "the source is suspended" if source.get("spec", {}).get("suspend") else "not fetched yet"
+
+
+def secret_name(source: Mapping[str, Any] | None) -> str | None:
+    """The Secret that a source is fetched with, or None."""
+    name: str | None = (source or {}).get("spec", {}).get("secretRef", {}).get("name")
+    return name
+
+
+def _of_this_generation(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    generation = found["metadata"].get("generation")
+    for condition in found.get("status", {}).get("conditions", ()):
+        if condition.get("observedGeneration") == generation:
+            yield condition
+
+
+def _public_key(secret: Mapping[str, Any] | None) -> str | None:
+    encoded = ((secret or {}).get("data") or {}).get("identity.pub")
+    return b64decode(encoded).decode(errors="replace").strip() if encoded is not None else None

@@ -1,0 +1,172 @@
+"""GitHub: who the program is there, and the deploy keys and webhooks that it registers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from components.engine.state import Recorded
+from components.git.config import GitHubConfig, GitHubRepository, GitSource
+from components.keys.ssh_keys import SshKey, read_private_key
+
+DEPLOY_KEY_TYPE = "github:index/repositoryDeployKey:RepositoryDeployKey"
+WEBHOOK_TYPE = "github:index/repositoryWebhook:RepositoryWebhook"
+
+
+@dataclass(frozen=True)
+class GitHubArgs:
+    """What GitHub needs.
+
+    Attributes:
+        config: the `github` section of the stack.
+        owners: those of its owners in whose repositories something is registered.
+    """
+
+    config: GitHubConfig
+    owners: Iterable[str]
+
+
+@dataclass(frozen=True)
+class RegisteredKey:
+    """A deploy key as an earlier update has registered it.
+
+    Attributes:
+        name: name of its resource.
+        repository: name of its repository, without the owner.
+        title: what GitHub shows it as.
+        public: the public half, as one line without a comment.
+    """
+
+    name: str
+    repository: str
+    title: str
+    public: str
+
+
+class GitHub(pulumi.ComponentResource):
+    """The providers for GitHub: one for each organisation or user, since each has credentials of its own."""
+
+    def __init__(self, name: str, args: GitHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:GitHub", name, None, opts)
+        # Loading the SDK takes time, which stacks without GitHub need not spend.
+        import pulumi_github
+
+        self._providers = {}
+        for owner in sorted({owner.lower() for owner in args.owners}):
+            identity = args.config.identity(owner)
+            app = identity.app
+            self._providers[owner] = pulumi_github.Provider(
+                f"{name}-{owner}",
+                owner=owner,
+                base_url=args.config.base_url,
+                token=pulumi.Output.secret(identity.token.get_secret_value()) if identity.token else None,
+                app_auth=pulumi_github.ProviderAppAuthArgs(
+                    id=str(app.app_id),
+                    installation_id=str(app.installation_id),
+                    pem_file=pulumi.Output.secret(app.private_key.get_secret_value()),
+                )
+                if app
+                else None,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+        self.register_outputs({})
+
+    def deploy_key(
+        self, owner: str, key: SshKey, repository: GitHubRepository, opts: pulumi.ResourceOptions
+    ) -> pulumi.Resource:
+        """Register a deploy key that may read.
+
+        Another key is another resource with another title, so that both can be registered at a time.
+        """
+        # GitHub shows the same fingerprint, so a person can tell which key belongs to which environment.
+        title = f"{key_title_prefix(pulumi.get_stack())}{owner} {key.fingerprint}"
+        registered = RegisteredKey(deploy_key_name(owner, key), repository.name, title, key.public)
+        return self.register_key(registered, repository, opts)
+
+    def register_key(
+        self, key: RegisteredKey, repository: GitHubRepository, opts: pulumi.ResourceOptions
+    ) -> pulumi.Resource:
+        """Register a deploy key just as an earlier update may have done, which then shows no change."""
+        import pulumi_github
+
+        registered: pulumi.Resource = pulumi_github.RepositoryDeployKey(
+            key.name,
+            repository=key.repository,
+            title=key.title,
+            key=key.public,
+            read_only=True,
+            opts=self._at(repository, opts),
+        )
+        return registered
+
+    def webhook(
+        self,
+        name: str,
+        url: pulumi.Input[str],
+        token: pulumi.Input[str],
+        repository: GitHubRepository,
+        opts: pulumi.ResourceOptions,
+    ) -> pulumi.Resource:
+        """Register a webhook that announces pushes."""
+        import pulumi_github
+
+        registered: pulumi.Resource = pulumi_github.RepositoryWebhook(
+            name,
+            repository=repository.name,
+            active=True,
+            events=["push"],
+            configuration=pulumi_github.RepositoryWebhookConfigurationArgs(
+                url=url, content_type="json", secret=token, insecure_ssl=False
+            ),
+            opts=self._at(repository, opts),
+        )
+        return registered
+
+    def _at(self, repository: GitHubRepository, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+        provider = pulumi.ResourceOptions(provider=self._providers[repository.owner.lower()])
+        return pulumi.ResourceOptions.merge(opts, provider)
+
+
+def registered_key(source: GitSource) -> SshKey | None:
+    """The deploy key of a source that is registered at GitHub, or None where nothing is."""
+    if source.github is None or source.deploy_key is None:
+        return None
+    return read_private_key(source.deploy_key.get_secret_value())
+
+
+def deploy_key_name(source: str, key: SshKey) -> str:
+    """What the resource of a source's deploy key is called: after the source, and after the key."""
+    return f"{source}-{_key_id(key.public)}"
+
+
+def key_title_prefix(stack: str) -> str:
+    """What the titles of all deploy keys of a stack begin with."""
+    return f"flux-tenancy {stack}/"
+
+
+def source_of_deploy_key(name: str) -> str:
+    """The source that a resource with such a name belongs to."""
+    return name.rpartition("-")[0]
+
+
+def recorded_keys(recorded: Recorded) -> list[RegisteredKey]:
+    """The deploy keys that earlier updates of this stack have registered."""
+    outputs = {_key_id(public): each for each in recorded.outputs(DEPLOY_KEY_TYPE) if (public := _public(each))}
+    return [
+        RegisteredKey(name, found["repository"], found["title"], _public(found))
+        for name in sorted(recorded.names(DEPLOY_KEY_TYPE))
+        if (found := outputs.get(name.rpartition("-")[2])) is not None
+    ]
+
+
+def _public(outputs: Mapping[str, Any]) -> str:
+    """The public key of a deploy key; a Git host may add a comment to it."""
+    return " ".join(str(outputs.get("key", "")).split()[:2])
+
+
+def _key_id(public: str) -> str:
+    return hashlib.sha256(public.encode()).hexdigest()[:10]

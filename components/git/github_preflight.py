@@ -1,0 +1,43 @@
+"""Whether the repositories are there in which something is to be registered for the first time.
+
+What is registered already is not asked for again: it costs no request of GitHub's limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from components.config.errors import Problem
+from components.engine.state import Recorded
+from components.git.config import GitSource
+from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name, registered_key
+from components.git.sources import Sources, github_key_path
+
+WORKERS = 8
+
+
+def repository_problems(sources: Sources, recorded: Recorded, stack_file: str) -> list[Problem]:
+    """Why something new cannot be registered at GitHub."""
+    new = {name: source.github for name, source in unregistered(sources, recorded)}
+    if not new:
+        return []
+    # Loading GitHub's client takes a third of a second, which updates without anything new need not spend.
+    from components.git.github_access import refusal
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        reasons = dict(
+            zip(new, pool.map(lambda repository: refusal(sources.github, repository), new.values()), strict=True)
+        )
+    return [Problem(stack_file, github_key_path(name), reason) for name, reason in reasons.items() if reason]
+
+
+def unregistered(sources: Sources, recorded: Recorded) -> Iterator[tuple[str, GitSource]]:
+    """The sources for which a deploy key or a webhook is to be registered that is not in the state, by name."""
+    keys, webhooks = recorded.names(DEPLOY_KEY_TYPE), recorded.names(WEBHOOK_TYPE)
+    for name, source in sources.by_name.items():
+        if source.github is None:
+            continue
+        key = registered_key(source)
+        if (key and deploy_key_name(name, key) not in keys) or (source.webhook and name not in webhooks):
+            yield name, source

@@ -1,0 +1,115 @@
+"""A Git source with all that it needs: the key at GitHub, credentials, GitRepository, Receiver and webhook."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from secrets import token_urlsafe
+
+import pulumi
+
+from components.cluster.generated_names import generated_names, referring
+from components.cluster.manifests import register
+from components.cluster.object_meta import Place
+from components.engine.update_plans import made_once
+from components.git.config import GitSource
+from components.git.github import GitHub, GitHubArgs, RegisteredKey, registered_key
+from components.git.source_objects import source_objects, webhook_path, webhook_secret
+from components.git.sources import Sources
+
+TOKEN_BYTES = 32
+
+
+@dataclass(frozen=True)
+class GitAccess:
+    """What all Git sources of a stack share.
+
+    Attributes:
+        known_hosts: the stack's own host keys.
+        github: GitHub, or None where no source registers anything there.
+        webhook_url: where Git hosts reach this cluster's Receivers, or None.
+        previous_keys: by source, the deploy keys that stay registered beside its own (`components.git.rotation`).
+    """
+
+    known_hosts: Sequence[str]
+    github: GitHub | None
+    webhook_url: str | None
+    previous_keys: Mapping[str, Sequence[RegisteredKey]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RegisteredSource:
+    """What became of a source.
+
+    Attributes:
+        source: the GitRepository.
+        receiver: its Receiver, or None.
+        webhook: URL at which a push is announced, or None.
+        registered: all that was registered for it, at the Git host too.
+    """
+
+    source: pulumi.CustomResource
+    receiver: pulumi.CustomResource | None
+    webhook: pulumi.Output[str] | None
+    registered: tuple[pulumi.Resource, ...]
+
+
+def git_access(sources: Sources, previous_keys: Mapping[str, Sequence[RegisteredKey]] | None = None) -> GitAccess:
+    """What the sources of a stack share; GitHub is asked for only where something is registered there."""
+    github = GitHub("github", GitHubArgs(sources.github, owners)) if (owners := sources.github_owners) else None
+    return GitAccess(sources.known_hosts, github, sources.webhook_url, previous_keys or {})
+
+
+def register_source(
+    place: Place,
+    source: GitSource,
+    access: GitAccess,
+    parent: pulumi.Resource,
+    after: Sequence[pulumi.Input[pulumi.Resource]],
+) -> RegisteredSource:
+    """Register a source in the order in which it works at once, and is removed without leaving a key behind.
+
+    Args:
+        place: name, namespace and labels of its objects.
+        source: the source.
+        access: what it shares with others.
+        parent: the component that it belongs to.
+        after: what must stand before.
+    """
+    objects = source_objects(place, source, access.known_hosts)
+    standing: list[pulumi.Resource] = []
+
+    def opts(*more: pulumi.Resource, ignore_changes: list[str] | None = None) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(
+            parent=parent, depends_on=[*after, *standing, *more], ignore_changes=ignore_changes
+        )
+
+    if (key := registered_key(source)) is not None:
+        assert source.github is not None and access.github is not None  # Only then there is a key to register.
+        previous = [
+            access.github.register_key(each, source.github, opts()) for each in access.previous_keys.get(place.name, ())
+        ]
+        standing += [access.github.deploy_key(place.name, key, source.github, opts()), *previous]
+    secrets = [register(secret, opts()) for secret in objects.secrets]
+    standing += secrets
+    names = generated_names(zip(objects.secrets, secrets, strict=True))
+    registered = register(referring(objects.source, names), opts())
+    if objects.receiver is None:
+        return RegisteredSource(registered, None, None, (*standing, registered))
+
+    # Generated once: from then on the one in the state counts, which both ends take it from.
+    drawn = made_once(partial(token_urlsafe, TOKEN_BYTES))
+    token_data = drawn.apply(lambda text: webhook_secret(place, text)["data"])
+    token_secret = register(webhook_secret(place, "") | {"data": token_data}, opts(ignore_changes=["data"]))
+    # The SDK gives a resource an attribute for each of its properties.
+    data: pulumi.Output[dict[str, str]] = token_secret.data  # type: ignore[attr-defined]
+    token = data["token"].apply(lambda encoded: b64decode(encoded).decode())
+    receiver = register(objects.receiver, opts(token_secret, registered))
+    url = token.apply(lambda text: f"{(access.webhook_url or '').rstrip('/')}{webhook_path(text, place)}")
+    announcing: list[pulumi.Resource] = [token_secret, receiver]
+    if source.github is not None:
+        assert access.github is not None  # There is one for whatever is registered there.
+        announcing.append(access.github.webhook(place.name, url, token, source.github, opts(receiver)))
+    return RegisteredSource(registered, receiver, url, (*standing, registered, *announcing))

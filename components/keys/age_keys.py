@@ -1,0 +1,144 @@
+"""age keys: identities, which decrypt, and recipients, which are public and encrypt.
+
+Source: https://age-encryption.org/v1; the hybrid post-quantum ones of age 1.3, which kustomize-controller decrypts with
+since 1.9 (Flux 2.9): https://github.com/FiloSottile/age/blob/v1.3.1/pq.go
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass, field
+
+import pyrage
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM768PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from components.keys import bech32
+
+IDENTITY = "AGE-SECRET-KEY-1"
+POST_QUANTUM_IDENTITY = "AGE-SECRET-KEY-PQ-1"
+RECIPIENT = "age1"
+POST_QUANTUM_RECIPIENT = "age1pq1"
+
+_SEED_LENGTH = 32
+_MLKEM_SEED_LENGTH, _MLKEM_PUBLIC_LENGTH = 64, 1184
+_X25519_LENGTH = 32
+_MAKE_ONE = "`make sops-key` makes one"
+
+
+class AgeKeyError(ValueError):
+    """A text that is no key of age. The message ends a sentence and repeats nothing of the text."""
+
+
+@dataclass(frozen=True)
+class AgeIdentity:
+    """One identity.
+
+    Attributes:
+        private: the identity itself, `AGE-SECRET-KEY-1…` or `AGE-SECRET-KEY-PQ-1…`.
+        recipient: its public half, `age1…` or `age1pq1…`.
+    """
+
+    private: str = field(repr=False)
+    recipient: str
+
+
+def generate(post_quantum: bool = False) -> AgeIdentity:
+    """A new identity, made with the system's random source."""
+    if post_quantum:
+        prefix = POST_QUANTUM_IDENTITY.removesuffix("1").lower()
+        return _post_quantum(bech32.encode(prefix, secrets.token_bytes(_SEED_LENGTH)).upper())
+    return _classic(str(pyrage.x25519.Identity.generate()))
+
+
+def read_identities(text: str) -> tuple[AgeIdentity, ...]:
+    """The identities of an identity file: one on each line, beside empty lines and comments.
+
+    Raises:
+        AgeKeyError: for anything else, and for an identity that stands there twice.
+    """
+    found: dict[str, AgeIdentity] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            identity = _read(line.strip())
+        except AgeKeyError as error:
+            raise AgeKeyError(f"has a line {number} that {error}") from None
+        if identity.recipient in found:
+            raise AgeKeyError(f"has the identity of {identity.recipient} twice; keep one of them")
+        found[identity.recipient] = identity
+    if not found:
+        raise AgeKeyError(f"holds no identity, which begins with {IDENTITY}; {_MAKE_ONE}")
+    return tuple(found.values())
+
+
+def identity_file(identities: tuple[AgeIdentity, ...]) -> str:
+    """The identities as one text, in their order, each on a line of its own."""
+    return "".join(f"{identity.private}\n" for identity in identities)
+
+
+def read_recipient(text: str) -> str:
+    """A recipient without spaces around it.
+
+    Raises:
+        AgeKeyError: for anything else, above all an identity.
+    """
+    recipient = text.strip()
+    if recipient.upper().startswith("AGE-SECRET-KEY-"):
+        raise AgeKeyError(
+            "is an identity, which decrypts and has been readable here; withdraw it, since whoever can read the file "
+            f"has it, and give the recipient, which begins with {RECIPIENT}"
+        )
+    try:
+        prefix, data = bech32.decode(recipient)
+        if prefix == POST_QUANTUM_RECIPIENT.removesuffix("1"):
+            MLKEM768PublicKey.from_public_bytes(data[:_MLKEM_PUBLIC_LENGTH])
+            whole = len(data) == _MLKEM_PUBLIC_LENGTH + _X25519_LENGTH
+        else:
+            whole = prefix == RECIPIENT.removesuffix("1") and len(data) == _X25519_LENGTH
+    except ValueError:
+        whole = False
+    if not whole or recipient != recipient.lower():
+        raise AgeKeyError(f"is no whole recipient of age, which begins with {RECIPIENT}; copy all of it")
+    return recipient
+
+
+def _read(line: str) -> AgeIdentity:
+    if line.startswith(POST_QUANTUM_IDENTITY):
+        return _post_quantum(line)
+    if line.startswith(IDENTITY):
+        return _classic(line)
+    if line.lower().startswith(RECIPIENT):
+        raise AgeKeyError(f"is a recipient, which is public; the identity begins with {IDENTITY}")
+    if line.startswith("AGE-PLUGIN-"):
+        raise AgeKeyError(f"is an identity of a plugin, and Flux has no plugins; {_MAKE_ONE}")
+    if line.startswith("-----BEGIN AGE ENCRYPTED FILE"):
+        raise AgeKeyError(f"begins a file that is protected by a passphrase, which Flux cannot ask for; {_MAKE_ONE}")
+    raise AgeKeyError(f"is no identity, which begins with {IDENTITY}; {_MAKE_ONE}")
+
+
+def _classic(private: str) -> AgeIdentity:
+    try:
+        return AgeIdentity(private, str(pyrage.x25519.Identity.from_str(private).to_public()))
+    except pyrage.IdentityError:
+        raise _incomplete() from None
+
+
+def _post_quantum(private: str) -> AgeIdentity:
+    """The recipient of a hybrid identity: both halves come from one seed (KEM MLKEM768-X25519, draft-ietf-hpke-pq)."""
+    try:
+        _, seed = bech32.decode(private)
+    except ValueError:
+        raise _incomplete() from None
+    if len(seed) != _SEED_LENGTH:
+        raise _incomplete()
+    seeds = hashlib.shake_256(seed).digest(_MLKEM_SEED_LENGTH + _X25519_LENGTH)
+    mlkem = MLKEM768PrivateKey.from_seed_bytes(seeds[:_MLKEM_SEED_LENGTH]).public_key().public_bytes_raw()
+    x25519 = X25519PrivateKey.from_private_bytes(seeds[_MLKEM_SEED_LENGTH:]).public_key().public_bytes_raw()
+    return AgeIdentity(private, bech32.encode(POST_QUANTUM_RECIPIENT.removesuffix("1"), mlkem + x25519))
+
+
+def _incomplete() -> AgeKeyError:
+    return AgeKeyError("is no whole identity: something of it is missing or changed; copy all of it")

@@ -1,0 +1,45 @@
+"""Private keys of GitHub Apps.
+
+Source: https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/managing-private-keys-for-github-apps
+"""
+
+from __future__ import annotations
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from components.keys import armor
+
+SHORTEST = 2048
+"""Bits of the keys that GitHub hands out."""
+
+_FORMATS = ("RSA PRIVATE KEY", "PRIVATE KEY")
+_WHERE = "give the .pem file that GitHub hands out, as it is"
+
+
+class AppKeyError(ValueError):
+    """A text that is no App's private key. The message ends a sentence and repeats nothing of the text."""
+
+
+def read_app_key(text: str) -> str:
+    """An unencrypted RSA private key in PEM, with the line ends of Unix.
+
+    Raises:
+        AppKeyError: for anything else.
+    """
+    normalised = armor.normalised(text)
+    labels = armor.labels(normalised)
+    if "ENCRYPTED PRIVATE KEY" in labels or "Proc-Type: 4,ENCRYPTED" in normalised:
+        raise AppKeyError(f"is protected by a passphrase, which Flux cannot ask for; {_WHERE}")
+    if len(labels) != 1 or labels[0] not in _FORMATS or not armor.is_single_block(normalised, labels[0]):
+        raise AppKeyError(f"is not one RSA private key in PEM; {_WHERE}")
+    try:
+        key = serialization.load_pem_private_key(normalised.encode(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise AppKeyError(f"is not a whole private key: something of it is missing or changed; {_WHERE}") from None
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise AppKeyError(f"is not an RSA key; {_WHERE}")
+    if key.key_size < SHORTEST:
+        raise AppKeyError(f"is an RSA key of {key.key_size} bits, which is too short; {_WHERE}")
+    return normalised

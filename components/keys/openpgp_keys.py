@@ -1,0 +1,118 @@
+"""OpenPGP private keys, with which kustomize-controller decrypts.
+
+Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#openpgp-secret-entry
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from pysequoia import Tsk
+
+from components.keys import armor
+
+_PRIVATE_LABEL = "PGP PRIVATE KEY BLOCK"
+_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----\n.*?\n-----END \1-----\n", re.DOTALL)
+_FINGERPRINT = re.compile(r"[0-9A-F]{40}([0-9A-F]{24})?")
+_HOW = "give what `gpg --export-secret-keys --armor <key>` writes, or let `make sops-key OPENPGP=1` make one"
+
+
+class OpenPgpKeyError(ValueError):
+    """A text that is no such key. The message ends a sentence and repeats nothing of the text."""
+
+
+@dataclass(frozen=True)
+class OpenPgpKey:
+    """One private key.
+
+    Attributes:
+        private: the key itself, armored.
+        public: its public half, armored, for those who encrypt.
+        fingerprint: what SOPS calls it by: hexadecimal digits in capital letters.
+    """
+
+    private: str = field(repr=False)
+    public: str
+    fingerprint: str
+
+
+def generate(user_id: str) -> OpenPgpKey:
+    """A new key that does not expire: Flux would go on decrypting with it, while nobody could encrypt any more.
+
+    Args:
+        user_id: whose key it is, as other programs show it.
+    """
+    return _key(Tsk.generate(user_id=user_id))
+
+
+def read_private_keys(text: str) -> tuple[OpenPgpKey, ...]:
+    """The keys of a text that holds one armored block for each.
+
+    Raises:
+        OpenPgpKeyError: for anything else, for a key with a passphrase, and for one that stands there twice.
+    """
+    normalised = armor.normalised(text)
+    labels = armor.labels(normalised)
+    if "PGP PUBLIC KEY BLOCK" in labels:
+        raise OpenPgpKeyError(f"is a public key, which decrypts nothing; {_HOW}")
+    if not labels or any(label != _PRIVATE_LABEL for label in labels):
+        raise OpenPgpKeyError(f"is no armored OpenPGP private key; {_HOW}")
+    blocks = [match.group() for match in _BLOCK.finditer(normalised)]
+    if len(blocks) != len(labels) or _BLOCK.sub("", normalised).strip():
+        raise _incomplete()
+    found: dict[str, OpenPgpKey] = {}
+    for block in blocks:
+        key = _read(block)
+        if key.fingerprint in found:
+            raise OpenPgpKeyError(f"has the key {key.fingerprint} twice; keep one of them")
+        found[key.fingerprint] = key
+    return tuple(found.values())
+
+
+def key_ring(keys: tuple[OpenPgpKey, ...]) -> str:
+    """The keys as one text, in their order."""
+    return "".join(key.private for key in keys)
+
+
+def read_fingerprint(text: str) -> str:
+    """A fingerprint as SOPS writes it.
+
+    Raises:
+        OpenPgpKeyError: for anything else, such as the short id of a key, which others can make a key for.
+    """
+    fingerprint = text.replace(" ", "").upper()
+    if "PRIVATE KEY" in text:
+        raise OpenPgpKeyError(
+            "is a private key, which has been readable here; revoke it, and give its fingerprint alone"
+        )
+    if not _FINGERPRINT.fullmatch(fingerprint):
+        raise OpenPgpKeyError("is no fingerprint of an OpenPGP key: 40 hexadecimal digits, or 64")
+    return fingerprint
+
+
+def _read(block: str) -> OpenPgpKey:
+    # Sequoia adds a stack trace to its reasons, which would say nothing to the user.
+    try:
+        key = Tsk.from_bytes(block.encode())
+    except RuntimeError:
+        raise _incomplete() from None
+    try:
+        key.decryptor()
+    except RuntimeError as error:
+        if "encrypted" in str(error):
+            raise OpenPgpKeyError(f"is protected by a passphrase, which Flux cannot ask for; {_HOW}") from None
+        raise OpenPgpKeyError(f"has no usable subkey to encrypt for; {_HOW}") from None
+    return _key(key)
+
+
+def _key(key: Tsk) -> OpenPgpKey:
+    certificate = key.extract_certificate()
+    return OpenPgpKey(str(key), str(certificate), certificate.fingerprint.upper())
+
+
+def _incomplete() -> OpenPgpKeyError:
+    return OpenPgpKeyError(
+        "is no whole OpenPGP private key: something of it is missing, changed, or stands around it, or there are "
+        "several in one block; export each key by itself, and copy all of it"
+    )

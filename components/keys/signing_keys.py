@@ -1,0 +1,44 @@
+"""Public keys of those who sign commits and tags: OpenPGP, or SSH.
+
+Source: https://fluxcd.io/flux/components/source/gitrepositories/#verification-secret-reference
+"""
+
+from __future__ import annotations
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+
+from components.keys import armor
+from components.keys.openpgp import read_public_key
+
+# By the ending of its key in the Secret, source-controller tells which kind of key it is.
+PGP_SUFFIX, SSH_SUFFIX = ".asc", ".sshpub"
+
+
+class SigningKeyError(ValueError):
+    """A text that is no public key. The message ends a sentence and repeats nothing of the text."""
+
+
+def read_signing_key(text: str) -> str:
+    """One armored OpenPGP public key block, or one SSH public key as `ssh-keygen` writes it.
+
+    Raises:
+        OpenPgpError: for a block of anything else, above all a private key.
+        SigningKeyError: for any other text.
+    """
+    if armor.labels(armor.normalised(text)):
+        return read_public_key(text)
+    line = text.strip()
+    try:
+        load_ssh_public_key(line.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        raise SigningKeyError(
+            "is neither an OpenPGP public key block nor an SSH public key; give what `gpg --export --armor <key>` "
+            "writes, or the one line of the .pub file"
+        ) from None
+    return line
+
+
+def suffix_of(key: str) -> str:
+    """How the key of such a public key ends in the Secret."""
+    return PGP_SUFFIX if armor.labels(key) else SSH_SUFFIX

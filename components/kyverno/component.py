@@ -1,0 +1,87 @@
+"""KyvernoInstall: a pinned Kyverno release, locked down, that serves before anything is built on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pulumi
+from kubernetes import client
+
+from components.cluster.client import refusal
+from components.cluster.hooks import after_changes, ready_hook
+from components.cluster.manifests import Manifest, register
+from components.kyverno.chart import Chart
+from components.kyverno.config import KyvernoConfig
+from components.kyverno.objects import NAMESPACE, namespace, webhook_configurations
+from components.kyverno.serving import POLICIES_PATH, wait_until_serving
+from components.kyverno.unfinished_release import RELEASE, RELEASE_TYPE
+from components.kyverno.values import helm_values
+
+# Enough to go back by hand; each revision is a Secret of several hundred kilobytes.
+KEPT_REVISIONS = 3
+# Pulled images included, for a rolling update of all replicas.
+TIMEOUT_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class KyvernoInstallArgs:
+    """What KyvernoInstall needs.
+
+    Attributes:
+        config: the `kyverno` section of the stack.
+        chart: the chart of that release, digest already checked (`components.kyverno.chart.read_chart`).
+        api: a client for the cluster, to see whether Kyverno serves.
+        background_rules: RBAC rules for what the platform's policies generate and mutate in the background.
+        description: what Helm records of the release besides; another one has it upgraded.
+    """
+
+    config: KyvernoConfig
+    chart: Chart
+    api: client.ApiClient
+    background_rules: Sequence[Manifest] = ()
+    description: str | None = None
+
+
+class KyvernoInstall(pulumi.ComponentResource):
+    """Kyverno's custom resource definitions, controllers and webhooks.
+
+    The chart is one resource: its 69 objects one by one would cost a preview of a minute. Whatever needs a Kyverno that
+    admits and refuses depends on `release`, and has `serving` among its hooks:
+
+        pulumi.ResourceOptions(depends_on=[kyverno.release], hooks=before_changes([kyverno.serving]))
+
+    Attributes:
+        version: the installed release.
+        release: the installed chart.
+        serving: waits until Kyverno serves.
+    """
+
+    version: pulumi.Output[str]
+    release: pulumi.CustomResource
+    serving: pulumi.ResourceHook
+
+    def __init__(self, name: str, args: KyvernoInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:KyvernoInstall", name, None, opts)
+        # First to come, last to go: by then no Kyverno is left that would make them again.
+        webhooks = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in webhook_configurations()]
+        home = register(namespace(), pulumi.ResourceOptions(parent=self, depends_on=webhooks))
+        asked = partial(refusal, args.api, POLICIES_PATH)
+        self.serving = ready_hook("kyverno-serving", lambda: wait_until_serving(asked))
+        self.release = pulumi.CustomResource(
+            RELEASE_TYPE,
+            RELEASE,
+            {
+                "name": RELEASE,
+                "namespace": NAMESPACE,
+                "chart": args.chart.path,
+                "values": helm_values(args.config, args.background_rules),
+                "maxHistory": KEPT_REVISIONS,
+                "timeout": TIMEOUT_SECONDS,
+                **({"description": args.description} if args.description else {}),
+            },
+            pulumi.ResourceOptions(parent=self, depends_on=[home], hooks=after_changes(self.serving)),
+        )
+        self.version = pulumi.Output.from_input(args.config.version)
+        self.register_outputs({"version": self.version})

@@ -1,0 +1,82 @@
+"""NativePolicies and KyvernoPolicies: what admission refuses in tenants' namespaces, in force before any tenant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import pulumi
+from kubernetes import client
+
+from components.cluster.client import refusal
+from components.cluster.hooks import after_changes, ready_hook
+from components.cluster.manifests import Manifest, register
+from components.policies.config import PolicyEngine
+from components.policies.in_force import PROBE_PATH, wait_until_in_force
+from components.policies.probe_events import forget_refusals
+from components.policies.table import PolicySet
+
+
+@dataclass(frozen=True)
+class PoliciesArgs:
+    """What the policies of one engine need.
+
+    Attributes:
+        policies: their objects (`components.policies.table.policy_set`).
+        api: a client for the cluster, to see whether they are in force.
+    """
+
+    policies: PolicySet
+    api: client.ApiClient
+
+
+class _Policies(pulumi.ComponentResource):
+    """The policies of one engine.
+
+    What they are to guard depends on `last`, and has `in_force` among its hooks.
+
+    Attributes:
+        last: the last of them.
+        in_force: waits until the engine acts on all.
+    """
+
+    ENGINE: ClassVar[PolicyEngine]
+    last: pulumi.CustomResource
+    in_force: pulumi.ResourceHook
+
+    def __init__(self, name: str, args: PoliciesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(f"flux-tenancy:index:{type(self).__name__}", name, None, opts)
+        asked = partial(refusal, args.api, PROBE_PATH)
+        name_in_state = f"{self.ENGINE.value}-policies-in-force"
+        self.in_force = ready_hook(name_in_state, lambda: wait_until_in_force(self.ENGINE, args.policies.digest, asked))
+        registered = [self._register(manifest) for manifest in args.policies.manifests]
+        # The policy of the probe comes after its binding: it changes with each of the others, and says which of them
+        # the engine knows, so that an update ends with policies that are in force even where they guard nothing new.
+        policy, *bindings = args.policies.probe
+        for manifest in bindings:
+            registered.append(self._register(manifest, pulumi.ResourceOptions(depends_on=[*registered])))
+        hooks = after_changes(self.in_force)
+        if self.ENGINE is PolicyEngine.KYVERNO:
+            # What the probe has refused so far would be shown as a warning of its change.
+            forget = partial(forget_refusals, args.api)
+            hooks.before_update = [ready_hook(f"{self.ENGINE.value}-probe-refusals-forgotten", forget)]
+        opts = pulumi.ResourceOptions(depends_on=registered, hooks=hooks)
+        # Only the last: each tenant would else name every policy in the state as what it depends on.
+        self.last = self._register(policy, opts)
+        self.register_outputs({})
+
+    def _register(self, manifest: Manifest, opts: pulumi.ResourceOptions | None = None) -> pulumi.CustomResource:
+        return register(manifest, pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), opts))
+
+
+class NativePolicies(_Policies):
+    """The policies as ValidatingAdmissionPolicies, which stand even when no webhook does."""
+
+    ENGINE = PolicyEngine.NATIVE
+
+
+class KyvernoPolicies(_Policies):
+    """The policies as Kyverno's, which also look into registries and make objects."""
+
+    ENGINE = PolicyEngine.KYVERNO

@@ -1,1 +1,0 @@
-"""What SOPS, age and OpenPGP take to keep secrets in Git, as plain data without Pulumi."""

@@ -1,0 +1,81 @@
+"""The configuration of a stack and of a tenant, typed once: checks, schemas and reference come from here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from components.cluster.config import ClusterConfig
+from components.config.section import Section
+from components.config.types import (
+    TenantName,
+)
+from components.flux.config import (
+    FluxConfig,
+)
+from components.git.config import GitConfig, GitHubConfig, GitSource
+from components.git.sources import Sources
+from components.kyverno.config import KyvernoConfig
+from components.policies.config import PoliciesConfig
+from components.sync.config import Reconciliation
+from components.sync.decryption import Decryption
+from components.sync.names import PLATFORM
+from components.tenant.config import (
+    TenancyConfig,
+    TenantConfig,
+)
+
+
+class StackConfig(Section):
+    """Everything that `Pulumi.<stack>.yaml` says to this project, laid over the tenants' base files."""
+
+    cluster: ClusterConfig = Field(description="The cluster that the stack is applied to.")
+    flux: FluxConfig = Field(description="The Flux release and how it is locked down.")
+    kyverno: KyvernoConfig | None = Field(
+        None, description="Kyverno, installed before the first tenant; none where left out (docs/kyverno.md)."
+    )
+    tenancy: TenancyConfig = Field(
+        default_factory=TenancyConfig, description="What holds for all tenants of the stack."
+    )
+    policies: PoliciesConfig = Field(
+        default_factory=PoliciesConfig, description="What admission refuses in tenants' namespaces (docs/policies.md)."
+    )
+    git: GitConfig = Field(default_factory=GitConfig, description="What is known of Git hosts.")
+    github: GitHubConfig = Field(
+        default_factory=GitHubConfig, description="GitHub, where deploy keys and webhooks are registered."
+    )
+    tenants: dict[TenantName, TenantConfig] = Field(
+        default_factory=dict,
+        description="The tenants that this environment has, by name; laid over the tenant's file.",
+    )
+
+    @property
+    def sources(self) -> dict[tuple[str, ...], GitSource]:
+        """Every Git source of the stack by the path of its keys."""
+        sources: dict[tuple[str, ...], GitSource] = {}
+        if self.flux.sync is not None:
+            sources["flux", "sync", "source"] = self.flux.sync.source
+        return sources | {("tenants", name, "source"): tenant.source for name, tenant in self.tenants.items()}
+
+    @property
+    def git_sources(self) -> Sources:
+        """The Git sources of the stack and what they share; no tenant can have the platform's name."""
+        by_name, homes = {name: each.source for name, each in self.tenants.items()}, {}
+        if self.flux.sync is not None:
+            by_name = {PLATFORM.name: self.flux.sync.source} | by_name
+            homes = {PLATFORM.name: PLATFORM.namespace}
+        homes |= {name: each.home for name, each in self.tenants.items()}
+        return Sources(by_name, homes, self.github, self.git.known_hosts, self.flux.webhook_url)
+
+    @property
+    def decryptions(self) -> dict[tuple[str, ...], Decryption]:
+        """What decrypts each sync of the stack, by the path of its keys."""
+        syncs: dict[tuple[str, ...], Reconciliation | None] = {("flux", "sync"): self.flux.sync}
+        syncs |= {("tenants", name, "sync"): tenant.sync for name, tenant in self.tenants.items()}
+        return {(*path, "decryption"): sync.decryption for path, sync in syncs.items() if sync and sync.decryption}
+
+    @field_validator("tenants", "tenancy", "policies", "git", "github", mode="before")
+    @classmethod
+    def _empty(cls, value: Any) -> Any:
+        return {} if value is None else value

@@ -1,0 +1,104 @@
+"""Objects that the stack's state has and the cluster has not: a `destroy` was killed, and is not gone on with.
+
+The engine records a deletion once it is done. Killed before, it takes the object for one that is there and unchanged,
+and what comes after would be built on it. `pulumi up --refresh` looks first. An unchanged update is not asked for more
+than the syncs, which it reads anyway: they are the first to go and the last to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from components.cluster.client import ClusterFacts, collection_of
+from components.cluster.manifests import Manifest, name_of, resource_type
+from components.cluster.ownership import names_cluster
+from components.config.errors import Problem
+from components.config.printable import printable
+from components.engine.state import Recorded
+from components.kyverno.objects import NAMESPACE as KYVERNO_NAMESPACE
+from components.stack.config import StackConfig
+from components.sync.names import FLUX_NAMESPACE, KUSTOMIZE_API, PLATFORM
+from components.tenant.objects import tenant_objects
+
+_SHOWN = 3
+_NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
+_SYNC_TYPE = resource_type({"apiVersion": KUSTOMIZE_API, "kind": "Kustomization"})
+
+
+def missing_objects(
+    config: StackConfig,
+    cluster: ClusterFacts,
+    recorded: Recorded,
+    syncs: Iterable[Manifest],
+    names_at: Callable[[str], Collection[str]],
+    stack_file: str,
+) -> list[Problem]:
+    """What of the state is missing in the cluster, where an update may have been killed while it deleted.
+
+    Args:
+        config: the stack.
+        cluster: who the cluster is.
+        recorded: what earlier updates of this stack have left.
+        syncs: the sources and Kustomizations that the cluster has.
+        names_at: the objects at a path of the API, as `namespace/name`, or `name` where they have no namespace.
+        stack_file: name of the stack's file.
+    """
+    if not names_cluster(recorded, cluster.uid):
+        return []
+    own = [name for name in (FLUX_NAMESPACE, KYVERNO_NAMESPACE) if name in recorded.names(_NAMESPACE_TYPE)]
+    going = [name for name in own if name in cluster.terminating]
+    if going:
+        message = "is still being deleted; wait until it is gone, and run `pulumi up --refresh`"
+        return [Problem(stack_file, "cluster", f"the namespace {name!r} {message}") for name in going]
+    wanted = wanted_syncs(config)
+    there = {name_of(each) for each in syncs if each["kind"] == "Kustomization" and not _is_going(each)}
+    known = recorded.names(_SYNC_TYPE)
+    if wanted <= known and wanted <= there and cluster.namespaces.keys() >= set(own):
+        return []
+    missing = sorted(_missing(config, cluster, recorded, names_at))
+    if not missing:
+        return []
+    shown = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+    return [
+        Problem(
+            stack_file,
+            "cluster",
+            f"{len(missing)} of the objects in this stack's state are gone from the cluster ({shown}), as after a "
+            "`pulumi destroy` that was interrupted; run `pulumi up --refresh`, which creates them again",
+        )
+    ]
+
+
+def wanted_syncs(config: StackConfig) -> set[str]:
+    """The Kustomizations that the stack is to have, as `namespace/name`."""
+    own = {f"{PLATFORM.namespace}/{PLATFORM.name}"} if config.flux.sync is not None else set()
+    tenants = config.tenants.items()
+    return own | {name_of(tenant_objects(name, tenant, config.tenancy).sync) for name, tenant in tenants}
+
+
+def _missing(
+    config: StackConfig, cluster: ClusterFacts, recorded: Recorded, names_at: Callable[[str], Collection[str]]
+) -> Iterable[str]:
+    """Kind and name of each object that is missing, but for those of tenants that are not listed any more."""
+    listed = {name for tenant in config.tenants.values() for name in tenant.namespace_names}
+    # A namespace that is gone is told of, or created again, with what was in it (`components.cluster.lost_namespaces`).
+    kept = {name for name in cluster.namespaces if name not in recorded.names(_NAMESPACE_TYPE)} | listed
+    kept |= {FLUX_NAMESPACE, KYVERNO_NAMESPACE}
+    found: dict[str, Collection[str]] = {}
+    for (kind, _), outputs in recorded.resources.items():
+        if (path := collection_of(kind)) is None or "metadata" not in outputs:
+            continue
+        metadata: Mapping[str, Any] = outputs["metadata"]
+        place = metadata["name"] if kind == _NAMESPACE_TYPE else metadata.get("namespace", "")
+        if place and (place not in kept or (place in listed and place not in cluster.namespaces)):
+            continue
+        if path not in found:
+            found[path] = names_at(path)
+        name = name_of({"metadata": metadata})
+        if name not in found[path]:
+            yield f"{kind.rpartition(':')[2]} {printable(name)}"
+
+
+def _is_going(manifest: Manifest) -> bool:
+    return "deletionTimestamp" in manifest["metadata"]

@@ -1,0 +1,149 @@
+"""What is left of a stack that has errors: the values that are in order, for the checks that need no others.
+
+A check that compares values is not run by pydantic where one field of its section is wrong, or another section is. Here
+it is run on what can be used. What cannot is not there, and a check that reads it is told so, so that no error is
+reported which only follows from another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import ErrorDetails
+
+from components.config.errors import MisplacedValueError
+from components.config.section import Section, UnusableValueError, section_in
+from components.stack.config import StackConfig
+from components.stack.overlay import Path
+
+Finding = tuple[Path, str]
+"""The path of a value and what is wrong with it."""
+Check = Callable[[StackConfig], Iterable[Finding]]
+"""Finds what is wrong with values of several sections beside each other."""
+
+
+def usable_part(value: Mapping[str, Any], errors: Iterable[ErrorDetails]) -> StackConfig:
+    """The stack without what is wrong in it; reading one of the missing fields raises `UnusableValueError`.
+
+    Args:
+        value: the stack before it was checked.
+        errors: pydantic's errors about it.
+    """
+    part = _section(StackConfig, value, {error["loc"] for error in errors}, ())
+    assert isinstance(part, StackConfig)
+    return part
+
+
+def section_problems(section: Section, path: Path = ()) -> Iterator[Finding]:
+    """What is wrong with the values of a section, and of those below it, beside each other."""
+    for name, decorator in type(section).__pydantic_decorators__.model_validators.items():
+        if decorator.info.mode != "after":
+            continue
+        try:
+            getattr(section, name)()
+        except UnusableValueError:
+            continue
+        except MisplacedValueError as error:
+            yield (*path, *error.path), str(error)
+        except ValueError as error:
+            yield path, str(error)
+    for name, field in type(section).model_fields.items():
+        if name in section.__dict__:
+            for below, child in _children(getattr(section, name)):
+                yield from section_problems(child, (*path, field.alias or name, *below))
+
+
+def across_sections(check: Check, config: StackConfig) -> list[Finding]:
+    """What a check finds in a stack, or in what is left of it.
+
+    A tenant, or the platform's own sync, with a value that the check needs and that cannot be used is left out of it.
+    """
+    while True:
+        try:
+            return list(check(config))
+        except UnusableValueError as error:
+            match error.path:
+                case ("tenants", name, _, *_):
+                    remaining = {tenant: each for tenant, each in config.tenants.items() if tenant != name}
+                    config = config.model_copy(update={"tenants": remaining})
+                case ("flux", "sync", *_):
+                    config = config.model_copy(update={"flux": config.flux.model_copy(update={"sync": None})})
+                case _:
+                    return []
+
+
+def without_value(section: Section, field: str, path: Path) -> Section:
+    """A section one field of which cannot be used."""
+    values = {name: value for name, value in section.__dict__.items() if name != field}
+    return _constructed(type(section), values, path)
+
+
+def _constructed(model: type[Section], values: Mapping[str, Any], path: Path) -> Section:
+    section = model.model_construct(set(values), **values)
+    # Defaults stand for what nobody wrote, not for what cannot be used.
+    for name in model.model_fields.keys() - values.keys():
+        section.__dict__.pop(name, None)
+    section.came_from(path)
+    return section
+
+
+def _section(model: type[Section], value: Mapping[str, Any], broken: Collection[Path], path: Path) -> Section:
+    names = {field.alias or name: name for name, field in model.model_fields.items()}
+    # Which of the missing keys a misspelt one was meant for is not known.
+    misspelt = any(len(error) == 1 and error[0] not in names for error in broken)
+    values = {}
+    for alias, name in names.items():
+        field = model.model_fields[name]
+        below = {error[1:] for error in broken if error[:1] == (alias,)}
+        if alias not in value:
+            if not (field.is_required() or misspelt):
+                values[name] = field.get_default(call_default_factory=True)
+        elif not below:
+            values[name] = _validated(model, name, value[alias])
+        elif (part := _part(field.annotation, value[alias], below, (*path, alias))) is not None:
+            values[name] = part
+    return _constructed(model, values, path)
+
+
+def _part(annotation: Any, value: Any, broken: Collection[Path], path: Path) -> Any:
+    """What can be used of a value with errors: a section, or several by name or number; None for any other value."""
+    model, origin = section_in(annotation)
+    if model is None:
+        return None
+    if origin is dict and isinstance(value, Mapping):
+        names = [name for name in value if (name, "[key]") not in broken]
+        return {name: _item(model, value[name], broken, (*path, name)) for name in names}
+    if origin is tuple and isinstance(value, list) and () not in broken:
+        return tuple(_item(model, each, broken, (*path, index)) for index, each in enumerate(value))
+    return _section(model, value, broken, path) if origin is None and isinstance(value, Mapping) else None
+
+
+def _item(model: type[Section], value: Any, broken: Collection[Path], path: Path) -> Section:
+    below = {error[1:] for error in broken if error[:1] == path[-1:]}
+    if isinstance(value, Mapping):
+        return _section(model, value, below, path)
+    return _constructed(model, {}, path) if below else model.model_validate(value)
+
+
+def _children(value: Any) -> Iterator[tuple[Path, Section]]:
+    if isinstance(value, Section):
+        yield (), value
+    elif isinstance(value, Mapping | tuple):
+        for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+            if isinstance(item, Section):
+                yield (key,), item
+
+
+def _validated(model: type[Section], name: str, value: Any) -> Any:
+    """A value that pydantic has found in order, as it is in the model."""
+    if value is None and not model.model_fields[name].is_required():
+        return model.model_fields[name].get_default(call_default_factory=True)
+    return _adapter(model, name).validate_python(value)
+
+
+@cache
+def _adapter(model: type[Section], name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(model.model_fields[name].rebuild_annotation())

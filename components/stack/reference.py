@@ -1,0 +1,302 @@
+"""The reference of all configuration and of the lockdown, as pages of `docs/`. `make schemas` writes them.
+
+Nothing is said twice: keys, types, defaults and meanings come from the models, flags from their own table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from inspect import cleandoc
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, SecretStr, WithJsonSchema
+from pydantic.fields import FieldInfo
+
+from components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
+from components.flux.controllers import Controller
+from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
+from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
+from components.git.config import GitSource
+from components.policies.reference import policies_page
+from components.stack.config import StackConfig
+from components.sync.decryption import Decryption
+from components.tenant.config import PROTECTED_LABEL_PREFIXES, TenantConfig
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+_GENERATED = "<!-- Written by `make schemas` from {source}; change it there. -->"
+_SCALARS = {str: "text", bool: "true or false", int: "whole number", SecretStr: "secret text"}
+
+
+_EGRESS = """
+    ## What kustomize-controller may connect to
+
+    kustomize fetches every URL that a `kustomization.yaml` names, in `resources`, generators, patches and components,
+    and does so from the controller's place in the network. Nobody listens at the proxy above, so such a build fails at
+    once and the tenant reads `proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused` in the status of the
+    Kustomization. Keep such files in the repository, or list their hosts in `flux.egress.hosts`; a host that redirects
+    needs the host that it redirects to beside it. SSH, DNS and what source-controller fetches are not affected.
+
+    Exempt (`NO_PROXY`) are:
+
+    - the API server, by the address that the kubelet announces (`KUBERNETES_SERVICE_HOST`). Where a webhook of the
+      cluster gives pods another one, list it in `flux.egress.hosts`;
+    - notification-controller's address for events;
+    - the servers of `flux.vaults`, and the key management services of `sync.decryption.workloadIdentity`, as far as
+      `keys` or the provider tells their hosts. Key services and other clusters (`kubeConfig`) that only Kustomizations
+      in Git name belong into `flux.egress.hosts`;
+    - the artifacts of source-controller and source-watcher, under names with 128 random bits that kustomize-controller
+      alone is given (Secret `artifact-hosts`). They are Services of type ExternalName, which have no address and so no
+      reverse record in DNS. Under its usual name or address, the server is not exempt.
+
+    Where the cluster's network heeds NetworkPolicies, those of the release admit only pods of `flux-system` to the
+    artifacts, and `flux.egress.networks` lets kustomize-controller connect to nothing but DNS, Flux's own pods and the
+    networks that it lists.
+
+    What remains:
+
+    - Go connects to `localhost` and loopback addresses without asking the proxy: a tenant can have the controller's own
+      metrics and health endpoints fetched, and what a sidecar serves there.
+    - Whoever learns a random name can have every artifact fetched. Whoever may list the Services or read the Secrets of
+      `flux-system` learns it, and so does a tenant whose Kustomization is reconciled while source-controller does not
+      answer for more than three minutes: the controller's error has the URL. Then give it a new one:
+      `kubectl delete service -n flux-system <name>`, `pulumi up --refresh`, and
+      `kubectl rollout restart deployment/kustomize-controller -n flux-system`.
+    - What is exempt is so for every tenant's builds. An endpoint that answers without credentials, such as the health
+      of a vault, can be read.
+    - One artifact server and one builder for all tenants stay what they are. Only controllers of their own for a group
+      of tenants separate them entirely.
+    - A build that multiplies its objects, and text that grows inside of one, end at the controller's memory limit
+      (`flux.resources.kustomize-controller.limits.memory`, 1Gi in the release): the pod is restarted, and all tenants
+      wait. Only Flux itself can bound a build; an [alert](troubleshooting.md#a-build-is-stuck) tells of it.
+    """
+
+
+def configuration_page() -> str:
+    """`docs/configuration.md`: every key of the stack file and of the tenant file."""
+    introduction = f"""
+        {_GENERATED.format(source="components/stack/config.py")}
+
+        # Configuration
+
+        A stack is described by two kinds of file. Both are checked as a whole before anything is applied,
+        unknown keys are refused, and every problem is reported at once with its file and key.
+
+        - `Pulumi.<stack>.yaml` describes one environment. The keys of [the first part](#the-stack-file) stand
+          below `config:`, the first word of each with the project's name (`name` in `Pulumi.yaml`) before it:
+          `flux-tenancy:flux`. Any other key there but Pulumi's own (`pulumi:…`) is an error. `pulumi config set --path`
+          takes them as they are written here: `pulumi config set --path flux.profile single-tenant`. Another file may
+          be named by `--config-file`.
+        - `tenants/<tenant>.yaml` is the base of a tenant, shared by all environments. It holds the keys of
+          [the second part](#the-tenant-file). A stack has those tenants that its `tenants` lists; their
+          entries there hold the same keys and are laid over the base: mappings are merged key by key,
+          anything else, lists too, is replaced. `{{}}` takes the base as it is. What is required may stand in
+          either file.
+
+        Values whose type is a secret stand in the stack's file alone, encrypted by
+        `pulumi config set --secret --path <key>`, which takes the value, or a file, on standard input. In plain
+        text they are refused, in either file, and nothing of them is ever shown.
+
+        Editors that read the first comment of these files complete and check them by the schemas in
+        `schemas/`. In the tables, `*` stands for a name, and `[]` for each entry of a list, which a command
+        line counts from `[0]`.
+        """
+    names = f"""
+        ## Names
+
+        Tenants, like namespaces, are called by DNS labels. Reserved for the cluster's own parts are
+        {_listed(sorted(RESERVED_NAMES))} and all names that begin with {_listed(RESERVED_PREFIXES)}.
+
+        Labels and annotations of a namespace are the platform's where they begin with
+        {_listed(PROTECTED_LABEL_PREFIXES)}.
+        """
+    parts = [
+        cleandoc(introduction),
+        "## The stack file",
+        *_sections(
+            StackConfig,
+            "",
+            elsewhere={
+                TenantConfig: "[the tenant file](#the-tenant-file)",
+                GitSource: "[a tenant's `source`](#source)",
+                Decryption: "[a tenant's `sync.decryption`](#syncdecryption)",
+            },
+        ),
+        "## The tenant file",
+        *_sections(TenantConfig, ""),
+        cleandoc(names),
+        "## Values",
+        *_choices(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def lockdown_page() -> str:
+    """`docs/lockdown.md`: the flags and variables of the multi-tenant profile."""
+    introduction = f"""
+        {_GENERATED.format(source="components/flux/lockdown_flags.py and lockdown_environment.py")}
+
+        # The multi-tenant profile
+
+        The rights that it takes from kustomize-controller and helm-controller are in
+        [controller-rights.md](controller-rights.md).
+
+        ## Flags that it sets
+
+        Each flag goes to exactly the controllers that know it; any other would refuse to start. The
+        [policies](policies.md) refuse much of the same once more, when it is asked for.
+        """
+    forbidden = """
+        ## Flags that it refuses
+
+        `flux.extraArgs` may set none of the flags above, except for more feature gates, and none of these:
+        """
+    environment = """
+        ## Environment variables that it sets
+
+        They reach what has no flag, such as the programs that a controller starts.
+        """
+    flags = [
+        (f"`{flag.argument}`", _controllers(flag.controllers), _version(flag.since), flag.purpose)
+        for flag in LOCKDOWN_FLAGS
+    ]
+    variables = [
+        (f"`{each.name}={each.value}`", _controllers(each.controllers), _version(each.since), each.hole)
+        for each in LOCKDOWN_ENVIRONMENT
+    ]
+    refused = [(f"`--{name}`", reason) for name, reason in FORBIDDEN_FLAGS.items()]
+    parts = [
+        cleandoc(introduction),
+        _table(("Flag", "Controllers", "Since Flux", "Without it a tenant could"), flags),
+        cleandoc(forbidden),
+        _table(("Flag", "Why not"), refused),
+        cleandoc(environment),
+        _table(("Variable", "Controllers", "Since Flux", "Without it a tenant could"), variables),
+        cleandoc(_EGRESS),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _controllers(controllers: Iterable[Controller]) -> str:
+    return ", ".join(sorted(controller.value for controller in controllers))
+
+
+def _version(since: tuple[int, int]) -> str:
+    return ".".join(map(str, since))
+
+
+def _sections(model: type[BaseModel], prefix: str, elsewhere: Mapping[type[BaseModel], str] = {}) -> Iterator[str]:
+    """A table of the keys of `model`, then one of each model that it is made of, except for those in `elsewhere`.
+
+    Args:
+        model: the model.
+        prefix: key path that leads to it, with its dot, e.g. `flux.manifests.`; empty for a whole file.
+        elsewhere: models that are described in another place, with a link to it.
+    """
+    heading = f"### `{prefix.removesuffix('.')}`\n\n" if prefix else ""
+    rows = [_row(f"{prefix}{field.alias}", field, elsewhere) for field in model.model_fields.values()]
+    yield f"{heading}{cleandoc(model.__doc__ or '')}\n\n{_table(('Key', 'Type', 'Default', 'Meaning'), rows)}"
+    for field in model.model_fields.values():
+        for suffix, nested in _models_in(field.annotation):
+            if nested not in elsewhere:
+                yield from _sections(nested, f"{prefix}{field.alias}{suffix}.", elsewhere)
+
+
+def _row(key: str, field: FieldInfo, elsewhere: Mapping[type[BaseModel], str]) -> tuple[str, ...]:
+    links = [f" Keys: {elsewhere[model]}." for _, model in _models_in(field.annotation) if model in elsewhere]
+    meaning = "".join([field.description or "", *links])
+    return f"`{key}`", _type(field.rebuild_annotation()), _default(field), meaning
+
+
+def _type(annotation: Any) -> str:
+    """A type in the words of the files that the user edits."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        rules = [(rule.json_schema or {})["description"] for rule in arguments if isinstance(rule, WithJsonSchema)]
+        return rules[-1] if rules else _type(arguments[0])
+    if origin in (Union, UnionType):
+        return " or ".join(_type(argument) for argument in arguments if argument is not NoneType)
+    if origin is Literal:
+        return " or ".join(f"`{argument}`" for argument in arguments)
+    if origin is tuple:
+        return f"list of {_type(_bare(arguments[0]))}"
+    if origin is dict:
+        return f"mapping of {_type(_bare(arguments[0]))} to {_type(_bare(arguments[1]))}"
+    if issubclass(annotation, Enum):
+        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+    return "mapping" if issubclass(annotation, BaseModel) else _SCALARS[annotation]
+
+
+def _bare(annotation: Any) -> Any:
+    """A type without what it asks for, which would be too much inside a longer phrase."""
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if value is None or value == () or value == {} or isinstance(value, BaseModel):
+        return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return _listed(value) if isinstance(value, tuple) else f"`{value}`"
+
+
+def _models_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The models inside an annotation, each with what follows the field's name in its key path."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is tuple:
+        yield from ((f"[]{suffix}", model) for suffix, model in _models_in(arguments[0]))
+    elif origin is dict:
+        yield from ((f".*{suffix}", model) for suffix, model in _models_in(arguments[1]))
+    elif origin in (Union, UnionType):
+        yield from (found for argument in arguments for found in _models_in(argument))
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield "", annotation
+
+
+def _choices() -> Iterator[str]:
+    """A section for each enumeration of the models, in the order of their first use."""
+    for choice in dict.fromkeys(_enums_in(StackConfig)):
+        yield f"### {choice.__name__}\n\n{cleandoc(choice.__doc__ or '')}\n\n{_listed(choice)}"
+
+
+def _enums_in(annotation: Any) -> Iterator[type[Enum]]:
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        yield annotation
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for field in annotation.model_fields.values():
+            yield from _enums_in(field.annotation)
+    else:
+        for argument in get_args(annotation):
+            yield from _enums_in(argument)
+
+
+def _listed(values: Iterable[object]) -> str:
+    return ", ".join(f"`{value}`" for value in values)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; in a cell, a bar would begin the next one."""
+    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def rendered() -> dict[Path, str]:
+    """Each page and what must stand in it."""
+    return {
+        DOCS / "configuration.md": configuration_page(),
+        DOCS / "lockdown.md": lockdown_page(),
+        DOCS / "policies.md": policies_page(),
+    }
+
+
+if __name__ == "__main__":
+    DOCS.mkdir(exist_ok=True)
+    for file, text in rendered().items():
+        file.write_text(text, encoding="utf-8")
+        print(file.relative_to(DOCS.parent))

@@ -1,0 +1,155 @@
+"""The stack's file, `Pulumi.<stack>.yaml` or the one that `--config-file` names, with its values encrypted.
+
+Pulumi hands the program decrypted values and says which top-level keys hold a secret, but not where in them. One
+encrypted value makes all of `tenants` secret, so which of its values are encrypted is read from the file itself. What
+Pulumi has handed over and the file does not hold comes from another file, which nobody has looked at.
+
+Source: https://www.pulumi.com/docs/iac/concepts/config/#structured-configuration
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any
+
+from components.config.errors import Problem
+from components.config.yaml_files import read_mapping
+from components.stack.config_keys import check_keys, section_of
+from components.stack.origins import stack_file_name
+from components.stack.overlay import Path as KeyPath
+from components.stack.project_file import ProjectFile
+
+
+class Standing(Enum):
+    """How a value is written in the file."""
+
+    ENCRYPTED = auto()
+    PLAIN = auto()
+    ABSENT = auto()
+
+
+def is_encrypted(value: Any) -> bool:
+    """Whether a value is one that Pulumi has encrypted: a mapping of `secure` to a text."""
+    return isinstance(value, Mapping) and list(value) == ["secure"] and isinstance(value["secure"], str)
+
+
+@dataclass(frozen=True)
+class StackFile:
+    """This project's part of a stack file.
+
+    Attributes:
+        name: what messages call it, relative to the project's folder.
+        sections: what the file says, by top-level key without the project; empty where there is no such file.
+        problems: keys that belong to nobody.
+        shared: what `Pulumi.yaml` sets for all stacks, by top-level key.
+        imports: whether Pulumi keeps values elsewhere, too: in its service, or in environments of ESC.
+        option: how commands of Pulumi are told of the file; empty for the stack's own.
+    """
+
+    name: str
+    sections: Mapping[str, Any]
+    problems: tuple[Problem, ...] = ()
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    imports: bool = False
+    option: str = ""
+
+    def at(self, path: KeyPath) -> Any:
+        """What stands at a path, encrypted values as `{secure: …}`; None where nothing does."""
+        return _walk(self.sections, path)[0]
+
+    def standing(self, path: KeyPath) -> Standing:
+        """How the value at a path is written; one inside an encrypted mapping is encrypted with it."""
+        found, encrypted = _walk(self.sections, path)
+        if encrypted:
+            return Standing.ENCRYPTED
+        return Standing.ABSENT if found is None else Standing.PLAIN
+
+    def differences(self, sections: Mapping[str, Any]) -> Iterator[KeyPath]:
+        """The paths of plain texts of the file that Pulumi has not handed over as they are.
+
+        Args:
+            sections: what Pulumi has handed over.
+        """
+        for path, value in _texts(self.sections):
+            found = _walk(sections, path)[0]
+            # Only texts mean the same to all readers of YAML; they may fold white space in other ways.
+            if found is None or (isinstance(found, str) and found.split() != value.split()):
+                yield path
+
+
+def read_stack_file(
+    stack: str, project: ProjectFile, given: Path | None = None, is_all_that_was_read: bool = False
+) -> StackFile:
+    """The file of a stack.
+
+    One that cannot be read (of which Pulumi itself tells) says nothing.
+
+    Args:
+        stack: name of the stack.
+        project: the project's own file.
+        given: the file that `--config-file` names, absolute; None for the stack's own.
+        is_all_that_was_read: whether Pulumi is known to have read no other file; then what a stack without a file has
+            is from Pulumi's service.
+    """
+    name = stack_file_name(stack)
+    file = project.stack_folder / name
+    if given is not None and given != file:
+        name = str(given.relative_to(file.parent) if given.is_relative_to(file.parent) else given)
+        file, option = given, f" --config-file {name}"
+    else:
+        option = ""
+    document = read_mapping(file, name)
+    content: Mapping[str, Any] = {} if isinstance(document, Problem) else document
+    config = content.get("config")
+    config = config if isinstance(config, Mapping) else {}
+    sections = {}
+    for key, value in config.items():
+        if (section := section_of(str(key), project.name)) is not None:
+            sections[section] = value
+    problems = check_keys([str(key) for key in config], name, project.name)
+    is_remote = is_all_that_was_read and given is None and not file.exists()
+    imports = bool(content.get("environment")) or is_remote
+    return StackFile(name, sections, tuple(problems), project.config, imports, option)
+
+
+def _walk(sections: Any, path: KeyPath) -> tuple[Any, bool]:
+    """The value at a path, None where there is none, and whether it is encrypted, by itself or as part of another."""
+    found = sections
+    for part in path:
+        if is_encrypted(found):
+            return None, True
+        found = _child(found, part)
+    return found, is_encrypted(found)
+
+
+def _child(value: Any, part: str | int) -> Any:
+    if isinstance(value, str):
+        # `pulumi config set tenants '{…}'` writes a text, which the program reads as JSON.
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    if isinstance(value, Mapping):
+        # Keys that are numbers to YAML are texts to Pulumi.
+        return next((child for key, child in value.items() if str(key) == str(part)), None)
+    if isinstance(value, list) and isinstance(part, int) and part < len(value):
+        return value[part]
+    return None
+
+
+def _texts(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Every text of a value with its path; what stands below a key that is no text to YAML is left out."""
+    if isinstance(value, str):
+        if len(path) > 1:
+            yield path, value
+    elif isinstance(value, Mapping) and not is_encrypted(value):
+        for key, child in value.items():
+            if isinstance(key, str):
+                yield from _texts(child, (*path, key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _texts(child, (*path, index))

@@ -1,0 +1,133 @@
+"""Objects with generated names that a killed update has made: the next one gives them other names.
+
+They are Services whose names no tenant can guess, and Secrets of sources and syncs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pulumi
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from components.cluster.client import METADATA_LIST, ClusterFacts, ClusterUnavailable, ask, explaining, items
+from components.cluster.object_meta import GENERATED_SUFFIX
+from components.cluster.ownership import carries_marks, names_cluster
+from components.engine.state import Recorded
+from components.sync.names import FLUX_NAMESPACE, TENANT_LABEL
+
+# What FluxInstall calls them.
+_HOST = re.compile(r"artifacts-[0-9a-f]{32}")
+_SECRET = re.compile(f".+-{GENERATED_SUFFIX}")
+
+Metadata = Mapping[str, Any]
+
+
+def read_strays(
+    api: client.ApiClient, cluster: ClusterFacts, syncs: Iterable[Mapping[str, Any]], recorded: Recorded
+) -> list[str]:
+    """Ask the cluster for such objects; returns their paths at the API server.
+
+    Services are asked for only while the state has no controller, since these come after all Services.
+
+    Args:
+        api: a client for the cluster.
+        cluster: who the cluster is.
+        syncs: the sources and Kustomizations that it has; what they refer to is in use and no stray.
+        recorded: what earlier updates of this stack have left.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    if not names_cluster(recorded, cluster.uid):
+        return []
+    in_flux = f"/api/v1/namespaces/{FLUX_NAMESPACE}"
+    installed = any(name.startswith(f"{FLUX_NAMESPACE}/") for name in recorded.names("kubernetes:apps/v1:Deployment"))
+    with explaining(api):
+        services = [] if installed else items(api, f"{in_flux}/services", accept=METADATA_LIST)
+        secrets = [
+            *items(api, "/api/v1/secrets", labelSelector=TENANT_LABEL, accept=METADATA_LIST),
+            *items(api, f"{in_flux}/secrets", accept=METADATA_LIST),
+        ]
+    return [
+        *_paths("services", stray_hosts((each["metadata"] for each in services), recorded)),
+        *_paths("secrets", stray_secrets((each["metadata"] for each in secrets), syncs, recorded)),
+    ]
+
+
+def stray_hosts(services: Iterable[Metadata], recorded: Recorded) -> list[Metadata]:
+    """The Services that the program has applied and the state does not have.
+
+    Args:
+        services: metadata of those of Flux's namespace.
+        recorded: what earlier updates of this stack have left.
+    """
+    return _unrecorded(services, _HOST, _recorded_names(recorded, "kubernetes:core/v1:Service"))
+
+
+def stray_secrets(
+    secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]], recorded: Recorded
+) -> list[Metadata]:
+    """The Secrets that the program has applied, the state does not have, and no source or sync refers to.
+
+    A previous Secret that still waits for its deletion is not in the state either, and Flux may still read it.
+
+    Args:
+        secrets: metadata of those that may be the program's.
+        syncs: the sources and Kustomizations that the cluster has.
+        recorded: what earlier updates of this stack have left.
+    """
+    used = {(sync["metadata"]["namespace"], name) for sync in syncs for name in _referred(sync["spec"])}
+    known = _recorded_names(recorded, "kubernetes:core/v1:Secret")
+    return _unrecorded(secrets, _SECRET, known | used)
+
+
+def remove_strays(api: client.ApiClient, paths: Iterable[str]) -> None:
+    """Remove them; a preview removes nothing.
+
+    Raises:
+        pulumi.RunError: the cluster does not do it.
+    """
+    if pulumi.runtime.is_dry_run():
+        return
+    try:
+        with explaining(api):
+            for path in paths:
+                answer = ask(api, "DELETE", path)
+                if answer.status >= 300 and answer.status != 404:
+                    raise ApiException(http_resp=answer)
+    except ClusterUnavailable as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def _recorded_names(recorded: Recorded, kind: str) -> set[tuple[str, str]]:
+    metadata = [outputs.get("metadata", {}) for outputs in recorded.outputs(kind)]
+    return {(each.get("namespace", ""), each.get("name", "")) for each in metadata}
+
+
+def _unrecorded(found: Iterable[Metadata], name: re.Pattern[str], known: set[tuple[str, str]]) -> list[Metadata]:
+    return [
+        metadata
+        for metadata in found
+        if name.fullmatch(metadata["name"])
+        and (metadata["namespace"], metadata["name"]) not in known
+        and carries_marks(dict(metadata))
+    ]
+
+
+def _referred(spec: Any) -> Iterator[str]:
+    """The names in all `secretRef` of a spec."""
+    if not isinstance(spec, dict):
+        return
+    for key, value in spec.items():
+        if key == "secretRef":
+            yield value["name"]
+        else:
+            yield from _referred(value)
+
+
+def _paths(plural: str, found: Iterable[Metadata]) -> list[str]:
+    return [f"/api/v1/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}" for metadata in found]

@@ -1,0 +1,46 @@
+"""The tenants of a stack: its entries, each laid over the tenant's base file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from components.config.errors import Problem
+from components.config.types import TenantName
+from components.config.yaml_files import read_mapping
+from components.stack.messages import message
+from components.stack.origins import tenant_file_name
+from components.stack.overlay import Overlaid, overlay
+
+_TENANT_NAME: TypeAdapter[str] = TypeAdapter(TenantName)
+
+
+def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Overlaid | Problem:
+    """The tenant `name` as the stack has it, or why there is none.
+
+    Args:
+        name: the tenant's name.
+        entry: what the stack says of it; nothing, and `{}` as a string, stand for an empty mapping.
+        stack_file: the file that says it.
+        project: folder of the Pulumi project, which holds `tenants/`.
+    """
+    try:
+        _TENANT_NAME.validate_python(name)
+    except ValidationError as error:
+        return Problem(stack_file, f"tenants.{name}", message(error.errors()[0], show_input=True))
+    # `pulumi config set --path tenants.<tenant> '{}'` stores a string.
+    entry = {} if entry in (None, "{}") else entry
+    if not isinstance(entry, Mapping):
+        return Problem(stack_file, f"tenants.{name}", "must be a mapping, or {} for the tenant as its base has it")
+    base_file = tenant_file_name(name)
+    if not (project / base_file).is_file():
+        return Problem(
+            base_file,
+            "",
+            f"does not exist, but {stack_file} lists the tenant {name}; write the tenant's base there",
+        )
+    base = read_mapping(project / base_file, base_file)
+    return base if isinstance(base, Problem) else overlay(base, base_file, entry, stack_file)

@@ -1,0 +1,88 @@
+"""What an update changes, and whose syncs that concerns: what Flux said of these before is out of date.
+
+The engine tells of each object that it has created or updated, by hooks that cost nothing where nothing changes and are
+left out in previews. There are no delete hooks among them, for which `pulumi destroy` would need `--run-program`.
+
+Source: https://www.pulumi.com/docs/iac/concepts/resources/options/hooks/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pulumi
+
+from components.sync.names import PLATFORM, TENANT_LABEL
+
+PLATFORM_TYPE = "flux-tenancy:index:PlatformSync"
+_KUBERNETES = "kubernetes:"
+# They change with the controllers that read them, and are large.
+_DEFINITIONS = ("kubernetes:apiextensions.k8s.io/",)
+# What Flux reconciles by itself as soon as its spec is another.
+_RECONCILED = frozenset({"GitRepository", "Kustomization"})
+
+Place = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
+
+
+class Changes:
+    """What the update has changed so far."""
+
+    def __init__(self) -> None:
+        self._syncs: set[str] = set()
+        self._all = False
+        self._renewed: set[Place] = set()
+
+    def concern(self, sync: str) -> bool:
+        """Whether anything has changed that the answer of a sync may depend on.
+
+        Args:
+            sync: name of a tenant, or of the platform's own sync.
+        """
+        return self._all or sync in self._syncs
+
+    def renewed(self, kind: str, namespace: str, name: str) -> bool:
+        """Whether an object of Flux was created or its spec changed, so that Flux looks at it without being asked."""
+        return (kind, namespace, name) in self._renewed
+
+    def note(self, changed: pulumi.ResourceHookArgs) -> None:
+        """Take down what was created or updated; the callback of the hook."""
+        properties = changed.new_inputs or {}
+        metadata = properties.get("metadata") or {}
+        if PLATFORM_TYPE in changed.urn:
+            self._syncs.add(PLATFORM.name)
+        elif (tenant := (metadata.get("labels") or {}).get(TENANT_LABEL)) is not None:
+            self._syncs.add(tenant)
+        else:
+            # Policies, controllers, roles: each may decide of everything.
+            self._all = True
+        if properties.get("kind") in _RECONCILED and _generation(changed.old_outputs) != _generation(
+            changed.new_outputs
+        ):
+            self._renewed.add((properties["kind"], metadata["namespace"], metadata["name"]))
+
+
+def watch_changes(
+    register: Callable[..., pulumi.ResourceHook] = pulumi.ResourceHook,
+) -> Changes:
+    """Have the engine tell of what it changes. Call this before the first resource.
+
+    Args:
+        register: makes a hook of a name, a function and options.
+    """
+    changes = Changes()
+    hook = register("changes", changes.note, pulumi.ResourceHookOptions(ignore_errors=True))
+    hooks = pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(after_create=[hook], after_update=[hook]))
+
+    def watched(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        if not args.type_.startswith(_KUBERNETES) or args.type_.startswith(_DEFINITIONS):
+            return None
+        return pulumi.ResourceTransformationResult(args.props, pulumi.ResourceOptions.merge(args.opts, hooks))
+
+    pulumi.runtime.register_stack_transformation(watched)
+    return changes
+
+
+def _generation(outputs: Mapping[str, Any] | None) -> Any:
+    return ((outputs or {}).get("metadata") or {}).get("generation")

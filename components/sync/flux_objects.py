@@ -1,0 +1,124 @@
+"""Sources and Kustomizations in the cluster: how they stand, and having Flux look at them now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import Any
+
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from components.cluster.client import (
+    ask,
+    explaining,
+    items,
+    path_of,
+)
+from components.sync.names import KUSTOMIZE_API, MANAGER, PLATFORM, SOURCE_API, TENANT_LABEL
+from components.sync.status import REQUESTED_AT
+
+
+@dataclass(frozen=True)
+class FluxObjects:
+    """What the program asks the cluster about Flux's objects. Each raises ClusterUnavailable where it does not answer.
+
+    Attributes:
+        read: the sources and Kustomizations of the platform and of all tenants.
+        request: has Flux reconcile one of them that was read, with the time of the request.
+        now: the cluster's time.
+    """
+
+    read: Callable[[], Iterable[Mapping[str, Any]]]
+    request: Callable[[Mapping[str, Any], datetime], None]
+    now: Callable[[], datetime]
+
+
+def flux_objects(api: client.ApiClient) -> FluxObjects:
+    """Those of a cluster."""
+    return FluxObjects(partial(read_syncs, api), partial(request_reconciliation, api), partial(read_time, api))
+
+
+def request_reconciliation(api: client.ApiClient, found: Mapping[str, Any], at: datetime) -> None:
+    """Have Flux reconcile an object now, as `flux reconcile` does; nothing where it is gone.
+
+    The annotation belongs to a field manager of its own, so that neither Pulumi's next update nor its refresh sees a
+    change.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    request = {"metadata": {"annotations": {REQUESTED_AT: at.isoformat()}}}
+    with explaining(api):
+        response = ask(api, "PATCH", path_of(found), request, fieldManager=MANAGER)
+        if response.status >= 300 and response.status != 404:
+            raise ApiException(http_resp=response)
+
+
+def read_time(api: client.ApiClient) -> datetime:
+    """What time it is in the cluster.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer.
+    """
+    with explaining(api):
+        return parsedate_to_datetime(ask(api, "GET", "/version/").headers["Date"])
+
+
+class ClusterClock:
+    """The cluster's time, asked for once and only where it is wanted."""
+
+    def __init__(self, read: Callable[[], datetime], clock: Callable[[], float] = time.monotonic) -> None:
+        self._read, self._clock = read, clock
+        self._began = clock()
+        self._started: datetime | None = None
+
+    @property
+    def started(self) -> datetime:
+        """When this clock was made."""
+        if self._started is None:
+            self._started = self._read() - self._elapsed
+        return self._started
+
+    @property
+    def now(self) -> datetime:
+        return self.started + self._elapsed
+
+    @property
+    def _elapsed(self) -> timedelta:
+        return timedelta(seconds=self._clock() - self._began)
+
+
+def lasted(duration: timedelta) -> str:
+    """A duration in the largest unit of which there are two, as a person tells it: `95 seconds`, `3 minutes`."""
+    seconds = max(0, int(duration.total_seconds()))
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length} {unit}s"
+    return f"{seconds} second{'' if seconds == 1 else 's'}"
+
+
+def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
+    """The sources and Kustomizations of the platform and of all tenants, as the cluster has them.
+
+    The list is empty where Flux is not installed yet.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer.
+    """
+    of_platform = f"namespaces/{PLATFORM.namespace}"
+    with explaining(api):
+        return [
+            found
+            for api_version, plural in ((SOURCE_API, "gitrepositories"), (KUSTOMIZE_API, "kustomizations"))
+            for found in (
+                *items(api, f"/apis/{api_version}/{plural}", labelSelector=TENANT_LABEL),
+                *items(
+                    api, f"/apis/{api_version}/{of_platform}/{plural}", fieldSelector=f"metadata.name={PLATFORM.name}"
+                ),
+            )
+        ]

@@ -1,0 +1,66 @@
+"""The cluster's role bindings, and what tenants' accounts may do by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from components.cluster.client import (
+    explaining,
+    get,
+    items,
+)
+from components.tenant.further_access import FurtherBinding, RoleReference, TenantAccess, further_access
+
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:
+    """All RoleBindings and ClusterRoleBindings of the cluster, each with its kind.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        return [
+            {"kind": kind, **found}
+            for kind, plural in (("ClusterRoleBinding", "clusterrolebindings"), ("RoleBinding", "rolebindings"))
+            for found in items(api, f"{_RBAC}/{plural}")
+        ]
+
+
+def read_further_access(
+    api: client.ApiClient, tenants: Mapping[str, TenantAccess], bindings: Sequence[Mapping[str, Any]] | None = None
+) -> dict[str, list[FurtherBinding]]:
+    """What tenants' accounts may do beside what the platform gives them.
+
+    Args:
+        api: a client for the cluster.
+        tenants: what that is.
+        bindings: all of the cluster, where they have been read.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    found = read_bindings(api) if bindings is None else bindings
+    return further_access(tenants, found, lambda role: _read_rules(api, role))
+
+
+def _read_rules(api: client.ApiClient, role: RoleReference) -> list[dict[str, Any]]:
+    """The rules of a role; none where there is no such role."""
+    kind, namespace, name = role
+    within = f"namespaces/{namespace}/" if namespace else ""
+    with explaining(api):
+        try:
+            # A role may be called by almost any text.
+            found = get(api, f"{_RBAC}/{within}{kind.lower()}s/{quote(name, safe='')}")
+        except ApiException as error:
+            if error.status == 404:
+                return []
+            raise
+        rules: list[dict[str, Any]] = found.get("rules") or []
+        return rules

@@ -1,0 +1,102 @@
+"""Tenant: a team's namespaces, limits, identity, source, access and sync, created in this order, removed in reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+
+from components.cluster.generated_names import generated_names, referring
+from components.cluster.lost_namespaces import LostNamespaces
+from components.cluster.manifests import Manifest, register
+from components.config.types import seconds
+from components.git.source import GitAccess, RegisteredSource, register_source
+from components.tenant.config import TenancyConfig, TenantConfig
+from components.tenant.impersonation import Impersonation
+from components.tenant.objects import source_place, tenant_objects
+from components.tenant.offboarding import Offboarding
+
+
+@dataclass(frozen=True)
+class TenantArgs:
+    """What Tenant needs.
+
+    Attributes:
+        config: the tenant as this environment has it.
+        access: what all Git sources of the stack share.
+        tenancy: what holds for all tenants.
+        offboarding: what is done where the tenant cannot be removed in time.
+        lost: the namespaces that the cluster has not any more.
+        impersonation: what lets Flux act as the tenant; None where it may do everything by itself.
+        default_account: the service account that Flux takes where an object names none.
+    """
+
+    config: TenantConfig
+    access: GitAccess
+    tenancy: TenancyConfig
+    offboarding: Offboarding
+    lost: LostNamespaces
+    impersonation: Impersonation | None = None
+    default_account: str = "default"
+
+
+class Tenant(pulumi.ComponentResource):
+    """One tenant of the platform.
+
+    Attributes:
+        namespaces: names of its namespaces; the first is its home.
+        source: its Git repository.
+        sync: the Flux Kustomization that applies it.
+    """
+
+    namespaces: pulumi.Output[list[str]]
+    source: RegisteredSource
+    sync: pulumi.CustomResource
+
+    def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        parts = pulumi.ResourceOptions(transformations=[args.offboarding.of_parts])
+        super().__init__("flux-tenancy:index:Tenant", name, None, pulumi.ResourceOptions.merge(opts, parts))
+        objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
+        namespaces = [self._register_namespace(args, namespace) for namespace in objects.namespaces]
+        limits = [self._register(limit, after=namespaces) for limit in objects.limits]
+        # Nobody may do anything before its limits stand.
+        limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits]
+        identity = self._register(objects.identity, after=limited)
+        place = source_place(name, args.config)
+        self.source = register_source(place, args.config.source, args.access, parent=self, after=limited)
+        decrypting = [self._register(each, after=limited) for each in objects.decryption]
+        # After all but the sync, so that it goes before all that a controller or a Git host could hold.
+        before_access = [*limited, identity, *decrypting, *self.source.registered]
+        access: list[pulumi.Resource] = [self._register(binding, after=before_access) for binding in objects.access]
+        if args.impersonation is not None:
+            for namespace in args.config.namespace_names:
+                access += args.impersonation.within(namespace, after=before_access)
+        # Last to come and first to go: while it prunes, its identity must still be allowed to delete, and Flux to act
+        # as it. Flux gets the sync's own timeout for it; Pulumi only waits, and longer.
+        margin = seconds(args.tenancy.offboarding_timeout)
+        pruned = pulumi.ResourceOptions(
+            custom_timeouts=pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + margin:.0f}s"),
+            hooks=args.offboarding.of_sync,
+        )
+        sync = referring(objects.sync, generated_names(zip(objects.decryption, decrypting, strict=True)))
+        self.sync = self._register(sync, [*access, *decrypting, self.source.source], pruned)
+        self.namespaces = pulumi.Output.from_input(list(args.config.namespace_names))
+        self.register_outputs({"namespaces": self.namespaces})
+
+    def _register_namespace(self, args: TenantArgs, namespace: Manifest) -> pulumi.CustomResource:
+        timeout = f"{seconds(args.tenancy.offboarding_timeout):.0f}s"
+        opts = pulumi.ResourceOptions(
+            custom_timeouts=pulumi.CustomTimeouts(delete=timeout), hooks=args.offboarding.of_namespace
+        )
+        opts = pulumi.ResourceOptions.merge(opts, args.lost.options(namespace))
+        return self._register(args.lost.counted(namespace), [], opts)
+
+    def _register(
+        self,
+        manifest: Manifest,
+        after: Sequence[pulumi.Input[pulumi.Resource]],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> pulumi.CustomResource:
+        own = pulumi.ResourceOptions(parent=self, depends_on=list(after))
+        return register(manifest, pulumi.ResourceOptions.merge(own, opts))

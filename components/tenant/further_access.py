@@ -1,0 +1,216 @@
+"""What tenants' accounts may do beside the role that the platform gives them: bindings that somebody else has made.
+
+Rights add up, so the narrowest role limits nobody whom another binding makes cluster-admin. A tenant that was adopted,
+or once widened by hand, may have such a binding, and neither its manifests nor its status show it.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components.cluster.manifests import Manifest
+from components.config.printable import printable
+from components.sync.names import TENANT_LABEL
+
+Rules = Sequence[Mapping[str, Sequence[str]]]
+RoleReference = tuple[str, str, str]
+"""Kind of a role, its namespace (empty for a ClusterRole), and its name."""
+
+EVERYTHING = "everything"
+NOTHING = "nothing more"
+_SHOWN = 6
+_SERVICE_ACCOUNTS = "system:serviceaccounts"
+# Groups that each account is in.
+_EVERYBODY = frozenset({_SERVICE_ACCOUNTS, "system:authenticated"})
+_BOOTSTRAPPING_LABEL = "kubernetes.io/bootstrapping"
+
+
+@dataclass(frozen=True, order=True)
+class FurtherBinding:
+    """A binding that gives a tenant something, and is not the platform's.
+
+    Attributes:
+        kind: `ClusterRoleBinding` or `RoleBinding`.
+        namespace: of the RoleBinding, which limits what it gives; empty for a ClusterRoleBinding.
+        name: of the binding.
+        role: the role that it gives, e.g. `ClusterRole cluster-admin`.
+        subject: whom it gives it to, e.g. `ServiceAccount apps/dev-team` or `Group system:authenticated`.
+        adds: what that is beyond the tenant's role, e.g. `everything` or `get, list secrets`.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    role: str
+    subject: str
+    adds: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """All of it on one line."""
+        shown = [*self.adds[:_SHOWN], *([f"{len(self.adds) - _SHOWN} more"] if len(self.adds) > _SHOWN else ())]
+        where = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        reach = f"in the namespace {self.namespace}" if self.namespace else "in the whole cluster"
+        gives = f"{self.role} adds {'; '.join(shown) or NOTHING} {reach}"
+        return f"{self.kind} {where} for {self.subject}: {gives}"
+
+
+@dataclass(frozen=True)
+class TenantAccess:
+    """What a tenant has by the platform.
+
+    Attributes:
+        namespaces: its namespaces.
+        bindings: the platform's RoleBindings in them, whose subjects are the tenant's accounts.
+    """
+
+    namespaces: Collection[str]
+    bindings: Sequence[Manifest]
+
+
+def tenants_of(bindings: Iterable[Manifest], namespaces: Mapping[str, str]) -> dict[str, TenantAccess]:
+    """What tenants have by the platform, as a cluster itself tells: the platform labels what it makes for them.
+
+    Args:
+        bindings: those of the cluster.
+        namespaces: the tenant of each of the tenants' namespaces.
+    """
+    found: dict[str, list[Manifest]] = {tenant: [] for tenant in namespaces.values()}
+    for binding in bindings:
+        metadata = binding["metadata"]
+        tenant = metadata.get("labels", {}).get(TENANT_LABEL, "")
+        if namespaces.get(metadata.get("namespace", "")) == tenant and metadata["name"] == f"{tenant}-reconciler":
+            found[tenant].append(binding)
+    return {
+        tenant: TenantAccess([name for name, owner in namespaces.items() if owner == tenant], own)
+        for tenant, own in sorted(found.items())
+    }
+
+
+def further_access(
+    tenants: Mapping[str, TenantAccess],
+    bindings: Sequence[Mapping[str, Any]],
+    rules_of: Callable[[RoleReference], Rules],
+) -> dict[str, list[FurtherBinding]]:
+    """The bindings of each tenant that are not the platform's; tenants that have none are left out.
+
+    A binding of a tenant's account is told whatever it adds. One of another account of its namespaces, which its pods
+    may run as, or of a group, is told where it adds something. Kubernetes' own are left out.
+
+    Args:
+        tenants: what tenants have by the platform.
+        bindings: all of the cluster, each with its kind.
+        rules_of: the rules of a role; none where there is no such role. It is asked once for each.
+    """
+    known: dict[RoleReference, Rules] = {}
+
+    def rules(role: RoleReference) -> Rules:
+        if role not in known:
+            known[role] = rules_of(role)
+        return known[role]
+
+    found = {
+        tenant: sorted({each for binding in bindings for each in _given(binding, access, rules)})
+        for tenant, access in tenants.items()
+    }
+    return {tenant: further for tenant, further in found.items() if further}
+
+
+def _given(
+    binding: Mapping[str, Any], access: TenantAccess, rules: Callable[[RoleReference], Rules]
+) -> Iterator[FurtherBinding]:
+    """What a binding gives to a tenant, once for each of its subjects that is one of the tenant's."""
+    if any(_is_same(binding, own) for own in access.bindings):
+        return
+    namespace = binding["metadata"].get("namespace", "")
+    accounts = {subject for own in access.bindings for subject in _accounts(own)}
+    for subject in binding.get("subjects") or ():
+        account = _account(subject)
+        if account is None and not _is_group_of(subject, access.namespaces):
+            continue
+        if account is not None and account not in accounts and account[0] not in access.namespaces:
+            continue
+        if account is None and _is_of_kubernetes(binding):
+            continue
+        own = [_role(each) for each in access.bindings if each["metadata"]["namespace"] == namespace]
+        adds = tuple(_beyond(rules(_role(binding)), [rule for role in own for rule in rules(role)]))
+        if adds or account in accounts:
+            kind, _, role = _role(binding)
+            name, whom = printable(binding["metadata"]["name"]), _shown(subject)
+            yield FurtherBinding(binding["kind"], namespace, name, f"{kind} {printable(role)}", whom, adds)
+
+
+def _is_same(binding: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """Whether a binding is one of the platform's, with the role that the platform has given."""
+    place = [(each["metadata"].get("namespace"), each["metadata"]["name"]) for each in (binding, own)]
+    return place[0] == place[1] and _role(binding) == _role(own)
+
+
+def _role(binding: Mapping[str, Any]) -> RoleReference:
+    reference = binding["roleRef"]
+    within = binding["metadata"]["namespace"] if reference["kind"] == "Role" else ""
+    return reference["kind"], within, reference["name"]
+
+
+def _accounts(binding: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [account for subject in binding.get("subjects") or () if (account := _account(subject))]
+
+
+def _account(subject: Mapping[str, str]) -> tuple[str, str] | None:
+    """Namespace and name of a service account, which may be named as the user that it is; None for anybody else."""
+    if subject["kind"] == "ServiceAccount":
+        return subject.get("namespace", ""), subject["name"]
+    prefix, _, account = subject["name"].partition("system:serviceaccount:")
+    namespace, _, name = account.partition(":")
+    return (namespace, name) if subject["kind"] == "User" and not prefix and name else None
+
+
+def _is_group_of(subject: Mapping[str, str], namespaces: Collection[str]) -> bool:
+    groups = {*_EVERYBODY, *(f"{_SERVICE_ACCOUNTS}:{namespace}" for namespace in namespaces)}
+    return subject["kind"] == "Group" and subject["name"] in groups
+
+
+def _is_of_kubernetes(binding: Mapping[str, Any]) -> bool:
+    """Whether the API server itself has made a binding, such as those that let everybody discover its API."""
+    metadata = binding["metadata"]
+    return _BOOTSTRAPPING_LABEL in metadata.get("labels", {}) and metadata["name"].startswith("system:")
+
+
+def _shown(subject: Mapping[str, str]) -> str:
+    namespace = f"{subject['namespace']}/" if subject["kind"] == "ServiceAccount" and "namespace" in subject else ""
+    return printable(f"{subject['kind']} {namespace}{subject['name']}")
+
+
+def _beyond(rules: Rules, own: Rules) -> Iterator[str]:
+    """What rules allow and others do not, in short."""
+    if any(_covers(rule, "*", "*", "*") for rule in rules):
+        if not any(_covers(rule, "*", "*", "*") for rule in own):
+            yield EVERYTHING
+        return
+    verbs: dict[str, set[str]] = defaultdict(set)
+    for rule in rules:
+        named = f" named {', '.join(rule['resourceNames'])}" if rule.get("resourceNames") else ""
+        for group in rule.get("apiGroups") or ():
+            for resource in rule.get("resources") or ():
+                more = {verb for verb in rule["verbs"] if not any(_covers(each, verb, group, resource) for each in own)}
+                what = "everything" if (group, resource) == ("*", "*") else f"{resource}.{group}".rstrip(".")
+                verbs[f"{what}{named}"] |= more
+        for url in rule.get("nonResourceURLs") or ():
+            verbs[url] |= set(rule["verbs"])
+    resources: dict[str, list[str]] = defaultdict(list)
+    for what, allowed in verbs.items():
+        if allowed:
+            resources["all verbs of" if "*" in allowed else ", ".join(sorted(allowed))].append(what)
+    for allowed_verbs, whats in sorted(resources.items()):
+        yield printable(f"{allowed_verbs} {', '.join(sorted(whats))}")
+
+
+def _covers(rule: Mapping[str, Sequence[str]], verb: str, group: str, resource: str) -> bool:
+    """Whether a rule allows a verb on all objects of a resource."""
+    wanted = (("verbs", verb), ("apiGroups", group), ("resources", resource))
+    return not rule.get("resourceNames") and all({each, "*"} & set(rule.get(key) or ()) for key, each in wanted)

@@ -1,0 +1,75 @@
+"""Impersonation: what lets Flux's controllers act as the service accounts of tenants, and of the platform."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import pulumi
+
+from components.cluster.manifests import Manifest, register
+from components.cluster.object_meta import Place
+from components.flux.config import FluxConfig
+from components.flux.controller_rights import impersonation_objects, platform_place
+from components.sync.names import FLUX_NAMESPACE
+from components.tenant.config import TenancyConfig, TenantConfig
+from components.tenant.objects import service_account_name, tenant_place
+
+
+def impersonations(
+    flux: FluxConfig, tenants: Mapping[str, TenantConfig], tenancy: TenancyConfig
+) -> dict[str, list[Manifest]]:
+    """The objects of each namespace in which the controllers act as somebody; none where they are everybody.
+
+    Flux's own namespace is no part of it: FluxInstall makes it, and what stands there before the controllers.
+    """
+    if not flux.impersonates:
+        return {}
+    places: dict[str, Place] = {}
+    accounts: dict[str, list[str]] = {}
+    for name, tenant in tenants.items():
+        for namespace in tenant.namespace_names:
+            places[namespace] = tenant_place(name, namespace)
+            accounts[namespace] = [service_account_name(name, tenancy, tenant)]
+    for entry in flux.impersonate:
+        if entry.namespace == FLUX_NAMESPACE:
+            continue
+        places.setdefault(entry.namespace, platform_place(entry.namespace))
+        accounts.setdefault(entry.namespace, []).extend(entry.service_accounts)
+    return {namespace: impersonation_objects(place, accounts[namespace], flux) for namespace, place in places.items()}
+
+
+class Impersonation:
+    """The Roles by which the controllers act as accounts of a namespace, and their bindings.
+
+    Where a namespace exists already they stand before anything else: when the controllers of an older installation are
+    exchanged for those that depend on these Roles, no sync finds them missing.
+
+    Attributes:
+        standing: those of namespaces that exist already.
+    """
+
+    standing: list[pulumi.Resource]
+
+    def __init__(
+        self, objects: Mapping[str, Sequence[Manifest]], existing: Collection[str], opts: pulumi.ResourceOptions
+    ) -> None:
+        """Register those that can stand already.
+
+        Args:
+            objects: the objects of each namespace (`impersonations`).
+            existing: the namespaces that the cluster has.
+            opts: options of all of them.
+        """
+        self._objects = objects
+        self._opts = opts
+        self._registered: dict[str, list[pulumi.Resource]] = {}
+        self.standing = [
+            each for namespace in objects if namespace in existing for each in self.within(namespace, after=[])
+        ]
+
+    def within(self, namespace: str, after: Sequence[pulumi.Input[pulumi.Resource]]) -> list[pulumi.Resource]:
+        """Those of a namespace; where they do not stand yet they come after what is given."""
+        if namespace not in self._registered:
+            opts = pulumi.ResourceOptions.merge(self._opts, pulumi.ResourceOptions(depends_on=list(after)))
+            self._registered[namespace] = [register(each, opts) for each in self._objects.get(namespace, ())]
+        return self._registered[namespace]

@@ -1,0 +1,177 @@
+"""What holds a tenant back in each of its namespaces (threats 20, 21, 24 and 38), as plain manifests.
+
+The tenant can read these objects and change none of them. They are named after it, so that a namespace that is labelled
+for another tenant gets other ones: of objects that Kyverno 1.19 has just changed it may put back the state before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from components.cluster.manifests import Manifest
+from components.cluster.object_meta import Place
+from components.tenant.config import ContainerLimits, TenantConfig, TenantLimits, TenantNetwork
+from components.tenant.role import flux_resources
+
+_FLUX_OBJECTS = "flux-objects"
+
+OBJECT_COUNTS: Mapping[str, int] = {
+    "configmaps": 500,
+    "persistentvolumeclaims": 100,
+    "pods": 500,
+    "podtemplates": 100,
+    "replicationcontrollers": 100,
+    # A release of Helm keeps five revisions as Secrets.
+    "secrets": 1000,
+    "serviceaccounts": 200,
+    "services": 200,
+    "services.loadbalancers": 10,
+    "controllerrevisions.apps": 2000,
+    "daemonsets.apps": 50,
+    "deployments.apps": 200,
+    # A Deployment keeps ten old ones.
+    "replicasets.apps": 2500,
+    "statefulsets.apps": 100,
+    "horizontalpodautoscalers.autoscaling": 200,
+    "cronjobs.batch": 100,
+    "jobs.batch": 1000,
+    "leases.coordination.k8s.io": 200,
+    "ingresses.networking.k8s.io": 200,
+    "poddisruptionbudgets.policy": 200,
+    "rolebindings.rbac.authorization.k8s.io": 200,
+    "roles.rbac.authorization.k8s.io": 200,
+}
+"""How many objects of Kubernetes' own kinds a tenant may have in a namespace, where the stack says nothing else.
+
+Every kind that a tenant creates is in it: what no quota counts fills the cluster's store. The numbers are well above
+what an ordinary application has.
+"""
+# What counts what a Service opens, not how many objects there are.
+_NOT_OF_A_KIND = ("services.loadbalancers",)
+
+_SOURCES = "count/gitrepositories.source.toolkit.fluxcd.io"
+_SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
+_RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
+_ACCOUNTS = "count/serviceaccounts"
+# What Kubernetes and the platform put into each namespace, and what the platform puts into a tenant's home.
+_IN_EACH = {"count/configmaps": 1, _ACCOUNTS: 1, "count/rolebindings.rbac.authorization.k8s.io": 1}
+# Four Secrets at most, each of them twice while it is renewed.
+_AT_HOME = {_SOURCES: 1, _SYNCS: 1, _ACCOUNTS: 2, "count/secrets": 8}
+
+
+def limiting_objects(
+    place: Place, limits: TenantLimits, network: TenantNetwork, room: Mapping[str, int]
+) -> list[Manifest]:
+    """All of them for one namespace.
+
+    Args:
+        place: the namespace, with the name of its tenant and the label that all of the tenant's namespaces have.
+        limits: how much the tenant may have there.
+        network: what its Pods may talk to.
+        room: what is counted there and is not the tenant's (`room_for`); it comes on top.
+    """
+    counts = {_flux_count(resource): limits.flux_objects for resource in flux_resources()}
+    counts[_SYNCS] = limits.most_kustomizations
+    objects = [_quota(place, _FLUX_OBJECTS, _with_room(counts, room))]
+    if counts := _object_counts(limits):
+        objects.append(_quota(place, "objects", _with_room(counts, room)))
+    if limits.quota:
+        objects.append(_quota(place, "quota", dict(limits.quota)))
+    if limits.containers != ContainerLimits():
+        objects.append(_container_limits(place, limits.containers))
+    if network is TenantNetwork.DEFAULT_DENY:
+        objects.append(_default_deny(place))
+    return objects
+
+
+def room_for(config: TenantConfig | None, namespace: str) -> dict[str, int]:
+    """How many objects in a namespace are Kubernetes' and the platform's, as a quota calls them.
+
+    Args:
+        config: the tenant; None for one that the platform's own repository furnishes.
+        namespace: one of its namespaces.
+    """
+    room = Counter(_IN_EACH)
+    if config is None or namespace == config.home:
+        room.update(_AT_HOME)
+    if config is not None and namespace == config.home and config.source.webhook is not None:
+        room[_RECEIVERS] += 1
+    return dict(room)
+
+
+def _object_counts(limits: TenantLimits) -> dict[str, int]:
+    """What is counted of Kubernetes' own kinds; what `quota` counts takes the place of a default."""
+    defaults = {name: count for name, count in OBJECT_COUNTS.items() if not {name, f"count/{name}"} & set(limits.quota)}
+    counts = defaults | {name.removeprefix("count/"): count for name, count in limits.objects.items()}
+    return {
+        name if name in _NOT_OF_A_KIND else f"count/{name}": count
+        for name, count in counts.items()
+        if count is not None
+    }
+
+
+def _flux_count(resource: str) -> str:
+    """What a quota calls the number of objects of a Flux kind, each of which costs Flux's controllers time.
+
+    Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-on-object-count
+    """
+    return f"count/{resource}"
+
+
+def _with_room(counts: Mapping[str, int], room: Mapping[str, int]) -> dict[str, str]:
+    return {resource: _quantity(count + room.get(resource, 0)) for resource, count in counts.items()}
+
+
+def _quantity(count: int) -> str:
+    """A number as the API server writes it, so that nobody who compares the two finds a difference.
+
+    Source: CanonicalizeBytes in staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go of Kubernetes 1.36
+    """
+    for suffix, factor in (("M", 1_000_000), ("k", 1_000)):
+        if count and count % factor == 0:
+            return f"{count // factor}{suffix}"
+    return str(count)
+
+
+def _container_limits(place: Place, limits: ContainerLimits) -> Manifest:
+    """Source: https://kubernetes.io/docs/concepts/policy/limit-range/"""
+    fields = {"defaultRequest": limits.requests, "default": limits.limits, "max": limits.maximum}
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": place.metadata(f"{place.name}-containers"),
+        "spec": {"limits": [{"type": "Container"} | {key: dict(value) for key, value in fields.items() if value}]},
+    }
+
+
+def _default_deny(place: Place) -> Manifest:
+    """Pods talk to the tenant's own namespaces and to DNS, and to nothing else, the artifacts of Flux included.
+
+    Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
+    """
+    own = {"namespaceSelector": {"matchLabels": dict(place.labels)}}
+    dns = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": place.metadata(f"{place.name}-default-deny"),
+        "spec": {
+            "podSelector": {},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"from": [own]}],
+            "egress": [
+                {"to": [own]},
+                {"to": [dns], "ports": [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]},
+            ],
+        },
+    }
+
+
+def _quota(place: Place, name: str, hard: dict[str, str]) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": place.metadata(f"{place.name}-{name}"),
+        "spec": {"hard": hard},
+    }

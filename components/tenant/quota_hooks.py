@@ -1,0 +1,64 @@
+"""Which of a tenant's objects wait for the cluster to count, and for what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import pulumi
+
+from components.cluster.hooks import Once, ready_hook
+from components.cluster.manifests import Manifest
+from components.tenant.config import TenancyConfig, TenantConfig
+from components.tenant.limits import limiting_objects, room_for
+from components.tenant.objects import tenant_place
+from components.tenant.quota_status import QuotaStatus
+
+_QUOTA = "ResourceQuota"
+# Made before anything in a namespace is counted: the limits themselves.
+_LIMITS = frozenset({_QUOTA, "LimitRange", "NetworkPolicy"})
+
+
+class QuotaHooks:
+    """Neither may a quota be older than the cluster's knowledge of what it counts, nor an object than its quota.
+
+    Args:
+        status: what the cluster knows of its quotas.
+        tenants: the tenants of the stack.
+        tenancy: what all of them have.
+    """
+
+    def __init__(self, status: QuotaStatus, tenants: Mapping[str, TenantConfig], tenancy: TenancyConfig) -> None:
+        self._waits = {
+            namespace: [
+                Once(partial(status.wait_until_counting, namespace, quota, keys))
+                for quota, keys in counted(name, namespace, tenant, tenancy).items()
+            ]
+            for name, tenant in tenants.items()
+            for namespace in tenant.namespace_names
+        }
+        self._countable = ready_hook("quotas-countable", status.wait_until_countable)
+        self._counting = pulumi.ResourceHook("quotas-counting", self._count)
+
+    def of(self, manifest: Manifest) -> pulumi.ResourceHookBinding:
+        """The hooks of one object; none outside of tenants' namespaces."""
+        kind, namespace = manifest["kind"], manifest["metadata"].get("namespace")
+        if namespace not in self._waits:
+            return pulumi.ResourceHookBinding()
+        if kind in _LIMITS:
+            return pulumi.ResourceHookBinding(before_create=[self._countable] if kind == _QUOTA else [])
+        return pulumi.ResourceHookBinding(before_create=[self._counting])
+
+    async def _count(self, args: pulumi.ResourceHookArgs) -> None:
+        assert args.new_inputs is not None  # There are always some before something is created.
+        for wait in self._waits[args.new_inputs["metadata"]["namespace"]]:
+            await wait()
+
+
+def counted(name: str, namespace: str, config: TenantConfig, tenancy: TenancyConfig) -> Mapping[str, list[str]]:
+    """What each quota of a tenant's namespace counts of the platform's own objects, by the quota's name."""
+    room = room_for(config, namespace)
+    limits = limiting_objects(tenant_place(name, namespace), tenancy.limits, tenancy.network_policy, room)
+    quotas = {limit["metadata"]["name"]: limit["spec"]["hard"] for limit in limits if limit["kind"] == _QUOTA}
+    found = {quota: [key for key in room if key in hard] for quota, hard in quotas.items()}
+    return {quota: keys for quota, keys in found.items() if keys}

@@ -1,0 +1,108 @@
+"""The project's own role for tenants, narrower than Kubernetes' `admin`.
+
+Left out on purpose (threats 6 to 12, 18, 19, 22): quotas, limits and network policies; roles and role bindings; status
+subresources; service account tokens and impersonation; endpoints, which could lead another tenant's traffic astray;
+ephemeral containers; ExternalArtifacts; everything cluster-scoped; and everything of an admission controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from components.cluster.manifests import Manifest
+from components.tenant.config import PolicyRule, Role, TenancyConfig
+
+TENANT_ROLE = "flux-tenancy-tenant"
+FLUX_GROUPS = ".fluxcd.io"
+
+_CHANGE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_READ = ("get", "list", "watch")
+
+# (API group, resources that the tenant manages). Named one by one: a wildcard would include their status.
+MANAGED: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("", ("configmaps", "persistentvolumeclaims", "pods", "secrets", "serviceaccounts", "services")),
+    (
+        "apps",
+        (
+            "daemonsets",
+            "deployments",
+            "deployments/scale",
+            "replicasets",
+            "statefulsets",
+            "statefulsets/scale",
+        ),
+    ),
+    ("autoscaling", ("horizontalpodautoscalers",)),
+    ("batch", ("cronjobs", "jobs")),
+    ("coordination.k8s.io", ("leases",)),
+    ("networking.k8s.io", ("ingresses",)),
+    ("policy", ("poddisruptionbudgets",)),
+    (
+        "source.toolkit.fluxcd.io",
+        ("buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories"),
+    ),
+    ("source.extensions.fluxcd.io", ("artifactgenerators",)),
+    ("kustomize.toolkit.fluxcd.io", ("kustomizations",)),
+    ("helm.toolkit.fluxcd.io", ("helmreleases",)),
+    ("notification.toolkit.fluxcd.io", ("alerts", "providers", "receivers")),
+    ("image.toolkit.fluxcd.io", ("imagepolicies", "imagerepositories", "imageupdateautomations")),
+)
+# What a tenant may see of what limits it, so that a refusal can be understood.
+_READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "",
+        (
+            "endpoints",
+            "events",
+            "limitranges",
+            "pods/log",
+            "pods/status",
+            "resourcequotas",
+            "resourcequotas/status",
+        ),
+    ),
+    ("discovery.k8s.io", ("endpointslices",)),
+    ("events.k8s.io", ("events",)),
+    ("networking.k8s.io", ("networkpolicies",)),
+    ("rbac.authorization.k8s.io", ("rolebindings", "roles")),
+    ("source.toolkit.fluxcd.io", ("externalartifacts",)),
+)
+# Working with one's own pods by hand.
+_POD_ACCESS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("", ("pods/attach", "pods/eviction", "pods/exec", "pods/portforward")),
+)
+
+
+def tenant_role(tenancy: TenancyConfig) -> Manifest:
+    """The ClusterRole that tenants are bound to inside their namespaces, with the platform's own additions."""
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": TENANT_ROLE},
+        "rules": [
+            *_rules(MANAGED, _CHANGE),
+            *_rules(_READABLE, _READ),
+            *_rules(_POD_ACCESS, ("create", "get")),
+            *(_as_rule(rule) for rule in tenancy.extra_rules),
+        ],
+    }
+
+
+def flux_resources() -> tuple[str, ...]:
+    """Every Flux resource that a tenant can create, as `<plural>.<group>`."""
+    return tuple(
+        f"{resource}.{group}" for group, resources in MANAGED if group.endswith(FLUX_GROUPS) for resource in resources
+    )
+
+
+def cluster_role_for(role: Role) -> str:
+    """The name of the ClusterRole behind a role of the configuration."""
+    return TENANT_ROLE if role is Role.TENANT else role.value
+
+
+def _rules(table: Iterable[tuple[str, tuple[str, ...]]], verbs: tuple[str, ...]) -> list[Manifest]:
+    return [{"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)} for group, resources in table]
+
+
+def _as_rule(rule: PolicyRule) -> Manifest:
+    return {key: list(value) for key, value in rule.model_dump(by_alias=True).items() if value}
