@@ -91,6 +91,7 @@ lint: lint-fast ## Check the Python and Go sources and the workflows
 lint-fast: $(VENV)/installed
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports --no-logo --no-cache
 	@test -z "$$(gofmt -l lab/tools)" || { gofmt -l lab/tools; exit 1; }
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*
 

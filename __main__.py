@@ -12,7 +12,7 @@ from components.cluster.component import Cluster, ClusterArgs
 from components.cluster.hooks import hooked
 from components.cluster.manifests import register
 from components.config.errors import ConfigurationError
-from components.engine.state import read_recorded
+from components.engine.state import read_state
 from components.flux.component import FluxInstall, FluxInstallArgs
 from components.flux.platform_objects import platform_path
 from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
@@ -45,8 +45,8 @@ async def main() -> dict[str, object]:
     try:
         file = stack_file(PROJECT)
         config = read_stack(PROJECT, file)
-        recorded = await read_recorded()
-        found = preflight(config, recorded, file.name, PROJECT)
+        state = await read_state()
+        found = preflight(config, state, file.name, PROJECT)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
 
@@ -57,9 +57,9 @@ async def main() -> dict[str, object]:
     settle_release(found.api, found.kyverno_release)
     remove_strays(found.api, found.strays)
     if config.cluster.adopt:
-        await adopt(found.api, recorded, [*found.release, *(planned for _, planned in planned_objects(config))])
+        await adopt(found.api, state, [*found.release, *(planned for _, planned in planned_objects(config))])
     find = partial(find_object, found.api)
-    previous = previous_keys(config.git_sources, recorded, find)
+    previous = previous_keys(config.git_sources, state, find)
     changes = watch_changes()
     cluster = Cluster("cluster", ClusterArgs(config.cluster, found.cluster.uid))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)

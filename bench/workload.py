@@ -16,7 +16,7 @@ from components.stack.config import StackConfig
 from components.stack.loading import load_stack
 from components.stack.origins import TENANTS_FOLDER
 from components.tenant.config import TenancyConfig, TenantConfig
-from components.tenant.objects import source_place, tenant_objects
+from components.tenant.objects import source_meta, tenant_objects
 
 STACK = "bench"
 
@@ -150,7 +150,7 @@ def render(stack: StackConfig) -> list[Manifest]:
 
 def _tenant(name: str, config: TenantConfig, tenancy: TenancyConfig) -> list[Manifest]:
     tenant = tenant_objects(name, config, tenancy)
-    source = source_objects(source_place(name, config), config.source, known_hosts=()).source
+    source = source_objects(source_meta(name, config), config.source, known_hosts=()).source
     return [*tenant.namespaces, *tenant.limits, tenant.identity, *tenant.access, source, tenant.sync]
 
 

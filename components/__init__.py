@@ -1,1 +1,1 @@
-"""The product: one module a component, and beside it the plain data it is made of."""
+"""The product: packages of which each imports only those below it (`make lint`; docs/architecture.md)."""

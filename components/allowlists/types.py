@@ -9,6 +9,7 @@ from pydantic import AfterValidator
 from components.allowlists.host_patterns import read_host_pattern
 from components.allowlists.image_patterns import read_image_pattern
 from components.allowlists.source_patterns import read_pattern
+from components.config.types import matching
 
 
 def _image_pattern(text: str) -> str:
@@ -25,3 +26,10 @@ SourcePatternText = Annotated[str, AfterValidator(_source_pattern)]
 HostPatternText = Annotated[str, AfterValidator(read_host_pattern)]
 VerifiedKind = Literal["GitRepository", "OCIRepository", "HelmChart"]
 ImagePatternText = Annotated[str, AfterValidator(_image_pattern)]
+HostPattern = Annotated[
+    str,
+    *matching(
+        r"^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$",
+        "a host name in lower case; write it like shop.example.com, or *.example.com for all names below",
+    ),
+]

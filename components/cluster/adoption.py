@@ -15,7 +15,7 @@ from kubernetes.client.exceptions import ApiException
 
 from components.cluster.client import METADATA_LIST, ClusterUnavailable, explaining, get, items
 from components.cluster.manifests import Manifest, name_of, resource_type
-from components.engine.state import Recorded
+from components.engine.state import State
 
 # Kinds whose immutable fields the cluster fills in. Imported, these would pass for the user's own wishes, and an object
 # would be replaced for not naming them. Creating one by server-side apply takes over what is there just as well.
@@ -23,7 +23,7 @@ _NOT_IMPORTED = frozenset({"Service"})
 WORKERS = 8
 
 
-async def adopt(api: client.ApiClient, recorded: Recorded, planned: Iterable[Manifest]) -> None:
+async def adopt(api: client.ApiClient, state: State, planned: Iterable[Manifest]) -> None:
     """Make Pulumi import every object that is there already and is not yet its own, instead of creating it.
 
     An import reads the object and then changes what differs, so it keeps its uid, a preview shows the differences, and
@@ -34,7 +34,7 @@ async def adopt(api: client.ApiClient, recorded: Recorded, planned: Iterable[Man
 
     Args:
         api: a client for the cluster.
-        recorded: what earlier updates of this stack have left; those objects are its own.
+        state: what earlier updates of this stack have left; those objects are its own.
         planned: what is known beforehand of what will be registered.
 
     Raises:
@@ -44,13 +44,13 @@ async def adopt(api: client.ApiClient, recorded: Recorded, planned: Iterable[Man
     wanted = {
         (manifest["apiVersion"], manifest["kind"])
         for manifest in planned
-        if _is_importable(manifest) and (resource_type(manifest), name_of(manifest)) not in recorded.resources
+        if _is_importable(manifest) and (resource_type(manifest), name_of(manifest)) not in state.resources
     }
     with _told(api):
         await asyncio.to_thread(existing.read, sorted(wanted))
 
     def import_existing(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-        own = (args.type_, args.name) in recorded.resources
+        own = (args.type_, args.name) in state.resources
         if own or not _is_importable(args.props):
             return None
         with _told(api):

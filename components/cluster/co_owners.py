@@ -19,7 +19,7 @@ from kubernetes.client.exceptions import ApiException
 from components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, path_of
 from components.cluster.manifests import Manifest, name_of, resource_type
 from components.config.printable import printable
-from components.engine.state import Recorded
+from components.engine.state import State
 
 # Where the provider keeps, in the state of each resource, as whom it applies it.
 _OWN_MANAGER = "__fieldManager"
@@ -44,18 +44,18 @@ class CoOwner:
         return f"{self.manifest['kind']} {name_of(self.manifest)}: the field manager {manager!r} owns parts of its spec"
 
 
-def co_owners(objects: Iterable[Mapping[str, Any]], recorded: Recorded) -> list[CoOwner]:
+def co_owners(objects: Iterable[Mapping[str, Any]], state: State) -> list[CoOwner]:
     """The managers besides Pulumi that have applied a spec of this stack.
 
     Args:
         objects: sources and Kustomizations as the cluster has them.
-        recorded: what earlier updates of this stack have left; objects of others are left alone.
+        state: what earlier updates of this stack have left; objects of others are left alone.
     """
     found = []
     for each in objects:
         metadata = {key: each["metadata"][key] for key in ("name", "namespace")}
         manifest = {"apiVersion": each["apiVersion"], "kind": each["kind"], "metadata": metadata}
-        own = recorded.resources.get((resource_type(manifest), name_of(manifest)), {}).get(_OWN_MANAGER)
+        own = state.resources.get((resource_type(manifest), name_of(manifest)), {}).get(_OWN_MANAGER)
         if own is None:
             continue
         for entry in each["metadata"].get("managedFields", ()):

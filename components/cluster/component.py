@@ -8,7 +8,7 @@ import pulumi
 import pulumi_kubernetes
 
 from components.cluster.config import ClusterConfig
-from components.engine.state import Recorded
+from components.engine.state import State
 
 _TYPE = "flux-tenancy:index:Cluster"
 
@@ -53,6 +53,6 @@ class Cluster(pulumi.ComponentResource):
         self.register_outputs({"uid": self.uid})
 
 
-def recorded_uid(recorded: Recorded) -> str | None:
+def known_cluster_uid(state: State) -> str | None:
     """The identity of the cluster that this stack was last applied to, or None before the first time."""
-    return next((outputs["uid"] for outputs in recorded.outputs(_TYPE) if "uid" in outputs), None)
+    return next((outputs["uid"] for outputs in state.outputs(_TYPE) if "uid" in outputs), None)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from components.cluster.types import ClusterUid
 from components.config.section import Section
-from components.config.types import (
-    ClusterUid,
-    SecretText,
-)
+from components.config.types import SecretText
 
 
 class ClusterConfig(Section):

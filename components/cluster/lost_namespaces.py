@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pulumi
 
 from components.cluster.manifests import Manifest, resource_type
-from components.engine.state import Recorded
+from components.engine.state import State
 
 _COUNT = "flux-tenancy/created-again"
 _TYPE = resource_type({"apiVersion": "v1", "kind": "Namespace"})
@@ -23,25 +23,25 @@ class LostNamespaces:
     """What has become of the namespaces of earlier updates.
 
     Attributes:
-        recorded: the stack's state.
+        state: the stack's state.
         existing: the namespaces that the cluster has; None where the state is of another cluster.
     """
 
-    recorded: Recorded
+    state: State
     existing: Collection[str] | None
 
     def among(self, names: Iterable[str]) -> list[str]:
         """Those of the namespaces that are in the state and not in the cluster."""
         if self.existing is None:
             return []
-        own = self.recorded.names(_TYPE)
+        own = self.state.names(_TYPE)
         return [name for name in names if name in own and name not in self.existing]
 
     def contents(self, name: str) -> list[str]:
         """What the state has inside of a namespace, by name."""
         return sorted(
             found
-            for (_, found), outputs in self.recorded.resources.items()
+            for (_, found), outputs in self.state.resources.items()
             # Where the cluster's name is generated, the state's name does not say the namespace.
             if found.startswith(f"{name}/") or (outputs.get("metadata") or {}).get("namespace") == name
         )
@@ -49,7 +49,7 @@ class LostNamespaces:
     def counted(self, namespace: Manifest) -> Manifest:
         """The namespace, with how often it was created again, if ever."""
         metadata = namespace["metadata"]
-        outputs = self.recorded.resources.get((_TYPE, metadata["name"]), {})
+        outputs = self.state.resources.get((_TYPE, metadata["name"]), {})
         before = (outputs.get("metadata", {}).get("annotations") or {}).get(_COUNT)
         count = str(int(before or 0) + 1) if self.among([metadata["name"]]) else before
         if count is None:

@@ -29,7 +29,7 @@ Source: https://www.pulumi.com/docs/iac/concepts/resources/names/#autonaming
 
 
 @dataclass(frozen=True)
-class Place:
+class ObjectMeta:
     """Where the objects of a sync live and what they are called after.
 
     Attributes:

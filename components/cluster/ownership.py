@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.cluster.manifests import OWNERSHIP, Manifest
-from components.engine.state import Recorded
+from components.engine.state import State
 
 _PROVIDER_TYPE = "pulumi:providers:kubernetes"
 # As whom the provider applies each object, but for what is random in the name.
@@ -28,6 +28,6 @@ def carries_marks(metadata: Manifest) -> bool:
     )
 
 
-def names_cluster(recorded: Recorded, uid: str) -> bool:
+def names_cluster(state: State, uid: str) -> bool:
     """Whether an update of this stack has begun in a cluster: its provider is made before all that is applied by it."""
-    return any(outputs.get("clusterIdentifier") == uid for outputs in recorded.outputs(_PROVIDER_TYPE))
+    return any(outputs.get("clusterIdentifier") == uid for outputs in state.outputs(_PROVIDER_TYPE))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from components.config.wordings import code_of
+
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One thing to mend.
+    """One error in what the user wrote, or in what it is applied to.
 
     Attributes:
         file: the file to open, relative to the project, e.g. `tenants/dev-team.yaml`.
@@ -20,9 +22,14 @@ class Problem:
     path: str
     message: str
 
+    @property
+    def code(self) -> str:
+        """The stable code of the message, e.g. `FT-CFG-012`."""
+        return code_of(self.message)
+
     def __str__(self) -> str:
         where = f"{self.file}: {self.path}" if self.path else self.file
-        return f"{where}: {self.message}"
+        return f"{where}: {self.message}" + (f" ({self.code})" if self.code else "")
 
 
 class SecretValueError(ValueError):
@@ -46,5 +53,5 @@ class ConfigurationError(Exception):
 
     def __str__(self) -> str:
         count = len(self.problems)
-        headline = f"{count} problem{'s' if count > 1 else ''} to mend before anything is applied:"
+        headline = f"{count} error{'s' if count > 1 else ''}; nothing was applied:"
         return "\n".join([headline, *(f"  {problem}" for problem in self.problems)])

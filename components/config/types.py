@@ -20,12 +20,6 @@ RESERVED_PREFIXES = ("kube-", "kyverno", "flux-", "capsule-")
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 # The pattern that Flux's own CRDs hold durations against.
 DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
-GIT_REFERENCE = r"^(?!/)(?!.*(//|\.\.|@\{|[\x00-\x20~^:?*\[\\]))[^-].*(?<![/.])$|^[A-Za-z0-9]$"
-# Users that an enterprise manages have an underscore and its short name at the end of theirs.
-_GITHUB_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
-# Source: IsQualifiedName in staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go of Kubernetes 1.36; one
-# without a domain is Kubernetes' own.
-_FINALIZER = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 SEMANTIC_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 
 # What `git clone` takes, and GitHub offers to copy; nothing in it can be a password.
@@ -34,15 +28,7 @@ _SHORT_SSH = re.compile(r"([a-z0-9._-]+@[A-Za-z0-9.-]+):(?!/)([A-Za-z0-9._/-]+)"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def _not_every_pods(account: str) -> str:
-    if account == "default":
-        raise ValueError(
-            "is the account of every pod that names none, which would hold the tenant's rights; choose another"
-        )
-    return account
-
-
-def _matching(pattern: str, expected: str) -> tuple[AfterValidator, WithJsonSchema]:
+def matching(pattern: str, expected: str) -> tuple[AfterValidator, WithJsonSchema]:
     """A pattern for our own check and the same one for editors; `expected` ends the sentence "… is not …"."""
     compiled = re.compile(pattern)
 
@@ -54,7 +40,7 @@ def _matching(pattern: str, expected: str) -> tuple[AfterValidator, WithJsonSche
     return AfterValidator(check), WithJsonSchema({"type": "string", "pattern": pattern, "description": expected})
 
 
-def _checked(check: Callable[[str], str], description: str) -> tuple[AfterValidator, WithJsonSchema]:
+def checked_by(check: Callable[[str], str], description: str) -> tuple[AfterValidator, WithJsonSchema]:
     return AfterValidator(check), WithJsonSchema({"type": "string", "description": description})
 
 
@@ -66,7 +52,7 @@ def _with_a_unit(value: Any) -> Any:
     return value
 
 
-def _unshown(check: Callable[[str], str], description: str) -> tuple[AfterValidator, WithJsonSchema]:
+def unshown(check: Callable[[str], str], description: str) -> tuple[AfterValidator, WithJsonSchema]:
     """A check whose messages must not repeat the value, which may be or hold a secret that does not belong there."""
 
     def checked(value: str) -> str:
@@ -75,10 +61,10 @@ def _unshown(check: Callable[[str], str], description: str) -> tuple[AfterValida
         except ValueError as error:
             raise SecretValueError(str(error)) from None
 
-    return _checked(checked, description)
+    return checked_by(checked, description)
 
 
-def _secret(check: Callable[[str], str], description: str) -> tuple[BeforeValidator, AfterValidator, WithJsonSchema]:
+def secret(check: Callable[[str], str], description: str) -> tuple[BeforeValidator, AfterValidator, WithJsonSchema]:
     """A secret text with a check of what is in it."""
 
     def checked(value: SecretStr) -> SecretStr:
@@ -114,15 +100,6 @@ def _positive_duration(value: str) -> str:
     return value
 
 
-def _not_flux(value: str) -> str:
-    """Flux's own services stay out: artifacts of all tenants would be open to each."""
-    host = value.rpartition(":")[0] or value
-    own = ".source-controller.flux-system.svc.cluster.local"
-    if own.endswith("." + host.strip(".")) or own.startswith("." + host.strip(".") + "."):
-        raise ValueError("would open the artifacts of all tenants to each of them; name single hosts outside of Flux")
-    return value
-
-
 def _network(value: str) -> str:
     try:
         if "/" not in value:
@@ -145,7 +122,7 @@ def _not_empty(value: str) -> str:
     return value
 
 
-def _url(value: str, schemes: tuple[str, ...], example: str) -> SplitResult:
+def url_parts(value: str, schemes: tuple[str, ...], example: str) -> SplitResult:
     """The parts of a URL of one of the schemes, without credentials; only ssh may name its user."""
     try:
         url = urlsplit(value)
@@ -153,12 +130,12 @@ def _url(value: str, schemes: tuple[str, ...], example: str) -> SplitResult:
     except ValueError:  # e.g. brackets that do not close, or a port that is no number
         well_formed = False
     if not well_formed:
-        raise _unusable(value, f"is not a well-formed URL; {example}")
+        raise unusable_url(value, f"is not a well-formed URL; {example}")
     beginnings = tuple(f"{scheme}://" for scheme in schemes)
     is_known = value.startswith(beginnings)
     # A password has to be renewed, whatever else is wrong; a user may only be what an unknown scheme would have.
     if url.password is not None or (url.username and url.scheme != "ssh" and is_known):
-        raise _unusable(
+        raise unusable_url(
             value, "holds credentials; take them out, they would be readable in the cluster and in the state"
         )
     if "ssh" in schemes and (short := _SHORT_SSH.fullmatch(value)):
@@ -166,24 +143,13 @@ def _url(value: str, schemes: tuple[str, ...], example: str) -> SplitResult:
     if not is_known:
         scheme, separator, _ = value.partition("://")
         unknown = f"has the unknown scheme {scheme}://; it " if separator and scheme.isalnum() else ""
-        raise _unusable(value, f"{unknown}must begin with {' or '.join(beginnings)}; {example}")
+        raise unusable_url(value, f"{unknown}must begin with {' or '.join(beginnings)}; {example}")
     return url
 
 
-def _unusable(url: str, reason: str) -> ValueError:
+def unusable_url(url: str, reason: str) -> ValueError:
     """An error that repeats the URL only where it can hold no credentials."""
     return SecretValueError(reason) if "@" in url else ValueError(reason)
-
-
-def _git_url(value: str) -> str:
-    example = "write it like https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
-    url = _url(value, ("http", "https", "ssh"), example)
-    if not url.hostname or not url.path.strip("/"):
-        raise _unusable(value, f"names no host or no repository; {example}")
-    # Flux compares hosts with known_hosts, and admission with what is allowed, letter by letter.
-    if url.hostname not in url.netloc:
-        raise _unusable(value, f"names its host in capital letters; {example}")
-    return value
 
 
 def _repository_path(value: str) -> str:
@@ -197,90 +163,32 @@ def _repository_path(value: str) -> str:
 
 def _web_url(value: str) -> str:
     example = "write it like https://host.example.com/path"
-    if not _url(value, ("http", "https"), example).hostname:
-        raise _unusable(value, f"names no host; {example}")
+    if not url_parts(value, ("http", "https"), example).hostname:
+        raise unusable_url(value, f"names no host; {example}")
     return value
 
 
 DnsLabel = Annotated[
-    str, *_matching(DNS_LABEL, "a DNS label: at most 63 lower-case letters, digits and '-', e.g. dev-team")
+    str, *matching(DNS_LABEL, "a DNS label: at most 63 lower-case letters, digits and '-', e.g. dev-team")
 ]
-ServiceAccountName = Annotated[DnsLabel, AfterValidator(_not_every_pods)]
 TenantName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 NamespaceName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 Duration = Annotated[
     str,
     BeforeValidator(_with_a_unit),
-    *_matching(DURATION, "a duration; write it like 30s, 5m or 1h30m"),
+    *matching(DURATION, "a duration; write it like 30s, 5m or 1h30m"),
     AfterValidator(_positive_duration),
 ]
 Quantity = Annotated[
     str,
-    *_matching(
+    *matching(
         r"^[0-9]+(\.[0-9]+)?([num]|[kMGTPE]|[KMGTPE]i|[eE][0-9]+)?$",
         "a quantity of Kubernetes; write it like 4, 500m or 8Gi",
     ),
 ]
-# Those of Flux's kinds have a key of their own.
-QuotaResource = Annotated[
-    str,
-    *_matching(
-        r"^(?!count/.*\.fluxcd\.io$)[a-z0-9]([a-zA-Z0-9./-]*[a-zA-Z0-9])?$",
-        "a resource of a ResourceQuota, other than Flux's kinds, which fluxObjects limits; write it like pods",
-    ),
-]
-GitReference = Annotated[str, *_matching(GIT_REFERENCE, "a name that Git accepts for a branch or tag, e.g. main")]
-FinalizerName = Annotated[str, *_matching(_FINALIZER, "a finalizer with its domain, e.g. example.com/cleanup")]
-GitCommit = Annotated[str, *_matching(r"^[0-9a-f]{40}$", "a full commit id: 40 hexadecimal digits")]
-GitUrl = Annotated[str, *_checked(_git_url, "http, https or ssh URL of a Git repository, without credentials")]
-RepositoryPath = Annotated[str, *_checked(_repository_path, "a folder inside the repository, e.g. ./staging")]
-WebUrl = Annotated[str, *_checked(_web_url, "http or https URL")]
-HostPattern = Annotated[
-    str,
-    *_matching(
-        r"^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$",
-        "a host name in lower case; write it like shop.example.com, or *.example.com for all names below",
-    ),
-]
-Sha256 = Annotated[str, *_matching(r"^[0-9a-f]{64}$", "a sha256 digest: 64 hexadecimal digits in lower case")]
-FluxVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a release of Flux; write it like 2.9.5")]
-KyvernoVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a release of Kyverno; write it like 1.19.1")]
-ChartVersion = Annotated[str, *_matching(SEMANTIC_VERSION, "a version of Kyverno's chart; write it like 3.9.1")]
-ClusterUid = Annotated[
-    str,
-    *_matching(
-        r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        "a uid; take it from `kubectl get namespace kube-system -o jsonpath={.metadata.uid}`",
-    ),
-]
-# With its value, since an argument without one would swallow the next, which may belong to the lockdown.
-ControllerArgument = Annotated[
-    str,
-    *_matching(r"^--[a-z][a-z0-9-]*=.*$", "a controller argument with its value; write it like --concurrent=8"),
-]
-EgressHost = Annotated[
-    str,
-    *_matching(
-        r"^(\.?[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.?(:[0-9]{1,5})?|[0-9a-f.:]+/[0-9]{1,3}|\[[0-9a-f:]+\](:[0-9]{1,5})?)$",
-        "a host, as URLs name it, a domain or a network; write it like files.example.com, .example.com or 192.0.2.0/24",
-    ),
-    AfterValidator(_not_flux),
-]
-Network = Annotated[str, *_checked(_network, "a network in CIDR notation; write it like 192.0.2.0/24")]
+RepositoryPath = Annotated[str, *checked_by(_repository_path, "a folder inside the repository, e.g. ./staging")]
+WebUrl = Annotated[str, *checked_by(_web_url, "http or https URL")]
+Sha256 = Annotated[str, *matching(r"^[0-9a-f]{64}$", "a sha256 digest: 64 hexadecimal digits in lower case")]
+Network = Annotated[str, *checked_by(_network, "a network in CIDR notation; write it like 192.0.2.0/24")]
 # Secrets. Everything typed as one has to be encrypted where it stands (components/stack/secrets.py).
-SecretText = Annotated[SecretStr, *_secret(_not_empty, "secret text")]
-SignerName = Annotated[str, *_matching(r"^[-._A-Za-z0-9]{1,200}$", "a name of letters, digits, '-', '_' and '.'")]
-GitHubName = Annotated[
-    str,
-    *_matching(
-        f"^{_GITHUB_NAME}$",
-        "an organisation or user of GitHub: at most 39 letters, digits, '-' and '_', e.g. my-org",
-    ),
-]
-GitHubRepositoryName = Annotated[
-    str,
-    *_matching(
-        rf"^{_GITHUB_NAME}/(?!\.{{1,2}}$)(?!.*\.git$)[A-Za-z0-9._-]{{1,100}}$",
-        "a repository of GitHub; write it like my-org/my-repository",
-    ),
-]
+SecretText = Annotated[SecretStr, *secret(_not_empty, "secret text")]

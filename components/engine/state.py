@@ -28,7 +28,7 @@ _READ = "pulumi:pulumi:readStackResourceOutputs"
 
 
 @dataclass(frozen=True)
-class Recorded:
+class State:
     """The resources of the stack's state.
 
     Attributes:
@@ -46,7 +46,7 @@ class Recorded:
         return {name for found, name in self.resources if found == kind}
 
 
-async def read_recorded() -> Recorded:
+async def read_state() -> State:
     """The stack's own state.
 
     It is read from the resources and not from the stack's outputs, since an update that failed halfway records none.
@@ -58,4 +58,4 @@ async def read_recorded() -> Recorded:
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
     answer = await pulumi.runtime.invoke_async(_READ, {"stackName": stack})
     resources: dict[str, dict[str, Any]] = answer["outputs"]
-    return Recorded({(found["type"], urn.rpartition("::")[2]): found["outputs"] for urn, found in resources.items()})
+    return State({(found["type"], urn.rpartition("::")[2]): found["outputs"] for urn, found in resources.items()})

@@ -9,19 +9,11 @@ from pydantic import Field, field_validator, model_validator
 
 from components.config.resources import Resources
 from components.config.section import Section
-from components.config.types import (
-    ControllerArgument,
-    DnsLabel,
-    EgressHost,
-    FluxVersion,
-    Network,
-    RepositoryPath,
-    Sha256,
-    WebUrl,
-)
+from components.config.types import DnsLabel, Network, RepositoryPath, Sha256, WebUrl
 from components.flux.controllers import DEFAULT_CONTROLLERS, RECONCILERS, REQUIRED_CONTROLLERS, Controller
 from components.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
 from components.flux.support import OLDEST_KUBERNETES, known_versions, minor
+from components.flux.types import ControllerArgument, EgressHost, FluxVersion
 from components.git.config import GitSource
 from components.sync.config import Reconciliation
 

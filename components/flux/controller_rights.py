@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from components.cluster.manifests import Manifest
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.flux.config import FluxConfig, Impersonation
 from components.flux.controllers import RECONCILERS, Controller
 from components.flux.release import COMPONENT_LABEL
@@ -83,7 +83,7 @@ def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manife
         kept.append(manifest)
     own = [each for controller in controllers for each in _standing(controller, config)]
     accounts = [account for entry in _of_platform(config) for account in entry.service_accounts]
-    named = impersonation_objects(platform_place(FLUX_NAMESPACE), accounts, config) if accounts else []
+    named = impersonation_objects(platform_meta(FLUX_NAMESPACE), accounts, config) if accounts else []
     return [*kept, *own, *named]
 
 
@@ -92,24 +92,24 @@ def is_powerful(manifest: Manifest) -> bool:
     return bool(manifest["kind"] == "ClusterRoleBinding" and manifest["roleRef"]["name"] == "cluster-admin")
 
 
-def impersonation_objects(place: Place, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
+def impersonation_objects(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
     """What lets the controllers act as these accounts of a namespace, and read what its Flux objects refer to."""
     accounts = list(dict.fromkeys([*accounts, config.default_service_account]))
     role = {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "Role",
-        "metadata": place.metadata(IMPERSONATION),
+        "metadata": meta.metadata(IMPERSONATION),
         "rules": _impersonation(config, accounts),
     }
-    return [role, impersonation_binding(place, {"kind": "Role", "name": IMPERSONATION}, config)]
+    return [role, impersonation_binding(meta, {"kind": "Role", "name": IMPERSONATION}, config)]
 
 
-def impersonation_binding(place: Place, role: Mapping[str, str], config: FluxConfig) -> Manifest:
+def impersonation_binding(meta: ObjectMeta, role: Mapping[str, str], config: FluxConfig) -> Manifest:
     """Binds the controllers to a role in a namespace."""
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "RoleBinding",
-        "metadata": place.metadata(IMPERSONATION),
+        "metadata": meta.metadata(IMPERSONATION),
         "roleRef": {"apiGroup": _RBAC, **role},
         "subjects": [_subject(account_of(each)) for each in RECONCILERS if each in config.components],
     }
@@ -120,9 +120,9 @@ def shared_impersonation(config: FluxConfig) -> Manifest:
     return _role("ClusterRole", {"name": SHARED_IMPERSONATION}, _impersonation(config, ()))
 
 
-def platform_place(namespace: str) -> Place:
+def platform_meta(namespace: str) -> ObjectMeta:
     """Where `flux.impersonate` names accounts of the platform."""
-    return Place(name=PLATFORM.name, namespace=namespace, labels={})
+    return ObjectMeta(name=PLATFORM.name, namespace=namespace, labels={})
 
 
 def _standing(controller: Controller, config: FluxConfig) -> list[Manifest]:

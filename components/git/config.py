@@ -9,17 +9,8 @@ from pydantic import Field, field_validator, model_validator
 
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
-from components.config.types import (
-    Duration,
-    GitCommit,
-    GitHubName,
-    GitHubRepositoryName,
-    GitReference,
-    GitUrl,
-    SecretText,
-    SignerName,
-    WebUrl,
-)
+from components.config.types import Duration, SecretText, WebUrl
+from components.git.types import GitCommit, GitHubName, GitHubRepositoryName, GitReference, GitUrl, SignerName
 from components.keys.types import CertificateAuthority, KnownHost, RsaPrivateKey, SigningKey, SshPrivateKey
 
 

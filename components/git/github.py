@@ -9,7 +9,7 @@ from typing import Any
 
 import pulumi
 
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.git.config import GitHubConfig, GitHubRepository, GitSource
 from components.keys.ssh_keys import SshKey, read_private_key
 
@@ -153,12 +153,12 @@ def source_of_deploy_key(name: str) -> str:
     return name.rpartition("-")[0]
 
 
-def recorded_keys(recorded: Recorded) -> list[RegisteredKey]:
+def recorded_keys(state: State) -> list[RegisteredKey]:
     """The deploy keys that earlier updates of this stack have registered."""
-    outputs = {_key_id(public): each for each in recorded.outputs(DEPLOY_KEY_TYPE) if (public := _public(each))}
+    outputs = {_key_id(public): each for each in state.outputs(DEPLOY_KEY_TYPE) if (public := _public(each))}
     return [
         RegisteredKey(name, found["repository"], found["title"], _public(found))
-        for name in sorted(recorded.names(DEPLOY_KEY_TYPE))
+        for name in sorted(state.names(DEPLOY_KEY_TYPE))
         if (found := outputs.get(name.rpartition("-")[2])) is not None
     ]
 

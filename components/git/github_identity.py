@@ -10,18 +10,16 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from components.config.errors import Problem
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.git.config import GitHubOwner
 from components.git.github_preflight import WORKERS, unregistered
 from components.git.sources import Sources
 
 
-def identity_problems(sources: Sources, recorded: Recorded, stack_file: str) -> list[Problem]:
+def identity_problems(sources: Sources, state: State, stack_file: str) -> list[Problem]:
     """Why the program could not be who it is to be for an owner in whose repositories everything is registered."""
     owners = {owner.lower() for owner in sources.github_owners}
-    owners -= {
-        source.github.owner.lower() for _, source in unregistered(sources, recorded) if source.github is not None
-    }
+    owners -= {source.github.owner.lower() for _, source in unregistered(sources, state) if source.github is not None}
     if not owners:
         return []
     # Loading GitHub's client takes a third of a second, which stacks without GitHub need not spend.

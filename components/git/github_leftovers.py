@@ -15,7 +15,7 @@ import pulumi
 
 from components.config.errors import Problem
 from components.config.printable import printable
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.git.config import GitHubConfig, GitHubRepository, GitSource
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, registered_key
 from components.git.github_preflight import WORKERS, unregistered
@@ -47,7 +47,7 @@ class Leftover:
 
 
 def github_leftovers(
-    sources: Sources, recorded: Recorded, stack: str, stack_file: str
+    sources: Sources, state: State, stack: str, stack_file: str
 ) -> tuple[list[Leftover], list[Problem]]:
     """What is in the repositories in which something new is to be registered, and what of it is in the way.
 
@@ -55,11 +55,11 @@ def github_leftovers(
 
     Args:
         sources: the Git sources of the stack.
-        recorded: what earlier updates of this stack have left.
+        state: what earlier updates of this stack have left.
         stack: its name.
         stack_file: what the errors call the file of the stack.
     """
-    new = dict(unregistered(sources, recorded))
+    new = dict(unregistered(sources, state))
     if not new:
         return [], []
     repositories = {source.github.repository.lower(): source.github for source in new.values() if source.github}
@@ -78,8 +78,8 @@ def github_leftovers(
             problems += [Problem(stack_file, github_key_path(name), answer) for name in wanted]
             continue
         keys, hooks = answer
-        leftovers += own_keys(keys, repository, wanted.values(), recorded, stack)
-        leftovers += own_webhooks(hooks, repository, sources.webhook_url, recorded)
+        leftovers += own_keys(keys, repository, wanted.values(), state, stack)
+        leftovers += own_webhooks(hooks, repository, sources.webhook_url, state)
         problems += [
             Problem(stack_file, github_key_path(name), reason)
             for name, source in wanted.items()
@@ -92,7 +92,7 @@ def own_keys(
     keys: Iterable[Mapping[str, Any]],
     repository: GitHubRepository,
     sources: Iterable[GitSource],
-    recorded: Recorded,
+    state: State,
     stack: str,
 ) -> Iterator[Leftover]:
     """The deploy keys with a title of this stack that the state does not have.
@@ -101,10 +101,10 @@ def own_keys(
         keys: all of the repository, https://docs.github.com/rest/deploy-keys/deploy-keys.
         repository: the repository.
         sources: those for which something is registered there; a key of theirs is this stack's, used or not.
-        recorded: what earlier updates of this stack have left.
+        state: what earlier updates of this stack have left.
         stack: its name.
     """
-    known = _known(outputs.get("title") for outputs in recorded.outputs(DEPLOY_KEY_TYPE))
+    known = _known(outputs.get("title") for outputs in state.outputs(DEPLOY_KEY_TYPE))
     if known is None:
         return
     wanted = {key.public for source in sources if (key := registered_key(source)) is not None}
@@ -116,7 +116,7 @@ def own_keys(
 
 
 def own_webhooks(
-    hooks: Iterable[Mapping[str, Any]], repository: GitHubRepository, webhook_url: str | None, recorded: Recorded
+    hooks: Iterable[Mapping[str, Any]], repository: GitHubRepository, webhook_url: str | None, state: State
 ) -> Iterator[Leftover]:
     """The webhooks that lead to this cluster's Receivers and that the state does not have.
 
@@ -124,11 +124,11 @@ def own_webhooks(
         hooks: all of the repository, https://docs.github.com/rest/repos/webhooks.
         repository: the repository.
         webhook_url: where Git hosts reach this cluster's Receivers, or None.
-        recorded: what earlier updates of this stack have left.
+        state: what earlier updates of this stack have left.
     """
     if webhook_url is None:
         return
-    configurations = [outputs.get("configuration") for outputs in recorded.outputs(WEBHOOK_TYPE)]
+    configurations = [outputs.get("configuration") for outputs in state.outputs(WEBHOOK_TYPE)]
     known = _known(each.get("url") if isinstance(each, Mapping) else None for each in configurations)
     if known is None:
         return
@@ -212,10 +212,10 @@ def _remove(config: GitHubConfig, leftover: Leftover) -> None:
         ) from None
 
 
-def _known(recorded: Iterable[object]) -> set[str] | None:
+def _known(state: Iterable[object]) -> set[str] | None:
     """What the state has, or None where not all of it can be read: then nothing can be told from what it has not."""
     known: set[str] = set()
-    for each in recorded:
+    for each in state:
         if not isinstance(each, str):
             return None
         known.add(each)

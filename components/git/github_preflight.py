@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from components.config.errors import Problem
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.git.config import GitSource
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name, registered_key
 from components.git.sources import Sources, github_key_path
@@ -17,9 +17,9 @@ from components.git.sources import Sources, github_key_path
 WORKERS = 8
 
 
-def repository_problems(sources: Sources, recorded: Recorded, stack_file: str) -> list[Problem]:
+def repository_problems(sources: Sources, state: State, stack_file: str) -> list[Problem]:
     """Why something new cannot be registered at GitHub."""
-    new = {name: source.github for name, source in unregistered(sources, recorded)}
+    new = {name: source.github for name, source in unregistered(sources, state)}
     if not new:
         return []
     # Loading GitHub's client takes a third of a second, which updates without anything new need not spend.
@@ -32,9 +32,9 @@ def repository_problems(sources: Sources, recorded: Recorded, stack_file: str) -
     return [Problem(stack_file, github_key_path(name), reason) for name, reason in reasons.items() if reason]
 
 
-def unregistered(sources: Sources, recorded: Recorded) -> Iterator[tuple[str, GitSource]]:
+def unregistered(sources: Sources, state: State) -> Iterator[tuple[str, GitSource]]:
     """The sources for which a deploy key or a webhook is to be registered that is not in the state, by name."""
-    keys, webhooks = recorded.names(DEPLOY_KEY_TYPE), recorded.names(WEBHOOK_TYPE)
+    keys, webhooks = state.names(DEPLOY_KEY_TYPE), state.names(WEBHOOK_TYPE)
     for name, source in sources.by_name.items():
         if source.github is None:
             continue

@@ -20,7 +20,7 @@ from pulumi.output import UNKNOWN
 
 from components.cluster.client import ClusterUnavailable
 from components.cluster.manifests import Manifest
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.git.config import GitSource
 from components.git.fetch_proof import lacking_proof, secret_name
 from components.git.github import RegisteredKey, deploy_key_name, recorded_keys, registered_key, source_of_deploy_key
@@ -42,7 +42,7 @@ _REMOVED_NEXT = "Flux has fetched with the new key; the next update removes this
 _NOT_PROVEN = "Flux has not fetched with the new key"
 
 
-def previous_keys(sources: Sources, recorded: Recorded, find: Find) -> dict[str, list[RegisteredKey]]:
+def previous_keys(sources: Sources, state: State, find: Find) -> dict[str, list[RegisteredKey]]:
     """The deploy keys of earlier updates that stay, by the name of their source.
 
     They are those that open the source's repository, until the source has been fetched with its new key; only the last
@@ -51,11 +51,11 @@ def previous_keys(sources: Sources, recorded: Recorded, find: Find) -> dict[str,
 
     Args:
         sources: the Git sources of the stack.
-        recorded: what earlier updates of this stack have left.
+        state: what earlier updates of this stack have left.
         find: looks up an object of the cluster.
     """
     found: dict[str, list[RegisteredKey]] = {}
-    keys = recorded_keys(recorded)
+    keys = recorded_keys(state)
     for name, source in sources.by_name.items():
         if source.github is None or (new := registered_key(source)) is None:
             continue
@@ -68,9 +68,9 @@ def previous_keys(sources: Sources, recorded: Recorded, find: Find) -> dict[str,
         ]
         if not previous:
             continue
-        state = _state(sources, name, find)
-        if state.lacking is not None and not state.moves:
-            found[name] = [key for key in previous if state.proves(key.public)] or previous
+        step = _step(sources, name, find)
+        if step.lacking is not None and not step.moves:
+            found[name] = [key for key in previous if step.proves(key.public)] or previous
     return found
 
 
@@ -90,9 +90,9 @@ def rotations(
 
     def told(name: str, keys: Sequence[RegisteredKey]) -> pulumi.Output[list[dict[str, str]]]:
         async def look(_: Any) -> list[dict[str, str]]:
-            state = await asyncio.to_thread(_state, sources, name, find)
-            _tell(name, sources.by_name[name], keys, state.lacking)
-            why = _REMOVED_NEXT if state.lacking is None else f"{_NOT_PROVEN}: {state.lacking}"
+            step = await asyncio.to_thread(_step, sources, name, find)
+            _tell(name, sources.by_name[name], keys, step.lacking)
+            why = _REMOVED_NEXT if step.lacking is None else f"{_NOT_PROVEN}: {step.lacking}"
             return [{"fingerprint": fingerprint(key.public), "stays": why} for key in keys]
 
         if pulumi.runtime.is_dry_run():
@@ -103,8 +103,8 @@ def rotations(
 
 
 @dataclass(frozen=True)
-class _State:
-    """The state of a rotation.
+class _Step:
+    """How far a rotation is.
 
     Attributes:
         lacking: why it is not proven that the source has been fetched with its key; None where it is.
@@ -117,7 +117,7 @@ class _State:
     proves: Callable[[str], bool]
 
 
-def _state(sources: Sources, name: str, find: Find) -> _State:
+def _step(sources: Sources, name: str, find: Find) -> _Step:
     source, home = sources.by_name[name], sources.homes[name]
 
     def find_here(version: str, kind: str, name: str) -> Mapping[str, Any] | None:
@@ -129,8 +129,8 @@ def _state(sources: Sources, name: str, find: Find) -> _State:
         found = find_here(SOURCE_API, source.kind, name)
         secret = find_here("v1", "Secret", referred) if (referred := secret_name(found)) else None
     except ClusterUnavailable as error:
-        return _State(str(error), moves=False, proves=lambda _: False)
-    return _State(
+        return _Step(str(error), moves=False, proves=lambda _: False)
+    return _Step(
         lacking_proof(found, secret, key.public),
         moves=found is not None and _repository(found["spec"]["url"]) != _repository(source.url),
         proves=lambda public: lacking_proof(found, secret, public) is None,

@@ -12,7 +12,7 @@ import pulumi
 
 from components.cluster.generated_names import generated_names, referring
 from components.cluster.manifests import register
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.engine.update_plans import made_once
 from components.git.config import GitSource
 from components.git.github import GitHub, GitHubArgs, RegisteredKey, registered_key
@@ -63,7 +63,7 @@ def git_access(sources: Sources, previous_keys: Mapping[str, Sequence[Registered
 
 
 def register_source(
-    place: Place,
+    meta: ObjectMeta,
     source: GitSource,
     access: GitAccess,
     parent: pulumi.Resource,
@@ -72,13 +72,13 @@ def register_source(
     """Register a source in the order in which it works at once, and is removed without leaving a key behind.
 
     Args:
-        place: name, namespace and labels of its objects.
+        meta: name, namespace and labels of its objects.
         source: the source.
         access: what it shares with others.
         parent: the component that it belongs to.
         after: what must stand before.
     """
-    objects = source_objects(place, source, access.known_hosts)
+    objects = source_objects(meta, source, access.known_hosts)
     standing: list[pulumi.Resource] = []
 
     def opts(*more: pulumi.Resource, ignore_changes: list[str] | None = None) -> pulumi.ResourceOptions:
@@ -89,9 +89,9 @@ def register_source(
     if (key := registered_key(source)) is not None:
         assert source.github is not None and access.github is not None  # Only then there is a key to register.
         previous = [
-            access.github.register_key(each, source.github, opts()) for each in access.previous_keys.get(place.name, ())
+            access.github.register_key(each, source.github, opts()) for each in access.previous_keys.get(meta.name, ())
         ]
-        standing += [access.github.deploy_key(place.name, key, source.github, opts()), *previous]
+        standing += [access.github.deploy_key(meta.name, key, source.github, opts()), *previous]
     secrets = [register(secret, opts()) for secret in objects.secrets]
     standing += secrets
     names = generated_names(zip(objects.secrets, secrets, strict=True))
@@ -101,15 +101,15 @@ def register_source(
 
     # Generated once: from then on the one in the state counts, which both ends take it from.
     drawn = made_once(partial(token_urlsafe, TOKEN_BYTES))
-    token_data = drawn.apply(lambda text: webhook_secret(place, text)["data"])
-    token_secret = register(webhook_secret(place, "") | {"data": token_data}, opts(ignore_changes=["data"]))
+    token_data = drawn.apply(lambda text: webhook_secret(meta, text)["data"])
+    token_secret = register(webhook_secret(meta, "") | {"data": token_data}, opts(ignore_changes=["data"]))
     # The SDK gives a resource an attribute for each of its properties.
     data: pulumi.Output[dict[str, str]] = token_secret.data  # type: ignore[attr-defined]
     token = data["token"].apply(lambda encoded: b64decode(encoded).decode())
     receiver = register(objects.receiver, opts(token_secret, registered))
-    url = token.apply(lambda text: f"{(access.webhook_url or '').rstrip('/')}{webhook_path(text, place)}")
+    url = token.apply(lambda text: f"{(access.webhook_url or '').rstrip('/')}{webhook_path(text, meta)}")
     announcing: list[pulumi.Resource] = [token_secret, receiver]
     if source.github is not None:
         assert access.github is not None  # There is one for whatever is registered there.
-        announcing.append(access.github.webhook(place.name, url, token, source.github, opts(receiver)))
+        announcing.append(access.github.webhook(meta.name, url, token, source.github, opts(receiver)))
     return RegisteredSource(registered, receiver, url, (*standing, registered, *announcing))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from components.cluster.manifests import Manifest
-from components.cluster.object_meta import Place, SecretPurpose
+from components.cluster.object_meta import ObjectMeta, SecretPurpose
 from components.git.config import CommitVerification, GitHubAppCredentials, GitSource, Webhook
 from components.keys.known_hosts import lines_for
 from components.keys.signing_keys import suffix_of
@@ -46,11 +46,11 @@ class SourceObjects:
     receiver: Manifest | None
 
 
-def source_objects(place: Place, source: GitSource, known_hosts: Sequence[str]) -> SourceObjects:
+def source_objects(meta: ObjectMeta, source: GitSource, known_hosts: Sequence[str]) -> SourceObjects:
     """All objects of a source but the Secret of its webhook, whose token is not configuration.
 
     Args:
-        place: where they live.
+        meta: where they live.
         source: the source.
         known_hosts: the stack's own host keys.
     """
@@ -62,16 +62,16 @@ def source_objects(place: Place, source: GitSource, known_hosts: Sequence[str]) 
     }
     secrets = []
     if credentials := credentials_of(source, known_hosts):
-        secrets.append(place.generated_secret(SecretPurpose.GIT, credentials))
-        spec["secretRef"] = {"name": place.secret_reference(SecretPurpose.GIT)}
+        secrets.append(meta.generated_secret(SecretPurpose.GIT, credentials))
+        spec["secretRef"] = {"name": meta.secret_reference(SecretPurpose.GIT)}
     if source.github_app is not None:
         spec["provider"] = "github"
     if source.verify is not None:
-        secrets.append(place.generated_secret(SecretPurpose.SIGNERS, _public_keys(source.verify)))
-        reference = {"name": place.secret_reference(SecretPurpose.SIGNERS)}
+        secrets.append(meta.generated_secret(SecretPurpose.SIGNERS, _public_keys(source.verify)))
+        reference = {"name": meta.secret_reference(SecretPurpose.SIGNERS)}
         spec["verify"] = {"mode": source.verify.mode, "secretRef": reference}
-    manifest = {"apiVersion": SOURCE_API, "kind": source.kind, "metadata": place.metadata(place.name), "spec": spec}
-    receiver = _receiver(place, source.kind, source.webhook) if source.webhook is not None else None
+    manifest = {"apiVersion": SOURCE_API, "kind": source.kind, "metadata": meta.metadata(meta.name), "spec": spec}
+    receiver = _receiver(meta, source.kind, source.webhook) if source.webhook is not None else None
     return SourceObjects(secrets, manifest, receiver)
 
 
@@ -102,21 +102,21 @@ def credentials_of(source: GitSource, known_hosts: Sequence[str]) -> dict[str, s
     return data
 
 
-def webhook_secret(place: Place, token: str) -> Manifest:
+def webhook_secret(meta: ObjectMeta, token: str) -> Manifest:
     """The Secret that both ends of a webhook share."""
-    return place.secret(place.webhook_secret_name, {"token": token})
+    return meta.secret(meta.webhook_secret_name, {"token": token})
 
 
 WEBHOOK_ROOT = "/hook/"
 """What the paths of all Receivers begin with."""
 
 
-def webhook_path(token: str, place: Place) -> str:
+def webhook_path(token: str, meta: ObjectMeta) -> str:
     """The path at which notification-controller awaits the calls for a source's Receiver.
 
     Source: https://fluxcd.io/flux/components/notification/receivers/#webhook-path
     """
-    return WEBHOOK_ROOT + hashlib.sha256(f"{token}{place.name}{place.namespace}".encode()).hexdigest()
+    return WEBHOOK_ROOT + hashlib.sha256(f"{token}{meta.name}{meta.namespace}".encode()).hexdigest()
 
 
 def _reference(source: GitSource) -> Manifest:
@@ -140,16 +140,16 @@ def _public_keys(verification: CommitVerification) -> dict[str, str]:
     return {f"{name}{suffix_of(key)}": key for name, key in verification.keys.items()}
 
 
-def _receiver(place: Place, kind: str, webhook: Webhook) -> Manifest:
+def _receiver(meta: ObjectMeta, kind: str, webhook: Webhook) -> Manifest:
     return {
         "apiVersion": NOTIFICATION_API,
         "kind": "Receiver",
-        "metadata": place.metadata(place.name),
+        "metadata": meta.metadata(meta.name),
         "spec": {
             "type": webhook.type,
             "events": list(PUSH_EVENTS[webhook.type]),
-            "secretRef": {"name": place.webhook_secret_name},
+            "secretRef": {"name": meta.webhook_secret_name},
             # Nothing but this source, and that in the Receiver's own namespace: whoever has the token can do no more.
-            "resources": [{"apiVersion": SOURCE_API, "kind": kind, "name": place.name}],
+            "resources": [{"apiVersion": SOURCE_API, "kind": kind, "name": meta.name}],
         },
     }

@@ -19,7 +19,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-PINNED = Path(__file__).with_name("known_hosts")
+PINNED = Path(__file__).with_name("known_hosts.txt")
 
 SHORTEST_RSA = 2048
 """Bits that an RSA host key has at least; less is within reach of those who can afford it."""

@@ -6,10 +6,7 @@ from typing import Annotated
 
 from pydantic import SecretStr
 
-from components.config.types import (
-    _secret,
-    _unshown,
-)
+from components.config.types import secret, unshown
 from components.keys import known_hosts
 from components.keys.age_keys import identity_file, read_identities, read_recipient
 from components.keys.app_keys import read_app_key
@@ -21,36 +18,18 @@ from components.keys.ssh_keys import read_private_key
 
 SshPrivateKey = Annotated[
     SecretStr,
-    *_secret(lambda text: read_private_key(text).private, "secret private SSH key"),
+    *secret(lambda text: read_private_key(text).private, "secret private SSH key"),
 ]
-
-
 AgeIdentities = Annotated[
-    SecretStr, *_secret(lambda text: identity_file(read_identities(text)), "secret identities of age")
+    SecretStr, *secret(lambda text: identity_file(read_identities(text)), "secret identities of age")
 ]
-
-
-AgeRecipient = Annotated[str, *_unshown(read_recipient, "a recipient of age, which begins with age1")]
-
-
+AgeRecipient = Annotated[str, *unshown(read_recipient, "a recipient of age, which begins with age1")]
 OpenPgpPrivateKeys = Annotated[
-    SecretStr, *_secret(lambda text: key_ring(read_private_keys(text)), "secret OpenPGP private keys, armored")
+    SecretStr, *secret(lambda text: key_ring(read_private_keys(text)), "secret OpenPGP private keys, armored")
 ]
-
-
-OpenPgpFingerprint = Annotated[str, *_unshown(read_fingerprint, "fingerprint of an OpenPGP key")]
-
-
-RsaPrivateKey = Annotated[SecretStr, *_secret(read_app_key, "secret private RSA key, PEM")]
-
-
-CertificateAuthority = Annotated[str, *_unshown(read_authority, "one or more certificates, PEM")]
-
-
-SigningKey = Annotated[str, *_unshown(read_signing_key, "OpenPGP public key, armored, or SSH public key")]
-
-
-CosignPublicKey = Annotated[str, *_unshown(read_public_key, "public key of cosign, PEM")]
-
-
-KnownHost = Annotated[str, *_unshown(known_hosts.check_line, "a line of an SSH `known_hosts` file")]
+OpenPgpFingerprint = Annotated[str, *unshown(read_fingerprint, "fingerprint of an OpenPGP key")]
+RsaPrivateKey = Annotated[SecretStr, *secret(read_app_key, "secret private RSA key, PEM")]
+CertificateAuthority = Annotated[str, *unshown(read_authority, "one or more certificates, PEM")]
+SigningKey = Annotated[str, *unshown(read_signing_key, "OpenPGP public key, armored, or SSH public key")]
+CosignPublicKey = Annotated[str, *unshown(read_public_key, "public key of cosign, PEM")]
+KnownHost = Annotated[str, *unshown(known_hosts.check_line, "a line of an SSH `known_hosts` file")]

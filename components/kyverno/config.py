@@ -11,9 +11,10 @@ from pydantic import Field, field_validator, model_validator
 
 from components.config.resources import Resources
 from components.config.section import Section
-from components.config.types import ChartVersion, KyvernoVersion, Sha256, WebUrl
+from components.config.types import Sha256, WebUrl
 from components.flux.support import minor
 from components.kyverno.support import KNOWN_MINORS, known_versions
+from components.kyverno.types import ChartVersion, KyvernoVersion
 
 CHART_URL = "https://kyverno.github.io/kyverno/kyverno-{version}.tgz"
 

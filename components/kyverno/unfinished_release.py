@@ -22,7 +22,7 @@ from kubernetes.client.exceptions import ApiException
 from components.cluster.client import ClusterUnavailable, ask, explaining, get, items
 from components.cluster.manifests import Manifest
 from components.config.errors import Problem
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.kyverno.config import KyvernoConfig
 from components.kyverno.objects import NAMESPACE
 
@@ -53,7 +53,7 @@ class UnfinishedRelease:
     description: str | None = None
 
 
-def read_unfinished(api: client.ApiClient, recorded: Recorded) -> UnfinishedRelease:
+def read_unfinished(api: client.ApiClient, recorded: State) -> UnfinishedRelease:
     """Ask the cluster for the records that are in the way of what Pulumi does next.
 
     Raises:

@@ -1,1 +1,9 @@
-"""Tenancy policies: one table of data, rendered for each admission engine."""
+"""KyvernoPolicies and NativePolicies: one table of tenancy policies as data, rendered for each admission engine.
+
+Put here what admission refuses, and how it is asked whether it does.
+"""
+
+from components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
+from components.policies.config import PoliciesConfig
+
+__all__ = ["KyvernoPolicies", "NativePolicies", "PoliciesArgs", "PoliciesConfig"]

@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from components.allowlists.types import HostPatternText, ImagePatternText, SourcePatternText, VerifiedKind
+from components.allowlists.types import HostPattern, HostPatternText, ImagePatternText, SourcePatternText, VerifiedKind
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
-from components.config.types import Duration, FinalizerName, HostPattern, seconds
+from components.config.types import Duration, seconds
 from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from components.policies.names import PolicyName
+from components.policies.types import FinalizerName
 
 
 class PolicyEngine(StrEnum):

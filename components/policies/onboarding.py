@@ -29,7 +29,7 @@ from components.tenant.objects import (
     role_binding,
     service_account,
     service_account_name,
-    tenant_place,
+    tenant_meta,
 )
 from components.tenant.role import TENANT_ROLE
 
@@ -164,13 +164,13 @@ def tenant_template(
     tenancy: TenancyConfig, flux: FluxConfig, tenant: str = _TENANT, namespace: str = _NAMESPACE
 ) -> list[Manifest]:
     """What a labelled namespace gets; it stands by itself, so its service account has rights in it alone."""
-    place, account = tenant_place(tenant, namespace), service_account_name(tenant, tenancy)
+    meta, account = tenant_meta(tenant, namespace), service_account_name(tenant, tenancy)
     role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
     return [
         service_account(tenant, namespace, account),
         role_binding(tenant, namespace, namespace, Role.TENANT, account),
-        *([impersonation_binding(place, role, flux)] if flux.impersonates else []),
-        *limiting_objects(place, tenancy.limits, TenantNetwork.DEFAULT_DENY, room_for(None, namespace)),
+        *([impersonation_binding(meta, role, flux)] if flux.impersonates else []),
+        *limiting_objects(meta, tenancy.limits, TenantNetwork.DEFAULT_DENY, room_for(None, namespace)),
     ]
 
 

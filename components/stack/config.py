@@ -8,12 +8,8 @@ from pydantic import Field, field_validator
 
 from components.cluster.config import ClusterConfig
 from components.config.section import Section
-from components.config.types import (
-    TenantName,
-)
-from components.flux.config import (
-    FluxConfig,
-)
+from components.config.types import TenantName
+from components.flux.config import FluxConfig
 from components.git.config import GitConfig, GitHubConfig, GitSource
 from components.git.sources import Sources
 from components.kyverno.config import KyvernoConfig
@@ -21,10 +17,7 @@ from components.policies.config import PoliciesConfig
 from components.sync.config import Reconciliation
 from components.sync.decryption import Decryption
 from components.sync.names import PLATFORM
-from components.tenant.config import (
-    TenancyConfig,
-    TenantConfig,
-)
+from components.tenant.config import TenancyConfig, TenantConfig
 
 
 class StackConfig(Section):

@@ -15,7 +15,7 @@ from components.cluster.manifests import Manifest, name_of, resource_type
 from components.cluster.ownership import names_cluster
 from components.config.errors import Problem
 from components.config.printable import printable
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.kyverno.objects import NAMESPACE as KYVERNO_NAMESPACE
 from components.stack.config import StackConfig
 from components.sync.names import FLUX_NAMESPACE, KUSTOMIZE_API, PLATFORM
@@ -29,7 +29,7 @@ _SYNC_TYPE = resource_type({"apiVersion": KUSTOMIZE_API, "kind": "Kustomization"
 def missing_objects(
     config: StackConfig,
     cluster: ClusterFacts,
-    recorded: Recorded,
+    state: State,
     syncs: Iterable[Manifest],
     names_at: Callable[[str], Collection[str]],
     stack_file: str,
@@ -39,24 +39,24 @@ def missing_objects(
     Args:
         config: the stack.
         cluster: who the cluster is.
-        recorded: what earlier updates of this stack have left.
+        state: what earlier updates of this stack have left.
         syncs: the sources and Kustomizations that the cluster has.
         names_at: the objects at a path of the API, as `namespace/name`, or `name` where they have no namespace.
         stack_file: name of the stack's file.
     """
-    if not names_cluster(recorded, cluster.uid):
+    if not names_cluster(state, cluster.uid):
         return []
-    own = [name for name in (FLUX_NAMESPACE, KYVERNO_NAMESPACE) if name in recorded.names(_NAMESPACE_TYPE)]
+    own = [name for name in (FLUX_NAMESPACE, KYVERNO_NAMESPACE) if name in state.names(_NAMESPACE_TYPE)]
     going = [name for name in own if name in cluster.terminating]
     if going:
         message = "is still being deleted; wait until it is gone, and run `pulumi up --refresh`"
         return [Problem(stack_file, "cluster", f"the namespace {name!r} {message}") for name in going]
     wanted = wanted_syncs(config)
     there = {name_of(each) for each in syncs if each["kind"] == "Kustomization" and not _is_going(each)}
-    known = recorded.names(_SYNC_TYPE)
+    known = state.names(_SYNC_TYPE)
     if wanted <= known and wanted <= there and cluster.namespaces.keys() >= set(own):
         return []
-    missing = sorted(_missing(config, cluster, recorded, names_at))
+    missing = sorted(_missing(config, cluster, state, names_at))
     if not missing:
         return []
     shown = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
@@ -78,20 +78,20 @@ def wanted_syncs(config: StackConfig) -> set[str]:
 
 
 def _missing(
-    config: StackConfig, cluster: ClusterFacts, recorded: Recorded, names_at: Callable[[str], Collection[str]]
+    config: StackConfig, cluster: ClusterFacts, state: State, names_at: Callable[[str], Collection[str]]
 ) -> Iterable[str]:
     """Kind and name of each object that is missing, but for those of tenants that are not listed any more."""
     listed = {name for tenant in config.tenants.values() for name in tenant.namespace_names}
     # A namespace that is gone is told of, or created again, with what was in it (`components.cluster.lost_namespaces`).
-    kept = {name for name in cluster.namespaces if name not in recorded.names(_NAMESPACE_TYPE)} | listed
+    kept = {name for name in cluster.namespaces if name not in state.names(_NAMESPACE_TYPE)} | listed
     kept |= {FLUX_NAMESPACE, KYVERNO_NAMESPACE}
     found: dict[str, Collection[str]] = {}
-    for (kind, _), outputs in recorded.resources.items():
+    for (kind, _), outputs in state.resources.items():
         if (path := collection_of(kind)) is None or "metadata" not in outputs:
             continue
         metadata: Mapping[str, Any] = outputs["metadata"]
-        place = metadata["name"] if kind == _NAMESPACE_TYPE else metadata.get("namespace", "")
-        if place and (place not in kept or (place in listed and place not in cluster.namespaces)):
+        namespace = metadata["name"] if kind == _NAMESPACE_TYPE else metadata.get("namespace", "")
+        if namespace and (namespace not in kept or (namespace in listed and namespace not in cluster.namespaces)):
             continue
         if path not in found:
             found[path] = names_at(path)

@@ -20,7 +20,7 @@ from components.cluster.client import (
     read_webhook_configurations,
 )
 from components.cluster.co_owners import CoOwner, co_owners
-from components.cluster.component import recorded_uid
+from components.cluster.component import known_cluster_uid
 from components.cluster.lost_namespaces import LostNamespaces
 from components.cluster.manifests import Manifest, resource_type
 from components.cluster.namespace_holds import NamespaceHolds, read_namespace_holds
@@ -28,7 +28,7 @@ from components.cluster.ownership import names_cluster
 from components.config.errors import ConfigurationError, Problem
 from components.config.pinned_input import PinnedInputError
 from components.engine.pulumi_command import creates_nothing
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.flux.release import read_release
 from components.flux.support import OLDEST_KUBERNETES, minor
 from components.git.github_identity import identity_problems, unneeded_owners
@@ -79,12 +79,12 @@ class Preflight:
     strays: list[str]
 
 
-def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project: Path) -> Preflight:
+def preflight(config: StackConfig, state: State, stack_file: str, project: Path) -> Preflight:
     """Check the releases, the cluster, and the repositories in which something is to be registered.
 
     Args:
         config: the stack.
-        recorded: what earlier updates of this stack have left.
+        state: what earlier updates of this stack have left.
         stack_file: what the errors call the file of the stack.
         project: folder of the Pulumi project.
 
@@ -108,8 +108,8 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
     try:
         api = connect(config.cluster, project)
         cluster = read_facts(api)
-        problems += cluster_problems(config, cluster, recorded, stack_file)
-        holds = {name: read_namespace_holds(api, name) for name in sorted(terminating(config, cluster, recorded))}
+        problems += cluster_problems(config, cluster, state, stack_file)
+        holds = {name: read_namespace_holds(api, name) for name in sorted(terminating(config, cluster, state))}
         problems += held_namespaces(config, holds, stack_file)
         warnings = tuple(
             held_message(found, config.cluster.context)
@@ -117,28 +117,28 @@ def preflight(config: StackConfig, recorded: Recorded, stack_file: str, project:
             if found and name not in _namespaces_of_tenants(config)
         )
         syncs = read_syncs(api)
-        strays = read_strays(api, cluster, syncs, recorded)
-        owners = co_owners(syncs, recorded)
-        problems += missing_objects(config, cluster, recorded, syncs, partial(read_names, api), stack_file)
-        problems += taken_names(config, cluster, recorded, partial(find_object, api), stack_file)
+        strays = read_strays(api, cluster, syncs, state)
+        owners = co_owners(syncs, state)
+        problems += missing_objects(config, cluster, state, syncs, partial(read_names, api), stack_file)
+        problems += taken_names(config, cluster, state, partial(find_object, api), stack_file)
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
-            problems += foreign_kyverno(cluster, webhooks, recorded, stack_file)
-        if config.kyverno is not None or NAMESPACE in recorded.names(NAMESPACE_TYPE):
-            kyverno_release = read_unfinished(api, recorded)
+            problems += foreign_kyverno(cluster, webhooks, state, stack_file)
+        if config.kyverno is not None or NAMESPACE in state.names(NAMESPACE_TYPE):
+            kyverno_release = read_unfinished(api, state)
             problems += left_without_kyverno(config.kyverno, kyverno_release, stack_file)
     except ClusterUnavailable as error:
         problems.append(Problem(stack_file, f"cluster.{error.key}", str(error)))
-    refused = repository_problems(config.git_sources, recorded, stack_file)
-    leftovers, taken = github_leftovers(config.git_sources, recorded, pulumi.get_stack(), stack_file)
+    refused = repository_problems(config.git_sources, state, stack_file)
+    leftovers, taken = github_leftovers(config.git_sources, state, pulumi.get_stack(), stack_file)
     # Where nothing may be done, nothing can be read either.
     told = {problem.path for problem in refused}
     problems += refused + [problem for problem in taken if problem.path not in told]
-    problems += identity_problems(config.git_sources, recorded, stack_file)
+    problems += identity_problems(config.git_sources, state, stack_file)
     warnings += tuple(unneeded_owners(config.git_sources, stack_file))
     if problems:
         raise ConfigurationError(problems)
-    lost = lost_namespaces(cluster, recorded)
+    lost = lost_namespaces(cluster, state)
     return Preflight(release, chart, cluster, api, lost, warnings, owners, leftovers, kyverno_release, strays)
 
 
@@ -156,10 +156,10 @@ def existing_only(config: StackConfig) -> StackConfig:
     )
 
 
-def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recorded, stack_file: str) -> list[Problem]:
+def cluster_problems(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:
     """Why this cluster is not the one to apply this stack to."""
     problems = []
-    known_uid = recorded_uid(recorded)
+    known_uid = known_cluster_uid(state)
     if config.cluster.uid is not None and cluster.uid != config.cluster.uid:
         problems.append(
             Problem(
@@ -191,21 +191,21 @@ def cluster_problems(config: StackConfig, cluster: ClusterFacts, recorded: Recor
         )
     problems += _unknown_policies(config, cluster, stack_file)
     if not config.cluster.adopt:
-        problems += _foreign_flux(cluster, recorded, stack_file)
+        problems += _foreign_flux(cluster, state, stack_file)
     problems += _unknown_places(config, cluster.namespaces, stack_file)
-    problems += _emptied_namespaces(config, lost_namespaces(cluster, recorded), stack_file)
+    problems += _emptied_namespaces(config, lost_namespaces(cluster, state), stack_file)
     return problems + _foreign_namespaces(config.tenants, cluster.namespaces, stack_file)
 
 
-def lost_namespaces(cluster: ClusterFacts, recorded: Recorded) -> LostNamespaces:
+def lost_namespaces(cluster: ClusterFacts, state: State) -> LostNamespaces:
     """The namespaces of earlier updates that the cluster has not any more; in another cluster none is lost."""
-    known_uid = recorded_uid(recorded)
-    return LostNamespaces(recorded, cluster.namespaces.keys() if known_uid in (None, cluster.uid) else None)
+    known_uid = known_cluster_uid(state)
+    return LostNamespaces(state, cluster.namespaces.keys() if known_uid in (None, cluster.uid) else None)
 
 
-def terminating(config: StackConfig, cluster: ClusterFacts, recorded: Recorded) -> set[str]:
+def terminating(config: StackConfig, cluster: ClusterFacts, state: State) -> set[str]:
     """Namespaces that are being deleted, of tenants that the stack lists or has listed."""
-    return set(cluster.terminating & (_namespaces_of_tenants(config).keys() | recorded.names(NAMESPACE_TYPE)))
+    return set(cluster.terminating & (_namespaces_of_tenants(config).keys() | state.names(NAMESPACE_TYPE)))
 
 
 def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | None], stack_file: str) -> list[Problem]:
@@ -280,11 +280,11 @@ def _unknown_places(config: StackConfig, existing: Collection[str], stack_file: 
     ]
 
 
-def _foreign_flux(cluster: ClusterFacts, recorded: Recorded, stack_file: str) -> list[Problem]:
+def _foreign_flux(cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:
     """A Flux that somebody else has installed: two would fight over every object."""
-    if FLUX_NAMESPACE not in cluster.namespaces or FLUX_NAMESPACE in recorded.names(NAMESPACE_TYPE):
+    if FLUX_NAMESPACE not in cluster.namespaces or FLUX_NAMESPACE in state.names(NAMESPACE_TYPE):
         return []
-    if FLUX_NAMESPACE in cluster.marked and names_cluster(recorded, cluster.uid):
+    if FLUX_NAMESPACE in cluster.marked and names_cluster(state, cluster.uid):
         return []
     remedy = "set cluster.adopt to take it over (docs/adoption.md), or remove it"
     return [
@@ -293,7 +293,7 @@ def _foreign_flux(cluster: ClusterFacts, recorded: Recorded, stack_file: str) ->
 
 
 def foreign_kyverno(
-    cluster: ClusterFacts, webhooks: Mapping[str, bool], recorded: Recorded, stack_file: str
+    cluster: ClusterFacts, webhooks: Mapping[str, bool], state: State, stack_file: str
 ) -> list[Problem]:
     """A Kyverno that somebody else has installed: both would write the same webhook configurations.
 
@@ -302,16 +302,16 @@ def foreign_kyverno(
     Args:
         cluster: who the cluster is.
         webhooks: Kyverno's webhook configurations there, each with whether this program has applied it.
-        recorded: what earlier updates of this stack have left.
+        state: what earlier updates of this stack have left.
         stack_file: name of the stack's file.
     """
-    if NAMESPACE in recorded.names(NAMESPACE_TYPE):
+    if NAMESPACE in state.names(NAMESPACE_TYPE):
         return []
-    begun = names_cluster(recorded, cluster.uid)
+    begun = names_cluster(state, cluster.uid)
     ours = cluster.marked if begun else frozenset()
     found = [f"the namespace {NAMESPACE}"] if NAMESPACE in cluster.namespaces.keys() - ours else []
     # Of an update that went no further than these.
-    own = {name for manifest in webhook_configurations() for name in recorded.names(resource_type(manifest))}
+    own = {name for manifest in webhook_configurations() for name in state.names(resource_type(manifest))}
     own |= {name for name, marked in webhooks.items() if marked and begun}
     found += [f"the webhook configuration {name}" for name in sorted(webhooks.keys() - own)]
     if not found:

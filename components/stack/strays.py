@@ -16,7 +16,7 @@ from kubernetes.client.exceptions import ApiException
 from components.cluster.client import METADATA_LIST, ClusterFacts, ClusterUnavailable, ask, explaining, items
 from components.cluster.object_meta import GENERATED_SUFFIX
 from components.cluster.ownership import carries_marks, names_cluster
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.sync.names import FLUX_NAMESPACE, TENANT_LABEL
 
 # What FluxInstall calls them.
@@ -27,7 +27,7 @@ Metadata = Mapping[str, Any]
 
 
 def read_strays(
-    api: client.ApiClient, cluster: ClusterFacts, syncs: Iterable[Mapping[str, Any]], recorded: Recorded
+    api: client.ApiClient, cluster: ClusterFacts, syncs: Iterable[Mapping[str, Any]], state: State
 ) -> list[str]:
     """Ask the cluster for such objects; returns their paths at the API server.
 
@@ -37,15 +37,15 @@ def read_strays(
         api: a client for the cluster.
         cluster: who the cluster is.
         syncs: the sources and Kustomizations that it has; what they refer to is in use and no stray.
-        recorded: what earlier updates of this stack have left.
+        state: what earlier updates of this stack have left.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
-    if not names_cluster(recorded, cluster.uid):
+    if not names_cluster(state, cluster.uid):
         return []
     in_flux = f"/api/v1/namespaces/{FLUX_NAMESPACE}"
-    installed = any(name.startswith(f"{FLUX_NAMESPACE}/") for name in recorded.names("kubernetes:apps/v1:Deployment"))
+    installed = any(name.startswith(f"{FLUX_NAMESPACE}/") for name in state.names("kubernetes:apps/v1:Deployment"))
     with explaining(api):
         services = [] if installed else items(api, f"{in_flux}/services", accept=METADATA_LIST)
         secrets = [
@@ -53,24 +53,22 @@ def read_strays(
             *items(api, f"{in_flux}/secrets", accept=METADATA_LIST),
         ]
     return [
-        *_paths("services", stray_hosts((each["metadata"] for each in services), recorded)),
-        *_paths("secrets", stray_secrets((each["metadata"] for each in secrets), syncs, recorded)),
+        *_paths("services", stray_hosts((each["metadata"] for each in services), state)),
+        *_paths("secrets", stray_secrets((each["metadata"] for each in secrets), syncs, state)),
     ]
 
 
-def stray_hosts(services: Iterable[Metadata], recorded: Recorded) -> list[Metadata]:
+def stray_hosts(services: Iterable[Metadata], state: State) -> list[Metadata]:
     """The Services that the program has applied and the state does not have.
 
     Args:
         services: metadata of those of Flux's namespace.
-        recorded: what earlier updates of this stack have left.
+        state: what earlier updates of this stack have left.
     """
-    return _unrecorded(services, _HOST, _recorded_names(recorded, "kubernetes:core/v1:Service"))
+    return _unrecorded(services, _HOST, _recorded_names(state, "kubernetes:core/v1:Service"))
 
 
-def stray_secrets(
-    secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]], recorded: Recorded
-) -> list[Metadata]:
+def stray_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]], state: State) -> list[Metadata]:
     """The Secrets that the program has applied, the state does not have, and no source or sync refers to.
 
     A previous Secret that still waits for its deletion is not in the state either, and Flux may still read it.
@@ -78,10 +76,10 @@ def stray_secrets(
     Args:
         secrets: metadata of those that may be the program's.
         syncs: the sources and Kustomizations that the cluster has.
-        recorded: what earlier updates of this stack have left.
+        state: what earlier updates of this stack have left.
     """
     used = {(sync["metadata"]["namespace"], name) for sync in syncs for name in _referred(sync["spec"])}
-    known = _recorded_names(recorded, "kubernetes:core/v1:Secret")
+    known = _recorded_names(state, "kubernetes:core/v1:Secret")
     return _unrecorded(secrets, _SECRET, known | used)
 
 
@@ -103,8 +101,8 @@ def remove_strays(api: client.ApiClient, paths: Iterable[str]) -> None:
         raise pulumi.RunError(str(error)) from None
 
 
-def _recorded_names(recorded: Recorded, kind: str) -> set[tuple[str, str]]:
-    metadata = [outputs.get("metadata", {}) for outputs in recorded.outputs(kind)]
+def _recorded_names(state: State, kind: str) -> set[tuple[str, str]]:
+    metadata = [outputs.get("metadata", {}) for outputs in state.outputs(kind)]
     return {(each.get("namespace", ""), each.get("name", "")) for each in metadata}
 
 

@@ -12,17 +12,17 @@ from typing import Any
 from components.cluster.client import ClusterFacts
 from components.cluster.manifests import Manifest, name_of, resource_type
 from components.config.errors import Problem
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.git.source_objects import source_objects, webhook_secret
 from components.stack.config import StackConfig
 from components.sync.names import TENANT_LABEL
-from components.tenant.objects import source_place, tenant_objects
+from components.tenant.objects import source_meta, tenant_objects
 
 
 def taken_names(
     config: StackConfig,
     cluster: ClusterFacts,
-    recorded: Recorded,
+    state: State,
     find: Callable[[Manifest], Mapping[str, Any] | None],
     stack_file: str,
 ) -> list[Problem]:
@@ -31,7 +31,7 @@ def taken_names(
     Args:
         config: the stack.
         cluster: who the cluster is; a namespace that it does not have yet is empty.
-        recorded: what earlier updates of this stack have left.
+        state: what earlier updates of this stack have left.
         find: returns what the cluster has by the kind and name of an object, or None.
         stack_file: name of the stack's file.
     """
@@ -41,7 +41,7 @@ def taken_names(
         _problem(tenant, manifest, found, stack_file)
         for tenant, manifest in planned_objects(config)
         if cluster.namespaces.get(manifest["metadata"]["namespace"], {}).get(TENANT_LABEL) == tenant
-        and (resource_type(manifest), name_of(manifest)) not in recorded.resources
+        and (resource_type(manifest), name_of(manifest)) not in state.resources
         and (found := find(manifest)) is not None
         and found["metadata"].get("labels", {}).get(TENANT_LABEL) != tenant
     ]
@@ -51,12 +51,12 @@ def planned_objects(config: StackConfig) -> Iterator[tuple[str, Manifest]]:
     """What the tenants' namespaces are to hold, each with its tenant."""
     for name, tenant in config.tenants.items():
         objects = tenant_objects(name, tenant, config.tenancy)
-        place = source_place(name, tenant)
-        source = source_objects(place, tenant.source, config.git.known_hosts)
+        meta = source_meta(name, tenant)
+        source = source_objects(meta, tenant.source, config.git.known_hosts)
         inside = [*objects.limits, objects.identity, *objects.access, *objects.decryption, objects.sync]
         inside += [*source.secrets, source.source]
         if source.receiver is not None:
-            inside += [webhook_secret(place, ""), source.receiver]
+            inside += [webhook_secret(meta, ""), source.receiver]
         # A name that is generated is nobody's yet.
         yield from ((name, manifest) for manifest in inside if "name" in manifest["metadata"])
 

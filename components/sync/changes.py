@@ -22,7 +22,7 @@ _DEFINITIONS = ("kubernetes:apiextensions.k8s.io/",)
 # What Flux reconciles by itself as soon as its spec is another.
 _RECONCILED = frozenset({"GitRepository", "Kustomization"})
 
-Place = tuple[str, str, str]
+ObjectName = tuple[str, str, str]
 """Kind, namespace and name of an object."""
 
 
@@ -32,7 +32,7 @@ class Changes:
     def __init__(self) -> None:
         self._syncs: set[str] = set()
         self._all = False
-        self._renewed: set[Place] = set()
+        self._renewed: set[ObjectName] = set()
 
     def concern(self, sync: str) -> bool:
         """Whether anything has changed that the answer of a sync may depend on.

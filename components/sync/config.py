@@ -5,9 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from components.config.section import Section
-from components.config.types import (
-    Duration,
-)
+from components.config.types import Duration
 from components.sync.decryption import Decryption
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.cluster.manifests import Manifest
-from components.cluster.object_meta import Place, SecretPurpose
+from components.cluster.object_meta import ObjectMeta, SecretPurpose
 from components.sync.decryption import Decryption
 
 # The controller tells kinds of keys by how their names end.
@@ -29,7 +29,7 @@ class DecryptionObjects:
     spec: Manifest
 
 
-def decryption_objects(place: Place, config: Decryption | None) -> DecryptionObjects:
+def decryption_objects(meta: ObjectMeta, config: Decryption | None) -> DecryptionObjects:
     """The Secret with the keys, and the service account for a key management service, as far as there are such."""
     standing: list[Manifest] = []
     # Without any key too. A Kustomization without a provider does not refuse an encrypted Secret, but applies its
@@ -38,16 +38,16 @@ def decryption_objects(place: Place, config: Decryption | None) -> DecryptionObj
     if config is None:
         return DecryptionObjects(standing, spec)
     if keys := _keys(config):
-        standing.append(place.generated_secret(SecretPurpose.SOPS, keys))
-        spec["secretRef"] = {"name": place.secret_reference(SecretPurpose.SOPS)}
+        standing.append(meta.generated_secret(SecretPurpose.SOPS, keys))
+        spec["secretRef"] = {"name": meta.secret_reference(SecretPurpose.SOPS)}
     if config.workload_identity is not None:
-        account = decryption_account(place.name)
+        account = decryption_account(meta.name)
         standing.append(
             {
                 "apiVersion": "v1",
                 "kind": "ServiceAccount",
                 # Bound to no role: it is somebody to the cloud, and nobody in the cluster.
-                "metadata": place.metadata(account) | {"annotations": config.workload_identity.annotations},
+                "metadata": meta.metadata(account) | {"annotations": config.workload_identity.annotations},
                 "automountServiceAccountToken": False,
             }
         )

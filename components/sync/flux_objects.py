@@ -13,12 +13,7 @@ from typing import Any
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from components.cluster.client import (
-    ask,
-    explaining,
-    items,
-    path_of,
-)
+from components.cluster.client import ask, explaining, items, path_of
 from components.sync.names import KUSTOMIZE_API, MANAGER, PLATFORM, SOURCE_API, TENANT_LABEL
 from components.sync.status import REQUESTED_AT
 

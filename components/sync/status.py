@@ -85,7 +85,7 @@ class Asking:
 
     request: Callable[[Mapping[str, Any]], bool]
     concerned: Collection[Sync] = ()
-    renewed: Callable[[str, str, str], bool] = lambda *place: False
+    renewed: Callable[[str, str, str], bool] = lambda *name: False
 
 
 def status_of(found: Mapping[str, Any]) -> SyncStatus:

@@ -10,29 +10,13 @@ from __future__ import annotations
 from components.tenant.config import TenantConfig
 
 PREFIX = "flux-tenancy/"
-
-
 NAMESPACES = f"{PREFIX}namespaces"
-
-
 SOURCES = f"{PREFIX}sources"
-
-
 IMAGES = f"{PREFIX}images"
-
-
 VERIFIED = f"{PREFIX}verified"
-
-
 SERVICE_ACCOUNT = f"{PREFIX}service-account"
-
-
 IMPLIED_ACCOUNT = f"{PREFIX}implied-service-account"
-
-
 NOTIFICATIONS = f"{PREFIX}notifications"
-
-
 HOSTS = f"{PREFIX}hosts"
 
 

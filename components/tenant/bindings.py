@@ -9,11 +9,7 @@ from urllib.parse import quote
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from components.cluster.client import (
-    explaining,
-    get,
-    items,
-)
+from components.cluster.client import explaining, get, items
 from components.tenant.further_access import FurtherBinding, RoleReference, TenantAccess, further_access
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"

@@ -14,7 +14,7 @@ from components.config.types import seconds
 from components.git.source import GitAccess, RegisteredSource, register_source
 from components.tenant.config import TenancyConfig, TenantConfig
 from components.tenant.impersonation import Impersonation
-from components.tenant.objects import source_place, tenant_objects
+from components.tenant.objects import source_meta, tenant_objects
 from components.tenant.offboarding import Offboarding
 
 
@@ -63,8 +63,8 @@ class Tenant(pulumi.ComponentResource):
         # Nobody may do anything before its limits stand.
         limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits]
         identity = self._register(objects.identity, after=limited)
-        place = source_place(name, args.config)
-        self.source = register_source(place, args.config.source, args.access, parent=self, after=limited)
+        meta = source_meta(name, args.config)
+        self.source = register_source(meta, args.config.source, args.access, parent=self, after=limited)
         decrypting = [self._register(each, after=limited) for each in objects.decryption]
         # After all but the sync, so that it goes before all that a controller or a Git host could hold.
         before_access = [*limited, identity, *decrypting, *self.source.registered]

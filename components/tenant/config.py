@@ -7,20 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from components.allowlists.types import HostPatternText, ImagePatternText, SourcePatternText, VerifiedKind
+from components.allowlists.types import HostPattern, HostPatternText, ImagePatternText, SourcePatternText, VerifiedKind
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
-from components.config.types import (
-    Duration,
-    HostPattern,
-    NamespaceName,
-    Quantity,
-    QuotaResource,
-    RepositoryPath,
-    ServiceAccountName,
-)
+from components.config.types import Duration, NamespaceName, Quantity, RepositoryPath
 from components.git.config import GitSource
 from components.sync.config import Reconciliation
+from components.tenant.types import QuotaResource, ServiceAccountName
 
 
 class TenantPolicies(Section):

@@ -147,8 +147,8 @@ def _given(
 
 def _is_same(binding: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
     """Whether a binding is one of the platform's, with the role that the platform has given."""
-    place = [(each["metadata"].get("namespace"), each["metadata"]["name"]) for each in (binding, own)]
-    return place[0] == place[1] and _role(binding) == _role(own)
+    names = [(each["metadata"].get("namespace"), each["metadata"]["name"]) for each in (binding, own)]
+    return names[0] == names[1] and _role(binding) == _role(own)
 
 
 def _role(binding: Mapping[str, Any]) -> RoleReference:

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 import pulumi
 
 from components.cluster.manifests import Manifest, register
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.flux.config import FluxConfig
-from components.flux.controller_rights import impersonation_objects, platform_place
+from components.flux.controller_rights import impersonation_objects, platform_meta
 from components.sync.names import FLUX_NAMESPACE
 from components.tenant.config import TenancyConfig, TenantConfig
-from components.tenant.objects import service_account_name, tenant_place
+from components.tenant.objects import service_account_name, tenant_meta
 
 
 def impersonations(
@@ -24,18 +24,18 @@ def impersonations(
     """
     if not flux.impersonates:
         return {}
-    places: dict[str, Place] = {}
+    places: dict[str, ObjectMeta] = {}
     accounts: dict[str, list[str]] = {}
     for name, tenant in tenants.items():
         for namespace in tenant.namespace_names:
-            places[namespace] = tenant_place(name, namespace)
+            places[namespace] = tenant_meta(name, namespace)
             accounts[namespace] = [service_account_name(name, tenancy, tenant)]
     for entry in flux.impersonate:
         if entry.namespace == FLUX_NAMESPACE:
             continue
-        places.setdefault(entry.namespace, platform_place(entry.namespace))
+        places.setdefault(entry.namespace, platform_meta(entry.namespace))
         accounts.setdefault(entry.namespace, []).extend(entry.service_accounts)
-    return {namespace: impersonation_objects(place, accounts[namespace], flux) for namespace, place in places.items()}
+    return {namespace: impersonation_objects(meta, accounts[namespace], flux) for namespace, meta in places.items()}
 
 
 class Impersonation:

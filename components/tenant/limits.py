@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from components.cluster.manifests import Manifest
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.tenant.config import ContainerLimits, TenantConfig, TenantLimits, TenantNetwork
 from components.tenant.role import flux_resources
 
@@ -61,27 +61,27 @@ _AT_HOME = {_SOURCES: 1, _SYNCS: 1, _ACCOUNTS: 2, "count/secrets": 8}
 
 
 def limiting_objects(
-    place: Place, limits: TenantLimits, network: TenantNetwork, room: Mapping[str, int]
+    meta: ObjectMeta, limits: TenantLimits, network: TenantNetwork, room: Mapping[str, int]
 ) -> list[Manifest]:
     """All of them for one namespace.
 
     Args:
-        place: the namespace, with the name of its tenant and the label that all of the tenant's namespaces have.
+        meta: the namespace, with the name of its tenant and the label that all of the tenant's namespaces have.
         limits: how much the tenant may have there.
         network: what its Pods may talk to.
         room: what is counted there and is not the tenant's (`room_for`); it comes on top.
     """
     counts = {_flux_count(resource): limits.flux_objects for resource in flux_resources()}
     counts[_SYNCS] = limits.most_kustomizations
-    objects = [_quota(place, _FLUX_OBJECTS, _with_room(counts, room))]
+    objects = [_quota(meta, _FLUX_OBJECTS, _with_room(counts, room))]
     if counts := _object_counts(limits):
-        objects.append(_quota(place, "objects", _with_room(counts, room)))
+        objects.append(_quota(meta, "objects", _with_room(counts, room)))
     if limits.quota:
-        objects.append(_quota(place, "quota", dict(limits.quota)))
+        objects.append(_quota(meta, "quota", dict(limits.quota)))
     if limits.containers != ContainerLimits():
-        objects.append(_container_limits(place, limits.containers))
+        objects.append(_container_limits(meta, limits.containers))
     if network is TenantNetwork.DEFAULT_DENY:
-        objects.append(_default_deny(place))
+        objects.append(_default_deny(meta))
     return objects
 
 
@@ -134,28 +134,28 @@ def _quantity(count: int) -> str:
     return str(count)
 
 
-def _container_limits(place: Place, limits: ContainerLimits) -> Manifest:
+def _container_limits(meta: ObjectMeta, limits: ContainerLimits) -> Manifest:
     """Source: https://kubernetes.io/docs/concepts/policy/limit-range/"""
     fields = {"defaultRequest": limits.requests, "default": limits.limits, "max": limits.maximum}
     return {
         "apiVersion": "v1",
         "kind": "LimitRange",
-        "metadata": place.metadata(f"{place.name}-containers"),
+        "metadata": meta.metadata(f"{meta.name}-containers"),
         "spec": {"limits": [{"type": "Container"} | {key: dict(value) for key, value in fields.items() if value}]},
     }
 
 
-def _default_deny(place: Place) -> Manifest:
+def _default_deny(meta: ObjectMeta) -> Manifest:
     """Pods talk to the tenant's own namespaces and to DNS, and to nothing else, the artifacts of Flux included.
 
     Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
     """
-    own = {"namespaceSelector": {"matchLabels": dict(place.labels)}}
+    own = {"namespaceSelector": {"matchLabels": dict(meta.labels)}}
     dns = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": place.metadata(f"{place.name}-default-deny"),
+        "metadata": meta.metadata(f"{meta.name}-default-deny"),
         "spec": {
             "podSelector": {},
             "policyTypes": ["Ingress", "Egress"],
@@ -168,10 +168,10 @@ def _default_deny(place: Place) -> Manifest:
     }
 
 
-def _quota(place: Place, name: str, hard: dict[str, str]) -> Manifest:
+def _quota(meta: ObjectMeta, name: str, hard: dict[str, str]) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
-        "metadata": place.metadata(f"{place.name}-{name}"),
+        "metadata": meta.metadata(f"{meta.name}-{name}"),
         "spec": {"hard": hard},
     }

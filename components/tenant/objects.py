@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.cluster.manifests import Manifest
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.sync.decryption_objects import decryption_objects
 from components.sync.kustomization import kustomization
 from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
@@ -23,7 +23,7 @@ from components.tenant.role import cluster_role_for
 class TenantObjects:
     """A tenant's objects in the order in which they are created; they are deleted the other way round.
 
-    Its source comes before the sync; `source_place` says where.
+    Its source comes before the sync; `source_meta` says where.
     """
 
     namespaces: list[Manifest]
@@ -47,14 +47,14 @@ def tenant_objects(
     """
     account = service_account_name(name, tenancy, config)
     annotations = namespace_annotations(config) | account_annotations(name, account, default_account)
-    decryption = decryption_objects(source_place(name, config), config.sync.decryption)
+    decryption = decryption_objects(source_meta(name, config), config.sync.decryption)
     return TenantObjects(
         namespaces=[_namespace(name, namespace, annotations) for namespace in config.namespaces],
         limits=[
             manifest
             for namespace in config.namespace_names
             for manifest in limiting_objects(
-                tenant_place(name, namespace), tenancy.limits, tenancy.network_policy, room_for(config, namespace)
+                tenant_meta(name, namespace), tenancy.limits, tenancy.network_policy, room_for(config, namespace)
             )
         ],
         identity=service_account(name, config.home, account),
@@ -72,14 +72,14 @@ def service_account_name(tenant: str, tenancy: TenancyConfig, config: TenantConf
     return own or tenancy.service_account_name or tenant
 
 
-def source_place(tenant: str, config: TenantConfig) -> Place:
+def source_meta(tenant: str, config: TenantConfig) -> ObjectMeta:
     """Where the tenant's source, and all that belongs to it and to its sync, live."""
-    return tenant_place(tenant, config.home)
+    return tenant_meta(tenant, config.home)
 
 
-def tenant_place(tenant: str, namespace: str) -> Place:
+def tenant_meta(tenant: str, namespace: str) -> ObjectMeta:
     """Where what belongs to the tenant in one of its namespaces lives."""
-    return Place(name=tenant, namespace=namespace, labels={TENANT_LABEL: tenant})
+    return ObjectMeta(name=tenant, namespace=namespace, labels={TENANT_LABEL: tenant})
 
 
 def pod_security_labels(level: PodSecurity) -> dict[str, str]:
@@ -95,7 +95,7 @@ def service_account(tenant: str, home: str, account: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": tenant_place(tenant, home).metadata(account),
+        "metadata": tenant_meta(tenant, home).metadata(account),
         # Flux impersonates the account and needs no token; a pod that ran as it would hold the tenant's rights.
         "automountServiceAccountToken": False,
     }
@@ -106,7 +106,7 @@ def role_binding(tenant: str, namespace: str, home: str, role: Role, account: st
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
-        "metadata": tenant_place(tenant, namespace).metadata(f"{tenant}-reconciler"),
+        "metadata": tenant_meta(tenant, namespace).metadata(f"{tenant}-reconciler"),
         "roleRef": {
             "apiGroup": "rbac.authorization.k8s.io",
             "kind": "ClusterRole",
@@ -133,7 +133,7 @@ def _namespace(tenant: str, namespace: NamespaceConfig, annotations: Mapping[str
 def _sync(tenant: str, config: TenantConfig, account: str, decryption: Manifest) -> Manifest:
     sync = config.sync
     manifest = kustomization(
-        source_place(tenant, config).metadata(tenant),
+        source_meta(tenant, config).metadata(tenant),
         sync,
         path=sync.path,
         source_kind=config.source.kind,

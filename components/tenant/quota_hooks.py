@@ -11,7 +11,7 @@ from components.cluster.hooks import Once, ready_hook
 from components.cluster.manifests import Manifest
 from components.tenant.config import TenancyConfig, TenantConfig
 from components.tenant.limits import limiting_objects, room_for
-from components.tenant.objects import tenant_place
+from components.tenant.objects import tenant_meta
 from components.tenant.quota_status import QuotaStatus
 
 _QUOTA = "ResourceQuota"
@@ -58,7 +58,7 @@ class QuotaHooks:
 def counted(name: str, namespace: str, config: TenantConfig, tenancy: TenancyConfig) -> Mapping[str, list[str]]:
     """What each quota of a tenant's namespace counts of the platform's own objects, by the quota's name."""
     room = room_for(config, namespace)
-    limits = limiting_objects(tenant_place(name, namespace), tenancy.limits, tenancy.network_policy, room)
+    limits = limiting_objects(tenant_meta(name, namespace), tenancy.limits, tenancy.network_policy, room)
     quotas = {limit["metadata"]["name"]: limit["spec"]["hard"] for limit in limits if limit["kind"] == _QUOTA}
     found = {quota: [key for key in room if key in hard] for quota, hard in quotas.items()}
     return {quota: keys for quota, keys in found.items() if keys}

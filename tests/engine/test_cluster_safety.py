@@ -67,7 +67,7 @@ def test_all_problems_come_at_once_and_nothing_is_applied(
     text = refusal(project, stack)
 
     for line in (
-        "5 problems to mend before anything is applied:",
+        "5 errors; nothing was applied:",
         "Pulumi.safety.yaml: cluster.contxt: is an unknown key; did you mean 'context'?",
         "Pulumi.safety.yaml: flux.profile: 'lenient' is not one of 'multi-tenant' or 'single-tenant'",
         "Pulumi.safety.yaml: tenants.dev-team.sync.interval: '5 minutes' is not a duration",

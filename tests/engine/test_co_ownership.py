@@ -14,7 +14,7 @@ from components.cluster.client import ClusterUnavailable, connect
 from components.cluster.co_owners import CoOwner, co_owners, relinquish
 from components.cluster.config import ClusterConfig
 from components.config.yaml_files import FastLoader
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.sync.flux_objects import read_syncs, read_time, request_reconciliation
 from components.sync.names import TENANT_LABEL
 from components.sync.status import REQUESTED_AT
@@ -28,7 +28,7 @@ from tests.support.lab import eventually
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FLUX = "flux-bundle-2.9.5"
 SOURCES = "/apis/source.toolkit.fluxcd.io/v1"
-RECORDED = Recorded(
+RECORDED = State(
     {("kubernetes:source.toolkit.fluxcd.io/v1:GitRepository", "apps/dev-team"): {"__fieldManager": "test"}}
 )
 
@@ -116,4 +116,4 @@ def test_what_is_not_this_stacks_or_only_asks_flux_to_look_is_left_alone(server:
     assert found["metadata"]["annotations"][REQUESTED_AT] == NOON.isoformat()
     assert "flux-tenancy" in {entry["manager"] for entry in found["metadata"]["managedFields"]}
     assert co_owners(read_syncs(api), RECORDED) == []
-    assert co_owners(read_syncs(api), Recorded({})) == []
+    assert co_owners(read_syncs(api), State({})) == []

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.config.yaml_files import FastLoader
 from components.keys import age_keys, openpgp_keys
 from components.sync.config import Reconciliation
@@ -19,7 +19,7 @@ from lab.build import ensure
 from lab.settings import Settings
 from tests.support.schemas import spec_schema, strict
 
-PLACE = Place(name="dev-team", namespace="apps", labels={})
+PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={})
 RELEASE = "flux-bundle-2.9.5"
 UUID = "0b1c2d3e-0000-4000-8000-00000000abcd"
 POOL = "projects/1/locations/global/workloadIdentityPools/pool/providers/cluster"

@@ -14,7 +14,7 @@ from components.flux.config import FluxConfig
 from components.flux.controller_rights import impersonation_objects
 from components.tenant.config import Role, TenancyConfig, TenantConfig, TenantLimits, TenantNetwork
 from components.tenant.limits import limiting_objects, room_for
-from components.tenant.objects import role_binding, tenant_objects, tenant_place
+from components.tenant.objects import role_binding, tenant_meta, tenant_objects
 from isolation.__main__ import app
 
 TENANT = "suite-team"
@@ -69,7 +69,7 @@ def assert_safe(answers: Answers) -> None:
 
 def suite_tenant() -> Iterator[dict[str, Any]]:
     """The objects of a tenant for the suite alone, as a stack makes them, with a role that leaves it to admission."""
-    place = tenant_place(TENANT, TENANT)
+    place = tenant_meta(TENANT, TENANT)
     config = TenantConfig.model_validate(
         {"namespaces": [{"name": TENANT}], "source": {"url": f"https://git.example.com/{TENANT}/apps"}}
     )

@@ -15,7 +15,7 @@ from kubernetes.client import ApiClient
 
 from components.cluster.lost_namespaces import LostNamespaces
 from components.config.errors import ConfigurationError
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.flux.config import FluxConfig
 from components.git.config import GitSource
 from components.stack.config import StackConfig
@@ -121,7 +121,7 @@ def tenant_config(**keys: Any) -> TenantConfig:
 
 def removal(listed: Collection[str] = ("dev-team",)) -> tuple[Offboarding, LostNamespaces]:
     """What a Tenant needs to be removed, for a program that removes none."""
-    return Offboarding(cast(ApiClient, None), listed, None, Hook), LostNamespaces(Recorded({}), ())
+    return Offboarding(cast(ApiClient, None), listed, None, Hook), LostNamespaces(State({}), ())
 
 
 class Hook(pulumi.ErrorHook):

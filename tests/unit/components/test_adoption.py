@@ -11,9 +11,9 @@ from recorded_program import run
 
 from components.cluster.adoption import adopt
 from components.cluster.manifests import register
-from components.engine.state import Recorded
+from components.engine.state import State
 
-NOTHING = Recorded({})
+NOTHING = State({})
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}}
 SOURCE = {
     "apiVersion": "source.toolkit.fluxcd.io/v1",
@@ -138,7 +138,7 @@ def test_an_object_of_a_kind_that_the_cluster_does_not_have_yet_is_created():
 
 
 def test_what_an_earlier_update_has_left_is_the_stacks_own_and_not_even_asked_for():
-    recorded = Recorded({("kubernetes:core/v1:Namespace", "flux-system"): {}})
+    recorded = State({("kubernetes:core/v1:Namespace", "flux-system"): {}})
 
     imported, asked = adopted(manifests(NAMESPACE), existing=AT, recorded=recorded, planned=[NAMESPACE])
 
@@ -147,7 +147,7 @@ def test_what_an_earlier_update_has_left_is_the_stacks_own_and_not_even_asked_fo
 
 
 def test_an_object_of_the_same_name_and_another_kind_is_not_the_stacks_own():
-    recorded = Recorded({("kubernetes:core/v1:ServiceAccount", "flux-system"): {}})
+    recorded = State({("kubernetes:core/v1:ServiceAccount", "flux-system"): {}})
 
     assert adopted(manifests(NAMESPACE), existing=AT, recorded=recorded)[0] == {"Namespace flux-system": "flux-system"}
 

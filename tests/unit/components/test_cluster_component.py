@@ -6,9 +6,9 @@ import pulumi
 import pytest
 from recorded_program import run
 
-from components.cluster.component import Cluster, ClusterArgs, recorded_uid
+from components.cluster.component import Cluster, ClusterArgs, known_cluster_uid
 from components.cluster.config import ClusterConfig
-from components.engine.state import Recorded
+from components.engine.state import State
 
 UID = "11111111-1111-1111-1111-111111111111"
 TYPE = "flux-tenancy:index:Cluster"
@@ -60,7 +60,7 @@ def test_objects_are_created_by_this_provider():
     ],
 )
 def test_the_cluster_of_the_last_update_is_read_from_the_state(resources, uid):
-    assert recorded_uid(Recorded(resources)) == uid
+    assert known_cluster_uid(State(resources)) == uid
 
 
 def test_the_next_update_finds_the_identity_of_this_one():

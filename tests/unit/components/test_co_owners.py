@@ -8,15 +8,13 @@ from kubernetes import client
 from loopback import serving
 
 from components.cluster.co_owners import CoOwner, co_owners, take_back
-from components.engine.state import Recorded
+from components.engine.state import State
 
 KIND = {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository"}
 PLACE = {"name": "dev-team", "namespace": "apps"}
 PATH = "/apis/source.toolkit.fluxcd.io/v1/namespaces/apps/gitrepositories/dev-team"
 OWN = "pulumi-kubernetes-21e651a5"
-RECORDED = Recorded(
-    {("kubernetes:source.toolkit.fluxcd.io/v1:GitRepository", "apps/dev-team"): {"__fieldManager": OWN}}
-)
+RECORDED = State({("kubernetes:source.toolkit.fluxcd.io/v1:GitRepository", "apps/dev-team"): {"__fieldManager": OWN}})
 OWNER = CoOwner(KIND | {"metadata": PLACE}, "helm\x1b[1m")
 
 
@@ -44,7 +42,7 @@ def test_an_owner_is_who_has_applied_the_spec_as_well(owners, found):
 
 
 def test_what_is_not_the_stacks_has_no_other_owner():
-    assert co_owners([source(("helm", "Apply", SPEC)), KIND | {"metadata": PLACE}], Recorded({})) == []
+    assert co_owners([source(("helm", "Apply", SPEC)), KIND | {"metadata": PLACE}], State({})) == []
 
 
 @pytest.mark.parametrize(

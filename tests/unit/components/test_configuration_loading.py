@@ -451,14 +451,14 @@ def test_the_error_reads_as_a_list_of_things_to_mend(tmp_path):
         load(tmp_path, cluster=..., flux=...)
 
     assert str(refused.value) == (
-        "2 problems to mend before anything is applied:\n"
+        "2 errors; nothing was applied:\n"
         "  Pulumi.staging.yaml: cluster: is required and missing\n"
         "  Pulumi.staging.yaml: flux: is required and missing"
     )
 
 
 def test_a_single_problem_is_not_called_problems(tmp_path):
-    with pytest.raises(ConfigurationError, match="^1 problem to mend before anything is applied:\n"):
+    with pytest.raises(ConfigurationError, match="^1 error; nothing was applied:\n"):
         load(tmp_path, cluster=...)
 
 

@@ -6,7 +6,7 @@ import pytest
 from sample_release import names, one, release
 from sample_stack import DIGEST, flux_config, load
 
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.flux.controller_rights import impersonation_objects, is_powerful, shared_impersonation
 from components.flux.phases import in_phases
 from components.flux.profile import configured
@@ -143,7 +143,7 @@ def test_rights_are_taken_after_the_controllers_have_changed_and_given_before(ri
 
 
 def test_in_a_tenants_namespace_the_controllers_act_as_its_account_and_the_powerless_default_alone():
-    place = Place("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
+    place = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
 
     role, binding = impersonation_objects(place, ["dev-team"], flux_config())
 

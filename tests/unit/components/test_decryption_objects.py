@@ -8,7 +8,7 @@ from sample_release import arguments, release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_stack import flux_config, removal, tenant_config
 
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.flux.config import PlatformSyncConfig
 from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
 from components.flux.profile import configured
@@ -18,7 +18,7 @@ from components.sync.decryption_objects import decryption_objects
 from components.tenant.component import Tenant, TenantArgs
 from components.tenant.config import TenancyConfig
 
-PLACE = Place(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
+PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 ACCESS = GitAccess(known_hosts=(), github=None, webhook_url=None)
 VAULT_ARGUMENT = "--sops-vault-configmap=sops-vault"
 VAULTS = [{"address": "https://vault.example.com:8200", "loginPath": "auth/kubernetes/login"}]

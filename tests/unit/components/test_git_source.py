@@ -11,10 +11,10 @@ from pulumi.runtime import rpc
 from recorded_program import GENERATED, run
 from sample_sources import app_key, private_key, public_key, signing_key, stack, with_deploy_key
 
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.git.source import git_access, register_source
 
-PLACE = Place(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
+PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 VERIFY = {"keys": {"alice": signing_key("first")}}
 APP = {"appId": 17, "installationId": 4711, "privateKey": app_key()}
 EVERYTHING = with_deploy_key(webhook={}, verify=VERIFY)

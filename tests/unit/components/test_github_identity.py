@@ -7,7 +7,7 @@ import pytest
 from loopback import closed_port, serving
 from sample_sources import app_key, private_key, stack, with_deploy_key
 
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.git.github import DEPLOY_KEY_TYPE, deploy_key_name
 from components.git.github_identity import identity_problems, unneeded_owners
 from components.keys.ssh_keys import read_private_key
@@ -17,7 +17,7 @@ ACME = f"{FILE}: github.owners.acme: "
 LIMIT = "/api/v3/rate_limit"
 APP = {"appId": 17, "installationId": 4711, "privateKey": app_key()}
 INSTALLATION = "/api/v3/app/installations/4711/access_tokens"
-REGISTERED = Recorded(
+REGISTERED = State(
     {(DEPLOY_KEY_TYPE, deploy_key_name("dev-team", read_private_key(private_key("first")))): {}},
 )
 RENEW = "`pulumi config set --secret --path github.owners.acme."
@@ -51,7 +51,7 @@ def test_an_update_without_credentials_is_refused_though_nothing_is_to_be_regist
 
 
 def test_what_is_to_be_registered_anew_is_not_asked_about_twice():
-    assert problems(f"http://127.0.0.1:{closed_port()}", state=Recorded({})) == []
+    assert problems(f"http://127.0.0.1:{closed_port()}", state=State({})) == []
 
 
 def test_a_stack_without_github_asks_nobody():

@@ -8,7 +8,7 @@ import pytest
 from loopback import serving
 from sample_sources import private_key, public_key, stack, with_deploy_key
 
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.git.config import GitHubRepository
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
 from components.git.github_leftovers import Leftover, clear_github, github_leftovers
@@ -38,7 +38,7 @@ def recorded(*keys, hook=None):
         found[DEPLOY_KEY_TYPE, deploy_key_name("dev-team", own)] = {"title": title}
     if hook is not None:
         found[WEBHOOK_TYPE, "dev-team"] = {"configuration": {"url": hook}}
-    return Recorded(found)
+    return State(found)
 
 
 def found(keys=(), hooks=(), state=None, asked=None, **source):
@@ -93,7 +93,7 @@ def test_webhooks_that_lead_to_this_cluster_are_left_over_unless_the_state_has_t
 def test_where_the_state_cannot_be_read_nothing_is_taken_for_left_over(configuration):
     unreadable = {(DEPLOY_KEY_TYPE, "dev-team-1"): {}, (WEBHOOK_TYPE, "other"): {"configuration": configuration}}
 
-    assert found([key(1, "first")], [hook(1, f"{HOOK}a")], Recorded(unreadable))[:2] == ([], [])
+    assert found([key(1, "first")], [hook(1, f"{HOOK}a")], State(unreadable))[:2] == ([], [])
 
 
 def test_a_stack_that_has_registered_everything_asks_nobody():

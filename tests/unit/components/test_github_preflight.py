@@ -7,12 +7,12 @@ import pytest
 from loopback import closed_port, serving
 from sample_sources import app_key, private_key, stack, with_deploy_key
 
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
 from components.git.github_preflight import repository_problems
 from components.keys.ssh_keys import read_private_key
 
-NOTHING = Recorded({})
+NOTHING = State({})
 APPS = "/api/v3/repos/acme/apps"
 TENANT = "Pulumi.staging.yaml: tenants.dev-team.source.github: "
 TOKENS = ("gh-t0ken", "env-t0ken", "installation-t0ken")
@@ -39,7 +39,7 @@ def github(server, **owners):
 
 
 def problems(config, recorded=NOTHING):
-    found = [str(problem) for problem in repository_problems(config, recorded, "Pulumi.staging.yaml")]
+    found = [str(problem) for problem in repository_problems(config.git_sources, recorded, "Pulumi.staging.yaml")]
     assert not any(token in problem for token in TOKENS for problem in found)
     return found
 
@@ -54,7 +54,7 @@ def recorded(*resources):
     """The state with deploy keys, as (source, which key), and webhooks, by source."""
     keys = [deploy_key_name(each[0], read_private_key(private_key(each[1]))) for each in resources if len(each) == 2]
     webhooks = [each[0] for each in resources if len(each) == 1]
-    return Recorded({(DEPLOY_KEY_TYPE, name): {} for name in keys} | {(WEBHOOK_TYPE, name): {} for name in webhooks})
+    return State({(DEPLOY_KEY_TYPE, name): {} for name in keys} | {(WEBHOOK_TYPE, name): {} for name in webhooks})
 
 
 def asked(config_of, state=NOTHING):

@@ -5,7 +5,7 @@ from recorded_program import run
 from sample_stack import removal, tenant_config
 
 from components.cluster.lost_namespaces import LostNamespaces
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.git.source import GitAccess
 from components.tenant.component import Tenant, TenantArgs
 from components.tenant.config import TenancyConfig
@@ -17,7 +17,7 @@ COUNT = "flux-tenancy/created-again"
 def lost(existing, count=None, more=()):
     annotations = {COUNT: count} if count else None
     recorded = {(NAMESPACE, "apps"): {"metadata": {"name": "apps", "annotations": annotations}}}
-    return LostNamespaces(Recorded(recorded | dict.fromkeys(more, {})), existing)
+    return LostNamespaces(State(recorded | dict.fromkeys(more, {})), existing)
 
 
 def registered(lost):
@@ -44,7 +44,7 @@ def test_a_namespace_of_another_cluster_is_left_to_the_engine():
 
 
 def test_a_namespace_that_was_never_there_is_created():
-    assert registered(LostNamespaces(Recorded({}), [])) == (None, set())
+    assert registered(LostNamespaces(State({}), [])) == (None, set())
 
 
 def test_what_the_state_has_inside_of_it_is_known():
@@ -61,4 +61,4 @@ def test_a_secret_with_a_generated_name_is_inside_of_its_namespace_too():
         for tenant, namespace in (("dev-team", "apps"), ("ops-team", "apps-jobs"))
     }
 
-    assert LostNamespaces(Recorded(secrets), []).contents("apps") == ["dev-team-git"]
+    assert LostNamespaces(State(secrets), []).contents("apps") == ["dev-team-git"]

@@ -4,7 +4,7 @@ import pytest
 from sample_stack import load
 
 from components.cluster.client import ClusterFacts, collection_of
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.stack.missing_objects import missing_objects
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
@@ -55,7 +55,7 @@ def found(config, recorded=None, going=(), without=()):
         asked.append(path)
         return there.get(path, set())
 
-    state = Recorded(ALL if recorded is None else recorded)
+    state = State(ALL if recorded is None else recorded)
     problems = missing_objects(config, facts, state, syncs, names_at, "Pulumi.staging.yaml")
     return [str(problem) for problem in problems], asked
 

@@ -11,7 +11,7 @@ from sample_stack import CLUSTER, FLUX, KYVERNO, load
 from components.cluster.client import ClusterFacts
 from components.cluster.namespace_holds import Held, NamespaceHolds
 from components.config.errors import ConfigurationError
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.stack.preflight import (
     cluster_problems,
     existing_only,
@@ -29,7 +29,7 @@ TENANT = "toolkit.fluxcd.io/tenant"
 def state(uid=None, namespaces=()):
     """What an earlier update has left: the cluster, and namespaces by the names of their resources."""
     clusters = {("flux-tenancy:index:Cluster", "cluster"): {"uid": uid}} if uid else {}
-    return Recorded(clusters | {("kubernetes:core/v1:Namespace", name): {} for name in namespaces})
+    return State(clusters | {("kubernetes:core/v1:Namespace", name): {} for name in namespaces})
 
 
 def found(project, *, uid=THIS, version="v1.36.3", namespaces=None, recorded=None, own=(), **sections):
@@ -251,7 +251,7 @@ def with_namespaces(*names, marked=()):
 
 def begun(uid=THIS):
     """The state of an update that was killed as soon as it had begun to create objects."""
-    return Recorded({("pulumi:providers:kubernetes", "cluster"): {"clusterIdentifier": uid}})
+    return State({("pulumi:providers:kubernetes", "cluster"): {"clusterIdentifier": uid}})
 
 
 @pytest.mark.parametrize("marked", [False, True])
@@ -282,7 +282,7 @@ def test_the_stacks_own_kyverno_is_no_problem_and_nor_is_none():
     own = state(namespaces=["kyverno"])
     assert foreign_kyverno(with_namespaces("kyverno"), {WEBHOOK: False}, own, file) == []
     # Of an update that went no further.
-    assert foreign_kyverno(with_namespaces(), {WEBHOOK: False}, Recorded({(WEBHOOK_TYPE, WEBHOOK): {}}), file) == []
+    assert foreign_kyverno(with_namespaces(), {WEBHOOK: False}, State({(WEBHOOK_TYPE, WEBHOOK): {}}), file) == []
     assert foreign_kyverno(with_namespaces("default"), {}, state(), file) == []
 
 

@@ -3,7 +3,7 @@
 import pytest
 from recorded_program import run
 
-from components.engine.state import Recorded, read_recorded
+from components.engine.state import State, read_state
 
 STATE = "pulumi:pulumi:readStackResourceOutputs"
 DEPLOY_KEY = "github:index/repositoryDeployKey:RepositoryDeployKey"
@@ -18,7 +18,7 @@ def read(resources):
     found = []
 
     async def program():
-        found.append(await read_recorded())
+        found.append(await read_state())
 
     run(program, calls={STATE: {"outputs": resources}})
     return found[0]
@@ -35,7 +35,7 @@ def test_the_stack_itself_is_asked_for():
     asked = []
 
     async def program():
-        await read_recorded()
+        await read_state()
 
     def answer(arguments):
         asked.append(arguments)
@@ -66,7 +66,7 @@ def test_a_namespaced_object_keeps_its_whole_name():
 
 @pytest.mark.parametrize("kind", ["kubernetes:core/v1", "kubernetes:core/v1:Secre", "Secret", "secret"])
 def test_a_part_of_a_type_is_not_the_type(kind):
-    recorded = Recorded({("kubernetes:core/v1:Secret", "apps/git"): {}})
+    recorded = State({("kubernetes:core/v1:Secret", "apps/git"): {}})
 
     assert recorded.names(kind) == set()
     assert recorded.outputs(kind) == []

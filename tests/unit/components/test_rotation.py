@@ -10,8 +10,8 @@ from recorded_program import run
 from sample_sources import REPOSITORY, SSH_URL, private_key, public_key, stack, with_deploy_key
 
 from components.cluster.client import ClusterUnavailable
-from components.cluster.object_meta import Place
-from components.engine.state import Recorded
+from components.cluster.object_meta import ObjectMeta
+from components.engine.state import State
 from components.git.github import DEPLOY_KEY_TYPE, RegisteredKey, deploy_key_name
 from components.git.rotation import previous_keys, rotations
 from components.git.source import git_access, register_source
@@ -43,7 +43,7 @@ def at_github(*keys):
         (DEPLOY_KEY_TYPE, name): {"key": key.public, "title": key.title, "repository": key.repository, "readOnly": True}
         for name, key in found.items()
     }
-    return Recorded(outputs | {("kubernetes:core/v1:Secret", "x-y"): {}})
+    return State(outputs | {("kubernetes:core/v1:Secret", "x-y"): {}})
 
 
 def cluster(which="first", conditions=FETCHED, url=SSH_URL):
@@ -182,7 +182,7 @@ def test_a_previous_key_is_declared_as_the_update_before_has_declared_it():
             parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
             config = stack({"dev-team": with_deploy_key(which)})
             access = git_access(config.git_sources, previous)
-            register_source(Place("dev-team", "apps", {}), config.tenants["dev-team"].source, access, parent, [])
+            register_source(ObjectMeta("dev-team", "apps", {}), config.tenants["dev-team"].source, access, parent, [])
 
         return {name: each for name, each in run(program).items() if name.startswith("RepositoryDeployKey")}
 

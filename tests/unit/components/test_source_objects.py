@@ -7,11 +7,11 @@ from sample_keys import ed25519_key, public_line
 from sample_sources import SSH_URL, app_key, authority, private_key, public_key, signing_key
 from sample_stack import git_source
 
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.git.source_objects import credentials_of, source_objects, webhook_path, webhook_secret
 
 LABELS = {"toolkit.fluxcd.io/tenant": "dev-team"}
-PLACE = Place(name="dev-team", namespace="apps", labels=LABELS)
+PLACE = ObjectMeta(name="dev-team", namespace="apps", labels=LABELS)
 OWN_HOST = "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 OTHER_HOST = OWN_HOST.replace("git.example.com", "other.example.com")
 DEPLOY_KEY = {"url": SSH_URL, "deployKey": private_key("first")}
@@ -185,7 +185,7 @@ def test_every_secret_is_immutable_and_stands_beside_its_source(keys):
 
 
 def test_two_sources_have_secrets_of_their_own():
-    other = Place(name="ops-team", namespace="tools", labels={})
+    other = ObjectMeta(name="ops-team", namespace="tools", labels={})
 
     [mine], [theirs] = (objects(place=place, https={"password": "pa55word"}).secrets for place in (PLACE, other))
 
@@ -193,7 +193,7 @@ def test_two_sources_have_secrets_of_their_own():
 
 
 def test_a_place_without_labels_gives_none():
-    assert Place("flux-system", "flux-system", {}).metadata("any") == {"name": "any", "namespace": "flux-system"}
+    assert ObjectMeta("flux-system", "flux-system", {}).metadata("any") == {"name": "any", "namespace": "flux-system"}
 
 
 @pytest.mark.parametrize("mode", ["HEAD", "Tag", "TagAndHEAD"])

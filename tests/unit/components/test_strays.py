@@ -9,7 +9,7 @@ from loopback import serving
 
 from components.cluster.client import ClusterFacts
 from components.cluster.manifests import OWNERSHIP
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.stack.strays import read_strays, remove_strays, stray_hosts, stray_secrets
 
 FLUX = "/api/v1/namespaces/flux-system"
@@ -33,13 +33,13 @@ def secret(name, namespace="apps", marks=MARKS):
 def test_only_a_service_that_the_program_has_made_and_not_recorded_is_a_stray():
     services = [IN_FLUX | {"name": name} | MARKS for name in (STRAY, KNOWN, "source-controller", "artifacts-short")]
 
-    found = stray_hosts([*services, IN_FLUX | {"name": FOREIGN}], Recorded(SERVICE))
+    found = stray_hosts([*services, IN_FLUX | {"name": FOREIGN}], State(SERVICE))
 
     assert [each["name"] for each in found] == [STRAY]
 
 
 def test_only_a_secret_that_the_program_has_made_and_not_recorded_and_that_nothing_refers_to_is_a_stray():
-    recorded = Recorded(
+    recorded = State(
         {("kubernetes:core/v1:Secret", "dev-team-git"): {"metadata": secret("dev-team-git-00000001", marks={})}}
     )
     previous = {"kind": "GitRepository", "metadata": {"namespace": "apps", "name": "dev-team"}}
@@ -82,7 +82,7 @@ def test_a_cluster_is_asked_for_what_an_update_of_this_stack_may_have_left(recor
     asked: list[str] = []
     with serving(answers, asked=asked) as server:
         api = client.ApiClient(client.Configuration(host=server))
-        assert read_strays(api, ClusterFacts("this", "v1.36.3", {}), [], Recorded(recorded)) == found
+        assert read_strays(api, ClusterFacts("this", "v1.36.3", {}), [], State(recorded)) == found
 
     assert bool(asked) is bool(recorded)
 

@@ -8,7 +8,7 @@ from sample_stack import CLUSTER, FLUX, load
 
 from components.cluster.client import ClusterFacts
 from components.cluster.manifests import name_of, resource_type
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.stack.taken_names import taken_names
 
 TENANT = "toolkit.fluxcd.io/tenant"
@@ -28,7 +28,7 @@ def found(project, existing, *, namespaces=OURS, recorded=(), **sections):
         return existing.get(asked[-1])
 
     facts = ClusterFacts("a", "v1.36.3", namespaces)
-    problems = taken_names(config, facts, Recorded(dict.fromkeys(recorded, {})), find, "Pulumi.staging.yaml")
+    problems = taken_names(config, facts, State(dict.fromkeys(recorded, {})), find, "Pulumi.staging.yaml")
     return [str(problem) for problem in problems], asked
 
 

@@ -4,7 +4,7 @@ import pytest
 from sample_release import names, one
 from sample_stack import load, problems, tenant_config
 
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.git.config import Webhook
 from components.tenant.config import TenancyConfig
 from components.tenant.limits import OBJECT_COUNTS, limiting_objects, room_for
@@ -14,7 +14,7 @@ RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
 SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
 RELEASES = "count/helmreleases.helm.toolkit.fluxcd.io"
 ROOM = {RECEIVERS: 1, SYNCS: 1, "count/secrets": 8}
-PLACE = Place(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
+PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 
 
 def limits(**tenancy):

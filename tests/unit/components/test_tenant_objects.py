@@ -5,9 +5,9 @@ import yaml
 from sample_release import HERE
 from sample_stack import tenant_config
 
-from components.cluster.object_meta import Place
+from components.cluster.object_meta import ObjectMeta
 from components.tenant.config import TenancyConfig
-from components.tenant.objects import source_place, tenant_objects
+from components.tenant.objects import source_meta, tenant_objects
 
 
 def test_a_tenant_with_two_namespaces_has_exactly_these_objects():
@@ -48,6 +48,6 @@ def test_objects_of_the_repository_keep_their_namespaces_where_none_is_given():
 def test_the_source_stands_in_the_tenants_home_under_its_name_and_label():
     config = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}])
 
-    assert source_place("dev-team", config) == Place(
+    assert source_meta("dev-team", config) == ObjectMeta(
         name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"}
     )

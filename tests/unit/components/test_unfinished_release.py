@@ -11,7 +11,7 @@ from loopback import serving
 from sample_kyverno import kyverno_config
 from sample_stack import load
 
-from components.engine.state import Recorded
+from components.engine.state import State
 from components.kyverno.unfinished_release import (
     RELEASE_TYPE,
     UnfinishedRelease,
@@ -83,7 +83,7 @@ def test_records_that_are_in_order_are_not_asked_for(state, selector):
     asked: list[str] = []
 
     with serving({SECRETS: b'{"items": []}'}, asked=asked) as server:
-        read_unfinished(client.ApiClient(client.Configuration(host=server)), Recorded(state))
+        read_unfinished(client.ApiClient(client.Configuration(host=server)), State(state))
 
     [query] = asked
     assert query.endswith(f"labelSelector={selector}")

@@ -1,0 +1,19 @@
+"""Git sources: their objects in the cluster, their keys and webhooks at GitHub, and the rotation of those keys.
+
+Put here what depends on where a repository is and who may read it.
+"""
+
+from components.git.config import GitConfig, GitHubConfig, GitSource
+from components.git.source import GitAccess, RegisteredSource, git_access, register_source
+from components.git.sources import Sources
+
+__all__ = [
+    "GitAccess",
+    "GitConfig",
+    "GitHubConfig",
+    "GitSource",
+    "RegisteredSource",
+    "Sources",
+    "git_access",
+    "register_source",
+]

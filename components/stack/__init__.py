@@ -1,0 +1,8 @@
+"""The whole stack: reading and checking its files, the checks before the first resource, and its outputs.
+
+Put here what needs more than one section of the configuration.
+"""
+
+from components.stack.config import StackConfig
+
+__all__ = ["StackConfig"]

@@ -1,0 +1,9 @@
+"""Tenant: a team's namespaces, limits, identity, access and sync, and what becomes of them when it leaves.
+
+Put here what one tenant has; what no tenant may do is a policy.
+"""
+
+from components.tenant.component import Tenant, TenantArgs
+from components.tenant.config import TenancyConfig, TenantConfig
+
+__all__ = ["TenancyConfig", "Tenant", "TenantArgs", "TenantConfig"]
