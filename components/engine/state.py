@@ -9,7 +9,7 @@ them before the first is registered, since nothing is applied where one is anoth
 - A stack's outputs are those of the last update that ended well, and say nothing of what one that failed has created.
 - `pulumi stack export` is another process, which has to find the same command, backend and credentials again.
 
-The function of the engine that answers is part of no SDK. tests/engine/test_recorded_state.py holds what is relied on:
+The function of the engine that answers is part of no SDK. tests/engine/test_state_contract.py holds what is relied on:
 it is there; it answers with every resource, also those of an update that failed, and not with those that are gone; a
 resource has its own type without its parents'; secrets are in clear.
 

@@ -43,11 +43,11 @@ _PARTS = (
 
 NOT_ASKED: Mapping[int, str] = {
     26: "the key belongs to the Git host; the program registers it read-only (tests/e2e/test_private_repositories.py)",
-    27: "refused before anything is applied (tests/unit/components/test_configuration_loading.py)",
-    28: "refused before anything is applied (tests/unit/components/test_configuration_secrets.py)",
+    27: "refused before anything is applied (tests/unit/components/stack/test_configuration_loading.py)",
+    28: "refused before anything is applied (tests/unit/components/stack/test_configuration_secrets.py)",
     39: "found, told and taken back by `pulumi up`, not refused",
     40: "nothing is refused; the suite takes control characters out of all that it shows",
-    42: "refused before anything is applied (tests/unit/components/test_configuration_secrets.py)",
+    42: "refused before anything is applied (tests/unit/components/stack/test_configuration_secrets.py)",
 }
 """Threats that no cluster can be asked about, and why."""
 

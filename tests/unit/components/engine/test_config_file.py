@@ -62,7 +62,7 @@ def test_the_command_is_found_among_the_processes_of_this_machine(tmp_path):
         ["pulumi", "-c", stand_in, program, "--config-file", "other.yaml"],
         executable=sys.executable,
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[4])},
         capture_output=True,
         text=True,
     )

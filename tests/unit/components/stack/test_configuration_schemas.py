@@ -10,7 +10,7 @@ from sample_stack import CLUSTER, DIGEST, FLUX
 
 from components.stack.schemas import rendered, stack_schema, tenant_schema
 
-PROJECT = Path(__file__).parents[3]
+PROJECT = Path(__file__).parents[4]
 STACK_FILES = [PROJECT / "Pulumi.staging.yaml", PROJECT / "Pulumi.production.yaml"]
 ENCRYPTED = {"secure": "v1:AAAB"}
 TENANT_FILES = sorted((PROJECT / "tenants").glob("*.yaml"))
