@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from kubernetes import client
+from kubernetes.client.exceptions import ApiException
 
 from components.cluster.client import ask, explaining
 from components.cluster.manifests import Manifest
@@ -52,27 +53,38 @@ class Asker:
         path = self.path(request.object, named=named)
         body = request.change if request.verb == "patch" or request.subresource else request.object
         with explaining(self._api):
-            response = ask(
-                self._as(user),
-                _METHODS[request.verb],
-                f"{path}/{request.subresource}" if request.subresource else path,
-                None if request.verb == "delete" else body,
-                **query,
-            )
-        if response.status < 400:
-            return Answer(response.status)
-        message = printable(_message(response.data))
+            try:
+                response = ask(
+                    self._as(user),
+                    _METHODS[request.verb],
+                    f"{path}/{request.subresource}" if request.subresource else path,
+                    None if request.verb == "delete" else body,
+                    **query,
+                )
+            except ApiException as error:
+                if not error.status:
+                    raise
+                return self._refused(error, user)
+        return Answer(response.status)
+
+    def _refused(self, error: ApiException, user: str) -> Answer:
+        message = printable(_message(error.body))
         if is_about_impersonation(message):
             raise OperationError(
                 f"whoever runs the suite may not ask as {user}: {message}", "use credentials with cluster-admin rights"
-            )
-        return Answer(response.status, (), message)
+            ) from None
+        return Answer(error.status, (), message)
 
     def has(self, manifest: Manifest) -> bool:
         """Whether the cluster has an object."""
         with explaining(self._api):
-            status: int = ask(self._api, "GET", self.path(manifest, named=True)).status
-            return status != 404
+            try:
+                ask(self._api, "GET", self.path(manifest, named=True))
+            except ApiException as error:
+                if not error.status:
+                    raise
+                return bool(error.status != 404)
+        return True
 
     def path(self, manifest: Manifest, *, named: bool) -> str:
         """Where an object, or its collection, is."""
@@ -101,13 +113,16 @@ class Asker:
             "spec": {"user": user, "groups": groups_of(user), "resourceAttributes": attributes},
         }
         with explaining(self._api):
-            response = ask(self._api, "POST", _REVIEWS, review)
-            if response.status >= 400:
+            try:
+                response = ask(self._api, "POST", _REVIEWS, review)
+            except ApiException as error:
+                if not error.status:
+                    raise
                 raise OperationError(
-                    f"whoever runs the suite may not ask what others may do: {printable(_message(response.data))}",
+                    f"whoever runs the suite may not ask what others may do: {printable(_message(error.body))}",
                     "use credentials with cluster-admin rights",
-                )
-            return bool(json.loads(response.data or b"")["status"]["allowed"])
+                ) from None
+            return bool(json.loads(response.data)["status"]["allowed"])
 
     def _as(self, user: str) -> client.ApiClient:
         if not user:
@@ -130,8 +145,8 @@ def groups_of(user: str) -> list[str]:
     return [*groups, "system:nodes"] if user.startswith(_NODE) else groups
 
 
-def _message(data: bytes | None) -> str:
+def _message(body: str | None) -> str:
     try:
-        return str(json.loads(data or b"{}").get("message", ""))
+        return str(json.loads(body or "{}").get("message", ""))
     except ValueError:
-        return (data or b"").decode("utf-8", "replace")
+        return body or ""

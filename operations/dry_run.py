@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import ask, get, items
 from components.cluster.manifests import Manifest
@@ -75,11 +76,14 @@ def objects(api: client.ApiClient, kind: Kind, namespaces: Mapping[str, str]) ->
 def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> Answer:
     """What the API server says to a copy of an object; it is not created."""
     path = kind.path(manifest["metadata"]["namespace"])
-    response = ask(api, "POST", path, copy_of(manifest), dryRun="All")
-    warnings = response.headers.getlist("Warning")
-    if response.status < 400:
-        return Answer(response.status, warnings)
-    return Answer(response.status, warnings, str(json.loads(response.data or b"").get("message", "")))
+    try:
+        response = ask(api, "POST", path, copy_of(manifest), dryRun="All")
+    except ApiException as error:
+        if error.headers is None:  # no answer
+            raise
+        message = str(json.loads(error.body or "").get("message", ""))
+        return Answer(error.status, error.headers.getlist("Warning"), message)
+    return Answer(response.status, response.headers.getlist("Warning"))
 
 
 def _versions(api: client.ApiClient, group: str) -> list[str]:
@@ -87,8 +91,6 @@ def _versions(api: client.ApiClient, group: str) -> list[str]:
         return ["v1"]
     try:
         found = get(api, f"/apis/{group}")
-    except ApiException as error:
-        if error.status == 404:
-            return []
-        raise
+    except NotFoundError:
+        return []
     return list(dict.fromkeys(each["groupVersion"] for each in (found["preferredVersion"], *found["versions"])))

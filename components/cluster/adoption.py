@@ -11,7 +11,7 @@ from typing import TypeGuard
 
 import pulumi
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import METADATA_LIST, ClusterUnavailable, explaining, get, items
 from components.cluster.manifests import Manifest, name_of, resource_type
@@ -81,10 +81,8 @@ class _Existing:
         """What the kinds of a version are called in paths; none where the cluster does not have it."""
         try:
             found = get(self._api, _root(version))["resources"]
-        except ApiException as error:
-            if error.status == 404:
-                return {}
-            raise
+        except NotFoundError:
+            return {}
         return {each["kind"]: each["name"] for each in found if "/" not in each["name"]}
 
     def _read_names(self, version: str, kind: str) -> frozenset[str]:

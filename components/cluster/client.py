@@ -6,15 +6,13 @@ What a stack describes is changed through the Pulumi provider; the functions her
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from http import HTTPStatus
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 from cryptography import x509
@@ -22,6 +20,10 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
 from kubernetes.config.kube_config import KubeConfigLoader
+from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import NotFoundError
+from kubernetes.utils import is_retry_after_response, on_retry_after_error, retry_after_backoff
+from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 
 from components.cluster.config import ClusterConfig
@@ -31,8 +33,6 @@ from components.config.printable import printable
 
 # To connect, and to read.
 TIMEOUT_SECONDS = (5, 15)
-# As client-go, after so many it is an error.
-BUSY_ANSWERS = 10
 # Objects of one answer, as kubectl has it.
 PAGE_SIZE = "500"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -138,10 +138,8 @@ def find_object(api: client.ApiClient, manifest: Mapping[str, Any]) -> dict[str,
     with explaining(api):
         try:
             return get(api, path_of(manifest))
-        except ApiException as error:
-            if error.status == 404:
-                return None
-            raise
+        except NotFoundError:
+            return None
 
 
 def path_of(manifest: Mapping[str, Any]) -> str:
@@ -197,7 +195,7 @@ def read_definition_age(api: client.ApiClient, name: str) -> float:
     """
     with explaining(api):
         response = ask(api, "GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
-        created = datetime.fromisoformat(_deserialized(api, response)["metadata"]["creationTimestamp"])
+        created = datetime.fromisoformat(json.loads(response.data)["metadata"]["creationTimestamp"])
         return (parsedate_to_datetime(response.headers["Date"]) - created).total_seconds()
 
 
@@ -230,7 +228,7 @@ def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> st
     """
     with explaining(api):
         try:
-            _deserialized(api, ask(api, "POST", path, manifest, dryRun="All"))
+            ask(api, "POST", path, manifest, dryRun="All")
         except ApiException as error:
             if not error.body:
                 raise
@@ -248,10 +246,8 @@ def items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]
     while True:
         try:
             page = get(api, path, limit=PAGE_SIZE, **query)
-        except ApiException as error:
-            if error.status == 404:
-                return []
-            raise
+        except NotFoundError:
+            return []
         # Of a list of metadata, an API server writes that nothing is there as null.
         found += page["items"] or []
         if not (token := page.get("metadata", {}).get("continue")):
@@ -265,7 +261,8 @@ def get(api: client.ApiClient, path: str, **query: str) -> dict[str, Any]:
     Raises:
         ApiException: it answers with something else than success.
     """
-    return _deserialized(api, ask(api, "GET", path, **query))
+    found: dict[str, Any] = json.loads(ask(api, "GET", path, **query).data)
+    return found
 
 
 def ask(
@@ -277,43 +274,36 @@ def ask(
     content_type: str | None = None,
     accept: str = "application/json",
     **query: str,
-) -> client.rest.RESTResponse:
-    """The API server's answer to one request, whatever its status, read to its end.
+) -> BaseHTTPResponse:
+    """The API server's answer to one request, read to its end.
 
-    The client's own classes for it (`CoreV1Api` and the like) take half a second to load, in each run of the program.
-    The body of a PATCH is a merge patch where no other type is said. Who is told to come back later does so, as kubectl
-    does: an API server also says it of a kind whose definition it has just taken in.
+    The body of a PATCH is a merge patch unless `content_type` says otherwise. Where the server answers that it is busy
+    and when to come back, the request is repeated as client-go repeats it: an API server also answers so for a kind
+    whose definition it has just accepted.
+
+    Raises:
+        ApiException: the API server answers with something else than success; `NotFoundError` for 404.
+        urllib3.exceptions.HTTPError: it cannot be reached.
     """
-    content = content_type or (_MERGE_PATCH if method == "PATCH" else "application/json")
-    request = api.param_serialize(
-        method,
-        path,
-        query_params=list(query.items()),
-        header_params={"Accept": accept} | ({"Content-Type": content} if body is not None else {}),
-        body=body,
-        auth_settings=["BearerToken"],
-    )
-    for _ in range(BUSY_ANSWERS):
-        response = api.call_api(*request, _request_timeout=TIMEOUT_SECONDS)
-        response.read()
-        if response.status != HTTPStatus.TOO_MANY_REQUESTS:
-            break
-        time.sleep(_retry_after(response))
-    return response
+    # Requests are made by path, so nothing is discovered.
+    dynamic = DynamicClient(api, discoverer=lambda *_: None)
 
+    def send() -> BaseHTTPResponse:
+        response: BaseHTTPResponse = dynamic.request(
+            method,
+            path,
+            body,
+            serialize=False,
+            query_params=list(query.items()),
+            header_params={"Accept": accept},
+            content_type=content_type or (_MERGE_PATCH if method == "PATCH" else None),
+            _request_timeout=TIMEOUT_SECONDS,
+        )
+        # Only a connection whose answer was read is used again.
+        response.read(cache_content=True)
+        return response
 
-def _retry_after(response: client.rest.RESTResponse) -> float:
-    """Seconds after which a busy API server wants to be asked again."""
-    try:
-        return float(response.getheader("Retry-After", "1"))
-    except ValueError:
-        return 1.0
-
-
-def _deserialized(api: client.ApiClient, response: client.rest.RESTResponse) -> dict[str, Any]:
-    content = api.response_deserialize(response, {"2XX": "object"}).data
-    # The client says that it is text, which it is only where the type asked for is.
-    return cast(dict[str, Any], content)
+    return on_retry_after_error(retry_after_backoff(), is_retry_after_response, send)
 
 
 @contextmanager

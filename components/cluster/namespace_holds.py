@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import explaining, get, items
 from components.config.printable import printable
@@ -95,10 +95,8 @@ def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHold
     with explaining(api):
         try:
             found = get(api, f"/api/v1/namespaces/{namespace}")
-        except ApiException as error:
-            if error.status == 404:
-                return None
-            raise
+        except NotFoundError:
+            return None
         conditions = {
             condition["type"]: condition.get("message", "")
             for condition in found.get("status", {}).get("conditions", ())

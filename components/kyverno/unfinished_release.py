@@ -12,12 +12,13 @@ import gzip
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pulumi
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import ClusterUnavailable, ask, explaining, get, items
 from components.cluster.manifests import Manifest
@@ -119,9 +120,11 @@ def settle_release(api: client.ApiClient, found: UnfinishedRelease) -> None:
         with explaining(api):
             for name in found.records:
                 path = f"{_SECRETS}/{name}"
-                answer = ask(api, "PATCH", path, failed(get(api, path))) if found.recorded else ask(api, "DELETE", path)
-                if answer.status >= 300 and answer.status != 404:
-                    raise ApiException(http_resp=answer)
+                with suppress(NotFoundError):
+                    if found.recorded:
+                        ask(api, "PATCH", path, failed(get(api, path)))
+                    else:
+                        ask(api, "DELETE", path)
     except ClusterUnavailable as error:
         raise pulumi.RunError(str(error)) from None
 

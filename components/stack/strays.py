@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pulumi
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import METADATA_LIST, ClusterFacts, ClusterUnavailable, ask, explaining, items
 from components.cluster.object_meta import GENERATED_SUFFIX
@@ -94,9 +95,8 @@ def remove_strays(api: client.ApiClient, paths: Iterable[str]) -> None:
     try:
         with explaining(api):
             for path in paths:
-                answer = ask(api, "DELETE", path)
-                if answer.status >= 300 and answer.status != 404:
-                    raise ApiException(http_resp=answer)
+                with suppress(NotFoundError):
+                    ask(api, "DELETE", path)
     except ClusterUnavailable as error:
         raise pulumi.RunError(str(error)) from None
 

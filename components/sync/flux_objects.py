@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -11,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import ask, explaining, items, path_of
 from components.sync.names import KUSTOMIZE_API, MANAGER, PLATFORM, SOURCE_API, TENANT_LABEL
@@ -48,10 +49,8 @@ def request_reconciliation(api: client.ApiClient, found: Mapping[str, Any], at: 
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
     request = {"metadata": {"annotations": {REQUESTED_AT: at.isoformat()}}}
-    with explaining(api):
-        response = ask(api, "PATCH", path_of(found), request, fieldManager=MANAGER)
-        if response.status >= 300 and response.status != 404:
-            raise ApiException(http_resp=response)
+    with explaining(api), suppress(NotFoundError):
+        ask(api, "PATCH", path_of(found), request, fieldManager=MANAGER)
 
 
 def read_time(api: client.ApiClient) -> datetime:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import explaining, get, items
 from components.tenant.further_access import FurtherBinding, RoleReference, TenantAccess, further_access
@@ -54,9 +54,7 @@ def _read_rules(api: client.ApiClient, role: RoleReference) -> list[dict[str, An
         try:
             # A role may be called by almost any text.
             found = get(api, f"{_RBAC}/{within}{kind.lower()}s/{quote(name, safe='')}")
-        except ApiException as error:
-            if error.status == 404:
-                return []
-            raise
+        except NotFoundError:
+            return []
         rules: list[dict[str, Any]] = found.get("rules") or []
         return rules

@@ -14,13 +14,14 @@ internal/controller/kustomization_controller.go of kustomize-controller 1.9
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pulumi
 from kubernetes import client
-from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import ClusterUnavailable, ask, explaining, find_object, get, items, path_of
 from components.cluster.manifests import name_of
@@ -227,8 +228,8 @@ def ask_flux(api: client.ApiClient, path: str) -> None:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
     request = {"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": datetime.now(UTC).isoformat()}}}
-    with explaining(api):
-        _unless_gone(ask(api, "PATCH", path, request))
+    with explaining(api), suppress(NotFoundError):
+        ask(api, "PATCH", path, request)
 
 
 def release(api: client.ApiClient, path: str) -> None:
@@ -237,17 +238,12 @@ def release(api: client.ApiClient, path: str) -> None:
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
-    with explaining(api):
-        try:
-            metadata = get(api, path)["metadata"]
-        except ApiException as error:
-            if error.status == 404:
-                return
-            raise
+    with explaining(api), suppress(NotFoundError):
+        metadata = get(api, path)["metadata"]
         rest = [each for each in metadata.get("finalizers", ()) if each != _FLUX_FINALIZER]
         # The version keeps apart what another has just put there.
         seen = {"metadata": {"finalizers": rest, "resourceVersion": metadata.get("resourceVersion")}}
-        _unless_gone(ask(api, "PATCH", path, seen))
+        ask(api, "PATCH", path, seen)
 
 
 def held_message(holds: NamespaceHolds, context: str | None) -> str:
@@ -259,9 +255,5 @@ def held_message(holds: NamespaceHolds, context: str | None) -> str:
 
 
 def _delete(api: client.ApiClient, path: str) -> None:
-    _unless_gone(ask(api, "DELETE", path, propagationPolicy="Background"))
-
-
-def _unless_gone(response: client.rest.RESTResponse) -> None:
-    if response.status >= 300 and response.status != 404:
-        raise ApiException(http_resp=response)
+    with suppress(NotFoundError):
+        ask(api, "DELETE", path, propagationPolicy="Background")
