@@ -1,31 +1,30 @@
-"""Certificates and keys as PEM files, made once and renewed before they expire."""
+"""Certificates and keys as PEM files, issued once and renewed before they expire."""
 
 from __future__ import annotations
 
 import datetime
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import trustme
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import NameOID
 
 from lab.files import PUBLIC, SECRET, write_file
 
-SERVER = ExtendedKeyUsageOID.SERVER_AUTH
-CLIENT = ExtendedKeyUsageOID.CLIENT_AUTH
-
 LOCAL_HOSTS = ("localhost", "127.0.0.1")
-"""What clients on this machine call it."""
+"""The names by which clients on this machine reach it."""
 
-_AUTHORITY_LIFE = datetime.timedelta(days=3650)
-_CERTIFICATE_LIFE = datetime.timedelta(days=365)
-_RENEWED_BEFORE = datetime.timedelta(days=30)
-_CLOCK_SKEW = datetime.timedelta(minutes=5)
+NO_GROUP = "flux-tenancy-lab"
+"""Organization of certificates without a group: trustme always sets one, and no role is bound to this one."""
+
+_LIFETIME = datetime.timedelta(days=365)
+_RENEWAL = datetime.timedelta(days=30)
+"""How long before its expiry a certificate is renewed."""
 
 
 @dataclass(frozen=True)
@@ -40,37 +39,25 @@ class Pair:
 class Request:
     """What a certificate is for.
 
+    trustme lets every certificate serve and authenticate a client. What one can be used for follows from its names:
+    a server needs ``hosts``, and a user of the Kubernetes API a ``user`` and ``group`` that RBAC knows.
+
     Attributes:
-        user: common name; of a client of the Kubernetes API, the user as that sees it.
+        user: common name; the user name of a client of the Kubernetes API.
         authority: name of the authority that signs it.
-        group: organisation; the user's group.
-        usages: whether it serves, calls or both.
-        hosts: DNS names and addresses that a server answers as.
+        group: organization; the user's group.
+        hosts: DNS names and IP addresses of a server.
     """
 
     user: str
     authority: str
     group: str | None = None
-    usages: tuple[x509.ObjectIdentifier, ...] = (CLIENT,)
     hosts: tuple[str, ...] = ()
-
-    def subject(self) -> x509.Name:
-        attributes = [x509.NameAttribute(NameOID.COMMON_NAME, self.user)]
-        if self.group:
-            attributes.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, self.group))
-        return x509.Name(attributes)
-
-    def extensions(self) -> list[x509.ExtensionType]:
-        """The extensions that depend on the request."""
-        extensions: list[x509.ExtensionType] = [x509.ExtendedKeyUsage(self.usages)]
-        if self.hosts:
-            extensions.append(x509.SubjectAlternativeName([_general_name(host) for host in self.hosts]))
-        return extensions
 
 
 @dataclass(frozen=True)
 class Certificates:
-    """A set of certificates, with the authorities that sign them.
+    """A set of certificates and the authorities that sign them.
 
     Attributes:
         folder: where the files are or will be.
@@ -85,30 +72,43 @@ class Certificates:
         return Pair(self.folder / f"{name}.crt", self.folder / f"{name}.key")
 
     def are_usable(self) -> bool:
-        """Whether nothing is missing, damaged, for other names or within 30 days of its end."""
+        """Whether no certificate is missing, damaged, issued for other names or within 30 days of its expiry."""
         return all(_is_authority(self.pair(name)) for name in self._authorities) and all(
-            self._fits(name, request) for name, request in self.requests.items()
+            self._satisfies(name, request) for name, request in self.requests.items()
         )
 
     def renew(self) -> None:
-        """Make what is not usable. Processes that have read the old files go on with those.
+        """Issue what is not usable. Running processes keep using the files that they have read.
 
         Raises:
             LabError: a file cannot be written.
         """
         for name in self._authorities:
             if not _is_authority(self.pair(name)):
-                _write_authority(self.pair(name), name)
+                authority = trustme.CA(organization_name=NO_GROUP, organization_unit_name=name, path_length=0)
+                _write(self.pair(name), authority.private_key_pem, authority.cert_pem)
         for name, request in self.requests.items():
-            if not self._fits(name, request):
-                _write_certificate(self.pair(name), request, self.pair(request.authority))
+            if not self._satisfies(name, request):
+                self._issue(name, request)
 
     @property
     def _authorities(self) -> list[str]:
         return sorted({request.authority for request in self.requests.values()})
 
-    def _fits(self, name: str, request: Request) -> bool:
-        return _fits(self.pair(name), request, self.pair(request.authority))
+    def _issue(self, name: str, request: Request) -> None:
+        signer = self.pair(request.authority)
+        issued = trustme.CA.from_pem(signer.certificate.read_bytes(), signer.key.read_bytes()).issue_cert(
+            # Go rejects a certificate without any name; this one is no host of this machine.
+            *(request.hosts or [name]),
+            common_name=request.user,
+            organization_name=request.group or NO_GROUP,
+            organization_unit_name=name,
+            not_after=datetime.datetime.now(datetime.UTC) + _LIFETIME,
+        )
+        _write(self.pair(name), issued.private_key_pem, issued.cert_chain_pems[0])
+
+    def _satisfies(self, name: str, request: Request) -> bool:
+        return _satisfies(self.pair(name), request, self.pair(request.authority))
 
 
 def usable_key(path: Path) -> bool:
@@ -121,23 +121,18 @@ def usable_key(path: Path) -> bool:
 
 
 def write_new_key(path: Path) -> None:
-    """Replace a file by a new elliptic curve key.
+    """Replace a file with a new elliptic curve key.
 
     Raises:
         LabError: the file cannot be written.
     """
-    _write_key(path, _new_key())
-
-
-def _general_name(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
-
-
-def _new_key() -> ec.EllipticCurvePrivateKey:
-    return ec.generate_private_key(ec.SECP256R1())
+    # The API server derives the public key of its token key from this format, but not from PKCS #8.
+    pem = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+    write_file(path, pem.decode(), SECRET)
 
 
 def _read_key(path: Path) -> ec.EllipticCurvePrivateKey:
@@ -151,19 +146,19 @@ def _read_certificate(path: Path) -> x509.Certificate:
     return x509.load_pem_x509_certificate(path.read_bytes())
 
 
-def _usable(pair: Pair) -> bool:
-    """Whether both files can be read, belong together and hold for another 30 days."""
+def _is_usable(pair: Pair) -> bool:
+    """Whether both files can be read, belong together and stay valid for another 30 days."""
     try:
         certificate = _read_certificate(pair.certificate)
         belong = certificate.public_key() == _read_key(pair.key).public_key()
     except (OSError, ValueError, TypeError):
         return False
     now = datetime.datetime.now(datetime.UTC)
-    return belong and certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc - _RENEWED_BEFORE
+    return belong and certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc - _RENEWAL
 
 
 def _is_authority(pair: Pair) -> bool:
-    if not _usable(pair):
+    if not _is_usable(pair):
         return False
     try:
         constraints = _read_certificate(pair.certificate).extensions.get_extension_for_class(x509.BasicConstraints)
@@ -172,86 +167,34 @@ def _is_authority(pair: Pair) -> bool:
     return constraints.value.ca
 
 
-def _fits(pair: Pair, request: Request, authority: Pair) -> bool:
+def _satisfies(pair: Pair, request: Request, authority: Pair) -> bool:
     """Whether a certificate is what the request asks for, signed by the authority."""
-    if not _usable(pair):
+    if not _is_usable(pair):
         return False
     certificate = _read_certificate(pair.certificate)
-    extensions = certificate.extensions
     try:
         certificate.verify_directly_issued_by(_read_certificate(authority.certificate))
-        present = [extensions.get_extension_for_class(type(wanted)).value for wanted in request.extensions()]
-    except (InvalidSignature, ValueError, x509.ExtensionNotFound):
+    except (InvalidSignature, ValueError):
         return False
-    return certificate.subject == request.subject() and present == request.extensions()
-
-
-def _write_authority(pair: Pair, name: str) -> None:
-    key = _new_key()
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    builder = (
-        _builder(subject, subject, key.public_key(), _AUTHORITY_LIFE)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_key_usage(signs_certificates=True), critical=True)
-    )
-    _write_pair(pair, key, builder.sign(key, hashes.SHA256()))
-
-
-def _write_certificate(pair: Pair, request: Request, authority: Pair) -> None:
-    key = _new_key()
-    issuer, issuer_key = _read_certificate(authority.certificate), _read_key(authority.key)
-    builder = (
-        _builder(request.subject(), issuer.subject, key.public_key(), _CERTIFICATE_LIFE)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_key_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
-    )
-    for extension in request.extensions():
-        builder = builder.add_extension(extension, critical=False)
-    _write_pair(pair, key, builder.sign(issuer_key, hashes.SHA256()))
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey, life: datetime.timedelta
-) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+    groups = {name.value for name in certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)}
+    users = [name.value for name in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(public_key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCK_SKEW)
-        .not_valid_after(now + life)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
+        users == [request.user]
+        # Certificates of earlier versions of the lab have no organization in place of NO_GROUP.
+        and groups - {NO_GROUP} == {request.group} - {None}
+        and (not request.hosts or _hosts(certificate) == set(request.hosts))
     )
 
 
-def _key_usage(signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not signs_certificates,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
+def _hosts(certificate: x509.Certificate) -> set[str]:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return set()
+    return {str(name.value) for name in names}
 
 
-def _write_pair(pair: Pair, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
-    # A key without its certificate, left by a command that was killed here, does not match and is made anew.
-    _write_key(pair.key, key)
-    write_file(pair.certificate, certificate.public_bytes(serialization.Encoding.PEM).decode(), PUBLIC)
-
-
-def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
-    # The API server takes the public half of its token key out of this format, but not out of PKCS #8.
-    pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.TraditionalOpenSSL,
-        serialization.NoEncryption(),
-    )
-    write_file(path, pem.decode(), SECRET)
+def _write(pair: Pair, key: trustme.Blob, certificate: trustme.Blob) -> None:
+    # A key without its certificate, left by a command that was killed here, does not match and is issued again.
+    write_file(pair.key, key.bytes().decode(), SECRET)
+    write_file(pair.certificate, certificate.bytes().decode(), PUBLIC)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from lab.certificates import LOCAL_HOSTS, SERVER, Certificates, Request
+from lab.certificates import LOCAL_HOSTS, Certificates, Request
 from lab.processes import LOOPBACK, Command, Daemon, bring_up
 
 _AUTHORITY = "git-host-ca"
@@ -70,7 +70,7 @@ class GithubProxy:
 
     @property
     def _certificates(self) -> Certificates:
-        request = Request("git-host", _AUTHORITY, usages=(SERVER,), hosts=LOCAL_HOSTS)
+        request = Request("git-host", _AUTHORITY, hosts=LOCAL_HOSTS)
         return Certificates(self.folder / "pki", {_CERTIFICATE: request})
 
     def _command(self, program: Path) -> Command:

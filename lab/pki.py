@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.certificates import CLIENT, LOCAL_HOSTS, SERVER, Certificates, Pair, Request, usable_key, write_new_key
+from lab.certificates import LOCAL_HOSTS, Certificates, Pair, Request, usable_key, write_new_key
 
 API_AUTHORITY = "api-ca"
 """Signs the serving certificates of the cluster's parts and the users of the API."""
@@ -40,7 +40,7 @@ def _requests(node_name: str, service_address: str) -> dict[str, Request]:
     )
 
     def serving(user: str, *more_hosts: str) -> Request:
-        return Request(user, api, usages=(SERVER,), hosts=(*LOCAL_HOSTS, *more_hosts))
+        return Request(user, api, hosts=(*LOCAL_HOSTS, *more_hosts))
 
     return {
         "kube-apiserver": serving("kube-apiserver", *services),
@@ -55,7 +55,7 @@ def _requests(node_name: str, service_address: str) -> dict[str, Request]:
         "node-agent": Request(f"system:node:{node_name}", api, _NODES),
         "kube-proxy": Request("system:kube-proxy", api),
         # An etcd member is a client of its peers by the same certificate.
-        "etcd": Request("etcd", internal, usages=(SERVER, CLIENT), hosts=LOCAL_HOSTS),
+        "etcd": Request("etcd", internal, hosts=LOCAL_HOSTS),
         "etcd-client": Request("kube-apiserver-etcd-client", internal),
         "kubelet-client": Request("kube-apiserver-kubelet-client", internal),
         "front-proxy-client": Request(FRONT_PROXY, internal),

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import NameOID
 
 from lab import certificates
 from lab import pki as pki_module
+from lab.certificates import NO_GROUP
 from lab.errors import LabError
 from lab.pki import API_AUTHORITY, INTERNAL_AUTHORITY, Pki
 
@@ -74,12 +75,15 @@ def test_the_api_server_answers_as_loopback_and_as_the_service_kubernetes(pki):
     [
         ("admin", "lab:admin", ["system:masters"]),
         ("node-agent", "system:node:lab", ["system:nodes"]),
-        ("kube-proxy", "system:kube-proxy", []),
-        ("kube-controller-manager", "system:kube-controller-manager", []),
-        ("kube-scheduler", "system:kube-scheduler", []),
+        ("kube-proxy", "system:kube-proxy", [NO_GROUP]),
+        ("kube-controller-manager", "system:kube-controller-manager", [NO_GROUP]),
+        ("kube-scheduler", "system:kube-scheduler", [NO_GROUP]),
+        # Servers' certificates authenticate clients as well, but as nobody who has rights.
+        ("kube-apiserver", "kube-apiserver", [NO_GROUP]),
+        ("node-agent-server", "system:node:lab", [NO_GROUP]),
     ],
 )
-def test_users_of_the_api_have_the_names_and_groups_that_rbac_knows(pki, name, user, groups):
+def test_users_of_the_api_have_the_names_and_groups_that_rbac_knows_and_no_others(pki, name, user, groups):
     subject = certificate(pki, name).subject
 
     assert [each.value for each in subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == [user]
@@ -94,13 +98,14 @@ def test_who_is_signed_by_the_api_is_nobody_to_etcd_and_the_node_agent(pki):
     certificate(pki, "admin").verify_directly_issued_by(certificate(pki, API_AUTHORITY))
 
 
-def test_only_servers_may_serve(pki):
-    def may_serve(name: str) -> bool:
-        usages = certificate(pki, name).extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-        return ExtendedKeyUsageOID.SERVER_AUTH in usages
+def test_a_clients_certificate_serves_no_host_of_this_machine(pki):
+    def serves_this_machine(name: str) -> bool:
+        hosts = certificate(pki, name).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return not {"localhost", "127.0.0.1"}.isdisjoint(str(host.value) for host in hosts)
 
-    assert may_serve("kube-apiserver") and may_serve("etcd") and may_serve("node-agent-server")
-    assert not may_serve("admin") and not may_serve("etcd-client")
+    clients = ("admin", "node-agent", "kube-proxy", "etcd-client", "kubelet-client", "front-proxy-client")
+    assert all(map(serves_this_machine, ("kube-apiserver", "etcd", "node-agent-server")))
+    assert not any(map(serves_this_machine, clients))
 
 
 def test_a_key_without_its_certificate_is_made_anew_alone(pki):
@@ -158,7 +163,7 @@ def test_a_node_agent_that_was_more_than_a_kubelet_gets_another_certificate(tmp_
 
 def test_certificates_are_renewed_a_month_before_they_end(tmp_path, monkeypatch):
     pki = Pki(tmp_path, "lab", "127.65.0.1")
-    monkeypatch.setattr(certificates, "_CERTIFICATE_LIFE", datetime.timedelta(days=29))
+    monkeypatch.setattr(certificates, "_LIFETIME", datetime.timedelta(days=29))
     pki.renew()
     assert not pki.is_usable()
 
