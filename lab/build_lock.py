@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 
 @contextmanager
 def build_lock(file: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Holds the lock for as long as the block runs; the system gives it up when the process dies.
+    """Hold the lock while the block runs; the kernel releases it when the process dies.
 
     Args:
-        file: the lock file, made where it is missing.
-        say: told once for whom this process waits, when it has to.
+        file: the lock file, created if it is missing; it names its holder.
+        say: receives the name of the holder, once, if this process has to wait.
     """
-    with file.open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"waiting for another build of the lab's tools: {_holder(file)}")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}")
-        lock.flush()
+    lock = FileLock(file)
+    try:
+        held = lock.acquire(blocking=False)
+    except Timeout:
+        say(f"waiting for another build of the lab's tools: {file.read_text() or 'unknown process'}")
+        held = lock.acquire()
+    with held:
+        file.write_text(f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}")
         yield
-
-
-def _holder(file: Path) -> str:
-    return file.read_text() or "process unknown"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from filelock import FileLock
 
 from lab.errors import LabError
 
@@ -90,16 +91,13 @@ def check_room(folder: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file ``path``, waiting for whoever has it; the kernel frees it when its holder dies.
+    """Hold the lock file ``path``, waiting for its holder; the kernel releases it when the holder dies.
 
     Raises:
         LabError: the lock file cannot be written.
     """
     make_folder(path.parent)
     with _explaining(path):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, SECRET)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        held = FileLock(path, mode=SECRET).acquire()
+    with held:
         yield
-    finally:
-        os.close(handle)

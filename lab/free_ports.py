@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import tempfile
 from pathlib import Path
+
+from filelock import FileLock
 
 from lab.errors import LabError
 from lab.processes import is_free
@@ -17,8 +17,8 @@ _STEP = 100
 _BASES = range(DEFAULT_PORT_BASE + PORTS_OF_A_LAB, 32768 - PORTS_OF_A_LAB, _STEP)
 """Above the user's own lab, below the ports of outgoing connections (32768 and up)."""
 
-_claims: dict[int, int] = {}
-"""Descriptors of the lock files that this process holds, by the base that they stand for."""
+_claims: dict[int, FileLock] = {}
+"""The locks that this process holds, by the port base that they stand for."""
 
 
 def free_port_base(clusters: int) -> int:
@@ -44,17 +44,12 @@ def free_port_base(clusters: int) -> int:
 
 
 def _claim(base: int) -> bool:
-    """Whether this process has or gets the ports of one step; the system takes them back when it ends."""
-    if base in _claims:
-        return True
-    try:
-        lock = os.open(Path(tempfile.gettempdir(), f"flux-tenancy-ports-{base}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError:
-        return False  # another user's
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return False
-    _claims[base] = lock
+    """Whether this process holds the ports of one step; the kernel releases them when it ends."""
+    if base not in _claims:
+        lock = FileLock(Path(tempfile.gettempdir(), f"flux-tenancy-ports-{base}.lock"), mode=0o600)
+        try:
+            lock.acquire(blocking=False)
+        except OSError:  # held by another process, or the file is another user's
+            return False
+        _claims[base] = lock
     return True
