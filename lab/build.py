@@ -19,7 +19,7 @@ from lab.build_source import source_folders
 from lab.build_tool import ToolBuild
 from lab.errors import LabError, reported
 from lab.go_command import Go
-from lab.progress import BuildProgress, progress_for_standard_error
+from lab.progress import BuildProgress
 from lab.settings import Settings
 from lab.tool_cache import GO_CACHE_AT_END, ToolCache
 from lab.tools_table import Purpose, Tool, load_table, modules_folder
@@ -80,7 +80,7 @@ class _Tools:
         files = self._finished(tools)
         if len(files) < len(tools):
             try:
-                files = self._complete(tools, progress or progress_for_standard_error())
+                files = self._complete(tools, progress or BuildProgress())
             except OSError as error:
                 raise self._cache.not_writable(error) from error
         return {tool.name: files[tool.name] for tool in tools}

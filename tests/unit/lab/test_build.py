@@ -25,7 +25,7 @@ from lab import build
 from lab.build_lock import build_lock
 from lab.errors import LabError
 from lab.go_command import Go, GoStopped
-from lab.progress import LineProgress, LiveProgress
+from lab.progress import BuildProgress
 from lab.tools_table import Purpose
 
 BOTH = ["alpha", "beta"]
@@ -83,7 +83,7 @@ def test_the_progress_of_a_tool_counts_the_packages_that_are_compiled_now(
 ) -> None:
     steps: list[tuple[str, str, int, int]] = []
 
-    class Noted(LineProgress):
+    class Noted(BuildProgress):
         def step(self, tool: str, text: str, done: int = 0, total: int = 0) -> None:
             steps.append((tool, text, done, total))
 
@@ -92,7 +92,7 @@ def test_the_progress_of_a_tool_counts_the_packages_that_are_compiled_now(
     (builder_project.module / "packages.json").write_text(json.dumps(packages))
     # The compiler names only what it has to compile.
     monkeypatch.setenv("FAKE_GO_COMPILED", "example.org/shared example.org/files")
-    build.ensure(builder_project.settings, ["alpha"], Noted(io.StringIO()))
+    build.ensure(builder_project.settings, ["alpha"], Noted(Console(file=io.StringIO())))
     assert [step for step in steps if step[0] == "alpha"] == [
         ("alpha", "reading modules", 0, 0),
         ("alpha", "compiling", 0, 0),
@@ -402,12 +402,12 @@ def test_an_interrupted_build_ends_its_commands_and_goes_on_later(
     waits = {f"compile {BETA}": str(builder_project.settings.project / "never")}
     monkeypatch.setenv("FAKE_GO_WAITS", json.dumps(waits))
 
-    class Interrupted(LineProgress):
+    class Interrupted(BuildProgress):
         def finish(self, tool: str, seconds: float) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        build.ensure(builder_project.settings, BOTH, Interrupted(io.StringIO()))
+        build.ensure(builder_project.settings, BOTH, Interrupted(Console(file=io.StringIO())))
     assert _go_commands() == []
 
     builder_project.builds()
@@ -495,7 +495,7 @@ def _hold(lock: Path, held, release) -> None:
 
 
 def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    with LineProgress(sys.stderr, interval=0.05) as progress:
+    with BuildProgress(interval=0.05) as progress:
         progress.start("alpha", 1, 2)
         progress.step("alpha", "linking")
         progress.start("beta", 2, 2)
@@ -504,7 +504,7 @@ def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> N
         time.sleep(0.2)
         progress.finish("alpha", 75)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[:2] == ["[1/2] alpha: begun", "[2/2] beta: begun"]
+    assert lines[:2] == ["[1/2] alpha: started", "[2/2] beta: started"]
     assert lines[2:4] == [
         "[1/2] alpha: linking, 0 s",
         "[2/2] beta: compiling, 10 of up to 300 packages, 0 s",
@@ -517,7 +517,7 @@ def test_a_terminal_shows_each_tool_at_work() -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100, highlight=False)
     picture = io.StringIO()
-    with LiveProgress(console) as progress:
+    with BuildProgress(console) as progress:
         progress.start("alpha", 1, 2)
         progress.step("alpha", "linking")
         progress.start("beta", 2, 2)
@@ -532,7 +532,7 @@ def test_a_terminal_shows_each_tool_at_work() -> None:
         (True, False),
         (False, True),
     ]
-    assert "alpha ready in 1 min 15 s" in screen.getvalue() and "gamma" not in screen.getvalue()
+    assert "alpha: ready in 1 min 15 s" in screen.getvalue() and "gamma" not in screen.getvalue()
 
 
 def _module_file(module: str, name: str) -> Path:

@@ -233,7 +233,7 @@ def test_a_cluster_that_is_there_needs_no_further_room(staging, monkeypatch):
 
 
 def test_a_cluster_that_is_slow_to_get_ready_fails_and_stops(staging, monkeypatch):
-    monkeypatch.setattr(cluster_module, "_START_TIMEOUT", 1)
+    monkeypatch.setattr(cluster_module, "_START_TIMEOUT", 4)
     monkeypatch.setattr(Cluster, "_node_is_ready", lambda self: False)
 
     with pytest.raises(LabError, match=r"staging/node-agent is not ready after \d+ s"):
