@@ -1,0 +1,93 @@
+"""README, CONTRIBUTING and docs/: what they link to and name is there, and the architecture is that of the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]
+FOLDERS = "components|docs|isolation|lab|operations|schemas|tests|bench"
+# Written while the program runs, and not in Git.
+WRITTEN_LATER = ("bench/results",)
+
+
+def prose(page: Path) -> str:
+    """A page without its code blocks."""
+    return re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    texts = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", text).replace(" ", "-") for text in texts}
+
+
+def links(page: Path) -> list[str]:
+    """The links of a page to files of the repository."""
+    return [link for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)) if "://" not in link]
+
+
+def linked_file(page: Path, link: str) -> Path:
+    file = link.partition("#")[0]
+    return (page.parent / file).resolve() if file else page
+
+
+def is_broken(page: Path, link: str) -> bool:
+    target, anchor = linked_file(page, link), link.partition("#")[2]
+    return not target.exists() or (anchor != "" and anchor not in anchors(target))
+
+
+def missing_files(text: str) -> set[str]:
+    named = set(re.findall(rf"`((?:{FOLDERS})/[\w./-]*[\w/])`", text))
+    return {name for name in named if not name.startswith(WRITTEN_LATER) and not (PROJECT / name).exists()}
+
+
+def targets() -> set[str]:
+    return set(re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    assert [link for link in links(page) if is_broken(page, link)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    assert missing_files(prose(page)) == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
+    named = re.findall(r"(?:`|\$ )make (?:-s )?([a-z-]+)", page.read_text(encoding="utf-8"))
+    assert set(named) <= targets() | {"help"}
+
+
+def test_every_page_is_linked_from_another_one() -> None:
+    linked = {target for page in PAGES for link in links(page) if (target := linked_file(page, link)) != page}
+    assert [page.name for page in PAGES if page not in linked | {PROJECT / "README.md"}] == []
+
+
+def test_every_page_that_a_message_of_the_program_names_exists() -> None:
+    sources = [*(PROJECT / "components").rglob("*.py"), *(PROJECT / "operations").rglob("*.py"), PROJECT / "Makefile"]
+    named = {
+        name for source in sources for name in re.findall(r"(?<![\w/.])docs/[\w-]+\.md", source.read_text("utf-8"))
+    }
+    assert {name for name in named if not (PROJECT / name).exists()} == set()
+
+
+def test_the_architecture_page_has_every_package_in_its_order_and_in_its_own_words() -> None:
+    """To fix a failure, copy the expected rows into docs/architecture.md."""
+    contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    rows = []
+    for package in contracts[0]["layers"]:
+        source = (PROJECT / "components" / package / "__init__.py").read_text(encoding="utf-8")
+        words = [" ".join(part.split()) for part in (ast.get_docstring(ast.parse(source)) or "").split("\n\n")]
+        rows.append(f"| `{package}` | {' | '.join(words)} |")
+    page = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert [line for line in page.splitlines() if re.match(r"\| `[a-z]+` \|", line)] == rows
