@@ -12,6 +12,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.support import order, scenarios
+from tests.support.earlier_program import EarlierProgram
 from tests.support.lab import Lab
 from tests.support.project import Project
 
@@ -88,3 +89,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -
 def project(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project of the module's own; its stacks go with the clusters that they are applied to."""
     return Project(tmp_path_factory.mktemp("project") / "platform", lab.pulumi)
+
+
+@pytest.fixture(scope="session")
+def earlier_program(tmp_path_factory: pytest.TempPathFactory) -> EarlierProgram:
+    return EarlierProgram(tmp_path_factory.mktemp("earlier") / "checkout")

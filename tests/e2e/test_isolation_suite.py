@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from isolation.live import LABEL
+from tests.support.earlier_program import EarlierProgram, Upgraded
 from tests.support.environment import Environment, base
 from tests.support.isolation import assert_safe, beginning, run
 from tests.support.lab import Lab, eventually
@@ -29,7 +30,7 @@ HOLES = {
 
 
 @pytest.fixture(scope="module")
-def stack(lab: Lab, project: Project) -> Iterator[Environment]:
+def upgraded(lab: Lab, project: Project, earlier_program: EarlierProgram) -> Iterator[Upgraded]:
     project.tenant("dev-team", base(lab, "dev-team/apps", "apps"))
     with lab.cluster(NAME) as cluster:
         allowed = [lab.git.ssh_url("dev-team", "*").removesuffix(".git")]
@@ -42,10 +43,19 @@ def stack(lab: Lab, project: Project) -> Iterator[Environment]:
             policies={"engine": "native", "sources": {"allowed": allowed}},
         )
         environment.onboard("dev-team", "./staging")
-        environment.up()
+        upgraded = earlier_program.bring_up(environment)
         eventually(lambda: cluster.ready("kustomization", "dev-team", "apps")[0] == "True")
         eventually(lambda: cluster.get("pods", namespace="apps")["items"])
-        yield environment
+        yield upgraded
+
+
+@pytest.fixture
+def stack(upgraded: Upgraded) -> Environment:
+    return upgraded.stack
+
+
+def test_a_stack_that_the_earlier_program_applied_does_not_change(upgraded: Upgraded) -> None:
+    assert upgraded.changes == {}
 
 
 @pytest.mark.scenario

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,13 +43,27 @@ class Project:
         self._pulumi = pulumi
         self._stacks: set[str] = set()
         (folder / "tenants").mkdir(parents=True)
+        self._use(CHECKOUT)
+
+    def _use(self, checkout: Path) -> None:
         for part in PROGRAM:
-            (folder / part).symlink_to(CHECKOUT / part)
+            link = self.folder / part
+            link.unlink(missing_ok=True)
+            link.symlink_to(checkout / part)
         if self.name != NAME:
-            project = folder / "Pulumi.yaml"
+            project = self.folder / "Pulumi.yaml"
             text = project.read_text()
             project.unlink()
             project.write_text(text.replace(f"name: {NAME}\n", f"name: {self.name}\n"))
+
+    @contextmanager
+    def using(self, checkout: Path) -> Iterator[None]:
+        """Run the program of another checkout during the block."""
+        self._use(checkout)
+        try:
+            yield
+        finally:
+            self._use(CHECKOUT)
 
     def tenant(self, name: str, base: dict[str, Any] | str) -> None:
         """Write the base file of a tenant."""

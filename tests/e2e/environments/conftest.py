@@ -1,6 +1,7 @@
 """Both environments of the platform on the current Flux, with private repositories and a deploy key for each of them.
 
-Staging syncs the platform's own repository, too, with the secrets in it encrypted.
+Staging also syncs the platform's own repository, with the secrets in it encrypted. It is brought up by the earlier
+program.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from components.keys import age_keys
+from tests.support.earlier_program import EarlierProgram, Upgraded
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
@@ -35,12 +38,20 @@ def production(lab: Lab) -> Iterator[RunningCluster]:
 
 
 @pytest.fixture(scope="package")
-def staging_stack(lab: Lab, platform: Project, staging: RunningCluster) -> Environment:
-    environment = Environment(lab, platform, staging, flux=lab.bundle("2.9.5"))
+def upgraded_staging(lab: Lab, platform: Project, staging: RunningCluster, earlier_program: EarlierProgram) -> Upgraded:
+    flux = lab.bundle("2.9.5") | {"webhookUrl": staging.webhook_url}
+    environment = Environment(lab, platform, staging, flux=flux)
     environment.config["flux"]["sync"] = {"source": environment.private_source("platform", "fleet")}
     environment.onboard("dev-team", "./staging")
-    environment.up()
-    return environment
+    dev_team = environment.config["tenants"]["dev-team"]
+    dev_team["source"]["webhook"] = {}
+    dev_team["sync"]["decryption"] = {"age": {"identities": environment.secret(age_keys.generate().private)}}
+    return earlier_program.bring_up(environment)
+
+
+@pytest.fixture(scope="package")
+def staging_stack(upgraded_staging: Upgraded) -> Environment:
+    return upgraded_staging.stack
 
 
 @pytest.fixture(scope="package")

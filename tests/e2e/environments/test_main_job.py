@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.earlier_program import Upgraded
 from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
 
@@ -28,8 +29,11 @@ def test_two_environments_live_side_by_side(staging_stack: Environment, producti
     assert staging_stack.cluster.find("namespace", "tools") is None
 
 
+def test_a_stack_that_the_earlier_program_applied_does_not_change(upgraded_staging: Upgraded) -> None:
+    assert upgraded_staging.changes == {}
+
+
 def test_a_second_up_changes_nothing(staging_stack: Environment) -> None:
-    assert staging_stack.changes() == {}
     text = staging_stack.up()
     assert " unchanged" in text
     assert not [

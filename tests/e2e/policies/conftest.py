@@ -1,4 +1,7 @@
-"""A stack without tenants whose policies both engines enforce, with what Kyverno alone can do."""
+"""A stack without tenants whose policies both engines enforce, with what Kyverno alone can do.
+
+It is brought up by the earlier program.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 from components.sync.names import TENANT_LABEL
 from tests.e2e.manifests import namespace
 from tests.e2e.policies.given import OLDER, TENANCY
+from tests.support.earlier_program import EarlierProgram, Upgraded
 from tests.support.environment import Environment
 from tests.support.lab import Lab
 from tests.support.project import Project
@@ -26,9 +30,13 @@ def signer(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Signer:
 
 
 @pytest.fixture(scope="package")
-def kyverno_stack(
-    lab: Lab, registry: Registry, signer: Signer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Environment]:
+def upgraded_stack(
+    lab: Lab,
+    registry: Registry,
+    signer: Signer,
+    tmp_path_factory: pytest.TempPathFactory,
+    earlier_program: EarlierProgram,
+) -> Iterator[Upgraded]:
     signed = {"images": [f"{registry.prefix}/app"], "key": signer.public_key, "transparencyLog": False}
     with lab.cluster("policies") as cluster:
         cluster.apply(namespace(OLDER, {TENANT_LABEL: "older-team"}))
@@ -46,5 +54,9 @@ def kyverno_stack(
                 "onboarding": True,
             },
         )
-        environment.up()
-        yield environment
+        yield earlier_program.bring_up(environment)
+
+
+@pytest.fixture(scope="package")
+def kyverno_stack(upgraded_stack: Upgraded) -> Environment:
+    return upgraded_stack.stack

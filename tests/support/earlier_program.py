@@ -1,0 +1,58 @@
+"""The program as it was at an earlier commit: today's must not change the stacks that it has applied."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.environment import Environment
+from tests.support.project import CHECKOUT, PROGRAM
+
+COMMIT = "f8de6afdbd131046bf2c16b8e61ce45202ca8219"
+"""The last one before `components` became packages. A commit that changes applied stacks on purpose moves this on."""
+
+
+@dataclass(frozen=True)
+class Upgraded:
+    """A stack that the earlier program has applied.
+
+    Attributes:
+        stack: the stack; from now on today's program runs it.
+        changes: what the first preview by today's program would change, as `Project.changes` has it.
+    """
+
+    stack: Environment
+    changes: dict[str, list[str]]
+
+
+class EarlierProgram:
+    """The program of a commit, with the Python packages of today.
+
+    Args:
+        folder: where it is unpacked; must not exist yet.
+        commit: the commit.
+    """
+
+    def __init__(self, folder: Path, commit: str = COMMIT) -> None:
+        self._folder = folder
+        found = _git("cat-file", "-e", f"{commit}^{{commit}}")
+        assert found.returncode == 0, (
+            f"this clone lacks commit {commit}, the program that tests bring stacks up with; "
+            f"fetch the whole history with `git fetch --unshallow`\n{found.stderr.decode()}"
+        )
+        archive = _git("archive", commit, *(part for part in PROGRAM if part != ".venv"))
+        assert archive.returncode == 0, archive.stderr.decode()
+        folder.mkdir()
+        subprocess.run(["tar", "-x"], cwd=folder, input=archive.stdout, check=True)
+        (folder / ".venv").symlink_to(CHECKOUT / ".venv")
+
+    def bring_up(self, stack: Environment) -> Upgraded:
+        """Apply a stack by this program, and preview it by today's."""
+        with stack.project.using(self._folder):
+            stack.up()
+        return Upgraded(stack, stack.changes())
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["git", "-C", str(CHECKOUT), *arguments], capture_output=True, check=False)
