@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from golden_policies import rendered
+from sample_release import golden
 
 from components.config.section import Section
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
@@ -59,6 +61,10 @@ def test_a_set_is_registered_in_order_with_the_probe_last(engine):
     names = list(dict.fromkeys(manifest["metadata"]["name"] for manifest in found.manifests))
     assert names == [object_name(name) for name in PolicyName if name not in ELSEWHERE]
     assert list(found.probe) == probe_policy(engine, found.digest)
+
+
+def test_messages_and_rendering_are_those_of_applied_clusters():
+    assert rendered() == golden("policies")
 
 
 @ENGINES

@@ -1,0 +1,85 @@
+"""What the policies say and how they are rendered, compared with `golden/policies.yaml` and written there.
+
+Applied clusters have these words and objects: a change of them is a change of every stack.
+
+    .venv/bin/python tests/unit/components/golden_policies.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+from sample_release import HERE
+from sample_stack import flux_config
+
+from components.cluster.manifests import Manifest
+from components.policies.config import PoliciesConfig, PolicyEngine
+from components.policies.kyverno_only import kyverno_only
+from components.policies.table import policy_set
+from components.tenant.config import TenancyConfig
+from tests.support.policy_cases import CONFIGS
+
+NAME = "policies"
+HEADER = """\
+# The messages of all policies, as CEL, and digests of all that is rendered, as they are in applied clusters.
+# Written by tests/unit/components/golden_policies.py.
+"""
+KYVERNO_ONLY = PoliciesConfig.model_validate(
+    {
+        "engine": "both",
+        "fluxImages": True,
+        "images": {
+            "allowed": ["registry.example.com/org/*"],
+            "signatures": [
+                {
+                    "images": ["registry.example.com/org/*"],
+                    "keyless": {"issuer": "https://issuer.example.com", "subject": "ci@example.com"},
+                }
+            ],
+        },
+        "onboarding": True,
+    }
+)
+CONTROLLER: Manifest = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "source-controller", "namespace": "flux-system"},
+    "spec": {"template": {"spec": {"containers": [{"image": "registry.example.com/fluxcd/source-controller:v1.9.5"}]}}},
+}
+
+
+def rendered() -> dict[str, Any]:
+    """Messages and digests as the golden file has them: `configuration engine` and what it leads to."""
+    more = kyverno_only(KYVERNO_ONLY, TenancyConfig(), flux_config(), [CONTROLLER])
+    sets = {
+        f"{name} {engine}": policy_set(config, engine)
+        for name, config in CONFIGS.items()
+        for engine in (PolicyEngine.NATIVE, PolicyEngine.KYVERNO)
+    } | {f"all of {PolicyEngine.KYVERNO}": policy_set(KYVERNO_ONLY, PolicyEngine.KYVERNO, more)}
+    messages = {"Kyverno alone": _messages(more)}
+    said: dict[str, list[str]] = {}
+    for name in CONFIGS:
+        here = _messages(sets[f"{name} {PolicyEngine.NATIVE}"].manifests)
+        # Each configuration with what it changes.
+        messages[name] = {policy: texts for policy, texts in here.items() if said.get(policy) != texts}
+        said |= here
+    return {"digests": {name: found.digest for name, found in sets.items()}, "messages": messages}
+
+
+def _messages(manifests: Iterable[Manifest]) -> dict[str, list[str]]:
+    """By the name of the object: why it refuses, where it says so, and its messages."""
+    return {
+        manifest["metadata"]["name"]: [
+            *dict.fromkeys(each["message"] for each in validations if "message" in each),
+            *(each["messageExpression"] for each in validations),
+        ]
+        for manifest in manifests
+        if (validations := manifest["spec"].get("validations"))
+    }
+
+
+if __name__ == "__main__":
+    text = yaml.safe_dump(rendered(), width=120, sort_keys=False)
+    (HERE / "golden" / f"{NAME}.yaml").write_text(HEADER + text)
