@@ -156,6 +156,13 @@ class Attempt:
     proofs: tuple[Proof, ...]
     by_choice: str = ""
 
+    @classmethod
+    def at_admission(
+        cls, id: str, threat: int, name: str, manifest: Manifest, *, beside: Manifest | None = None, by_choice: str = ""
+    ) -> Attempt:
+        """The creation of an object that only admission is meant to refuse; `beside` as in `Request`."""
+        return cls(id, threat, name, (Request(manifest, (Layer.ADMISSION,), beside=beside),), by_choice)
+
     @property
     def layers(self) -> tuple[Layer, ...]:
         """Those that are meant to refuse it."""

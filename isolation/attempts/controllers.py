@@ -20,7 +20,7 @@ from isolation.attempts.looking import (
 )
 from isolation.attempts.objects import NAME, helm_release, kustomization
 from isolation.kinds import RBAC
-from isolation.model import Access, Attempt, Finding, Layer, Request, State
+from isolation.model import Access, Attempt, Finding, Layer, State
 from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
@@ -107,33 +107,37 @@ def bounds(scene: Scene) -> Iterator[Attempt]:
     """Threat 31: what keeps a controller that others share busy."""
     beside = kustomization(scene)
     for kind, make in (("Kustomization", kustomization), ("HelmRelease", helm_release)):
-        yield Attempt(
+        yield Attempt.at_admission(
             f"31-{kind.lower()}-timeout",
             31,
             f"a {kind} that waits for a year",
-            (Request(make(scene, timeout=_YEAR), _ADMISSION, beside=make(scene)),),
+            make(scene, timeout=_YEAR),
+            beside=make(scene),
         )
     # A HelmRelease without one waits for five minutes, whatever its interval.
-    yield Attempt(
+    yield Attempt.at_admission(
         "31-kustomization-interval",
         31,
         "a Kustomization without a timeout, which then follows from an interval of a year",
-        (Request(kustomization(scene, interval=_YEAR), _ADMISSION, beside=beside),),
+        kustomization(scene, interval=_YEAR),
+        beside=beside,
     )
     check = {"apiVersion": "v1", "kind": "ConfigMap"}
     growing = "size('a') + " * 200 + "1 > 0"
-    yield Attempt(
+    yield Attempt.at_admission(
         "31-expression",
         31,
         "a health check whose expression is long enough to grow",
-        (Request(kustomization(scene, healthCheckExprs=[check | {"current": growing}]), _ADMISSION, beside=beside),),
+        kustomization(scene, healthCheckExprs=[check | {"current": growing}]),
+        beside=beside,
     )
     checks = [check | {"name": f"{NAME}-{number}", "namespace": scene.tenancy.home} for number in range(1000)]
-    yield Attempt(
+    yield Attempt.at_admission(
         "31-health-checks",
         31,
         "a thousand health checks of one Kustomization",
-        (Request(kustomization(scene, healthChecks=checks), _ADMISSION, beside=beside),),
+        kustomization(scene, healthChecks=checks),
+        beside=beside,
     )
     yield Attempt(
         "31-fix-waits",

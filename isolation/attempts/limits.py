@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from isolation.attempts.objects import git_repository, helm_release, kustomization
 from isolation.kinds import RESOURCES
-from isolation.model import Attempt, Finding, Layer, Request, State
+from isolation.model import Attempt, Finding, Layer, State
 from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
@@ -31,11 +31,8 @@ def amounts(scene: Scene) -> Iterator[Attempt]:
         ("HelmRelease", helm_release),
         ("GitRepository", git_repository),
     ):
-        yield Attempt(
-            f"24-{kind.lower()}-interval",
-            24,
-            f"a {kind} every second",
-            (Request(make(scene, interval="1s"), _ADMISSION, beside=make(scene)),),
+        yield Attempt.at_admission(
+            f"24-{kind.lower()}-interval", 24, f"a {kind} every second", make(scene, interval="1s"), beside=make(scene)
         )
     for kind in _FLUX_KINDS:
         if kind in scene.kinds:

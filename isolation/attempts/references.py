@@ -138,11 +138,12 @@ def identities(scene: Scene) -> Iterator[Attempt]:
                 *_powerless_default(scene, controller),
             ),
         )
-        yield Attempt(
+        yield Attempt.at_admission(
             f"6-{key}-other-account",
             6,
             f"a {kind} as another service account than the tenant's",
-            (Request(make(scene, serviceAccountName=f"not-{account}"), _ADMISSION, beside=make(scene)),),
+            make(scene, serviceAccountName=f"not-{account}"),
+            beside=make(scene),
         )
         yield Attempt(
             f"9-{key}-target",
@@ -157,11 +158,12 @@ def identities(scene: Scene) -> Iterator[Attempt]:
             ("secret", {"secretRef": {"name": NAME}}),
             ("config-map", {"configMapRef": {"name": NAME}}),
         ):
-            yield Attempt(
+            yield Attempt.at_admission(
                 f"15-{key}-kubeconfig-{name}",
                 15,
                 f"a {kind} with a kubeConfig from a {'Secret' if name == 'secret' else 'ConfigMap'}",
-                (Request(make(scene, kubeConfig=config), _ADMISSION, beside=make(scene)),),
+                make(scene, kubeConfig=config),
+                beside=make(scene),
             )
         yield Attempt(
             f"15-{key}-kubeconfig-program",

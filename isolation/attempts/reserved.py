@@ -133,17 +133,12 @@ def access(scene: Scene) -> Iterator[Attempt]:
     )
     yield Attempt("10-beside", 10, "rights of the tenant's account beyond its namespaces", (_beyond(scene),))
     annotations = {"annotations": {"kubernetes.io/service-account.name": tenant.account}}
-    yield Attempt(
+    yield Attempt.at_admission(
         "18-token-for-ever",
         18,
         "a Secret with a token that never expires",
-        (
-            Request(
-                made(scene, "Secret", metadata=annotations, type="kubernetes.io/service-account-token"),
-                (Layer.ADMISSION,),
-                beside=made(scene, "Secret", stringData={"a": "b"}),
-            ),
-        ),
+        made(scene, "Secret", metadata=annotations, type="kubernetes.io/service-account-token"),
+        beside=made(scene, "Secret", stringData={"a": "b"}),
     )
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}
     yield Attempt(
@@ -267,11 +262,8 @@ def holding(scene: Scene) -> Iterator[Attempt]:
     """Threat 32: what would hold offboarding up."""
     beside = made(scene, "ConfigMap", data={})
     finalizer = made(scene, "ConfigMap", data={}, metadata={"finalizers": ["isolation.example.com/hold"]})
-    yield Attempt(
-        "32-finalizer",
-        32,
-        "an object with a finalizer that nobody takes away",
-        (Request(finalizer, (Layer.ADMISSION,), beside=beside),),
+    yield Attempt.at_admission(
+        "32-finalizer", 32, "an object with a finalizer that nobody takes away", finalizer, beside=beside
     )
     for existing in _platforms(scene, "RoleBinding")[:1]:
         owner = {
@@ -282,11 +274,8 @@ def holding(scene: Scene) -> Iterator[Attempt]:
             "blockOwnerDeletion": True,
         }
         owned = made(scene, "ConfigMap", data={}, metadata={"ownerReferences": [owner]})
-        yield Attempt(
-            "32-owner",
-            32,
-            "an object that holds the deletion of the platform's RoleBinding up",
-            (Request(owned, (Layer.ADMISSION,), beside=beside),),
+        yield Attempt.at_admission(
+            "32-owner", 32, "an object that holds the deletion of the platform's RoleBinding up", owned, beside=beside
         )
 
 

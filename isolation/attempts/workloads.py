@@ -52,11 +52,12 @@ def nodes(scene: Scene) -> Iterator[Attempt]:
                 Request(workload(scene, "Deployment", spec), _ADMISSION, beside=deployment(scene)),
             ),
         )
-    yield Attempt(
+    yield Attempt.at_admission(
         "19-node-name",
         19,
         "a pod that goes past the scheduler",
-        (Request(deployment(scene, nodeName="any"), _ADMISSION, beside=deployment(scene)),),
+        deployment(scene, nodeName="any"),
+        beside=deployment(scene),
     )
     added = {"spec": {"ephemeralContainers": [container(scene, name=NAME, resources={})]}}
     yield Attempt(
@@ -78,15 +79,12 @@ def network_and_priority(scene: Scene) -> Iterator[Attempt]:
     for key, (how, fields) in exposed.items():
         request = Request(service(scene, **fields), (Layer.ADMISSION, Layer.QUOTA), beside=service(scene))
         yield Attempt(f"20-{key}", 20, f"a Service {how}", (request,))
-    yield Attempt(
+    yield Attempt.at_admission(
         "20-priority",
         20,
         "pods before everybody else's",
-        (
-            Request(
-                deployment(scene, priorityClassName="system-cluster-critical"), _ADMISSION, beside=deployment(scene)
-            ),
-        ),
+        deployment(scene, priorityClassName="system-cluster-critical"),
+        beside=deployment(scene),
     )
 
 
@@ -103,26 +101,22 @@ def volumes(scene: Scene) -> Iterator[Attempt]:
     }
     beside = claim(scene)
     for key, (threat, how, manifest) in claims.items():
-        yield Attempt(
+        yield Attempt.at_admission(
             f"{threat}-volume-{key}",
             threat,
             f"an existing volume {how}",
-            (Request(manifest, _ADMISSION, beside=beside),),
+            manifest,
+            beside=beside,
             by_choice=_ANY_CLASS if manifest["spec"].get("storageClassName") == _NO_CLASS else "",
         )
         template = {key: value for key, value in manifest.items() if key in ("metadata", "spec")}
         template["metadata"] = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
-        yield Attempt(
+        yield Attempt.at_admission(
             f"{threat}-stateful-volume-{key}",
             threat,
             f"an existing volume {how}, in the template of a StatefulSet",
-            (
-                Request(
-                    _stateful(scene, template),
-                    _ADMISSION,
-                    beside=_stateful(scene, {"metadata": {"name": NAME}, "spec": claim_spec(scene)}),
-                ),
-            ),
+            _stateful(scene, template),
+            beside=_stateful(scene, {"metadata": {"name": NAME}, "spec": claim_spec(scene)}),
             by_choice=_ANY_CLASS if manifest["spec"].get("storageClassName") == _NO_CLASS else "",
         )
     default = any(
@@ -130,43 +124,36 @@ def volumes(scene: Scene) -> Iterator[Attempt]:
         for each in scene.storage_classes
     )
     if not default:
-        yield Attempt(
+        yield Attempt.at_admission(
             "34-volume-by-no-class",
             34,
             "an existing volume by no class, where the cluster has no default class",
-            (Request(claim(scene, storageClassName=None), _ADMISSION),),
+            claim(scene, storageClassName=None),
         )
 
 
 def identity_of_pods(scene: Scene) -> Iterator[Attempt]:
     """Threats 18 and 33: pods as the tenant's Flux account, and tokens that outlive them."""
     account = {"serviceAccountName": scene.tenancy.account}
-    yield Attempt(
-        "33-pod",
-        33,
-        "a pod as the account that Flux applies as",
-        (Request(pod(scene, **account), _ADMISSION, beside=pod(scene)),),
+    yield Attempt.at_admission(
+        "33-pod", 33, "a pod as the account that Flux applies as", pod(scene, **account), beside=pod(scene)
     )
     for kind in _TEMPLATES:
-        yield Attempt(
+        yield Attempt.at_admission(
             f"33-{kind.lower()}",
             33,
             f"a {kind} whose pods are the account that Flux applies as",
-            (
-                Request(
-                    workload(scene, kind, pod_spec(scene, **account)),
-                    _ADMISSION,
-                    beside=workload(scene, kind, pod_spec(scene)),
-                ),
-            ),
+            workload(scene, kind, pod_spec(scene, **account)),
+            beside=workload(scene, kind, pod_spec(scene)),
         )
     token = {"serviceAccountToken": {"path": "token", "expirationSeconds": _YEARS_IN_SECONDS}}
     projected = [{"name": "token", "projected": {"sources": [token]}}]
-    yield Attempt(
+    yield Attempt.at_admission(
         "33-token-of-years",
         33,
         "a pod's token that is good for years",
-        (Request(deployment(scene, volumes=projected), _ADMISSION, beside=deployment(scene)),),
+        deployment(scene, volumes=projected),
+        beside=deployment(scene),
     )
 
 
@@ -185,34 +172,26 @@ def scheduling(scene: Scene) -> Iterator[Attempt]:
         yield Attempt(f"41-{key}", 41, f"pods {how}", (request,))
     budget: dict[str, Any] = {"selector": {"matchLabels": {"app": NAME}}}
     for key, allowed in (("none", {"maxUnavailable": 0}), ("all", {"minAvailable": "100%"})):
-        yield Attempt(
+        yield Attempt.at_admission(
             f"41-drain-{key}",
             41,
             f"a PodDisruptionBudget that lets no node be drained ({next(iter(allowed))})",
-            (
-                Request(
-                    made(scene, "PodDisruptionBudget", budget | allowed),
-                    _ADMISSION,
-                    beside=made(scene, "PodDisruptionBudget", budget | {"maxUnavailable": 1}),
-                ),
-            ),
+            made(scene, "PodDisruptionBudget", budget | allowed),
+            beside=made(scene, "PodDisruptionBudget", budget | {"maxUnavailable": 1}),
         )
-    yield Attempt(
+    yield Attempt.at_admission(
         "41-ingress-host",
         41,
         "an Ingress for a host that is another's",
-        (Request(ingress(scene, UNKNOWN_HOST), _ADMISSION),),
+        ingress(scene, UNKNOWN_HOST),
         by_choice="no list of hosts is kept for Ingresses",
     )
     snippets = ingress(scene, UNKNOWN_HOST)
     snippets["metadata"] = snippets["metadata"] | {
         "annotations": {"nginx.ingress.kubernetes.io/configuration-snippet": "# nothing"}
     }
-    yield Attempt(
-        "41-ingress-snippet",
-        41,
-        "an Ingress with a piece of the controller's own configuration",
-        (Request(snippets, _ADMISSION),),
+    yield Attempt.at_admission(
+        "41-ingress-snippet", 41, "an Ingress with a piece of the controller's own configuration", snippets
     )
 
 
