@@ -1,10 +1,11 @@
-"""The reference of all configuration and of the lockdown, as pages of `docs/`. `make schemas` writes them.
+"""Generated pages of `docs/`: the configuration, the lockdown, the policies and the errors. `make schemas` writes them.
 
-Nothing is said twice: keys, types, defaults and meanings come from the models, flags from their own table.
+Keys, types, defaults and meanings come from the models, flags from their table, errors from the wordings.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from inspect import cleandoc
@@ -16,6 +17,7 @@ from pydantic import BaseModel, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
+from components.config.wordings import all_wordings
 from components.flux.controllers import Controller
 from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
@@ -180,6 +182,45 @@ def lockdown_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+_ERROR_TITLES = {
+    "CFG": "Configuration",
+    "CLU": "Cluster",
+    "ENG": "Pulumi",
+    "FLX": "Flux",
+    "GIT": "Git hosts",
+    "KYV": "Kyverno",
+    "OPS": "Commands",
+    "TEN": "Tenants",
+}
+
+
+def errors_page() -> str:
+    """`docs/errors.md`: everything that the program says about a problem, by code."""
+    introduction = f"""
+        {_GENERATED.format(source="the wordings.py and config_wordings.py of each package")}
+
+        # Errors
+
+        Each error and warning ends with its code in brackets; the code stays the same when the words change. `…` stands
+        for a value. Errors that need more than a line to solve are in [troubleshooting.md](troubleshooting.md).
+        """
+    groups: dict[str, list[tuple[str, str, str]]] = {}
+    for code, wording in all_wordings().items():
+        area = code.split("-")[1]
+        groups.setdefault(area, []).append((f"`{code}`", _plain(wording.text), _plain(wording.remedy)))
+    parts = [cleandoc(introduction)]
+    for area, rows in groups.items():
+        parts += [f"## {_ERROR_TITLES.get(area, area)}", _table(("Code", "Message", "What to do"), rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _plain(template: str) -> str:
+    """A template for `str.format` with `…` for its fields, as Markdown."""
+    text = re.sub(r"\{\w+(![rs])?\}", "…", template).replace("{{", "{").replace("}}", "}")
+    # Between backticks, everything is literal.
+    return re.sub(r"`[^`]*`|[*<]", lambda found: found[0] if len(found[0]) > 1 else f"\\{found[0]}", text)
+
+
 def _controllers(controllers: Iterable[Controller]) -> str:
     return ", ".join(sorted(controller.value for controller in controllers))
 
@@ -290,6 +331,7 @@ def rendered() -> dict[Path, str]:
     """Each page and what must stand in it."""
     return {
         DOCS / "configuration.md": configuration_page(),
+        DOCS / "errors.md": errors_page(),
         DOCS / "lockdown.md": lockdown_page(),
         DOCS / "policies.md": policies_page(),
     }
