@@ -1,4 +1,4 @@
-"""Taking over a cluster in which `flux bootstrap`, or a person, has put in place before what the stack describes."""
+"""Adoption of a cluster where `flux bootstrap`, or a person, has already created what the stack describes."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import METADATA_LIST, ClusterUnavailable, explaining, get, items
 from components.cluster.manifests import Manifest, name_of, resource_type
+from components.engine.log import run_error
 from components.engine.state import State
 
-# Kinds whose immutable fields the cluster fills in. Imported, these would pass for the user's own wishes, and an object
-# would be replaced for not naming them. Creating one by server-side apply takes over what is there just as well.
+# Kinds with immutable fields that the cluster fills in. After an import these would count as the user's own inputs, and
+# the object would be replaced because the program does not set them. Server-side apply takes such an object over, too.
 _NOT_IMPORTED = frozenset({"Service"})
 WORKERS = 8
 
 
 async def adopt(api: client.ApiClient, state: State, planned: Iterable[Manifest]) -> None:
-    """Make Pulumi import every object that is there already and is not yet its own, instead of creating it.
+    """Make Pulumi import every object that exists already and is not in its state, instead of creating it.
 
-    An import reads the object and then changes what differs, so it keeps its uid, a preview shows the differences, and
-    what is there already is never replaced. Call this before the first resource.
+    An import reads the object and then changes what differs, so the object keeps its uid, a preview shows the
+    differences, and nothing is replaced. Call this before the first resource.
 
-    The cluster is asked once for all objects of a kind: for the kinds of what is planned at once and beside the event
-    loop, for others when the first of them is registered.
+    All objects of a kind are listed once: for the planned kinds now, in parallel and outside of the event loop; for
+    other kinds when the first of them is registered.
 
     Args:
         api: a client for the cluster.
-        state: what earlier updates of this stack have left; those objects are its own.
-        planned: what is known beforehand of what will be registered.
+        state: the stack's state; its objects are not imported.
+        planned: manifests that are known to be registered later.
 
     Raises:
         pulumi.RunError: the cluster does not answer, now or when a resource is registered.
@@ -46,14 +47,14 @@ async def adopt(api: client.ApiClient, state: State, planned: Iterable[Manifest]
         for manifest in planned
         if _is_importable(manifest) and (resource_type(manifest), name_of(manifest)) not in state.resources
     }
-    with _told(api):
+    with _as_run_error(api):
         await asyncio.to_thread(existing.read, sorted(wanted))
 
     def import_existing(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
         own = (args.type_, args.name) in state.resources
         if own or not _is_importable(args.props):
             return None
-        with _told(api):
+        with _as_run_error(api):
             if name_of(args.props) not in existing.names(args.props["apiVersion"], args.props["kind"]):
                 return None
         options = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(import_=name_of(args.props)))
@@ -78,7 +79,7 @@ class _Existing:
             list(pool.map(lambda kind: self.names(*kind), kinds))
 
     def _read_plurals(self, version: str) -> dict[str, str]:
-        """What the kinds of a version are called in paths; none where the cluster does not have it."""
+        """Plural of each kind of an API version; none if the cluster does not serve the version."""
         try:
             found = get(self._api, _root(version))["resources"]
         except NotFoundError:
@@ -86,7 +87,7 @@ class _Existing:
         return {each["kind"]: each["name"] for each in found if "/" not in each["name"]}
 
     def _read_names(self, version: str, kind: str) -> frozenset[str]:
-        """All objects of a kind, as `name_of` calls them. Of each, no more than the metadata is asked for."""
+        """The names of all objects of a kind (`name_of`); only their metadata is requested."""
         plural = self._plurals(version).get(kind)
         found = items(self._api, f"{_root(version)}/{plural}", accept=METADATA_LIST) if plural is not None else []
         return frozenset(name_of(each) for each in found)
@@ -97,12 +98,12 @@ def _root(version: str) -> str:
 
 
 @contextmanager
-def _told(api: client.ApiClient) -> Iterator[None]:
+def _as_run_error(api: client.ApiClient) -> Iterator[None]:
     try:
         with explaining(api):
             yield
     except ClusterUnavailable as error:
-        raise pulumi.RunError(str(error)) from None
+        raise run_error(error) from None
 
 
 def _is_importable(properties: object) -> TypeGuard[Manifest]:
@@ -110,6 +111,6 @@ def _is_importable(properties: object) -> TypeGuard[Manifest]:
         isinstance(properties, dict)
         and {"apiVersion", "kind", "metadata"} <= properties.keys()
         and properties["kind"] not in _NOT_IMPORTED
-        # A name that is generated is nobody's yet.
+        # An object with a generated name cannot exist yet.
         and "name" in properties["metadata"]
     )

@@ -1,7 +1,7 @@
-"""Field managers besides Pulumi that own what the platform says in a tenant's source and sync.
+"""Field managers other than Pulumi that own fields of a tenant's source and sync.
 
-Server-side apply removes a field only when its last owner leaves it out. So what another manager has applied as well,
-before the policies stood or while they only audited, would stay when the stack no longer says it.
+Server-side apply removes a field only when its last owner no longer applies it. So a field that another manager has
+applied, too, before the policies were enforced, would stay when the stack no longer sets it.
 
 Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
 """
@@ -17,38 +17,41 @@ from kubernetes import client
 
 from components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, path_of
 from components.cluster.manifests import Manifest, name_of, resource_type
+from components.cluster.wordings import CO_OWNED, CO_OWNED_PREVIEW, STILL_CO_OWNED
 from components.config.printable import printable
+from components.config.wordings import Message, Wording
+from components.engine import log
 from components.engine.state import State
 
-# Where the provider keeps, in the state of each resource, as whom it applies it.
+# Output of each resource in which the provider records its field manager.
 _OWN_MANAGER = "__fieldManager"
 
 
 @dataclass(frozen=True)
 class CoOwner:
-    """A field manager of an object that is the platform's.
+    """A field manager of an object that belongs to the platform.
 
     Attributes:
-        manifest: what names the object: API version, kind, metadata.
-        manager: its name.
+        manifest: API version, kind and metadata of the object.
+        manager: name of the field manager.
     """
 
     manifest: Manifest
     manager: str
 
-    @property
-    def told(self) -> str:
-        """Whose object it is, and of which."""
-        manager = printable(self.manager)
-        return f"{self.manifest['kind']} {name_of(self.manifest)}: the field manager {manager!r} owns parts of its spec"
+    def message(self, wording: Wording, **fields: object) -> Message:
+        """A message about this object and its field manager."""
+        return wording(
+            kind=self.manifest["kind"], name=name_of(self.manifest), manager=printable(self.manager), **fields
+        )
 
 
 def co_owners(objects: Iterable[Mapping[str, Any]], state: State) -> list[CoOwner]:
-    """The managers besides Pulumi that have applied a spec of this stack.
+    """The field managers other than Pulumi that have applied a spec of this stack.
 
     Args:
         objects: sources and Kustomizations as the cluster has them.
-        state: what earlier updates of this stack have left; objects of others are left alone.
+        state: the stack's state; objects that are not in it are left alone.
     """
     found = []
     for each in objects:
@@ -64,21 +67,21 @@ def co_owners(objects: Iterable[Mapping[str, Any]], state: State) -> list[CoOwne
 
 
 def take_back(api: client.ApiClient, owners: Iterable[CoOwner]) -> None:
-    """Tell of each of them, and leave the fields to Pulumi alone; a preview only tells."""
+    """Make Pulumi the only owner again, and warn about each other one; a preview only warns."""
     for owner in owners:
         if pulumi.runtime.is_dry_run():
-            pulumi.log.warn(f"{owner.told}; the update takes them back")
+            log.warn(owner.message(CO_OWNED_PREVIEW))
             continue
         try:
             relinquish(api, owner)
         except ClusterUnavailable as error:
-            pulumi.log.warn(f"{owner.told}, and what the stack leaves out of it would stay: {error}")
+            log.warn(owner.message(STILL_CO_OWNED, reason=error))
         else:
-            pulumi.log.warn(f"{owner.told}; they are taken back")
+            log.warn(owner.message(CO_OWNED))
 
 
 def relinquish(api: client.ApiClient, owner: CoOwner) -> None:
-    """Apply nothing as that manager: what it alone owned goes, and what it shared is the others'.
+    """Apply an empty object as that manager: fields that only it owned are removed, shared ones stay.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.

@@ -1,4 +1,4 @@
-"""What keeps a namespace from going although it was deleted, as the cluster itself reports it.
+"""What blocks the deletion of a namespace, as the cluster itself reports it.
 
 Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/ and the conditions in
 pkg/controller/namespace/deletion/status_condition_utils.go of Kubernetes 1.36
@@ -19,16 +19,16 @@ from kubernetes.dynamic.exceptions import NotFoundError
 from components.cluster.client import explaining, get, items
 from components.config.printable import printable
 
-# What the message of the condition NamespaceContentRemaining says of each resource.
+# How the message of the condition NamespaceContentRemaining lists each resource.
 _REMAINING = re.compile(r"([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances")
-# What else may go wrong: an API that does not answer, content that cannot be deleted.
+# Other reasons: an API that does not answer, content that cannot be deleted.
 _FAILURES = (
     "NamespaceDeletionDiscoveryFailure",
     "NamespaceDeletionGroupVersionParsingFailure",
     "NamespaceDeletionContentFailure",
 )
-# A tenant chooses the names. Roles may have any characters in theirs, so one that a shell would act on is not put into
-# a command, nor one that a terminal would act on shown as it is.
+# A tenant chooses the names, and a Role may have any name: one that a shell would interpret is not put into a command,
+# and one that a terminal would interpret is escaped.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 _SHOWN = 20
 _RELEASE = '{"metadata":{"finalizers":null}}'
@@ -36,13 +36,13 @@ _RELEASE = '{"metadata":{"finalizers":null}}'
 
 @dataclass(frozen=True)
 class Held:
-    """An object that finalizers keep.
+    """An object whose deletion finalizers block.
 
     Attributes:
         resource: its resource as kubectl takes it, e.g. `configmaps` or `widgets.example.com`.
         name: its name.
-        finalizers: what keeps it.
-        path: where it stands in the API.
+        finalizers: the finalizers.
+        path: its path in the API.
     """
 
     resource: str
@@ -53,12 +53,12 @@ class Held:
 
 @dataclass(frozen=True)
 class NamespaceHolds:
-    """What keeps a namespace that is being deleted.
+    """What blocks the deletion of a namespace.
 
     Attributes:
         namespace: its name.
-        objects: those with finalizers.
-        failures: what the cluster reports besides.
+        objects: the objects with finalizers.
+        failures: other reasons that the cluster reports.
     """
 
     namespace: str
@@ -69,12 +69,12 @@ class NamespaceHolds:
         return bool(self.objects or self.failures)
 
     def only_by(self, finalizer: str) -> list[Held]:
-        """The objects, where all that keeps the namespace are objects with this finalizer and no other."""
+        """The objects, if nothing but this one finalizer blocks the deletion; otherwise none."""
         alone = [each for each in self.objects if each.finalizers == (finalizer,)]
         return alone if len(alone) == len(self.objects) and not self.failures else []
 
-    def told(self, context: str | None) -> str:
-        """Each of them on a line of its own, with the command that releases it.
+    def listing(self, context: str | None) -> str:
+        """Each of them on a line of its own, with the command that removes the finalizers.
 
         Args:
             context: kubectl's context for the cluster; None for the current one.
@@ -87,7 +87,7 @@ class NamespaceHolds:
 
 
 def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHolds | None:
-    """What keeps a namespace, or None where it is gone.
+    """What blocks the deletion of a namespace, or None if it is gone.
 
     Raises:
         ClusterUnavailable: the cluster does not answer.

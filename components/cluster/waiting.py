@@ -1,4 +1,4 @@
-"""Waiting for a cluster to come to a state."""
+"""Waiting until a cluster reaches a state."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+from components.config.errors import coded
+
 POLL_SECONDS = 1.0
-# The event loop's own threads are those in which the SDK registers resources, each for as long as its step takes. A
-# step whose hook waited for one of them could wait for itself.
+# The SDK registers resources in the event loop's own threads and keeps each thread until the step is done. A hook that
+# needed one of these threads could wait for its own step.
 _THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="waiting")
 
 _P = ParamSpec("_P")
@@ -19,7 +21,10 @@ _R = TypeVar("_R")
 
 
 class NotReady(Exception):
-    """The cluster has not come to the state in time; the message says what is missing and where to look."""
+    """The cluster has not reached the state in time; the message says what is missing and where to look."""
+
+    def __str__(self) -> str:
+        return coded(self.args[0])
 
 
 def wait_for(
@@ -29,14 +34,14 @@ def wait_for(
     sleep: Callable[[float], None] = time.sleep,
     poll_seconds: float = POLL_SECONDS,
 ) -> str | None:
-    """Ask again and again what is missing until it is nothing; what is missing still when the time is over, or None.
+    """Poll until nothing is missing; returns what is still missing at the timeout, or None.
 
     Args:
-        missing: says what is missing, or None. It is asked at least once.
-        timeout_seconds: how long that may take.
-        clock: seconds that only grow.
+        missing: returns what is missing, or None; it is called at least once.
+        timeout_seconds: how long to poll.
+        clock: monotonic time in seconds.
         sleep: waits for a number of seconds.
-        poll_seconds: how long to wait before asking again.
+        poll_seconds: interval between two polls.
     """
     deadline = clock() + timeout_seconds
     while (reason := missing()) is not None:
@@ -47,5 +52,5 @@ def wait_for(
 
 
 async def in_thread(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-    """What a function returns that blocks; for hooks of the engine, which run on the event loop."""
+    """Run a blocking function in a thread of its own; for resource hooks, which run on the event loop."""
     return await asyncio.get_running_loop().run_in_executor(_THREADS, partial(function, *args, **kwargs))

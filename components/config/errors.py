@@ -29,7 +29,7 @@ class Problem:
 
     def __str__(self) -> str:
         where = f"{self.file}: {self.path}" if self.path else self.file
-        return f"{where}: {self.message}" + (f" ({self.code})" if self.code else "")
+        return f"{where}: {coded(self.message)}"
 
 
 class SecretValueError(ValueError):
@@ -55,3 +55,13 @@ class ConfigurationError(Exception):
         count = len(self.problems)
         headline = f"{count} error{'s' if count > 1 else ''}; nothing was applied:"
         return "\n".join([headline, *(f"  {problem}" for problem in self.problems)])
+
+
+def coded(message: object) -> str:
+    """A message, or that of an error, with its code in brackets at the end; a list that follows it stays below."""
+    if not (code := code_of(message)):
+        return str(message)
+    sentence, *listed = str(message).split("\n")
+    if not listed:
+        return f"{sentence} ({code})"
+    return "\n".join([f"{sentence.removesuffix(':')} ({code}):", *listed])

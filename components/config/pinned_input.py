@@ -23,7 +23,7 @@ class PinnedInputError(Exception):
         self.key = key
 
     def as_problem(self, stack_file: str) -> Problem:
-        return Problem(stack_file, f"{self.section}.{self.key}", str(self))
+        return Problem(stack_file, f"{self.section}.{self.key}", self.args[0])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A Flux release as a pinned input: fetched from where the configuration says and held against its digest."""
+"""A Flux release as a pinned input: fetched from the configured URL or bundle and verified by its digest."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import yaml
 
 from components.cluster.manifests import Manifest
 from components.config.pinned_input import PinnedInput, read_pinned
+from components.config.printable import printable
 from components.config.yaml_files import FastLoader
 from components.flux.config import FluxConfig
 from components.flux.controllers import Controller
 from components.flux.release_labels import labelled
+from components.flux.wordings import MISSING_COMPONENTS, NOT_AN_INSTALL_MANIFEST, NOT_YAML
 
 COMPONENT_LABEL = "app.kubernetes.io/component"
 
@@ -34,9 +36,9 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
     try:
         manifests = [manifest for manifest in yaml.load_all(content, FastLoader) if manifest]
     except yaml.YAMLError as error:
-        raise pinned.error("manifests", f"{pinned.source} is not YAML: {error}") from None
+        raise pinned.error("manifests", NOT_YAML(source=pinned.source, reason=printable(str(error)))) from None
     if not all(_is_object(manifest) for manifest in manifests):
-        raise pinned.error("manifests", f"{pinned.source} is not an install manifest: not all in it are objects")
+        raise pinned.error("manifests", NOT_AN_INSTALL_MANIFEST(source=pinned.source))
     return select_components(manifests, config)
 
 
@@ -45,10 +47,8 @@ def select_components(manifests: list[Manifest], config: FluxConfig) -> list[Man
     present = {component for manifest in manifests if (component := component_of(manifest))}
     if missing := [str(component) for component in config.components if component not in present]:
         pinned = _pinned(config)
-        raise pinned.error(
-            "components",
-            f"{pinned.source} has no {', '.join(missing)}; it has {', '.join(sorted(present))}",
-        )
+        lists = {"missing": ", ".join(missing), "present": ", ".join(sorted(present))}
+        raise pinned.error("components", MISSING_COMPONENTS(source=pinned.source, **lists))
     wanted = {None, *config.components}
     return [
         labelled(_without_absent_subjects(manifest, config), config.version)
@@ -78,7 +78,7 @@ def _is_object(document: Any) -> bool:
 
 
 def _without_absent_subjects(manifest: Manifest, config: FluxConfig) -> Manifest:
-    """A binding without the controllers that are not installed: nobody may inherit their rights by taking the name."""
+    """A binding without controllers that are not installed: nobody may get their rights by taking their name."""
     if manifest["kind"] != "ClusterRoleBinding":
         return manifest
     absent = {controller.value for controller in Controller} - {component.value for component in config.components}

@@ -1,7 +1,7 @@
-"""What an update that was killed has registered at GitHub without recording it, and what is done about that.
+"""Deploy keys and webhooks that a killed update has registered at GitHub without recording them.
 
-The host has such a deploy key or webhook and the state does not. GitHub would refuse the same key once more, deliver
-each push twice to the same webhook, and keep a key valid that nothing removes any more.
+They are at GitHub and not in the state. GitHub would refuse to register the same key again, deliver each push twice to
+the same webhook, and keep a key valid that nothing removes any more.
 """
 
 from __future__ import annotations
@@ -15,12 +15,22 @@ import pulumi
 
 from components.config.errors import Problem
 from components.config.printable import printable
+from components.config.wordings import Message
+from components.engine import log
 from components.engine.state import State
 from components.git.config import GitHubConfig, GitHubRepository, GitSource
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, registered_key
 from components.git.github_preflight import WORKERS, unregistered
 from components.git.source_objects import WEBHOOK_ROOT
 from components.git.sources import Sources, github_key_path
+from components.git.wordings import (
+    DEPLOY_KEY_TAKEN,
+    LEFTOVER_IN_USE,
+    LEFTOVER_NOT_REMOVED,
+    LEFTOVER_PREVIEW,
+    LEFTOVER_REMOVED,
+    LEFTOVERS_UNKNOWN,
+)
 
 if TYPE_CHECKING:
     from github import Github
@@ -35,29 +45,29 @@ class Leftover:
 
     Attributes:
         repository: the repository.
-        path: where the API has it below the repository, e.g. `keys/17`.
-        told: what it is called.
-        used: whether somebody has used it: no killed update has got so far.
+        path: its path in GitHub's API below the repository, e.g. `keys/17`.
+        label: what messages call it, e.g. `the webhook 17`.
+        used: whether it has been used, which a killed update does not get to.
     """
 
     repository: GitHubRepository
     path: str
-    told: str
+    label: str
     used: bool = False
 
 
 def github_leftovers(
     sources: Sources, state: State, stack: str, stack_file: str
 ) -> tuple[list[Leftover], list[Problem]]:
-    """What is in the repositories in which something new is to be registered, and what of it is in the way.
+    """What is left in the repositories where something new is to be registered, and what blocks the registration.
 
-    A stack that has everything registered asks for nothing.
+    If everything is registered already, GitHub is not asked.
 
     Args:
         sources: the Git sources of the stack.
         state: what earlier updates of this stack have left.
-        stack: its name.
-        stack_file: what the errors call the file of the stack.
+        stack: name of the stack.
+        stack_file: name of the stack's file.
     """
     new = dict(unregistered(sources, state))
     if not new:
@@ -74,7 +84,7 @@ def github_leftovers(
             name: source for name, source in new.items() if source.github and source.github.repository.lower() == path
         }
         answer = registered[path]
-        if isinstance(answer, str):
+        if isinstance(answer, Message):
             problems += [Problem(stack_file, github_key_path(name), answer) for name in wanted]
             continue
         keys, hooks = answer
@@ -95,14 +105,14 @@ def own_keys(
     state: State,
     stack: str,
 ) -> Iterator[Leftover]:
-    """The deploy keys with a title of this stack that the state does not have.
+    """The deploy keys with a title of this stack that are not in the state.
 
     Args:
         keys: all of the repository, https://docs.github.com/rest/deploy-keys/deploy-keys.
         repository: the repository.
-        sources: those for which something is registered there; a key of theirs is this stack's, used or not.
-        state: what earlier updates of this stack have left.
-        stack: its name.
+        sources: the sources to be registered there; their keys belong to this stack, used or not.
+        state: the stack's state.
+        stack: name of the stack.
     """
     known = _known(outputs.get("title") for outputs in state.outputs(DEPLOY_KEY_TYPE))
     if known is None:
@@ -118,7 +128,7 @@ def own_keys(
 def own_webhooks(
     hooks: Iterable[Mapping[str, Any]], repository: GitHubRepository, webhook_url: str | None, state: State
 ) -> Iterator[Leftover]:
-    """The webhooks that lead to this cluster's Receivers and that the state does not have.
+    """The webhooks that point to this cluster's Receivers and are not in the state.
 
     Args:
         hooks: all of the repository, https://docs.github.com/rest/repos/webhooks.
@@ -135,55 +145,50 @@ def own_webhooks(
     for hook in hooks:
         url = str(hook["config"].get("url", ""))
         if url.startswith(f"{webhook_url.rstrip('/')}{WEBHOOK_ROOT}") and url not in known:
-            # Its path is what keeps others from announcing pushes: it is shown to nobody.
+            # The path is a secret, which keeps others from triggering the Receiver: it is never shown.
             yield Leftover(repository, f"hooks/{hook['id']}", f"the webhook {hook['id']}")
 
 
 def taken_key(
     keys: Iterable[Mapping[str, Any]], repository: GitHubRepository, source: GitSource, stack: str
-) -> str | None:
-    """Why a source's deploy key cannot be registered: somebody else has registered it, under a title of his own."""
+) -> Message | None:
+    """Why a source's deploy key cannot be registered: it is registered already, under a title of somebody else."""
     wanted = registered_key(source)
     if wanted is None:
         return None
     for found in keys:
         title = found["title"]
         if _without_comment(found["key"]) == wanted.public and not title.startswith(key_title_prefix(stack)):
-            return (
-                f"its deploy key is registered in {repository.repository} already, as {printable(title)!r}; remove it "
-                "there, or generate another one"
-            )
+            return DEPLOY_KEY_TAKEN(repository=repository.repository, title=printable(title))
     return None
 
 
 def clear_github(config: GitHubConfig, leftovers: Iterable[Leftover]) -> None:
-    """Remove what a killed update has left, and say so; a preview only says so.
+    """Remove what a killed update has left, and log it; a preview only logs.
 
     Raises:
-        pulumi.RunError: GitHub does not do it.
+        pulumi.RunError: GitHub refuses or does not answer.
     """
     for each in leftovers:
-        told = f"{each.told} of {each.repository.repository} is not in the stack's state"
+        fields = {"what": each.label, "repository": each.repository.repository}
         if each.used:
-            pulumi.log.warn(
-                f"{told} and has been used, so it stays; remove it at GitHub unless another project uses it"
-            )
+            log.warn(LEFTOVER_IN_USE(**fields))
         elif pulumi.runtime.is_dry_run():
-            pulumi.log.info(f"{told}: an update was interrupted; the next one removes it")
+            log.info(LEFTOVER_PREVIEW(**fields))
         else:
             _remove(config, each)
-            pulumi.log.info(f"{told}: an update was interrupted; it is removed")
+            log.info(LEFTOVER_REMOVED(**fields))
 
 
 def _read(
     config: GitHubConfig, repository: GitHubRepository
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | str:
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | Message:
     """The deploy keys and webhooks of a repository, or why they cannot be read."""
-    # Loading GitHub's client takes a third of a second, which updates without anything new need not spend.
+    # Importing GitHub's client takes a third of a second, which updates without anything new do not need.
     from components.git.github_access import GitHubUnavailable, github_client
 
     def entries(client: Github, kind: str) -> list[dict[str, Any]]:
-        # The library's own objects would ask for each of them once more where a server leaves out a field.
+        # The library's own objects would request each entry again if the server leaves out a field.
         found: list[dict[str, Any]] = []
         while len(found) % PAGE_SIZE == 0:
             query = {"per_page": PAGE_SIZE, "page": len(found) // PAGE_SIZE + 1}
@@ -197,7 +202,7 @@ def _read(
         with github_client(config, repository) as client:
             return entries(client, "keys"), entries(client, "hooks")
     except GitHubUnavailable as error:
-        return f"the deploy keys and webhooks of {repository.repository} cannot be read: {error}"
+        return LEFTOVERS_UNKNOWN(repository=repository.repository, reason=error)
 
 
 def _remove(config: GitHubConfig, leftover: Leftover) -> None:
@@ -207,13 +212,12 @@ def _remove(config: GitHubConfig, leftover: Leftover) -> None:
         with github_client(config, leftover.repository) as client:
             client.requester.requestJsonAndCheck("DELETE", f"/repos/{leftover.repository.repository}/{leftover.path}")
     except GitHubUnavailable as error:
-        raise pulumi.RunError(
-            f"{leftover.told} of {leftover.repository.repository} cannot be removed: {error}"
-        ) from None
+        message = LEFTOVER_NOT_REMOVED(what=leftover.label, repository=leftover.repository.repository, reason=error)
+        raise log.run_error(message) from None
 
 
 def _known(state: Iterable[object]) -> set[str] | None:
-    """What the state has, or None where not all of it can be read: then nothing can be told from what it has not."""
+    """The values in the state, or None if one of them is unreadable: then nobody can say what is not in the state."""
     known: set[str] = set()
     for each in state:
         if not isinstance(each, str):

@@ -1,6 +1,6 @@
-"""Whether the repositories are there in which something is to be registered for the first time.
+"""Whether the repositories exist in which something is to be registered for the first time.
 
-What is registered already is not asked for again: it costs no request of GitHub's limit.
+Repositories where everything is registered already are not checked again, which saves requests of GitHub's rate limit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def repository_problems(sources: Sources, state: State, stack_file: str) -> list
     new = {name: source.github for name, source in unregistered(sources, state)}
     if not new:
         return []
-    # Loading GitHub's client takes a third of a second, which updates without anything new need not spend.
+    # Importing GitHub's client takes a third of a second, which updates without anything new do not need.
     from components.git.github_access import refusal
 
     with ThreadPoolExecutor(WORKERS) as pool:
@@ -33,7 +33,7 @@ def repository_problems(sources: Sources, state: State, stack_file: str) -> list
 
 
 def unregistered(sources: Sources, state: State) -> Iterator[tuple[str, GitSource]]:
-    """The sources for which a deploy key or a webhook is to be registered that is not in the state, by name."""
+    """The sources, by name, whose deploy key or webhook is to be registered and not yet in the state."""
     keys, webhooks = state.names(DEPLOY_KEY_TYPE), state.names(WEBHOOK_TYPE)
     for name, source in sources.by_name.items():
         if source.github is None:

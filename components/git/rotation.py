@@ -1,10 +1,10 @@
-"""Rotating deploy keys in two steps: a previous key stays registered until Flux has fetched with the new one.
+"""Rotation of deploy keys in two steps: the previous key stays registered until Flux has fetched with the new one.
 
-The update that brings the new key still declares the previous one, from the state. Once the source has been fetched
-with the new key, the next update no longer does, and its preview shows the deletion. Nothing here fails: the engine
-deletes nothing in an update whose program fails, and one tenant's source must not keep what another leaves behind.
+The update with the new key still declares the previous one, as it is in the state. Once the source has been fetched
+with the new key, the next update no longer declares it, and its preview shows the deletion. Nothing here raises: the
+engine deletes nothing in an update whose program fails, and one tenant's source must not block another's clean-up.
 
-Which keys stay is decided before the first resource, in a preview as in an update.
+Which keys stay is decided before the first resource, in previews and updates alike.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from pulumi.output import UNKNOWN
 
 from components.cluster.client import ClusterUnavailable
 from components.cluster.manifests import Manifest
+from components.engine import log
 from components.engine.state import State
 from components.git.config import GitSource
 from components.git.fetch_proof import lacking_proof, secret_name
 from components.git.github import RegisteredKey, deploy_key_name, recorded_keys, registered_key, source_of_deploy_key
 from components.git.sources import Sources
+from components.git.wordings import ROTATED, ROTATION_PENDING
 from components.keys.ssh_keys import fingerprint
-from components.sync.names import PLATFORM, SOURCE_API
+from components.sync.names import SOURCE_API, sync_label
 from components.sync.status import Progress
 
 Find = Callable[[Manifest], Mapping[str, Any] | None]
 """Returns what the cluster has by the kind, namespace and name of an object, or None."""
 
 PreviousKeys = Mapping[str, Sequence[RegisteredKey]]
-"""By source, the keys that stay registered beside its own."""
+"""By source, the previous keys that stay registered in addition to its own."""
 
 Rotations = Mapping[str, pulumi.Output[list[dict[str, str]]]]
 """By source, each previous key with why it stays, as the stack's outputs have it."""
@@ -45,9 +47,8 @@ _NOT_PROVEN = "Flux has not fetched with the new key"
 def previous_keys(sources: Sources, state: State, find: Find) -> dict[str, list[RegisteredKey]]:
     """The deploy keys of earlier updates that stay, by the name of their source.
 
-    They are those that open the source's repository, until the source has been fetched with its new key; only the last
-    one that it has been fetched with, where that is known. Without a new key, or at another repository, nobody needs
-    them any more.
+    The keys of the source's repository stay until the source has been fetched with its new key; if it is known which of
+    them it was last fetched with, only that one. If the source has no key any more, or another repository, none stays.
 
     Args:
         sources: the Git sources of the stack.
@@ -77,9 +78,9 @@ def previous_keys(sources: Sources, state: State, find: Find) -> dict[str, list[
 def rotations(
     sources: Sources, previous: PreviousKeys, progress: pulumi.Output[dict[str, Progress]], find: Find
 ) -> Rotations:
-    """Each previous key and why it stays, once the syncs have settled, with one line for each rotation.
+    """Each previous key and why it stays, once the syncs have settled; logs one line for each rotation.
 
-    In a preview it is unknown: what the update will find cannot be foretold, and an update plan holds it to the letter.
+    In a preview the value is unknown: it depends on what the update finds, and a saved plan would fix it.
 
     Args:
         sources: the Git sources of the stack.
@@ -88,10 +89,10 @@ def rotations(
         find: looks up an object of the cluster.
     """
 
-    def told(name: str, keys: Sequence[RegisteredKey]) -> pulumi.Output[list[dict[str, str]]]:
+    def previous_of(name: str, keys: Sequence[RegisteredKey]) -> pulumi.Output[list[dict[str, str]]]:
         async def look(_: Any) -> list[dict[str, str]]:
             step = await asyncio.to_thread(_step, sources, name, find)
-            _tell(name, sources.by_name[name], keys, step.lacking)
+            _log(name, sources.by_name[name], keys, step.lacking)
             why = _REMOVED_NEXT if step.lacking is None else f"{_NOT_PROVEN}: {step.lacking}"
             return [{"fingerprint": fingerprint(key.public), "stays": why} for key in keys]
 
@@ -99,17 +100,17 @@ def rotations(
             return pulumi.Output.from_input(cast(list[dict[str, str]], UNKNOWN))
         return progress.apply(look)
 
-    return {name: told(name, keys) for name, keys in previous.items()}
+    return {name: previous_of(name, keys) for name, keys in previous.items()}
 
 
 @dataclass(frozen=True)
 class _Step:
-    """How far a rotation is.
+    """How far a rotation has come.
 
     Attributes:
-        lacking: why it is not proven that the source has been fetched with its key; None where it is.
-        moves: whether this update leads the source to another repository.
-        proves: whether it is proven that the source has been fetched with such a public key.
+        lacking: why it is not proven that the source has been fetched with its key; None if it is.
+        moves: whether this update changes the source's repository.
+        proves: whether it is proven that the source has been fetched with a public key.
     """
 
     lacking: str | None
@@ -138,21 +139,20 @@ def _step(sources: Sources, name: str, find: Find) -> _Step:
 
 
 def _repository(url: str) -> str:
-    """What a URL says of the repository, whatever the host is called and however it is reached."""
+    """The repository in a URL, independent of host and scheme."""
     return urlsplit(url).path.strip("/").removesuffix(".git").lower()
 
 
-def _tell(name: str, source: GitSource, keys: Sequence[RegisteredKey], lacking: str | None) -> None:
-    whose = "the platform's own sync" if name == PLATFORM.name else f"tenant {name}"
-    new, old = registered_key(source), ", ".join(fingerprint(key.public) for key in keys)
+def _log(name: str, source: GitSource, keys: Sequence[RegisteredKey], lacking: str | None) -> None:
+    new = registered_key(source)
     assert new is not None and source.github is not None  # Only then it has a previous one.
+    fields = {
+        "sync": sync_label(name),
+        "new": new.fingerprint,
+        "previous": ", ".join(fingerprint(key.public) for key in keys),
+        "repository": source.github.repository,
+    }
     if lacking is None:
-        pulumi.log.info(
-            f"{whose}: Flux has fetched with the new deploy key {new.fingerprint}; the next `pulumi up` removes the "
-            f"previous one, {old}, from {source.github.repository}"
-        )
+        log.info(ROTATED(**fields))
     else:
-        pulumi.log.warn(
-            f"{whose}: Flux has not fetched with the new deploy key {new.fingerprint}: {lacking}. The previous one, "
-            f"{old}, stays registered at {source.github.repository} until it has and `pulumi up` is run again"
-        )
+        log.warn(ROTATION_PENDING(**fields, reason=lacking))

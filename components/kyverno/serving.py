@@ -1,4 +1,4 @@
-"""Whether Kyverno really answers: its certificate in place, its webhook asked, its answer obeyed."""
+"""Whether Kyverno really serves: its certificate is valid, and the API server calls its webhook and obeys it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from components.cluster.manifests import Manifest
 from components.cluster.waiting import NotReady, wait_for
+from components.kyverno.wordings import NOT_SERVING
 
 POLICY_API = "policies.kyverno.io/v1"
 POLICIES_PATH = f"/apis/{POLICY_API}/validatingpolicies"
@@ -21,11 +22,11 @@ TIMEOUT_SECONDS = 120.0
 
 
 class NotServing(NotReady):
-    """Kyverno runs and does not answer as it should."""
+    """Kyverno is installed but does not serve."""
 
 
 def probe(expression: str) -> Manifest:
-    """A policy that nothing matches; it is never created."""
+    """A policy for dry runs; it is never created."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     spec: dict[str, Any] = {
         "matchConstraints": {"resourceRules": [rule]},
@@ -36,7 +37,7 @@ def probe(expression: str) -> Manifest:
 
 
 GOOD_PROBE = probe("true")
-# No expression of CEL, which Kyverno alone finds out.
+# Not a valid CEL expression, which only Kyverno finds out.
 BROKEN_PROBE = probe("object.")
 
 
@@ -46,24 +47,21 @@ def wait_until_serving(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Wait until Kyverno refuses a broken policy and lets a good one pass.
+    """Wait until Kyverno refuses a broken policy and admits a good one.
 
-    The pods are ready before their webhooks are registered and before the API server has heard of these.
+    Its pods become ready before its webhooks are registered, and before the API server knows these.
 
     Args:
-        refusal: says why the cluster would not create an object, or None where it would.
-        timeout_seconds: how long that may take.
-        clock: seconds that only grow.
+        refusal: returns why the cluster would refuse to create an object, or None.
+        timeout_seconds: how long to wait.
+        clock: monotonic time in seconds.
         sleep: waits for a number of seconds.
 
     Raises:
-        NotServing: it has not come to that in time.
+        NotServing: it does not serve within that time.
     """
     if reason := wait_for(partial(_not_serving, refusal), timeout_seconds, clock, sleep):
-        raise NotServing(
-            f"Kyverno does not serve {timeout_seconds:.0f} s after it was installed: {reason}; look at "
-            "`kubectl get pods -n kyverno` and `kubectl logs -n kyverno deploy/kyverno-admission-controller`"
-        )
+        raise NotServing(NOT_SERVING(seconds=timeout_seconds, reason=reason))
 
 
 def _not_serving(refusal: Callable[[Manifest], str | None]) -> str | None:

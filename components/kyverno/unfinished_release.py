@@ -1,7 +1,7 @@
-"""Helm's records of a release that an update has begun and not ended, because it was killed.
+"""Helm's records of a release that a killed update has left unfinished.
 
-Helm takes such a record for an operation that still runs and refuses each other one, for ever. No other runs: the lock
-of Pulumi's state sees to that.
+Helm takes such a record for an operation in progress and refuses every other one, forever. No other operation can be in
+progress: Pulumi's state is locked.
 
 Source: https://helm.sh/docs/topics/advanced/#storage-backends and pkg/storage/driver/secrets.go of Helm 3.18
 """
@@ -23,9 +23,11 @@ from kubernetes.dynamic.exceptions import NotFoundError
 from components.cluster.client import ClusterUnavailable, ask, explaining, get, items
 from components.cluster.manifests import Manifest
 from components.config.errors import Problem
+from components.engine import log
 from components.engine.state import State
 from components.kyverno.config import KyvernoConfig
 from components.kyverno.objects import NAMESPACE
+from components.kyverno.wordings import HALF_INSTALLED, RELEASE_REINSTALLED, RELEASE_UPGRADED
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 RELEASE = "kyverno"
@@ -41,11 +43,11 @@ class UnfinishedRelease:
     """What is wrong with Helm's records of Kyverno's release, if anything.
 
     Attributes:
-        records: the names of the records in question; the last is the newest.
-        status: what the newest says of the release.
-        recorded: whether the state has the release; without it Pulumi installs it, with it Pulumi upgrades it.
-        description: of the release from now on, or None. Another one has Pulumi upgrade the release, whether anything
-            else of it has changed or not.
+        records: the names of the records in the way; the last is the newest.
+        status: status of the release in the newest record.
+        recorded: whether the release is in the state; if so Pulumi upgrades it, otherwise Pulumi installs it.
+        description: description of the release from now on, or None. A new one makes Pulumi upgrade the release even if
+            nothing else of it has changed.
     """
 
     records: tuple[str, ...] = ()
@@ -55,7 +57,7 @@ class UnfinishedRelease:
 
 
 def read_unfinished(api: client.ApiClient, recorded: State) -> UnfinishedRelease:
-    """Ask the cluster for the records that are in the way of what Pulumi does next.
+    """Read the records that would make Pulumi's next operation fail.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
@@ -69,11 +71,11 @@ def read_unfinished(api: client.ApiClient, recorded: State) -> UnfinishedRelease
 
 
 def unfinished(secrets: Sequence[Manifest], known: Mapping[str, Any] | None) -> UnfinishedRelease:
-    """What is to be done about the records.
+    """What the records say.
 
     Args:
-        secrets: the records in question.
-        known: what the state has of the release, or None where it does not have it.
+        secrets: the records, as Secrets.
+        known: the release's outputs in the state, or None if it is not in the state.
     """
     if not secrets:
         return UnfinishedRelease(recorded=known is not None, description=(known or {}).get("description") or None)
@@ -88,32 +90,24 @@ def unfinished(secrets: Sequence[Manifest], known: Mapping[str, Any] | None) -> 
 
 
 def left_without_kyverno(config: KyvernoConfig | None, found: UnfinishedRelease, stack_file: str) -> list[Problem]:
-    """A Kyverno that was left half installed and that the stack does not list any more: nobody would remove it."""
+    """A half-installed Kyverno that the stack no longer has: nobody would remove it."""
     if config is not None or found.recorded or not found.records:
         return []
-    return [
-        Problem(
-            stack_file,
-            "kyverno",
-            "is left out, but an interrupted update has left Kyverno half installed; run `pulumi up` once with it, "
-            "which finishes the installation, and then leave it out",
-        )
-    ]
+    return [Problem(stack_file, "kyverno", HALF_INSTALLED())]
 
 
 def settle_release(api: client.ApiClient, found: UnfinishedRelease) -> None:
-    """Take the records out of Helm's way, and say so; a preview only says so.
+    """Clear the records out of Helm's way and log it; a preview only logs.
 
-    Where the state has the release, they become records of failed operations, which the upgrade goes on from. Where it
-    does not, they are removed: installing takes over every object that carries the release's name.
+    If the release is in the state, they become records of failed operations, from which an upgrade continues. If it is
+    not, they are deleted: an installation takes over every object that carries the release's name.
 
     Raises:
-        pulumi.RunError: the cluster does not do it.
+        pulumi.RunError: the cluster refuses or does not answer.
     """
     if not found.records:
         return
-    done = "the update finishes it" if found.recorded else "the update installs it again over what is there"
-    pulumi.log.info(f"an interrupted update has left Kyverno's release {found.status}; {done}")
+    log.info((RELEASE_UPGRADED if found.recorded else RELEASE_REINSTALLED)(status=found.status))
     if pulumi.runtime.is_dry_run():
         return
     try:
@@ -126,11 +120,11 @@ def settle_release(api: client.ApiClient, found: UnfinishedRelease) -> None:
                     else:
                         ask(api, "DELETE", path)
     except ClusterUnavailable as error:
-        raise pulumi.RunError(str(error)) from None
+        raise log.run_error(error) from None
 
 
 def failed(secret: Manifest) -> Manifest:
-    """The change that makes a record one of a failed operation."""
+    """The patch that turns a record into one of a failed operation."""
     record = json.loads(gzip.decompress(b64decode(b64decode(secret["data"]["release"]))))
     record["info"]["status"] = _FAILED
     content = b64encode(b64encode(gzip.compress(json.dumps(record).encode()))).decode()

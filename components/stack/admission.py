@@ -1,4 +1,4 @@
-"""What stands between tenants and the cluster: Kyverno, where there is one, and the policies of each engine."""
+"""Admission: Kyverno, if the stack has it, and the policies of each engine."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from components.stack.preflight import Preflight
 
 @dataclass(frozen=True)
 class Guard:
-    """What has to be so before something is changed that admission guards.
+    """What must be in place before an object is changed that admission guards.
 
     Attributes:
-        after: what it depends on.
-        ready: wait until what it depends on really guards.
+        after: the resources to depend on.
+        ready: hooks that wait until admission is really enforced.
     """
 
     after: Sequence[pulumi.Resource]
@@ -33,7 +33,7 @@ class Guard:
 
     @property
     def waiting(self) -> pulumi.ResourceTransformation:
-        """Has each object wait before it is created or updated."""
+        """Makes each object wait before it is created or updated."""
         return hooked(lambda _: before_changes(self.ready))
 
 
@@ -42,19 +42,19 @@ def kyverno_installation(
 ) -> KyvernoInstall | None:
     """Register Kyverno, if the stack has it.
 
-    Its webhooks are asked of every change in a tenant's namespace once there are policies, so that whatever changes
-    something there comes after it serves.
+    Once there are policies, the API server calls its webhooks for every change in a tenant's namespace, so such changes
+    have to wait until it serves.
     """
     if config.kyverno is None:
         return None
     assert found.chart is not None  # The preflight reads it for every Kyverno.
-    rules = kyverno_rules(config.policies, config.flux)
-    args = KyvernoInstallArgs(config.kyverno, found.chart, found.api, rules, found.kyverno_release.description)
+    rules, description = kyverno_rules(config.policies, config.flux), found.cluster.kyverno_release.description
+    args = KyvernoInstallArgs(config.kyverno, found.chart, found.cluster.api, rules, description)
     return KyvernoInstall("kyverno", args, on_cluster())
 
 
 def kyverno_serves(kyverno: KyvernoInstall | None) -> Guard:
-    """What everything waits for that Kyverno is asked of; nothing where the stack has none."""
+    """What every change waits for that Kyverno's webhooks are called for; nothing if the stack has no Kyverno."""
     return Guard([], []) if kyverno is None else Guard([kyverno.release], [kyverno.serving])
 
 
@@ -65,13 +65,13 @@ def policies_in_force(
     after: Sequence[pulumi.Resource],
     on_cluster: Callable[..., pulumi.ResourceOptions],
 ) -> Guard:
-    """Register the policies of each engine; returns what everything that is to be guarded waits for.
+    """Register the policies of each engine; returns what every guarded object waits for.
 
     Args:
         config: the stack.
         found: what the preflight has found.
-        kyverno: its installation.
-        after: what the policies are about, and name: Flux and the tenants' role.
+        kyverno: the installed Kyverno, or None.
+        after: what the policies refer to: Flux and the tenants' role.
         on_cluster: options for a resource of the cluster.
     """
     policies = config.policies
@@ -80,11 +80,11 @@ def policies_in_force(
     if kyverno is not None and onboards(policies) and config.flux.impersonates:
         after = [*after, register(shared_impersonation(config.flux), on_cluster())]
     if policies.engine.native:
-        args = PoliciesArgs(policy_set(policies, PolicyEngine.NATIVE), found.api)
+        args = PoliciesArgs(policy_set(policies, PolicyEngine.NATIVE), found.cluster.api)
         components.append(NativePolicies("native-policies", args, on_cluster(depends_on=[*after])))
     if policies.engine.kyverno:
         more = kyverno_only(policies, config.tenancy, config.flux, found.release)
-        args = PoliciesArgs(policy_set(policies, PolicyEngine.KYVERNO, more), found.api)
+        args = PoliciesArgs(policy_set(policies, PolicyEngine.KYVERNO, more), found.cluster.api)
         assert kyverno is not None  # The configuration refuses the engine without it.
         opts = on_cluster(depends_on=[*after, *guard.after], transformations=[guard.waiting])
         components.append(KyvernoPolicies("kyverno-policies", args, opts))

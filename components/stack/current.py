@@ -1,4 +1,4 @@
-"""The configuration of the stack that is being applied, taken over from Pulumi."""
+"""The configuration of the current stack, as Pulumi has read it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def stack_file(project: Path, read: ConfigFile | None = None) -> StackFile:
 
     Args:
         project: folder of the program.
-        read: what Pulumi has read; None looks for the command that runs the program.
+        read: the file that Pulumi has read; None finds out from the command that runs the program.
 
     Raises:
         ConfigurationError: `Pulumi.yaml` cannot be read.
@@ -31,7 +31,7 @@ def stack_file(project: Path, read: ConfigFile | None = None) -> StackFile:
 def read_stack(project: Path, file: StackFile) -> StackConfig:
     """Read the configuration of the current stack.
 
-    `pulumi.Config` only answers for keys that it is asked for; unknown ones are to be refused, so all of them are read.
+    `pulumi.Config` only reads keys by name. Unknown keys are errors here, so all of them are read.
 
     Args:
         project: folder of the program.

@@ -1,8 +1,8 @@
-"""Objects that the stack's state has and the cluster has not: a `destroy` was killed, and is not gone on with.
+"""Objects that are in the stack's state and missing in the cluster, as after a killed `pulumi destroy`.
 
-The engine records a deletion once it is done. Killed before, it takes the object for one that is there and unchanged,
-and what comes after would be built on it. `pulumi up --refresh` looks first. An unchanged update is not asked for more
-than the syncs, which it reads anyway: they are the first to go and the last to come.
+The engine records a deletion after it is done. Killed before that, it takes the object for unchanged, and an update
+would build on it. `pulumi up --refresh` reads the cluster first. An unchanged update only looks at the syncs, which the
+preflight reads anyway: they are deleted first and created last.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from components.config.printable import printable
 from components.engine.state import State
 from components.kyverno.objects import NAMESPACE as KYVERNO_NAMESPACE
 from components.stack.config import StackConfig
+from components.stack.wordings import OBJECTS_MISSING, PLATFORM_NAMESPACE_TERMINATING
 from components.sync.names import FLUX_NAMESPACE, KUSTOMIZE_API, PLATFORM
 from components.tenant.objects import tenant_objects
 
@@ -34,14 +35,14 @@ def missing_objects(
     names_at: Callable[[str], Collection[str]],
     stack_file: str,
 ) -> list[Problem]:
-    """What of the state is missing in the cluster, where an update may have been killed while it deleted.
+    """What is in the state and missing in the cluster, if an update may have been killed while it deleted.
 
     Args:
         config: the stack.
-        cluster: who the cluster is.
-        state: what earlier updates of this stack have left.
-        syncs: the sources and Kustomizations that the cluster has.
-        names_at: the objects at a path of the API, as `namespace/name`, or `name` where they have no namespace.
+        cluster: facts of the cluster.
+        state: the stack's state.
+        syncs: the sources and Kustomizations in the cluster.
+        names_at: returns the objects at a path of the API, as `namespace/name`, or `name` for cluster-scoped ones.
         stack_file: name of the stack's file.
     """
     if not names_cluster(state, cluster.uid):
@@ -49,8 +50,7 @@ def missing_objects(
     own = [name for name in (FLUX_NAMESPACE, KYVERNO_NAMESPACE) if name in state.names(_NAMESPACE_TYPE)]
     going = [name for name in own if name in cluster.terminating]
     if going:
-        message = "is still being deleted; wait until it is gone, and run `pulumi up --refresh`"
-        return [Problem(stack_file, "cluster", f"the namespace {name!r} {message}") for name in going]
+        return [Problem(stack_file, "cluster", PLATFORM_NAMESPACE_TERMINATING(namespace=name)) for name in going]
     wanted = wanted_syncs(config)
     there = {name_of(each) for each in syncs if each["kind"] == "Kustomization" and not _is_going(each)}
     known = state.names(_SYNC_TYPE)
@@ -60,18 +60,11 @@ def missing_objects(
     if not missing:
         return []
     shown = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
-    return [
-        Problem(
-            stack_file,
-            "cluster",
-            f"{len(missing)} of the objects in this stack's state are gone from the cluster ({shown}), as after a "
-            "`pulumi destroy` that was interrupted; run `pulumi up --refresh`, which creates them again",
-        )
-    ]
+    return [Problem(stack_file, "cluster", OBJECTS_MISSING(count=len(missing), shown=shown))]
 
 
 def wanted_syncs(config: StackConfig) -> set[str]:
-    """The Kustomizations that the stack is to have, as `namespace/name`."""
+    """The Kustomizations of the stack, as `namespace/name`."""
     own = {f"{PLATFORM.namespace}/{PLATFORM.name}"} if config.flux.sync is not None else set()
     tenants = config.tenants.items()
     return own | {name_of(tenant_objects(name, tenant, config.tenancy).sync) for name, tenant in tenants}
@@ -80,9 +73,9 @@ def wanted_syncs(config: StackConfig) -> set[str]:
 def _missing(
     config: StackConfig, cluster: ClusterFacts, state: State, names_at: Callable[[str], Collection[str]]
 ) -> Iterable[str]:
-    """Kind and name of each object that is missing, but for those of tenants that are not listed any more."""
+    """Kind and name of each missing object, except those of tenants that are no longer listed."""
     listed = {name for tenant in config.tenants.values() for name in tenant.namespace_names}
-    # A namespace that is gone is told of, or created again, with what was in it (`components.cluster.lost_namespaces`).
+    # A lost namespace is reported or created again as a whole (`components.cluster.lost_namespaces`).
     kept = {name for name in cluster.namespaces if name not in state.names(_NAMESPACE_TYPE)} | listed
     kept |= {FLUX_NAMESPACE, KYVERNO_NAMESPACE}
     found: dict[str, Collection[str]] = {}

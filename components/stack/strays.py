@@ -1,4 +1,4 @@
-"""Objects with generated names that a killed update has made: the next one gives them other names.
+"""Objects with generated names that a killed update has created: the next update would generate other names.
 
 They are Services whose names no tenant can guess, and Secrets of sources and syncs.
 """
@@ -17,10 +17,11 @@ from kubernetes.dynamic.exceptions import NotFoundError
 from components.cluster.client import METADATA_LIST, ClusterFacts, ClusterUnavailable, ask, explaining, items
 from components.cluster.object_meta import GENERATED_SUFFIX
 from components.cluster.ownership import carries_marks, names_cluster
+from components.engine.log import run_error
 from components.engine.state import State
 from components.sync.names import FLUX_NAMESPACE, TENANT_LABEL
 
-# What FluxInstall calls them.
+# Names that FluxInstall generates.
 _HOST = re.compile(r"artifacts-[0-9a-f]{32}")
 _SECRET = re.compile(f".+-{GENERATED_SUFFIX}")
 
@@ -30,15 +31,15 @@ Metadata = Mapping[str, Any]
 def read_strays(
     api: client.ApiClient, cluster: ClusterFacts, syncs: Iterable[Mapping[str, Any]], state: State
 ) -> list[str]:
-    """Ask the cluster for such objects; returns their paths at the API server.
+    """The API paths of such objects in the cluster.
 
-    Services are asked for only while the state has no controller, since these come after all Services.
+    Services are only read while the state has no controller, since controllers are created after all Services.
 
     Args:
         api: a client for the cluster.
-        cluster: who the cluster is.
-        syncs: the sources and Kustomizations that it has; what they refer to is in use and no stray.
-        state: what earlier updates of this stack have left.
+        cluster: facts of the cluster.
+        syncs: its sources and Kustomizations; what they refer to is in use and not a stray.
+        state: the stack's state.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
@@ -60,24 +61,24 @@ def read_strays(
 
 
 def stray_hosts(services: Iterable[Metadata], state: State) -> list[Metadata]:
-    """The Services that the program has applied and the state does not have.
+    """The Services that the program has applied and that are not in the state.
 
     Args:
-        services: metadata of those of Flux's namespace.
-        state: what earlier updates of this stack have left.
+        services: metadata of the Services in Flux's namespace.
+        state: the stack's state.
     """
     return _unrecorded(services, _HOST, _recorded_names(state, "kubernetes:core/v1:Service"))
 
 
 def stray_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]], state: State) -> list[Metadata]:
-    """The Secrets that the program has applied, the state does not have, and no source or sync refers to.
+    """The Secrets that the program has applied, that are not in the state, and that no source or sync refers to.
 
-    A previous Secret that still waits for its deletion is not in the state either, and Flux may still read it.
+    A replaced Secret whose deletion is pending is not in the state either, and Flux may still read it.
 
     Args:
-        secrets: metadata of those that may be the program's.
-        syncs: the sources and Kustomizations that the cluster has.
-        state: what earlier updates of this stack have left.
+        secrets: metadata of Secrets that may be the program's.
+        syncs: the sources and Kustomizations in the cluster.
+        state: the stack's state.
     """
     used = {(sync["metadata"]["namespace"], name) for sync in syncs for name in _referred(sync["spec"])}
     known = _recorded_names(state, "kubernetes:core/v1:Secret")
@@ -85,10 +86,10 @@ def stray_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]
 
 
 def remove_strays(api: client.ApiClient, paths: Iterable[str]) -> None:
-    """Remove them; a preview removes nothing.
+    """Delete them; a preview deletes nothing.
 
     Raises:
-        pulumi.RunError: the cluster does not do it.
+        pulumi.RunError: the cluster refuses or does not answer.
     """
     if pulumi.runtime.is_dry_run():
         return
@@ -98,7 +99,7 @@ def remove_strays(api: client.ApiClient, paths: Iterable[str]) -> None:
                 with suppress(NotFoundError):
                     ask(api, "DELETE", path)
     except ClusterUnavailable as error:
-        raise pulumi.RunError(str(error)) from None
+        raise run_error(error) from None
 
 
 def _recorded_names(state: State, kind: str) -> set[tuple[str, str]]:

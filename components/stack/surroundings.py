@@ -1,4 +1,4 @@
-"""What Flux's profile has to know of the other sections of a stack."""
+"""What Flux's security profile needs from the other sections of a stack."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Names that a stack needs in a tenant's namespace and that somebody else has taken there.
+"""Names that a stack needs in a tenant's namespace and that somebody else's objects already have.
 
-An apply would take such an object over, with all that the stack says nothing of, or fail halfway through an update
-where it is immutable. So it is told before anything is applied, and the platform decides.
+An apply would take such an object over, with all fields that the stack does not set, or fail halfway through an update
+if it is immutable. So it is reported before anything is applied, and the platform team decides.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from components.config.errors import Problem
 from components.engine.state import State
 from components.git.source_objects import source_objects, webhook_secret
 from components.stack.config import StackConfig
+from components.stack.wordings import IMMUTABLE_NAME_TAKEN, NAME_TAKEN
 from components.sync.names import TENANT_LABEL
 from components.tenant.objects import source_meta, tenant_objects
 
@@ -26,13 +27,13 @@ def taken_names(
     find: Callable[[Manifest], Mapping[str, Any] | None],
     stack_file: str,
 ) -> list[Problem]:
-    """Objects of others that are called as what this update would create; a stack that adopts takes them over.
+    """Objects of others with the name of something that this update would create; with `cluster.adopt` there are none.
 
     Args:
         config: the stack.
-        cluster: who the cluster is; a namespace that it does not have yet is empty.
-        state: what earlier updates of this stack have left.
-        find: returns what the cluster has by the kind and name of an object, or None.
+        cluster: facts of the cluster; a namespace that does not exist yet is empty.
+        state: the stack's state.
+        find: returns the cluster's object of the same kind, namespace and name, or None.
         stack_file: name of the stack's file.
     """
     if config.cluster.adopt:
@@ -48,7 +49,7 @@ def taken_names(
 
 
 def planned_objects(config: StackConfig) -> Iterator[tuple[str, Manifest]]:
-    """What the tenants' namespaces are to hold, each with its tenant."""
+    """The objects that the stack wants in the tenants' namespaces, each with its tenant."""
     for name, tenant in config.tenants.items():
         objects = tenant_objects(name, tenant, config.tenancy)
         meta = source_meta(name, tenant)
@@ -57,19 +58,13 @@ def planned_objects(config: StackConfig) -> Iterator[tuple[str, Manifest]]:
         inside += [*source.secrets, source.source]
         if source.receiver is not None:
             inside += [webhook_secret(meta, ""), source.receiver]
-        # A name that is generated is nobody's yet.
+        # A generated name cannot be taken.
         yield from ((name, manifest) for manifest in inside if "name" in manifest["metadata"])
 
 
 def _problem(tenant: str, manifest: Manifest, found: Mapping[str, Any], stack_file: str) -> Problem:
     metadata = manifest["metadata"]
     target = f"{manifest['kind'].lower()} {metadata['name']} -n {metadata['namespace']}"
-    remedy = f"delete it with `kubectl delete {target}`"
-    if not found.get("immutable"):
-        remedy += f", or hand it over with `kubectl label {target} {TENANT_LABEL}={tenant}`"
-    return Problem(
-        stack_file,
-        f"tenants.{tenant}",
-        f"{manifest['kind']} {name_of(manifest)} is in the cluster and not the platform's, which needs the name; "
-        f"{remedy}",
-    )
+    wording = IMMUTABLE_NAME_TAKEN if found.get("immutable") else NAME_TAKEN
+    fields = {"kind": manifest["kind"], "name": name_of(manifest), "target": target, "label": TENANT_LABEL}
+    return Problem(stack_file, f"tenants.{tenant}", wording(**fields, tenant=tenant))

@@ -12,5 +12,10 @@ PLATFORM = ObjectMeta(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
 """The platform's own sync, with the names that `flux bootstrap` gives."""
 
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
-# Tells namespaces of tenants that the stack lists from those that the platform has labelled itself.
+# Distinguishes namespaces of tenants that the stack lists from those that the platform's users have labeled.
 MANAGED_BY_LABEL, MANAGER = "app.kubernetes.io/managed-by", "flux-tenancy"
+
+
+def sync_label(name: str) -> str:
+    """What messages call a sync: `tenant shop`, or `the platform's own sync`."""
+    return "the platform's own sync" if name == PLATFORM.name else f"tenant {name}"

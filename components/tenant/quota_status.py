@@ -1,8 +1,8 @@
 """Whether the cluster counts what a tenant's quota limits; until it does, it refuses every object of such a kind.
 
-The quota controller looks for new kinds every 30 seconds. A quota that is older than its knowledge of a kind is not
-looked at again for five minutes, in which the answer is `status unknown for quota`. So a quota of Flux's kinds has to
-wait until these have been there for a while, and what it counts until it is counted.
+The quota controller discovers new kinds every 30 seconds. A quota that was created before it knew a kind is not synced
+again for five minutes; until then the API server answers `status unknown for quota`. So a quota of Flux's kinds has to
+wait until their definitions are old enough, and an object of such a kind until its quota counts.
 
 Source: `--resource-quota-sync-period` of kube-controller-manager, and startResourceQuotaController in
 cmd/kube-controller-manager/app/core.go of Kubernetes 1.36
@@ -18,28 +18,29 @@ from kubernetes import client
 
 from components.cluster.client import read_definition_age, read_quota
 from components.cluster.waiting import NotReady, wait_for
+from components.tenant.wordings import QUOTA_NOT_COUNTED
 
-# The kind whose definition is the last of those that are counted to matter: every tenant has one.
+# The last of the counted kinds that is needed: every tenant has a Kustomization.
 DEFINITION = "kustomizations.kustomize.toolkit.fluxcd.io"
-# Thirty seconds until it is noticed, and some to begin to watch it.
+# Thirty seconds until the kind is discovered, and some to start watching it.
 KNOWN_AFTER_SECONDS = 45.0
-# As long as the controller takes to look at a quota again, and a little more.
+# The controller's full resync period of five minutes, and a margin.
 TIMEOUT_SECONDS = 330.0
-# A step that waits holds one of the engine's few workers, and a new quota is mostly counted within this.
+# A waiting step occupies one of the engine's few workers, and a new quota usually counts within this.
 POLL_SECONDS = 0.2
 
 
 class NotCounting(NotReady):
-    """The cluster does not count yet what a quota limits."""
+    """The cluster does not yet count what a quota limits."""
 
 
 @dataclass(frozen=True)
 class QuotaStatus:
-    """What a cluster knows of its quotas.
+    """The status of a cluster's quotas.
 
     Attributes:
         api: a client for the cluster.
-        clock: seconds that only grow.
+        clock: monotonic time in seconds.
         sleep: waits for a number of seconds.
     """
 
@@ -48,7 +49,7 @@ class QuotaStatus:
     sleep: Callable[[float], None] = time.sleep
 
     def wait_until_countable(self) -> None:
-        """Wait until Flux's kinds have been there for long enough to be counted.
+        """Wait until Flux's definitions are old enough to be known to the quota controller.
 
         Raises:
             ClusterUnavailable: the cluster does not answer, or has no such kinds.
@@ -58,16 +59,16 @@ class QuotaStatus:
             self.sleep(young)
 
     def wait_until_counting(self, namespace: str, name: str, counted: Collection[str]) -> None:
-        """Wait until a ResourceQuota says how many there are of some of the things that it limits.
+        """Wait until the status of a ResourceQuota counts some of what it limits.
 
         Args:
-            namespace: of the quota.
-            name: of the quota; one that does not exist refuses nothing.
-            counted: what has to be counted, e.g. `count/kustomizations.kustomize.toolkit.fluxcd.io`.
+            namespace: namespace of the quota.
+            name: name of the quota; one that does not exist refuses nothing.
+            counted: the keys to be counted, e.g. `count/kustomizations.kustomize.toolkit.fluxcd.io`.
 
         Raises:
             ClusterUnavailable: the cluster does not answer.
-            NotCounting: it has not come to that in time.
+            NotCounting: they are not counted in time.
         """
 
         def missing() -> str | None:
@@ -75,13 +76,10 @@ class QuotaStatus:
             if quota is None:
                 return None
             hard, status = quota.get("spec", {}).get("hard", {}), quota.get("status", {})
-            # A limit that has just been raised holds once the status says so.
+            # A raised limit is in effect once the status has it.
             counting = {key for key in status.get("used", {}) if status.get("hard", {}).get(key) == hard.get(key)}
             return ", ".join(sorted(set(counted) - counting)) or None
 
         if uncounted := wait_for(missing, TIMEOUT_SECONDS, self.clock, self.sleep, POLL_SECONDS):
-            raise NotCounting(
-                f"the cluster has not begun to count {uncounted} in the namespace {namespace} within "
-                f"{TIMEOUT_SECONDS:.0f} s, and refuses such objects until it does; look whether its "
-                "kube-controller-manager is well, and run the update again"
-            )
+            fields = {"resources": uncounted, "namespace": namespace, "seconds": TIMEOUT_SECONDS}
+            raise NotCounting(QUOTA_NOT_COUNTED(**fields))

@@ -131,7 +131,7 @@ def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
 
     refused = project.up(NAME)
     assert not refused.succeeded
-    assert "set cluster.adopt to take it over" in refused.text
+    assert "(FT-CLU-105)" in refused.text
     assert bootstrapped.objects() == before
 
     stack.config["cluster"]["adopt"] = True

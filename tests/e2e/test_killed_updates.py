@@ -309,7 +309,7 @@ class TestKilledUpdates:
         eventually(lambda: not terminating(killed.stack.cluster), timeout=120)
         outcome = killed.stack.project.up(NAME)
         if not outcome.succeeded:
-            assert "run `pulumi up --refresh`, which creates them again" in outcome.text, outcome.text
+            assert "(FT-CLU-113)" in outcome.text, outcome.text
             outcome = killed.stack.project.run("up", "--yes", "--skip-preview", "--refresh", "--stack", NAME)
         assert outcome.succeeded, outcome.text
         killed.has_come_to("small")

@@ -157,7 +157,7 @@ class TestKyverno:
         outcome = stranger.run("preview", "--stack", "stranger")
 
         assert not outcome.succeeded
-        assert "the cluster has a Kyverno that is not this stack's (the namespace kyverno, " in outcome.text
+        assert "(FT-CLU-106)" in outcome.text and "(the namespace kyverno, " in outcome.text
 
     def test_what_is_removed_leaves_no_webhook_and_a_cluster_that_takes_requests(self, guarded: Environment) -> None:
         cluster = guarded.cluster

@@ -1,4 +1,4 @@
-"""Whoever has applied a tenant's source beside Pulumi is told, and gives its fields back, in an update only."""
+"""Field managers that own fields of a tenant's source are reported, and lose them in an update only."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import pulumi
 import pytest
 from kubernetes import client
 from loopback import serving
+from message_codes import codes
 
 from components.cluster.co_owners import CoOwner, co_owners, take_back
 from components.engine.state import State
@@ -37,23 +38,23 @@ LABELS: dict[str, Any] = {"f:metadata": {"f:labels": {}}}
         ([(OWN, "Apply", SPEC), ("source-controller", "Update", SPEC)], []),
     ],
 )
-def test_an_owner_is_who_has_applied_the_spec_as_well(owners, found):
+def test_a_co_owner_is_a_manager_that_has_applied_the_spec_too(owners, found):
     assert [owner.manager for owner in co_owners([source(*owners)], RECORDED)] == found
 
 
-def test_what_is_not_the_stacks_has_no_other_owner():
+def test_objects_that_are_not_in_the_state_have_no_co_owners():
     assert co_owners([source(("helm", "Apply", SPEC)), KIND | {"metadata": PLACE}], State({})) == []
 
 
 @pytest.mark.parametrize(
-    ("preview", "status", "told", "changed"),
+    ("preview", "status", "code", "changed"),
     [
-        (True, 200, "; the update takes them back", []),
-        (False, 200, "; they are taken back", [f"PATCH {PATH}?fieldManager=helm%1B%5B1m&force=true"]),
-        (False, 403, "would stay: ", [f"PATCH {PATH}?fieldManager=helm%1B%5B1m&force=true"]),
+        (True, 200, "FT-CLU-010", []),
+        (False, 200, "FT-CLU-011", [f"PATCH {PATH}?fieldManager=helm%1B%5B1m&force=true"]),
+        (False, 403, "FT-CLU-012", [f"PATCH {PATH}?fieldManager=helm%1B%5B1m&force=true"]),
     ],
 )
-def test_the_fields_are_taken_back_in_an_update(monkeypatch, preview, status, told, changed):
+def test_an_update_takes_the_fields_back_and_a_preview_only_warns(monkeypatch, preview, status, code, changed):
     said: list[str] = []
     asked: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
@@ -64,5 +65,5 @@ def test_the_fields_are_taken_back_in_an_update(monkeypatch, preview, status, to
         take_back(client.ApiClient(configuration), [OWNER])
 
     assert asked == changed
-    assert said[0].startswith("GitRepository apps/dev-team: the field manager 'helm [1m' owns parts of its spec")
-    assert told in said[0] and len(said) == 1
+    assert codes(said) == [code]
+    assert said[0].startswith("GitRepository apps/dev-team: ") and "'helm [1m'" in said[0]

@@ -9,6 +9,7 @@ from sample_release import RELEASE_FILE, names, one
 from sample_stack import DIGEST, flux_config
 
 from components.config.pinned_input import PinnedInputError
+from components.config.wordings import code_of
 from components.flux.config import FluxConfig
 from components.flux.release import read_release
 
@@ -40,6 +41,13 @@ def refused(config: FluxConfig, project) -> tuple[str, str]:
     with pytest.raises(PinnedInputError) as error:
         read_release(config, project)
     return error.value.key, str(error.value)
+
+
+def refusal_code(config: FluxConfig, project) -> tuple[str, str]:
+    """The key and the code of the error."""
+    with pytest.raises(PinnedInputError) as error:
+        read_release(config, project)
+    return error.value.key, code_of(error.value)
 
 
 def kept_file(cache, content: bytes = CONTENT):
@@ -171,30 +179,28 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path, cache):
 
 
 @pytest.mark.parametrize(
-    ("content", "problem"),
+    ("content", "code"),
     [
-        (b"kind: [", "install.yaml is not YAML: "),
-        (b"\x1f\x8b\x08", "install.yaml is not YAML: "),
-        (b"<!doctype html>", "install.yaml is not an install manifest: not all in it are objects"),
-        (b"- a\n- b\n", "install.yaml is not an install manifest: not all in it are objects"),
-        (b"kind: Namespace\n", "install.yaml is not an install manifest: not all in it are objects"),
-        (b"metadata: {}\n", "install.yaml is not an install manifest: not all in it are objects"),
+        (b"kind: [", "FT-FLX-001"),
+        (b"\x1f\x8b\x08", "FT-FLX-001"),
+        (b"<!doctype html>", "FT-FLX-002"),
+        (b"- a\n- b\n", "FT-FLX-002"),
+        (b"kind: Namespace\n", "FT-FLX-002"),
+        (b"metadata: {}\n", "FT-FLX-002"),
     ],
 )
-def test_a_file_that_is_no_install_manifest_is_refused_even_with_its_own_digest(tmp_path, content, problem):
-    key, message = refused(bundled(tmp_path, content), tmp_path)
-
-    assert key == "manifests"
-    assert message.startswith(problem)
+def test_a_file_that_is_not_an_install_manifest_is_refused_even_with_its_own_digest(tmp_path, content, code):
+    assert refusal_code(bundled(tmp_path, content), tmp_path) == ("manifests", code)
+    assert "install.yaml" in refused(bundled(tmp_path, content), tmp_path)[1]
 
 
 def test_a_component_that_the_release_lacks_is_named_with_those_that_it_has(tmp_path):
     content = b"kind: Deployment\nmetadata: {name: a, labels: {app.kubernetes.io/component: helm-controller}}\n"
 
-    assert refused(bundled(tmp_path, content), tmp_path) == (
-        "components",
-        "install.yaml has no source-controller, kustomize-controller, notification-controller; it has helm-controller",
-    )
+    key, message = refused(bundled(tmp_path, content), tmp_path)
+
+    assert refusal_code(bundled(tmp_path, content), tmp_path) == (key, "FT-FLX-003") == ("components", "FT-FLX-003")
+    assert "no source-controller, kustomize-controller, notification-controller; it has helm-controller" in message
 
 
 def test_only_the_chosen_components_are_installed_with_everything_that_they_share(tmp_path):

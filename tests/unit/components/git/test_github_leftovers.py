@@ -1,4 +1,4 @@
-"""What a killed update has left at GitHub: found, told from what is others', and removed by the next update."""
+"""What a killed update has left at GitHub is found, distinguished from what others own, and removed."""
 
 import json
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pulumi
 import pytest
 from loopback import serving
+from message_codes import codes
 from sample_sources import private_key, public_key, stack, with_deploy_key
 
 from components.engine.state import State
@@ -50,21 +51,21 @@ def found(keys=(), hooks=(), state=None, asked=None, **source):
         leftovers, problems = github_leftovers(
             config.git_sources, state or recorded(), "staging", "Pulumi.staging.yaml"
         )
-    return [each.path for each in leftovers if not each.used], [str(problem) for problem in problems], leftovers
+    return [each.path for each in leftovers if not each.used], problems, leftovers
 
 
-def test_a_key_of_the_stack_that_the_state_does_not_have_was_left_by_a_killed_update():
+def test_a_key_of_the_stack_that_is_not_in_the_state_is_a_leftover():
     """The same key, and one that was replaced by another before the next update."""
     assert found([key(1, "first"), key(2, "before")])[:2] == (["keys/1", "keys/2"], [])
 
 
-def test_keys_that_the_state_has_and_keys_of_others_stay():
+def test_keys_in_the_state_and_keys_of_others_stay():
     others = [key(2, "second", title="flux-tenancy staging-2/dev-team x"), key(3, "third", title="a laptop")]
 
     assert found([key(1, "before"), *others], state=recorded("before"))[:2] == ([], [])
 
 
-def test_a_key_that_somebody_has_used_is_not_of_a_killed_update():
+def test_a_used_key_is_not_from_a_killed_update():
     used = {"last_used": "2026-01-01T00:00:00Z"}
 
     paths, _, [own, other] = found([key(1, "first", **used), key(2, "before", **used)])
@@ -73,46 +74,42 @@ def test_a_key_that_somebody_has_used_is_not_of_a_killed_update():
     assert (own.used, other.used) == (False, True)
 
 
-def test_the_tenants_key_under_a_title_of_somebody_else_is_told():
-    assert found([key(1, "first", title="by\x1bhand")])[:2] == (
-        [],
-        [
-            "Pulumi.staging.yaml: tenants.dev-team.source.github: its deploy key is registered in acme/apps already, "
-            "as 'by hand'; remove it there, or generate another one"
-        ],
-    )
+def test_a_tenants_key_that_is_registered_under_another_title_is_an_error():
+    paths, [problem], _ = found([key(1, "first", title="by\x1bhand")])
+
+    assert paths == []
+    assert (problem.path, problem.code) == ("tenants.dev-team.source.github", "FT-GIT-025")
+    assert "acme/apps" in problem.message and "'by hand'" in problem.message
 
 
-def test_webhooks_that_lead_to_this_cluster_are_left_over_unless_the_state_has_them():
+def test_webhooks_of_this_cluster_are_leftovers_unless_they_are_in_the_state():
     hooks = [hook(1, f"{HOOK}a"), hook(2, f"{HOOK}b"), hook(3, "https://flux.example.com.evil/hook/c"), hook(4, "x")]
 
     assert found(hooks=hooks, state=recorded(hook=f"{HOOK}b"))[0] == ["hooks/1"]
 
 
 @pytest.mark.parametrize("configuration", [{}, {"url": None}, "secret", None])
-def test_where_the_state_cannot_be_read_nothing_is_taken_for_left_over(configuration):
+def test_with_an_unreadable_state_nothing_is_a_leftover(configuration):
     unreadable = {(DEPLOY_KEY_TYPE, "dev-team-1"): {}, (WEBHOOK_TYPE, "other"): {"configuration": configuration}}
 
     assert found([key(1, "first")], [hook(1, f"{HOOK}a")], State(unreadable))[:2] == ([], [])
 
 
-def test_a_stack_that_has_registered_everything_asks_nobody():
+def test_a_stack_with_everything_registered_sends_no_request():
     paths: list[Any] = []
 
     assert found([key(1, "x")], state=recorded("first", hook="a"), asked=paths)[:2] == ([], [])
     assert paths == []
 
 
-def test_a_host_that_does_not_list_them_is_told_before_anything_is_applied():
+def test_keys_that_cannot_be_listed_are_an_error():
     with serving({}, 403) as server:
         github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
         config = stack({"dev-team": with_deploy_key()}, github=github)
         [problem] = github_leftovers(config.git_sources, recorded(), "staging", "Pulumi.staging.yaml")[1]
 
-    assert str(problem) == (
-        "Pulumi.staging.yaml: tenants.dev-team.source.github: the deploy keys and webhooks of acme/apps cannot be "
-        "read: GitHub answers 403 for acme/apps; see its status page, and run it again"
-    )
+    assert (problem.path, problem.code) == ("tenants.dev-team.source.github", "FT-GIT-023")
+    assert "403" in problem.message
 
 
 @pytest.fixture
@@ -121,6 +118,10 @@ def said(monkeypatch):
     for level in ("info", "warn"):
         monkeypatch.setattr(f"pulumi.log.{level}", lambda text, level=level: lines.append(f"{level}: {text}"))
     return lines
+
+
+def is_about_the_key(line, level):
+    return line.startswith(f"{level}: the deploy key 'x' of acme/apps ")
 
 
 def cleared(monkeypatch, *leftovers, dry_run=False, status=204):
@@ -137,30 +138,26 @@ REPOSITORY = GitHubRepository(repository="acme/apps")
 LEFT = Leftover(REPOSITORY, "keys/1", "the deploy key 'x'")
 
 
-def test_what_is_left_is_removed_with_a_line_that_says_so(monkeypatch, said):
+def test_a_leftover_is_removed_and_logged(monkeypatch, said):
     assert cleared(monkeypatch, LEFT) == [f"DELETE {APPS}/keys/1"]
-    assert said == [
-        "info: the deploy key 'x' of acme/apps is not in the stack's state: an update was interrupted; it is removed"
-    ]
+    assert codes(said) == ["FT-GIT-022"]
+    assert is_about_the_key(said[0], "info")
 
 
 def test_a_preview_removes_nothing(monkeypatch, said):
     assert cleared(monkeypatch, LEFT, dry_run=True) == []
-    assert said == [
-        "info: the deploy key 'x' of acme/apps is not in the stack's state: an update was interrupted; the next one "
-        "removes it"
-    ]
+    assert codes(said) == ["FT-GIT-021"]
+    assert is_about_the_key(said[0], "info")
 
 
 def test_a_key_that_is_in_use_stays_with_a_warning(monkeypatch, said):
     assert cleared(monkeypatch, Leftover(REPOSITORY, "keys/1", "the deploy key 'x'", used=True)) == []
-    assert said == [
-        "warn: the deploy key 'x' of acme/apps is not in the stack's state and has been used, so it stays; remove it "
-        "at GitHub unless another project uses it"
-    ]
+    assert codes(said) == ["FT-GIT-020"]
+    assert is_about_the_key(said[0], "warn")
 
 
-def test_a_host_that_does_not_remove_it_ends_the_update(monkeypatch, said):
-    with pytest.raises(pulumi.RunError, match="the deploy key 'x' of acme/apps cannot be removed: GitHub answers 503"):
+def test_a_leftover_that_cannot_be_removed_ends_the_update(monkeypatch, said):
+    with pytest.raises(pulumi.RunError, match="the deploy key 'x' of acme/apps.*503") as refused:
         cleared(monkeypatch, LEFT, status=503)
+    assert codes([refused.value]) == ["FT-GIT-024"]
     assert said == []

@@ -1,4 +1,4 @@
-"""Before the first resource: GitHub is asked only for what is new there, and says in words what is in the way."""
+"""Before the first resource: GitHub is asked only about what is new there, and each refusal is explained."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from components.keys.ssh_keys import read_private_key
 
 NOTHING = State({})
 APPS = "/api/v3/repos/acme/apps"
-TENANT = "Pulumi.staging.yaml: tenants.dev-team.source.github: "
+TENANT = "tenants.dev-team.source.github"
 TOKENS = ("gh-t0ken", "env-t0ken", "installation-t0ken")
 APP = {"appId": 17, "installationId": 4711, "privateKey": app_key()}
 INSTALLATION = "/api/v3/app/installations/4711/access_tokens"
@@ -39,15 +39,16 @@ def github(server, **owners):
 
 
 def problems(config, recorded=NOTHING):
-    found = [str(problem) for problem in repository_problems(config.git_sources, recorded, "Pulumi.staging.yaml")]
-    assert not any(token in problem for token in TOKENS for problem in found)
-    return found
+    """The path and the code of each problem."""
+    found = repository_problems(config.git_sources, recorded, "Pulumi.staging.yaml")
+    assert not any(token in str(problem) for token in TOKENS for problem in found)
+    return [(problem.path, problem.code) for problem in found]
 
 
 def refused(status, body=b"{}", headers=None):
-    """What is said when GitHub answers so for the repository of the tenant dev-team; and where it was asked."""
+    """The problems if GitHub answers so for the repository of the tenant dev-team."""
     with serving({APPS: body}, status, headers) as server:
-        return problems(stack({"dev-team": with_deploy_key()}, github=github(server))), server
+        return problems(stack({"dev-team": with_deploy_key()}, github=github(server)))
 
 
 def recorded(*resources):
@@ -66,72 +67,67 @@ def asked(config_of, state=NOTHING):
 
 
 def test_a_repository_that_may_be_administered_is_no_problem():
-    assert refused(200, repository())[0] == []
+    assert refused(200, repository()) == []
 
 
-def test_a_repository_that_may_only_be_read_is_told():
-    assert refused(200, repository(admin=False))[0] == [
-        f"{TENANT}acme/apps may be read but not administered with github.owners.acme; give it that right"
-    ]
+def test_a_repository_that_may_only_be_read_is_an_error():
+    assert refused(200, repository(admin=False)) == [(TENANT, "FT-GIT-008")]
 
 
-def test_credentials_that_github_does_not_accept_are_told():
+def test_rejected_credentials_are_an_error():
     for text in ("Bad credentials", "Requires authentication"):
-        assert refused(401, message(text))[0] == [
-            f"{TENANT}GitHub does not accept the credentials of github.owners.acme; renew them"
-        ]
+        assert refused(401, message(text)) == [(TENANT, "FT-GIT-004")]
 
 
-def test_a_repository_that_is_not_there_or_not_for_these_eyes_is_told():
+def test_a_repository_that_does_not_exist_or_is_hidden_is_an_error():
     for text in ("Not Found", "The target couldn't be found."):
-        assert refused(404, message(text))[0] == [
-            f"{TENANT}acme/apps does not exist, or the credentials of github.owners.acme may not see it; correct either"
-        ]
+        assert refused(404, message(text)) == [(TENANT, "FT-GIT-005")]
 
 
 @pytest.mark.parametrize("status", [403, 429])
 @pytest.mark.parametrize("text", ["API rate limit exceeded for user ID 17.", "Slow down."])
-def test_a_rate_limit_is_told_with_the_time_at_which_it_ends(status, text):
+def test_an_exceeded_rate_limit_is_an_error_with_the_time_of_its_reset(status, text):
     headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1800000000"}
 
-    assert refused(status, message(text), headers)[0] == [
-        f"{TENANT}GitHub's rate limit is used up until 08:00 UTC; run it again then, or use an App, which has its own"
-    ]
+    with serving({APPS: message(text)}, status, headers) as server:
+        config = stack({"dev-team": with_deploy_key()}, github=github(server))
+        [problem] = repository_problems(config.git_sources, NOTHING, "Pulumi.staging.yaml")
+
+    assert problem.code == "FT-GIT-006"
+    assert "08:00 UTC" in problem.message
 
 
 @pytest.mark.parametrize("status", [403, 429])
-def test_a_secondary_rate_limit_says_only_to_come_back_later(status):
+def test_an_exceeded_secondary_rate_limit_is_the_same_error(status):
     headers = {"retry-after": "60", "x-ratelimit-remaining": "4000"}
 
-    assert refused(status, message("You have exceeded a secondary rate limit."), headers)[0] == [
-        f"{TENANT}GitHub's rate limit is used up; run it again then, or use an App, which has its own"
-    ]
+    found = refused(status, message("You have exceeded a secondary rate limit."), headers)
+
+    assert found == [(TENANT, "FT-GIT-006")]
 
 
 @pytest.mark.parametrize("headers", [{}, {"x-ratelimit-remaining": "4999", "x-ratelimit-reset": "1800000000"}])
 def test_a_refusal_for_another_reason_is_not_taken_for_a_rate_limit(headers):
-    assert refused(403, message("Resource protected by organization SAML enforcement."), headers)[0] == [
-        f"{TENANT}GitHub answers 403 for acme/apps; see its status page, and run it again"
-    ]
+    found = refused(403, message("Resource protected by organization SAML enforcement."), headers)
+
+    assert found == [(TENANT, "FT-GIT-007")]
 
 
 def test_the_last_request_of_an_hour_is_not_taken_for_a_rate_limit_when_it_fails_for_another_reason():
     headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1800000000"}
 
-    assert "does not exist" in refused(404, message("Not Found"), headers)[0][0]
-    assert "GitHub answers 500" in refused(500, message("Oops"), headers)[0][0]
+    assert refused(404, message("Not Found"), headers) == [(TENANT, "FT-GIT-005")]
+    assert refused(500, message("Oops"), headers) == [(TENANT, "FT-GIT-007")]
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])
 @pytest.mark.parametrize("body", [b"", b"<html>Unicorn!</html>", b'{"message": "Server Error"}'])
-def test_an_outage_is_told_with_what_github_answers(status, body):
-    assert refused(status, body)[0] == [
-        f"{TENANT}GitHub answers {status} for acme/apps; see its status page, and run it again"
-    ]
+def test_an_outage_is_an_error(status, body):
+    assert refused(status, body) == [(TENANT, "FT-GIT-007")]
 
 
-def test_an_outage_is_not_waited_out():
-    """Trying again is the operator's to decide; nothing is applied yet."""
+def test_a_request_is_not_repeated_during_an_outage():
+    """Whether to try again is for the operator to decide; nothing is applied yet."""
     paths: list[Any] = []
 
     with serving({}, 503, asked=paths) as server:
@@ -140,19 +136,15 @@ def test_an_outage_is_not_waited_out():
     assert paths == [APPS]
 
 
-def test_a_server_that_does_not_answer_is_named():
+def test_a_server_that_cannot_be_reached_is_an_error():
     server = f"http://127.0.0.1:{closed_port()}"
 
-    assert problems(stack({"dev-team": with_deploy_key()}, github=github(server))) == [
-        f"{TENANT}GitHub cannot be reached at {server}/; check github.baseUrl and the network"
-    ]
+    assert problems(stack({"dev-team": with_deploy_key()}, github=github(server))) == [(TENANT, "FT-GIT-002")]
 
 
 @pytest.mark.parametrize("body", [b"<html>Welcome</html>", b"{", b"{}", b"[]", b'{"permissions": null}', b""])
-def test_a_server_that_is_not_github_is_recognised(body):
-    found, server = refused(200, body)
-
-    assert found == [f"{TENANT}{server}/ does not answer as GitHub does; check github.baseUrl"]
+def test_a_server_that_is_not_github_is_an_error(body):
+    assert refused(200, body) == [(TENANT, "FT-GIT-003")]
 
 
 def test_the_token_is_the_one_of_the_configuration_or_else_of_the_environment(monkeypatch):
@@ -175,7 +167,7 @@ def test_the_token_is_the_one_of_the_configuration_or_else_of_the_environment(mo
 
 
 @pytest.mark.parametrize("environment", [None, ""])
-def test_without_any_token_nobody_is_asked_and_the_remedy_is_told(monkeypatch, environment):
+def test_without_any_token_no_request_is_sent(monkeypatch, environment):
     if environment is not None:
         monkeypatch.setenv("GITHUB_TOKEN", environment)
     paths: list[Any] = []
@@ -183,10 +175,7 @@ def test_without_any_token_nobody_is_asked_and_the_remedy_is_told(monkeypatch, e
     with serving({}, asked=paths) as server:
         found = problems(stack({"dev-team": with_deploy_key()}, github=github(server, acme={})))
 
-    assert found == [
-        f"{TENANT}github.owners.acme has neither a token nor an App, and the environment has no GITHUB_TOKEN; export "
-        "that, or give it one: `pulumi config set --secret --path github.owners.acme.token`"
-    ]
+    assert found == [(TENANT, "FT-GIT-001")]
     assert paths == []
 
 
@@ -203,28 +192,22 @@ def test_an_app_asks_with_a_token_of_its_installation_and_its_rights_are_not_tho
     assert paths == [INSTALLATION, APPS]
 
 
-@pytest.mark.parametrize(
-    ("status", "reason"),
-    [
-        (401, "GitHub does not accept the credentials of github.owners.acme; renew them"),
-        (503, "GitHub answers 503 for acme/apps; see its status page, and run it again"),
-    ],
-)
-def test_an_app_that_gets_no_token_is_told(status, reason):
+@pytest.mark.parametrize(("status", "code"), [(401, "FT-GIT-004"), (503, "FT-GIT-007")])
+def test_an_app_that_gets_no_token_is_an_error(status, code):
     with serving({}, status) as server:
         found = problems(stack({"dev-team": with_deploy_key()}, github=github(server, acme={"app": APP})))
 
-    assert found == [TENANT + reason]
+    assert found == [(TENANT, code)]
 
 
-def test_an_app_whose_server_gives_no_token_but_an_html_page_is_told():
+def test_an_app_whose_server_answers_with_an_html_page_is_an_error():
     with serving({INSTALLATION: b"<html>"}) as server:
         found = problems(stack({"dev-team": with_deploy_key()}, github=github(server, acme={"app": APP})))
 
-    assert found == [f"{TENANT}{server}/ does not answer as GitHub does; check github.baseUrl"]
+    assert found == [(TENANT, "FT-GIT-003")]
 
 
-def test_each_repository_is_told_of_on_its_own():
+def test_each_repository_is_an_error_of_its_own():
     answers = {APPS: repository(), "/api/v3/repos/acme/tools": repository("acme/tools", admin=False)}
     tenants = {
         "dev-team": with_deploy_key(),
@@ -235,17 +218,17 @@ def test_each_repository_is_told_of_on_its_own():
     with serving(answers, 404, statuses=dict.fromkeys(answers, 200)) as server:
         found = problems(stack(tenants, github=github(server)))
 
-    assert sorted(problem.split(": ")[1] for problem in found) == [
-        "tenants.ops-team.source.github",
-        "tenants.qa-team.source.github",
+    assert sorted(found) == [
+        ("tenants.ops-team.source.github", "FT-GIT-008"),
+        ("tenants.qa-team.source.github", "FT-GIT-005"),
     ]
 
 
-def test_the_platforms_own_repository_is_told_of_where_it_is_configured():
+def test_the_platforms_own_repository_is_an_error_of_its_own_key():
     with serving({}, 404) as server:
-        [found] = problems(stack(platform=with_deploy_key(), github=github(server)))
+        found = problems(stack(platform=with_deploy_key(), github=github(server)))
 
-    assert found.startswith("Pulumi.staging.yaml: flux.sync.source.github: acme/apps does not exist")
+    assert found == [("flux.sync.source.github", "FT-GIT-005")]
 
 
 def test_capital_letters_of_an_owner_make_no_difference():
@@ -275,14 +258,14 @@ def test_capital_letters_of_an_owner_make_no_difference():
         ({}, [], False),
     ],
 )
-def test_github_is_asked_only_for_what_is_not_registered_yet(source, state, new):
+def test_github_is_asked_only_about_what_is_not_registered_yet(source, state, new):
     def config(server):
         return stack({"dev-team": source}, github=github(server))
 
     assert asked(config, recorded(*state)) == (["acme/apps"] if new else [])
 
 
-def test_an_outage_holds_up_nothing_that_is_registered_already():
+def test_an_outage_does_not_stop_a_stack_with_everything_registered():
     tenants = {"dev-team": with_deploy_key(webhook={}), "ops-team": with_deploy_key("second")}
     server = f"http://127.0.0.1:{closed_port()}"
 

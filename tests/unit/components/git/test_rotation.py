@@ -6,6 +6,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from message_codes import codes
 from recorded_program import run
 from sample_sources import REPOSITORY, SSH_URL, private_key, public_key, stack, with_deploy_key
 
@@ -126,14 +127,14 @@ def test_of_several_rotations_the_last_proven_key_stays(find, expected):
     assert kept == {name_of("dev-team", each) for each in expected}
 
 
-def test_the_way_back_to_the_previous_key_is_a_rotation_too():
+def test_going_back_to_the_previous_key_is_a_rotation_too():
     tenants, before = {"dev-team": with_deploy_key("first")}, [("dev-team", "first"), ("dev-team", "second")]
 
     assert keeps(tenants, before, cluster("second", REFUSED)) == {("dev-team", name_of("dev-team", "second"))}
     assert keeps(tenants, before, cluster("first")) == set()
 
 
-def test_a_source_that_moves_to_another_repository_gives_its_key_up():
+def test_a_source_that_moves_to_another_repository_keeps_no_previous_key():
     elsewhere = with_deploy_key("second", github={"repository": "acme/other"}, url="ssh://git@github.com/acme/other")
     other_owner = with_deploy_key(
         "second", github={"repository": "umbrella/apps"}, url="ssh://git@github.com/umbrella/apps"
@@ -144,7 +145,7 @@ def test_a_source_that_moves_to_another_repository_gives_its_key_up():
 
 
 @pytest.mark.parametrize("url", [f"{SSH_URL}.git", "ssh://git@ssh.github.com:443/Acme/apps"])
-def test_another_way_to_the_same_repository_is_no_move(url):
+def test_another_url_of_the_same_repository_is_not_a_move(url):
     tenants = {"dev-team": with_deploy_key("second", url=url)}
 
     assert keeps(tenants, [("dev-team", "first")], cluster("first")) == {("dev-team", name_of("dev-team", "first"))}
@@ -210,7 +211,7 @@ def told(find, caplog, *, preview=False, kept=("first",), platform=False):
     return found[0] if found else None, [(record.levelname, record.getMessage()) for record in caplog.records]
 
 
-def test_a_rotation_that_has_not_come_through_is_one_warning_with_whose_it_is_and_why(caplog):
+def test_a_pending_rotation_is_one_warning_with_the_sync_and_the_reason(caplog):
     outputs, log = told(cluster("second", REFUSED), caplog)
 
     assert outputs == {
@@ -221,46 +222,39 @@ def test_a_rotation_that_has_not_come_through_is_one_warning_with_whose_it_is_an
             }
         ]
     }
-    assert log == [
-        (
-            "WARNING",
-            f"tenant dev-team: Flux has not fetched with the new deploy key {fingerprint('second')}: unable to "
-            f"authenticate. The previous one, {fingerprint('first')}, stays registered at {REPOSITORY} until it has "
-            "and `pulumi up` is run again",
-        )
-    ]
+    [(level, line)] = log
+    assert (level, *codes([line])) == ("WARNING", "FT-GIT-031")
+    assert line.startswith("tenant dev-team: ")
+    assert all(each in line for each in (fingerprint("second"), fingerprint("first"), REPOSITORY))
 
 
-def test_a_rotation_that_has_come_through_says_what_the_next_update_does_and_warns_of_nothing(caplog):
+def test_a_finished_rotation_is_logged_without_a_warning(caplog):
     outputs, log = told(cluster("second"), caplog)
 
     assert outputs["dev-team"][0]["stays"] == "Flux has fetched with the new key; the next update removes this one"
-    assert log == [
-        (
-            "INFO",
-            f"tenant dev-team: Flux has fetched with the new deploy key {fingerprint('second')}; the next `pulumi up` "
-            f"removes the previous one, {fingerprint('first')}, from {REPOSITORY}",
-        )
-    ]
+    [(level, line)] = log
+    assert (level, *codes([line])) == ("INFO", "FT-GIT-030")
+    assert line.startswith("tenant dev-team: ")
+    assert all(each in line for each in (fingerprint("second"), fingerprint("first"), REPOSITORY))
 
 
-def test_several_previous_keys_are_told_in_one_line(caplog):
+def test_several_previous_keys_are_in_one_line(caplog):
     outputs, [(_, line)] = told(cluster("second", []), caplog, kept=("first", "third"))
 
     assert [each["fingerprint"] for each in outputs["dev-team"]] == [fingerprint("first"), fingerprint("third")]
     assert f"{fingerprint('first')}, {fingerprint('third')}, stays" in line
 
 
-def test_the_platforms_rotation_is_called_its_own(caplog):
+def test_the_platforms_rotation_is_logged_as_the_platforms_own(caplog):
     _, [(_, line)] = told(cluster("second", []), caplog, platform=True)
 
     assert line.startswith("the platform's own sync: ")
 
 
-def test_a_preview_neither_looks_nor_tells_what_it_cannot_know(caplog):
+def test_a_preview_leaves_the_output_unknown_and_logs_nothing(caplog):
     """An update plan holds the update to the outputs of its preview."""
     assert told(never, caplog, preview=True) == (None, [])
 
 
-def test_without_a_rotation_nothing_is_looked_at():
+def test_without_a_rotation_nothing_is_read():
     assert rotations(stack().git_sources, {}, pulumi.Output.from_input({}), never) == {}

@@ -6,6 +6,7 @@ from sample_kyverno import bundled_chart, chart_archive, kyverno_config
 from sample_stack import DIGEST
 
 from components.config.pinned_input import PinnedInputError
+from components.config.wordings import code_of
 from components.kyverno.chart import read_chart
 
 CHART = chart_archive()
@@ -21,10 +22,10 @@ def refused(config, project):
     with pytest.raises(PinnedInputError) as error:
         read_chart(config, project)
     problem = error.value.as_problem("Pulumi.staging.yaml")
-    return problem.path, str(error.value)
+    return problem.path, problem.message
 
 
-def test_a_chart_is_laid_into_the_project_under_its_digest(tmp_path):
+def test_a_chart_is_written_into_the_project_under_its_digest(tmp_path):
     config = bundled_chart(tmp_path, CHART)
 
     chart = read_chart(config, tmp_path)
@@ -34,7 +35,7 @@ def test_a_chart_is_laid_into_the_project_under_its_digest(tmp_path):
     assert (tmp_path / chart.path).read_bytes() == CHART
 
 
-def test_what_lies_there_and_is_not_the_chart_is_replaced(tmp_path):
+def test_a_file_with_other_content_is_replaced(tmp_path):
     config = bundled_chart(tmp_path, CHART)
     file = tmp_path / read_chart(config, tmp_path).path
     file.write_bytes(b"half of")
@@ -69,19 +70,19 @@ def test_another_digest_is_refused(tmp_path):
     "content", [b"", b"kind: List", CHART[:40], chart_archive("other"), chart_archive(name="other")]
 )
 def test_what_is_not_the_chart_is_refused(tmp_path, content):
-    assert refused(bundled_chart(tmp_path, content), tmp_path) == (
-        "kyverno.chart",
-        "kyverno.tgz is not an archive of Kyverno's Helm chart",
-    )
+    key, message = refused(bundled_chart(tmp_path, content), tmp_path)
+
+    assert (key, code_of(message)) == ("kyverno.chart", "FT-KYV-001")
+    assert "kyverno.tgz" in message
 
 
 def test_the_chart_of_another_kyverno_is_refused(tmp_path):
     config = bundled_chart(tmp_path, chart_archive(appVersion="v1.19.0"))
 
-    assert refused(config, tmp_path) == (
-        "kyverno.version",
-        "is 1.19.1, but kyverno.tgz installs Kyverno 1.19.0; correct one of them",
-    )
+    key, message = refused(config, tmp_path)
+
+    assert (key, code_of(message)) == ("kyverno.version", "FT-KYV-002")
+    assert all(field in message for field in ("1.19.1", "kyverno.tgz", "1.19.0"))
 
 
 def test_a_missing_bundle_and_a_server_that_is_down_are_named_with_the_key(tmp_path):
@@ -98,10 +99,9 @@ def test_a_missing_bundle_and_a_server_that_is_down_are_named_with_the_key(tmp_p
     )
 
 
-def test_a_project_that_takes_no_chart_is_named(tmp_path):
+def test_a_project_where_the_chart_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / ".charts").write_text("a file")
 
-    assert refused(bundled_chart(tmp_path, CHART), tmp_path) == (
-        "kyverno.chart",
-        "cannot be laid into .charts/ of the project, from where Pulumi reads it",
-    )
+    key, message = refused(bundled_chart(tmp_path, CHART), tmp_path)
+
+    assert (key, code_of(message)) == ("kyverno.chart", "FT-KYV-003")

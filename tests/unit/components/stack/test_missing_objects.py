@@ -42,7 +42,7 @@ def config(tmp_path):
 
 
 def found(config, recorded=None, going=(), without=()):
-    """What is told where these objects are gone from the cluster, and where it was asked."""
+    """The problems if these objects are missing in the cluster, and the paths that were read."""
     there = {path: names - set(without) for path, names in THERE.items()}
     facts = ClusterFacts("this", "v1.36.3", dict.fromkeys(there["/api/v1/namespaces"], {}), frozenset(going))
     syncs = [
@@ -57,51 +57,48 @@ def found(config, recorded=None, going=(), without=()):
 
     state = State(ALL if recorded is None else recorded)
     problems = missing_objects(config, facts, state, syncs, names_at, "Pulumi.staging.yaml")
-    return [str(problem) for problem in problems], asked
+    return problems, asked
 
 
-def test_an_unchanged_stack_is_not_asked_for(config):
+def test_an_unchanged_stack_reads_nothing_more(config):
     assert found(config) == ([], [])
 
 
-def test_a_sync_that_is_gone_has_everything_looked_for(config):
+def test_a_missing_sync_makes_it_check_all_objects(config):
     gone = {"apps/dev-team", "flux-tenancy-tenant", "flux-system/source-controller"}
 
-    problems, asked = found(config, without=gone)
+    [problem], asked = found(config, without=gone)
 
-    assert problems == [
-        "Pulumi.staging.yaml: cluster: 3 of the objects in this stack's state are gone from the cluster (ClusterRole "
-        "flux-tenancy-tenant, Deployment flux-system/source-controller, Kustomization apps/dev-team), as after a "
-        "`pulumi destroy` that was interrupted; run `pulumi up --refresh`, which creates them again"
-    ]
+    assert (problem.path, problem.code) == ("cluster", "FT-CLU-113")
+    assert problem.message.startswith("3 ")
+    missing = "ClusterRole flux-tenancy-tenant, Deployment flux-system/source-controller, Kustomization apps/dev-team"
+    assert f"({missing})" in problem.message
     assert sorted(asked) == sorted(THERE)
 
 
-def test_so_has_a_sync_that_the_state_does_not_have(config):
+def test_so_does_a_sync_that_is_not_in_the_state(config):
     """Of a new tenant, or of one whose sync is the last that was recorded as deleted."""
     recorded = {key: outputs for key, outputs in ALL.items() if key[0] != SYNC}
 
     assert found(config, recorded)[0] == []
-    assert (
-        "(Deployment flux-system/source-controller)"
-        in found(config, recorded, without={"flux-system/source-controller"})[0][0]
-    )
+    [problem], _ = found(config, recorded, without={"flux-system/source-controller"})
+    assert "(Deployment flux-system/source-controller)" in problem.message
 
 
-def test_a_namespace_that_is_still_going_is_waited_for(config):
-    assert found(config, going=["flux-system"])[0] == [
-        "Pulumi.staging.yaml: cluster: the namespace 'flux-system' is still being deleted; wait until it is gone, and "
-        "run `pulumi up --refresh`"
-    ]
+def test_a_namespace_that_is_still_being_deleted_must_be_waited_for(config):
+    [problem], _ = found(config, going=["flux-system"])
+
+    assert (problem.path, problem.code) == ("cluster", "FT-CLU-112")
+    assert "'flux-system'" in problem.message
 
 
-def test_what_an_offboarded_tenant_has_left_in_the_state_is_no_matter(config):
+def test_objects_of_an_offboarded_tenant_do_not_count_as_missing(config):
     left = entry(NAMESPACE, "tools") | entry(SYNC, "ops-team", "tools")
 
     assert found(config, ALL | left)[0] == []
 
 
-def test_another_cluster_has_lost_nothing_and_a_new_one_has_nothing(config):
+def test_nothing_is_missing_in_another_or_a_new_cluster(config):
     other = {("pulumi:providers:kubernetes", "cluster"): {"clusterIdentifier": "other"}}
 
     assert found(config, ALL | other, without={"apps/dev-team"}) == ([], [])
@@ -119,5 +116,5 @@ def test_another_cluster_has_lost_nothing_and_a_new_one_has_nothing(config):
         ("flux-tenancy:index:Tenant", None),
     ],
 )
-def test_objects_of_a_type_stand_at_one_path(kind, path):
+def test_each_type_has_one_path(kind, path):
     assert collection_of(kind) == path

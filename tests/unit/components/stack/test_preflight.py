@@ -1,4 +1,4 @@
-"""Before the first resource: the right cluster, of a version that Flux supports, with room for the tenants."""
+"""Before the first resource: the right cluster, of a version that Flux supports, with free names for the tenants."""
 
 from typing import Any
 
@@ -12,14 +12,10 @@ from components.cluster.client import ClusterFacts
 from components.cluster.namespace_holds import Held, NamespaceHolds
 from components.config.errors import ConfigurationError
 from components.engine.state import State
-from components.stack.preflight import (
-    cluster_problems,
-    existing_only,
-    foreign_kyverno,
-    held_namespaces,
-    preflight,
-    terminating,
-)
+from components.stack.cluster_checks import cluster_problems
+from components.stack.foreign_installations import foreign_kyverno
+from components.stack.namespace_checks import held_namespaces, terminating
+from components.stack.preflight import existing_only, preflight
 
 THIS = "11111111-1111-1111-1111-111111111111"
 OTHER = "22222222-2222-2222-2222-222222222222"
@@ -27,98 +23,97 @@ TENANT = "toolkit.fluxcd.io/tenant"
 
 
 def state(uid=None, namespaces=()):
-    """What an earlier update has left: the cluster, and namespaces by the names of their resources."""
+    """The state of an earlier update: the cluster, and namespaces by the names of their resources."""
     clusters = {("flux-tenancy:index:Cluster", "cluster"): {"uid": uid}} if uid else {}
     return State(clusters | {("kubernetes:core/v1:Namespace", name): {} for name in namespaces})
 
 
-def found(project, *, uid=THIS, version="v1.36.3", namespaces=None, recorded=None, own=(), **sections):
+def found(project, **facts):
+    """The path and the code of each problem."""
+    return [(problem.path, problem.code) for problem in problems(project, **facts)]
+
+
+def problems(project, *, uid=THIS, version="v1.36.3", namespaces=None, recorded=None, own=(), **sections):
     config = load(project, tenants={"dev-team": {}}, **sections)
     facts = ClusterFacts(uid, version, namespaces or {})
-    problems = cluster_problems(config, facts, state(recorded, own), "Pulumi.staging.yaml")
-    return [str(problem) for problem in problems]
+    return cluster_problems(config, facts, state(recorded, own), "Pulumi.staging.yaml")
 
 
 @pytest.mark.parametrize(
     ("expected", "recorded"), [(None, None), (THIS, None), (None, THIS), (THIS, THIS), (THIS, OTHER)]
 )
-def test_the_cluster_that_the_stack_names_is_taken_and_a_given_uid_outweighs_the_recorded_one(
+def test_the_cluster_of_the_stack_is_accepted_and_a_configured_uid_takes_precedence_over_the_state(
     tmp_path, expected, recorded
 ):
     assert found(tmp_path, cluster=CLUSTER | {"uid": expected}, recorded=recorded) == []
 
 
 @pytest.mark.parametrize("recorded", [None, OTHER, THIS])
-def test_another_cluster_than_the_given_one_is_refused(tmp_path, recorded):
-    assert found(tmp_path, cluster=CLUSTER | {"uid": THIS}, uid=OTHER, recorded=recorded) == [
-        f"Pulumi.staging.yaml: cluster.uid: expects the cluster {THIS}, but the kubeconfig leads to {OTHER}; correct "
-        "cluster.kubeconfig or cluster.context, or the uid if the cluster was replaced"
-    ]
+def test_a_cluster_other_than_the_configured_one_is_refused(tmp_path, recorded):
+    [problem] = problems(tmp_path, cluster=CLUSTER | {"uid": THIS}, uid=OTHER, recorded=recorded)
+
+    assert (problem.file, problem.path, problem.code) == ("Pulumi.staging.yaml", "cluster.uid", "FT-CLU-101")
+    assert THIS in problem.message and OTHER in problem.message
 
 
-def test_another_cluster_than_the_one_of_the_last_update_is_refused(tmp_path):
-    assert found(tmp_path, uid=OTHER, recorded=THIS) == [
-        f"Pulumi.staging.yaml: cluster: this stack was applied to the cluster {THIS}, but the kubeconfig leads to "
-        f"{OTHER}; correct cluster.kubeconfig or cluster.context, or set cluster.uid to the new one if the cluster was "
-        "replaced"
-    ]
+def test_a_cluster_other_than_that_of_the_last_update_is_refused(tmp_path):
+    [problem] = problems(tmp_path, uid=OTHER, recorded=THIS)
+
+    assert (problem.path, problem.code) == ("cluster", "FT-CLU-102")
+    assert THIS in problem.message and OTHER in problem.message
 
 
 @pytest.mark.parametrize("version", ["v1.32.9", "v1.32.0-eks-1234", "v1.9.0", "v0.99.0"])
 def test_a_cluster_too_old_for_flux_is_refused(tmp_path, version):
-    assert found(tmp_path, version=version, policies={"engine": "none"}) == [
-        f"Pulumi.staging.yaml: flux.version: Flux 2.9.5 needs Kubernetes 1.33 or later, the cluster runs {version}; "
-        "upgrade the cluster or choose an older Flux"
-    ]
+    [problem] = problems(tmp_path, version=version, policies={"engine": "none"})
+
+    assert (problem.path, problem.code) == ("flux.version", "FT-CLU-103")
+    assert all(field in problem.message for field in ("2.9.5", "1.33", version))
 
 
 @pytest.mark.parametrize("engine", ["native", "both"])
-def test_a_cluster_that_cannot_evaluate_policies_itself_is_refused(tmp_path, engine):
-    problems = found(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=KYVERNO)
+def test_a_cluster_without_admission_policies_is_refused_for_the_native_engine(tmp_path, engine):
+    refused = problems(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=KYVERNO)
+    [message] = [problem.message for problem in refused if problem.code == "FT-CLU-104"]
 
-    assert (
-        f"Pulumi.staging.yaml: policies.engine: {engine} needs ValidatingAdmissionPolicies, which Kubernetes has since "
-        "1.30; the cluster runs v1.29.4; upgrade it, or set policies.engine to kyverno"
-    ) in problems
+    assert all(field in message for field in (engine, "1.30", "v1.29.4"))
 
 
 @pytest.mark.parametrize("engine", ["none", "kyverno"])
-def test_a_cluster_that_evaluates_no_policy_itself_may_be_older(tmp_path, engine):
-    problems = found(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=KYVERNO)
+def test_other_engines_do_not_need_admission_policies(tmp_path, engine):
+    refused = found(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=KYVERNO)
 
-    assert not [problem for problem in problems if "policies.engine" in problem]
+    assert not [path for path, _ in refused if path == "policies.engine"]
 
 
 @pytest.mark.parametrize("version", ["v1.33.0", "v1.33.4-gke.100", "v1.36.3", "v2.0.0"])
-def test_a_cluster_that_flux_supports_is_taken(tmp_path, version):
+def test_a_cluster_that_flux_supports_is_accepted(tmp_path, version):
     assert found(tmp_path, version=version) == []
 
 
 @pytest.mark.parametrize("labels", [{}, {TENANT: "ops-team"}, {"team": "dev-team"}])
 def test_a_namespace_of_somebody_else_is_not_taken_over(tmp_path, labels):
-    assert found(tmp_path, namespaces={"apps": labels}) == [
-        "Pulumi.staging.yaml: tenants.dev-team: the namespace 'apps' exists in the cluster and is not this tenant's; "
-        "choose another name, or hand it over with `kubectl label namespace apps toolkit.fluxcd.io/tenant=dev-team`"
-    ]
+    [problem] = problems(tmp_path, namespaces={"apps": labels})
+
+    assert (problem.path, problem.code) == ("tenants.dev-team", "FT-CLU-107")
+    assert "`kubectl label namespace apps toolkit.fluxcd.io/tenant=dev-team`" in problem.message
 
 
-def test_the_tenants_own_namespace_and_those_of_nobody_here_are_no_problem(tmp_path):
+def test_a_tenants_own_namespace_and_unrelated_ones_are_accepted(tmp_path):
     assert found(tmp_path, namespaces={"apps": {TENANT: "dev-team"}, "default": {}, "others": {TENANT: "x"}}) == []
 
 
 @pytest.mark.parametrize("own", [(), ("apps", "flux")])
-def test_a_flux_that_somebody_else_has_installed_is_not_fought_with(tmp_path, own):
-    assert found(tmp_path, namespaces={"flux-system": {}}, own=own) == [
-        "Pulumi.staging.yaml: flux: the cluster has a namespace flux-system that is not this stack's; "
-        "set cluster.adopt to take it over (docs/adoption.md), or remove it"
-    ]
+def test_a_flux_that_somebody_else_has_installed_is_refused(tmp_path, own):
+    assert found(tmp_path, namespaces={"flux-system": {}}, own=own) == [("flux", "FT-CLU-105")]
 
 
 def test_a_flux_that_is_to_be_taken_over_is_no_problem_but_a_foreign_namespace_stays_one(tmp_path):
-    problems = found(tmp_path, cluster=CLUSTER | {"adopt": True}, namespaces={"flux-system": {}, "apps": {}})
+    namespaces: dict[str, Any] = {"flux-system": {}, "apps": {}}
 
-    assert len(problems) == 1
-    assert "the namespace 'apps' exists" in problems[0]
+    assert found(tmp_path, cluster=CLUSTER | {"adopt": True}, namespaces=namespaces) == [
+        ("tenants.dev-team", "FT-CLU-107")
+    ]
 
 
 def test_the_stacks_own_flux_is_no_problem(tmp_path):
@@ -133,42 +128,42 @@ def impersonating(*namespaces):
     return FLUX | {"impersonate": [{"namespace": name, "serviceAccounts": ["applier"]} for name in namespaces]}
 
 
-def test_flux_cannot_act_as_somebody_in_a_namespace_that_nobody_has_made(tmp_path):
-    assert found(tmp_path, namespaces={"infra": {}}, flux=impersonating("infra", "later")) == [
-        "Pulumi.staging.yaml: flux.impersonate[1].namespace: the cluster has no namespace 'later'; create it first, or "
-        "let the platform's repository bring the Role together with it (docs/controller-rights.md)"
-    ]
+def test_flux_cannot_impersonate_in_a_namespace_that_does_not_exist(tmp_path):
+    [problem] = problems(tmp_path, namespaces={"infra": {}}, flux=impersonating("infra", "later"))
+
+    assert (problem.path, problem.code) == ("flux.impersonate[1].namespace", "FT-CLU-108")
+    assert "'later'" in problem.message
 
 
-def test_the_namespaces_that_the_stack_makes_need_not_exist(tmp_path):
+def test_namespaces_that_the_stack_creates_need_not_exist(tmp_path):
     assert found(tmp_path, flux=impersonating("flux-system", "apps")) == []
 
 
-def test_everything_that_is_wrong_with_a_cluster_is_told_at_once(tmp_path):
+def test_all_problems_of_a_cluster_are_reported_at_once(tmp_path):
     namespaces: dict[str, Any] = {"apps": {}, "flux-system": {}}
 
     assert len(found(tmp_path, uid=OTHER, recorded=THIS, version="v1.20.0", namespaces=namespaces)) == 5
 
 
-def test_a_namespace_that_went_with_all_that_was_in_it_is_for_a_refresh(tmp_path):
+def test_a_namespace_that_is_gone_with_its_objects_is_an_error(tmp_path):
     inside = ("apps", "apps/dev-team")
 
-    assert found(tmp_path, recorded=THIS, own=inside) == [
-        "Pulumi.staging.yaml: tenants.dev-team: the namespace 'apps' is gone from the cluster, with 1 of this stack's "
-        "objects; if that was meant, run `pulumi refresh`, and then this again, which creates them anew"
-    ]
+    [problem] = problems(tmp_path, recorded=THIS, own=inside)
+
+    assert (problem.path, problem.code) == ("tenants.dev-team", "FT-CLU-111")
+    assert "'apps'" in problem.message and "1 of this stack's objects" in problem.message
 
 
-def test_what_is_only_to_be_created_stops_no_removal(tmp_path):
-    """Namespaces that are gone or somebody else's are nothing to it; another cluster is."""
+def test_what_is_only_to_be_created_does_not_stop_a_destroy(tmp_path):
+    """Lost namespaces and those of somebody else do not matter to it; another cluster does."""
     config = existing_only(load(tmp_path, tenants={"dev-team": {}}))
     facts = ClusterFacts(OTHER, "v1.36.3", {"flux-system": {}, "apps": {}})
     lost = ClusterFacts(THIS, "v1.36.3", {})
     recorded = state(THIS, ["apps", "apps/dev-team"])
 
     assert cluster_problems(config, lost, recorded, "Pulumi.staging.yaml") == []
-    (problem,) = cluster_problems(config, facts, recorded, "Pulumi.staging.yaml")
-    assert "this stack was applied to the cluster" in str(problem)
+    [problem] = cluster_problems(config, facts, recorded, "Pulumi.staging.yaml")
+    assert problem.code == "FT-CLU-102"
 
 
 @pytest.mark.parametrize("recorded", [THIS, OTHER])
@@ -176,33 +171,34 @@ def test_a_namespace_that_was_released_after_an_offboarding_is_no_problem(tmp_pa
     assert found(tmp_path, cluster=CLUSTER | {"uid": THIS}, recorded=recorded, own=("apps",)) == []
 
 
-def test_a_cluster_that_replaces_another_has_lost_nothing(tmp_path):
+def test_a_cluster_that_replaces_another_has_lost_no_namespace(tmp_path):
     inside = ("apps", "apps/dev-team")
 
     assert found(tmp_path, cluster=CLUSTER | {"uid": THIS}, recorded=OTHER, own=inside) == []
 
 
 @pytest.mark.parametrize(
-    ("holds", "told"),
+    ("holds", "code", "listed"),
     [
-        (NamespaceHolds("apps"), "the namespace 'apps' is still being deleted; wait until it is gone"),
+        (NamespaceHolds("apps"), "FT-CLU-109", ""),
         (
             NamespaceHolds("apps", (Held("configmaps", "held", ("example.com/a",)),)),
-            "the namespace 'apps' is still being deleted and held; once nothing needs these finalizers, release it, "
-            "and run it again:\n  configmaps held by example.com/a: kubectl patch configmaps held -n apps ",
+            "FT-CLU-110",
+            ":\n  configmaps held by example.com/a: kubectl patch configmaps held -n apps ",
         ),
     ],
 )
-def test_a_namespace_that_is_being_deleted_takes_no_tenant(tmp_path, holds, told):
+def test_a_namespace_that_is_being_deleted_takes_no_tenant(tmp_path, holds, code, listed):
     config = load(tmp_path, tenants={"dev-team": {}})
 
     [problem] = held_namespaces(config, {"apps": holds, "others": holds}, "Pulumi.staging.yaml")
 
-    assert str(problem).startswith(f"Pulumi.staging.yaml: tenants.dev-team: {told}")
+    assert (problem.path, problem.code) == ("tenants.dev-team", code)
+    assert "'apps'" in problem.message and f"({code}){listed}" in str(problem)
     assert held_namespaces(config, {"apps": None}, "Pulumi.staging.yaml") == []
 
 
-def test_only_namespaces_of_tenants_that_are_or_were_listed_are_looked_at(tmp_path):
+def test_only_namespaces_of_tenants_that_are_or_were_listed_count_as_terminating(tmp_path):
     config = load(tmp_path, tenants={"dev-team": {}})
     gone = frozenset({"apps", "tools", "others"})
     facts = ClusterFacts(THIS, "v1.36.3", dict.fromkeys(gone, {}), gone)
@@ -210,7 +206,7 @@ def test_only_namespaces_of_tenants_that_are_or_were_listed_are_looked_at(tmp_pa
     assert terminating(config, facts, state(THIS, ["tools"])) == {"apps", "tools"}
 
 
-def test_a_missing_release_an_unreachable_cluster_and_a_missing_token_are_told_at_once(tmp_path, monkeypatch):
+def test_a_missing_release_an_unreachable_cluster_and_a_missing_token_are_reported_at_once(tmp_path, monkeypatch):
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
     server = f"http://127.0.0.1:{closed_port()}"
     kubeconfig = {
@@ -231,14 +227,10 @@ def test_a_missing_release_an_unreachable_cluster_and_a_missing_token_are_told_a
     with pytest.raises(ConfigurationError) as refused:
         preflight(config, state(), "Pulumi.staging.yaml", tmp_path)
 
-    assert [str(problem) for problem in refused.value.problems] == [
-        f"Pulumi.staging.yaml: cluster.kubeconfig: {server} cannot be reached; is the cluster running, "
-        "and may this machine reach it?",
-        "Pulumi.staging.yaml: flux.manifests.bundle: install.yaml cannot be read: No such file or directory",
-        "Pulumi.staging.yaml: tenants.dev-team.source.github: github.owners.acme has neither a token nor an App, and "
-        "the environment has no GITHUB_TOKEN; export that, or give it one: `pulumi config set --secret --path "
-        "github.owners.acme.token`",
-    ]
+    unreachable, missing, no_token = refused.value.problems
+    assert unreachable.path == "cluster.kubeconfig" and server in unreachable.message
+    assert missing.path == "flux.manifests.bundle" and "install.yaml" in missing.message
+    assert (no_token.path, no_token.code) == ("tenants.dev-team.source.github", "FT-GIT-001")
 
 
 WEBHOOK = "kyverno-policy-validating-webhook-cfg"
@@ -270,23 +262,21 @@ def test_a_kyverno_that_somebody_else_has_installed_is_never_taken_over(namespac
     for recorded in [state(), begun(OTHER), *([] if marked else [begun()])]:
         [problem] = foreign_kyverno(cluster, dict.fromkeys(webhooks, marked), recorded, "Pulumi.staging.yaml")
 
-        assert str(problem) == (
-            f"Pulumi.staging.yaml: kyverno: the cluster has a Kyverno that is not this stack's ({found}), which cannot "
-            "be taken over; uninstall it, or leave out kyverno"
-        )
+        assert (problem.path, problem.code) == ("kyverno", "FT-CLU-106")
+        assert f"({found})" in problem.message
 
 
-def test_the_stacks_own_kyverno_is_no_problem_and_nor_is_none():
+def test_the_stacks_own_kyverno_and_a_cluster_without_one_are_accepted():
     file = "Pulumi.staging.yaml"
 
     own = state(namespaces=["kyverno"])
     assert foreign_kyverno(with_namespaces("kyverno"), {WEBHOOK: False}, own, file) == []
-    # Of an update that went no further.
+    # An update was killed right after it.
     assert foreign_kyverno(with_namespaces(), {WEBHOOK: False}, State({(WEBHOOK_TYPE, WEBHOOK): {}}), file) == []
     assert foreign_kyverno(with_namespaces("default"), {}, state(), file) == []
 
 
-def test_what_a_killed_update_has_made_without_recording_it_is_the_stacks():
+def test_a_kyverno_that_a_killed_update_has_created_belongs_to_the_stack():
     cluster = with_namespaces("kyverno", "flux-system", marked=["kyverno", "flux-system"])
 
     assert foreign_kyverno(cluster, {WEBHOOK: True}, begun(), "Pulumi.staging.yaml") == []
@@ -296,7 +286,7 @@ def test_what_a_killed_update_has_made_without_recording_it_is_the_stacks():
     ("recorded", "marked", "own"),
     [(begun(), True, True), (begun(), False, False), (begun(OTHER), True, False), (state(), True, False)],
 )
-def test_a_flux_that_a_killed_update_has_begun_is_the_stacks(tmp_path, recorded, marked, own):
+def test_a_flux_that_a_killed_update_has_created_belongs_to_the_stack(tmp_path, recorded, marked, own):
     config = load(tmp_path, tenants={})
     cluster = with_namespaces("flux-system", marked=["flux-system"] if marked else [])
 

@@ -29,27 +29,26 @@ def found(project, existing, *, namespaces=OURS, recorded=(), **sections):
 
     facts = ClusterFacts("a", "v1.36.3", namespaces)
     problems = taken_names(config, facts, State(dict.fromkeys(recorded, {})), find, "Pulumi.staging.yaml")
-    return [str(problem) for problem in problems], asked
+    return problems, asked
 
 
-def test_an_immutable_secret_in_the_place_of_the_platforms_is_told(tmp_path):
-    problems, _ = found(tmp_path, {SECRET: {"metadata": {}, "immutable": True}})
+def test_an_immutable_secret_with_a_name_of_the_platform_must_be_deleted(tmp_path):
+    [problem], _ = found(tmp_path, {SECRET: {"metadata": {}, "immutable": True}})
 
-    assert problems == [
-        "Pulumi.staging.yaml: tenants.dev-team: Secret apps/dev-team-webhook is in the cluster and not the platform's, "
-        "which needs the name; delete it with `kubectl delete secret dev-team-webhook -n apps`"
-    ]
+    assert (problem.path, problem.code) == ("tenants.dev-team", "FT-CLU-115")
+    assert "Secret apps/dev-team-webhook" in problem.message
+    assert "`kubectl delete secret dev-team-webhook -n apps`" in problem.message
 
 
 @pytest.mark.parametrize("labels", [{}, {TENANT: "ops-team"}, {"team": "dev-team"}])
-def test_what_may_be_changed_may_be_handed_over(tmp_path, labels):
-    problems, _ = found(tmp_path, {"Receiver apps/dev-team": {"metadata": {"labels": labels}}})
+def test_an_object_that_can_be_changed_may_be_handed_over(tmp_path, labels):
+    [problem], _ = found(tmp_path, {"Receiver apps/dev-team": {"metadata": {"labels": labels}}})
 
-    assert len(problems) == 1
-    assert problems[0].endswith(f"or hand it over with `kubectl label receiver dev-team -n apps {TENANT}=dev-team`")
+    assert (problem.path, problem.code) == ("tenants.dev-team", "FT-CLU-114")
+    assert f"`kubectl label receiver dev-team -n apps {TENANT}=dev-team`" in problem.message
 
 
-def test_every_object_of_the_tenant_is_looked_for_that_is_not_the_stacks_own(tmp_path):
+def test_every_object_of_the_tenant_that_is_not_in_the_state_is_looked_up(tmp_path):
     _, asked = found(tmp_path, {}, recorded=[(resource_type({"apiVersion": "v1", "kind": "Secret"}), SECRET[7:])])
 
     assert asked == [
@@ -63,7 +62,7 @@ def test_every_object_of_the_tenant_is_looked_for_that_is_not_the_stacks_own(tmp
     ]
 
 
-def test_a_secret_whose_name_is_generated_is_not_looked_for(tmp_path):
+def test_a_secret_with_a_generated_name_is_not_looked_up(tmp_path):
     source = {"url": "https://git.example.com/apps", "certificateAuthority": authority()}
 
     _, asked = found(tmp_path, {}, tenants={"dev-team": {"source": source}})
@@ -72,7 +71,7 @@ def test_a_secret_whose_name_is_generated_is_not_looked_for(tmp_path):
     assert not [name for name in asked if name.startswith("Secret")]
 
 
-def test_what_the_platform_has_put_there_is_its_own(tmp_path):
+def test_an_object_with_the_tenants_label_belongs_to_the_platform(tmp_path):
     assert found(tmp_path, {SECRET: {"metadata": {"labels": {TENANT: "dev-team"}}}})[0] == []
 
 
@@ -80,5 +79,5 @@ def test_what_the_platform_has_put_there_is_its_own(tmp_path):
     "more",
     [{"namespaces": {}}, {"namespaces": {"apps": {}}}, {"cluster": CLUSTER | {"adopt": True}}],
 )
-def test_nothing_is_asked_of_a_new_namespace_or_a_cluster_that_is_taken_over(tmp_path, more):
+def test_nothing_is_looked_up_in_a_new_namespace_or_with_adoption(tmp_path, more):
     assert found(tmp_path, {SECRET: {"metadata": {}}}, **more) == ([], [])

@@ -1,4 +1,4 @@
-"""Offboarding that is held: access goes all the same, and what holds a namespace is named with what releases it."""
+"""Offboarding that is blocked: access is removed anyway, and what blocks a namespace is reported with a command."""
 
 import asyncio
 import json
@@ -10,10 +10,12 @@ import pulumi
 import pytest
 from kubernetes import client
 from loopback import serving
+from message_codes import codes
 from sample_stack import Hook
 
 from components.cluster.namespace_holds import Held, NamespaceHolds, read_namespace_holds
-from components.tenant.offboarding import Offboarding, release
+from components.tenant.forced_removal import remove_finalizer
+from components.tenant.offboarding import Offboarding
 
 REMAINING = (
     "Some resources are remaining: configmaps. has 2 resource instances, widgets.example.com has 1 resource instances"
@@ -94,7 +96,7 @@ def asked_of(api, hook, args, listed=()):
     return asyncio.run(ask())
 
 
-def test_what_holds_a_namespace_is_found_by_its_finalizers():
+def test_what_blocks_a_namespace_is_found_by_its_finalizers():
     with cluster(HELD) as api:
         holds = read_namespace_holds(api, "tools")
 
@@ -107,12 +109,12 @@ def test_what_holds_a_namespace_is_found_by_its_finalizers():
     )
 
 
-def test_what_releases_it_is_told_and_no_name_reaches_a_shell():
+def test_each_object_is_listed_with_a_command_and_no_name_reaches_a_shell():
     with cluster(HELD) as api:
         holds = read_namespace_holds(api, "tools")
 
     assert holds is not None
-    assert holds.told("staging").splitlines() == [
+    assert holds.listing("staging").splitlines() == [
         "",
         "  configmaps held by example.com/a: kubectl patch configmaps held -n tools --context staging --type=merge "
         """-p '{"metadata":{"finalizers":null}}'""",
@@ -123,11 +125,11 @@ def test_what_releases_it_is_told_and_no_name_reaches_a_shell():
 def test_long_lists_are_cut():
     holds = NamespaceHolds("tools", tuple(Held("configmaps", f"a{n}", ("example.com/a",)) for n in range(23)))
 
-    assert len(holds.told(None).splitlines()) == 22
-    assert holds.told(None).endswith("\n  and 3 more")
+    assert len(holds.listing(None).splitlines()) == 22
+    assert holds.listing(None).endswith("\n  and 3 more")
 
 
-def test_an_api_that_does_not_answer_holds_a_namespace_as_well():
+def test_an_api_that_does_not_answer_blocks_a_namespace_too():
     conditions = [
         condition("NamespaceDeletionDiscoveryFailure", "unable to retrieve\x1b[1m the APIs: metrics.k8s.io/v1"),
         condition("NamespaceDeletionContentFailure", "All content successfully deleted", status="False"),
@@ -137,31 +139,32 @@ def test_an_api_that_does_not_answer_holds_a_namespace_as_well():
 
     assert holds
     assert (
-        holds.told(None) == "\n  NamespaceDeletionDiscoveryFailure: unable to retrieve [1m the APIs: metrics.k8s.io/v1"
+        holds.listing(None)
+        == "\n  NamespaceDeletionDiscoveryFailure: unable to retrieve [1m the APIs: metrics.k8s.io/v1"
     )
 
 
-def test_a_namespace_that_is_gone_is_held_by_nothing():
+def test_nothing_blocks_a_namespace_that_is_gone():
     with cluster({}) as api:
         assert read_namespace_holds(api, "tools") is None
 
 
-def test_a_namespace_that_is_held_ends_the_update_with_what_holds_it(told):
+def test_a_blocked_namespace_ends_the_update_with_what_blocks_it(told):
     with cluster(HELD) as api:
         assert asked_of(api, "namespace", failed("tools")) is False
 
-    assert "the namespace tools is being deleted and held; nobody has access to it any more" in told[0]
+    assert codes(told) == ["FT-TEN-021"]
+    assert "namespace tools" in told[0]
     assert "kubectl patch configmaps held -n tools --context staging" in told[0]
-    assert len(told) == 1
 
 
 @pytest.mark.parametrize(("times", "again"), [(1, True), (2, True), (3, False)])
-def test_a_namespace_that_is_only_slow_is_waited_for_a_while(times, again):
+def test_a_slow_namespace_is_deleted_again_twice(times, again):
     with cluster({"/api/v1/namespaces/tools": {"status": {}}}) as api:
         assert asked_of(api, "namespace", failed("tools", times=times)) is again
 
 
-def test_a_sync_that_is_not_pruned_loses_its_access_and_is_let_go(told):
+def test_a_sync_that_is_not_pruned_loses_its_access_and_its_finalizer(told):
     asked: list[str] = []
     binding = {"metadata": {"name": "ops-team-reconciler", "namespace": "tools"}}
     answers = {
@@ -181,60 +184,64 @@ def test_a_sync_that_is_not_pruned_loses_its_access_and_is_let_go(told):
         KUSTOMIZATION,
         f"PATCH {KUSTOMIZATION}",
     ]
-    assert "Flux has not pruned Kustomization tools/ops-team in time" in told[0]
+    assert codes(told) == ["FT-TEN-010"]
+    assert "Kustomization tools/ops-team" in told[0]
 
 
-def test_a_sync_that_stays_without_access_ends_the_update_with_what_holds_it(told):
+def test_a_sync_that_stays_without_access_ends_the_update_with_what_blocks_it(told):
     asked: list[str] = []
     with cluster({KUSTOMIZATION: metadata("ops-team", "example.com/a")}, asked) as api:
         assert asked_of(api, "sync", failed("tools/ops-team", SYNC, times=2)) is False
 
     assert asked == [KUSTOMIZATION]
-    assert told == [
-        "tenant ops-team: its access is gone, and still Kustomization tools/ops-team is there; look whether "
-        "kustomize-controller is well. Once nothing needs its finalizers, release it, and run `pulumi up` again:\n"
+    assert codes(told) == ["FT-TEN-017"]
+    sentence, command = told[0].splitlines()
+    assert sentence.startswith("tenant ops-team: ") and sentence.endswith("(FT-TEN-017):")
+    assert command == (
         "  kustomization ops-team by example.com/a: kubectl patch kustomization ops-team -n tools --context staging "
         """--type=merge -p '{"metadata":{"finalizers":null}}'"""
-    ]
+    )
 
 
 @pytest.mark.parametrize(
-    ("times", "again", "requests", "message"),
+    ("times", "again", "requests", "code", "field"),
     [
+        (1, True, [f"PATCH {SOURCE_PATH}?fieldManager=flux-tenancy"], "FT-TEN-012", "within 60 s"),
+        (2, True, [SOURCE_PATH, f"PATCH {SOURCE_PATH}"], "FT-TEN-013", "in 120 s"),
         (
-            1,
-            True,
-            [f"PATCH {SOURCE_PATH}"],
-            "source-controller has not let go of GitRepository tools/ops-team within 60 s",
+            3,
+            False,
+            [SOURCE_PATH],
+            "FT-TEN-016",
+            "by finalizers.fluxcd.io, example.com/a: kubectl patch gitrepository ops-team",
         ),
-        (2, True, [SOURCE_PATH, f"PATCH {SOURCE_PATH}"], "it is deleted without"),
-        (3, False, [SOURCE_PATH], "by finalizers.fluxcd.io, example.com/a: kubectl patch gitrepository ops-team"),
     ],
 )
-def test_a_source_is_asked_for_then_let_go_and_then_told(told, times, again, requests, message):
+def test_a_source_is_first_requested_then_released_and_then_reported(told, times, again, requests, code, field):
     asked: list[str] = []
     with cluster({SOURCE_PATH: metadata("ops-team", FLUX, "example.com/a")}, asked) as api:
         assert asked_of(api, "parts", failed("tools/ops-team", SOURCE, times=times)) is again
 
     assert asked == requests
-    assert message in told[0]
+    assert codes(told) == [code]
+    assert "source-controller" in told[0] and field in told[0]
 
 
-def test_only_flux_own_finalizer_is_taken_off_and_only_from_what_was_seen():
+def test_only_fluxs_finalizer_is_removed_and_only_from_the_version_that_was_read():
     bodies: list[bytes] = []
     found = metadata("ops-team", "example.com/a", FLUX)
     found["metadata"]["resourceVersion"] = "7"
     with cluster({SOURCE_PATH: found}, bodies=bodies) as api:
-        release(api, SOURCE_PATH)
+        remove_finalizer(api, SOURCE_PATH)
 
     assert [json.loads(body) for body in bodies] == [
         {"metadata": {"finalizers": ["example.com/a"], "resourceVersion": "7"}}
     ]
 
 
-def test_what_is_gone_is_released():
+def test_an_object_that_is_gone_needs_no_release():
     with cluster({}) as api:
-        release(api, SOURCE_PATH)
+        remove_finalizer(api, SOURCE_PATH)
 
 
 def with_flux_objects(*finalizers):
@@ -257,27 +264,28 @@ def test_a_namespace_does_not_wait_for_what_flux_would_finalize(told):
 
     changed = [each.rpartition("/")[2] for each in asked if each.startswith("PATCH ")]
     assert changed == ["one", "two"]
-    assert "Flux has not finalized 2 of its objects there in time" in told[0]
+    assert codes(told) == ["FT-TEN-020"]
+    assert "2 of its objects" in told[0]
 
 
 @pytest.mark.parametrize(
     ("finalizers", "listed", "times"),
     [([FLUX, "example.com/a"], [], 1), ([FLUX], ["ops-team"], 1), ([FLUX], [], 3)],
 )
-def test_a_namespace_that_others_hold_too_or_whose_tenant_stays_is_told(told, finalizers, listed, times):
+def test_a_namespace_that_others_block_too_or_whose_tenant_stays_is_reported(told, finalizers, listed, times):
     asked: list[str] = []
     with cluster(with_flux_objects(*finalizers), asked) as api:
         assert asked_of(api, "namespace", failed("tools", NAMESPACE, times=times), listed) is False
 
     assert not [each for each in asked if each.startswith("PATCH ")]
-    assert "the namespace tools is being deleted and held" in told[0]
+    assert codes(told) == ["FT-TEN-021"]
 
 
-def test_access_that_cannot_be_taken_is_told(told):
+def test_access_that_cannot_be_removed_is_reported(told):
     with cluster({}, statuses={f"{BINDINGS}/rolebindings": 403}) as api:
         assert asked_of(api, "sync", failed("tools/ops-team", SYNC)) is False
 
-    assert "its access may stay" in told[0]
+    assert codes(told) == ["FT-TEN-011"]
 
 
 @pytest.mark.parametrize(
@@ -288,7 +296,7 @@ def test_access_that_cannot_be_taken_is_told(told):
         ("namespace", failed("tools", operation="create"), []),
     ],
 )
-def test_nothing_is_taken_from_a_tenant_that_stays(hook, args, listed, told):
+def test_a_tenant_that_stays_keeps_everything(hook, args, listed, told):
     asked: list[str] = []
     with cluster({}, asked) as api:
         assert asked_of(api, hook, args, listed) is False

@@ -1,0 +1,28 @@
+"""Messages of a run: each ends with its code in brackets, as configuration errors do."""
+
+from __future__ import annotations
+
+import pulumi
+
+from components.config.errors import coded
+from components.config.wordings import Message
+
+
+def error(message: Message) -> None:
+    """Log an error that does not stop the program."""
+    pulumi.log.error(coded(message))
+
+
+def warn(message: Message) -> None:
+    """Log a warning."""
+    pulumi.log.warn(coded(message))
+
+
+def info(message: Message) -> None:
+    """Log what the user should know and need not act on."""
+    pulumi.log.info(coded(message))
+
+
+def run_error(cause: Message | Exception) -> pulumi.RunError:
+    """The error that ends the program without a traceback."""
+    return pulumi.RunError(coded(cause))

@@ -1,0 +1,61 @@
+"""What tenants may do in addition to their role: read for the stack's outputs, with a warning for each binding."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+from components.cluster.client import ClusterUnavailable
+from components.engine import log
+from components.stack.config import StackConfig
+from components.stack.wordings import FURTHER_ACCESS, FURTHER_ACCESS_UNKNOWN
+from components.sync.status import Progress
+from components.tenant.further_access import FurtherBinding, TenantAccess
+from components.tenant.objects import tenant_objects
+
+FurtherAccess = dict[str, list[str]]
+"""By tenant, a summary of each further binding."""
+
+
+def report_further_access(
+    config: StackConfig,
+    progress: pulumi.Output[dict[str, Progress]],
+    read_further_access: Callable[[Mapping[str, TenantAccess]], Mapping[str, Sequence[FurtherBinding]]],
+) -> pulumi.Output[FurtherAccess]:
+    """What tenants may do in addition to their role, with a warning for each binding that lets them.
+
+    A preview reads it at once; an update after the syncs have settled, since they may apply bindings, too.
+
+    Args:
+        config: the stack.
+        progress: progress of each sync.
+        read_further_access: reads the further bindings of tenants, given what the platform grants them.
+    """
+    tenants = {
+        name: TenantAccess(tenant.namespace_names, tenant_objects(name, tenant, config.tenancy).access)
+        for name, tenant in config.tenants.items()
+    }
+
+    async def look(_: Any) -> FurtherAccess:
+        try:
+            found = await asyncio.to_thread(read_further_access, tenants)
+        except ClusterUnavailable as error:
+            # The right to read bindings is needed for nothing else, so a lack of it does not fail the update.
+            unknown = FURTHER_ACCESS_UNKNOWN(reason=error)
+            log.warn(unknown)
+            return dict.fromkeys(tenants, [str(unknown)])
+        owners: dict[str, list[str]] = defaultdict(list)
+        for name, further in found.items():
+            for binding in further:
+                owners[binding.summary].append(name)
+        for summary, names in owners.items():
+            log.warn(FURTHER_ACCESS(tenants=", ".join(names), binding=summary))
+        return {name: [binding.summary for binding in further] for name, further in found.items()}
+
+    if not tenants:
+        return pulumi.Output.from_input({})
+    return (pulumi.Output.from_input({}) if pulumi.runtime.is_dry_run() else progress).apply(look)

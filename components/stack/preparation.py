@@ -1,0 +1,33 @@
+"""What is done in the cluster and at GitHub before the first resource: clean-up after killed updates, and adoption."""
+
+from __future__ import annotations
+
+from components.cluster.adoption import adopt
+from components.cluster.co_owners import take_back
+from components.engine import log
+from components.engine.state import State
+from components.git.github_leftovers import clear_github
+from components.kyverno.unfinished_release import settle_release
+from components.stack.config import StackConfig
+from components.stack.preflight import Preflight
+from components.stack.strays import remove_strays
+from components.stack.taken_names import planned_objects
+
+
+async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
+    """Log what the preflight warns about, remove what killed updates have left, and adopt what exists already.
+
+    A preview only logs.
+
+    Raises:
+        pulumi.RunError: the cluster or GitHub refuses, or does not answer.
+    """
+    for warning in found.warnings:
+        log.warn(warning)
+    cluster = found.cluster
+    take_back(cluster.api, cluster.co_owners)
+    clear_github(config.github, found.leftovers)
+    settle_release(cluster.api, cluster.kyverno_release)
+    remove_strays(cluster.api, cluster.strays)
+    if config.cluster.adopt:
+        await adopt(cluster.api, state, [*found.release, *(planned for _, planned in planned_objects(config))])

@@ -1,0 +1,107 @@
+"""Waiting for the syncs at the end of an update, and warnings about those that are not ready."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+
+from components.cluster.client import ClusterUnavailable
+from components.config.types import seconds
+from components.config.wordings import Message
+from components.engine import log
+from components.engine.pulumi_command import creates_nothing
+from components.flux.platform_sync import PlatformSync
+from components.stack.config import StackConfig
+from components.stack.wordings import FLUX_NOT_ASKED, SYNC_NOT_READY
+from components.sync.changes import Changes
+from components.sync.flux_objects import ClusterClock, FluxObjects, lasted
+from components.sync.names import PLATFORM, sync_label
+from components.sync.status import Asking, Progress, SyncStatus, wait_until_settled
+from components.tenant.component import Tenant
+
+LEFT_OUT = SyncStatus("Unknown", "not created yet; the update left it out")
+
+
+def settled(
+    config: StackConfig,
+    platform: PlatformSync | None,
+    tenants: Mapping[str, Tenant],
+    objects: FluxObjects,
+    changes: Changes,
+) -> pulumi.Output[dict[str, Progress]]:
+    """The progress of each sync, by the name of its objects, with what this update has changed taken into account.
+
+    The cluster is read once the last sync is registered. A preview reads once; it neither waits nor asks Flux to
+    reconcile.
+
+    Args:
+        config: the stack.
+        platform: the platform's own sync, or None.
+        tenants: the tenants by name.
+        objects: Flux's objects in the cluster.
+        changes: what this update has changed.
+    """
+    updating = not (pulumi.runtime.is_dry_run() or creates_nothing())
+    timeout = seconds(config.tenancy.settle_timeout) if updating else 0.0
+    homes = {name: (tenant.home, name) for name, tenant in config.tenants.items()}
+    syncs = [tenant.sync for tenant in tenants.values()]
+    if platform is not None:
+        homes[PLATFORM.name] = (PLATFORM.namespace, PLATFORM.name)
+        syncs.append(platform.sync)
+
+    async def settle(created: list[bool]) -> dict[str, Progress]:
+        there = {name: home for (name, home), made in zip(homes.items(), created, strict=True) if made}
+        clock = ClusterClock(objects.now)
+        unasked: set[str] = set()
+
+        def request(found: Mapping[str, Any]) -> bool:
+            try:
+                objects.request(found, clock.now)
+            except ClusterUnavailable as error:
+                unasked.add(str(error))
+                return False
+            return True
+
+        asking = Asking(request, {home for name, home in there.items() if changes.concern(name)}, changes.renewed)
+        try:
+            found = await asyncio.to_thread(wait_until_settled, objects.read, there.values(), timeout, asking)
+            progress = {name: found[home] for name, home in there.items()}
+            warnings = [] if pulumi.runtime.is_dry_run() else await asyncio.to_thread(_warnings, progress, clock)
+        except ClusterUnavailable as error:
+            # Everything is applied by now, so a cluster that cannot be read does not fail the update.
+            unknown = SyncStatus("Unknown", str(error))
+            progress = dict.fromkeys(there, Progress(unknown, unknown))
+            warnings = _warnings(progress, clock)
+        if not pulumi.runtime.is_dry_run():
+            for warning in (*(FLUX_NOT_ASKED(reason=reason) for reason in unasked), *warnings):
+                log.warn(warning)
+        return dict.fromkeys(homes, Progress(LEFT_OUT, LEFT_OUT)) | progress
+
+    # With `--target` or `--exclude`, new resources that are left out get no ID.
+    known = not pulumi.runtime.is_dry_run()
+    created = [sync.id.apply(lambda found: isinstance(found, str), run_with_unknowns=known) for sync in syncs]
+    return pulumi.Output.all(*created).apply(settle)
+
+
+def _warnings(progress: Mapping[str, Progress], clock: ClusterClock) -> list[Message]:
+    """A warning for each sync that is not ready.
+
+    Raises:
+        ClusterUnavailable: the age of a status depends on the cluster's time, and the cluster does not answer.
+    """
+    return [
+        SYNC_NOT_READY(sync=sync_label(name), message=found.overall.message, age=_age(found.overall, clock))
+        for name, found in progress.items()
+        if found.overall.ready != "True"
+    ]
+
+
+def _age(status: SyncStatus, clock: ClusterClock) -> str:
+    """The age of a status that Flux has not renewed during this update."""
+    if status.as_of is None or status.as_of >= clock.started:
+        return ""
+    age = lasted(clock.now - status.as_of)
+    return f" (for {age})" if status.ready == "Unknown" else f" (as of {age} ago)"

@@ -1,0 +1,81 @@
+"""What the program says of the cluster before the first resource, and of the syncs after the last."""
+
+from __future__ import annotations
+
+from components.config.wordings import Wording
+
+WRONG_CLUSTER = Wording(
+    "FT-CLU-101",
+    "expects cluster {expected}, but the kubeconfig points to {found}",
+    "correct cluster.kubeconfig or cluster.context, or cluster.uid if the cluster was replaced",
+)
+ANOTHER_CLUSTER = Wording(
+    "FT-CLU-102",
+    "this stack was applied to cluster {known}, but the kubeconfig points to {found}",
+    "correct cluster.kubeconfig or cluster.context, or set cluster.uid to {found} if the cluster was replaced",
+)
+KUBERNETES_TOO_OLD = Wording(
+    "FT-CLU-103",
+    "Flux {flux} needs Kubernetes {oldest} or later; the cluster runs {version}",
+    "upgrade the cluster",
+)
+NO_ADMISSION_POLICIES = Wording(
+    "FT-CLU-104",
+    "{engine} needs ValidatingAdmissionPolicies, which Kubernetes has since {since}; the cluster runs {version}",
+    "upgrade the cluster, or set policies.engine to kyverno",
+)
+FOREIGN_FLUX = Wording(
+    "FT-CLU-105",
+    "the cluster has a namespace {namespace} that does not belong to this stack",
+    "set cluster.adopt to take it over (docs/adoption.md), or remove it",
+)
+FOREIGN_KYVERNO = Wording(
+    "FT-CLU-106",
+    "the cluster has a Kyverno that does not belong to this stack ({found}); it cannot be taken over",
+    "uninstall it, or remove kyverno from the stack",
+)
+FOREIGN_NAMESPACE = Wording(
+    "FT-CLU-107",
+    "namespace {namespace!r} exists in the cluster and does not belong to this tenant",
+    "choose another name, or hand it over with `kubectl label namespace {namespace} {label}={tenant}`",
+)
+UNKNOWN_NAMESPACE = Wording(
+    "FT-CLU-108",
+    "the cluster has no namespace {namespace!r}",
+    "create it first, or let the platform's repository create the Role together with it (docs/controller-rights.md)",
+)
+NAMESPACE_TERMINATING = Wording(
+    "FT-CLU-109", "namespace {namespace!r} is still being deleted", "wait until it is gone, and run the command again"
+)
+NAMESPACE_HELD = Wording(
+    "FT-CLU-110",
+    "namespace {namespace!r} is still being deleted, and finalizers block it",
+    "once nothing needs these finalizers, remove them and run the command again:{finalizers}",
+)
+NAMESPACE_LOST = Wording(
+    "FT-CLU-111",
+    "namespace {namespace!r} is gone from the cluster, with {count} of this stack's objects",
+    "if that was intended, run `pulumi refresh` and then `pulumi up`, which creates them again",
+)
+PLATFORM_NAMESPACE_TERMINATING = Wording(
+    "FT-CLU-112",
+    "namespace {namespace!r} is still being deleted",
+    "wait until it is gone, and run `pulumi up --refresh`",
+)
+OBJECTS_MISSING = Wording(
+    "FT-CLU-113",
+    "{count} of the objects in this stack's state are missing in the cluster ({shown}), as after an interrupted "
+    "`pulumi destroy`",
+    "run `pulumi up --refresh`, which creates them again",
+)
+NAME_TAKEN = Wording(
+    "FT-CLU-114",
+    "{kind} {name} exists in the cluster and does not belong to the platform, which needs this name",
+    "delete it with `kubectl delete {target}`, or hand it over with `kubectl label {target} {label}={tenant}`",
+)
+IMMUTABLE_NAME_TAKEN = Wording("FT-CLU-115", NAME_TAKEN.text, "delete it with `kubectl delete {target}`")
+
+SYNC_NOT_READY = Wording("FT-TEN-101", "{sync} is not ready: {message}{age}")
+FLUX_NOT_ASKED = Wording("FT-TEN-102", "cannot ask Flux to reconcile: {reason}")
+FURTHER_ACCESS = Wording("FT-TEN-103", "tenant {tenants} has more than its role: {binding}")
+FURTHER_ACCESS_UNKNOWN = Wording("FT-TEN-104", "cannot read what tenants may do in addition to their role: {reason}")

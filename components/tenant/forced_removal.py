@@ -1,0 +1,72 @@
+"""What is removed by force when a tenant's objects are not deleted in time: its access, and Flux's finalizers."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from kubernetes import client
+from kubernetes.dynamic.exceptions import NotFoundError
+
+from components.cluster.client import ask, explaining, get, items
+from components.sync.names import TENANT_LABEL
+
+FLUX_FINALIZER = "finalizers.fluxcd.io"
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+@dataclass(frozen=True)
+class Sync:
+    """A tenant's Kustomization that is being deleted.
+
+    Attributes:
+        tenant: name of the tenant.
+        namespace: the tenant's home.
+        name: name of the Kustomization.
+        account: the service account as which Flux prunes.
+    """
+
+    tenant: str
+    namespace: str
+    name: str
+    account: str
+
+    @staticmethod
+    def of(inputs: Any) -> Sync:
+        """The sync that was registered with these properties."""
+        metadata = inputs["metadata"]
+        tenant = metadata["labels"][TENANT_LABEL]
+        return Sync(tenant, metadata["namespace"], metadata["name"], inputs["spec"]["serviceAccountName"])
+
+
+def remove_access(api: client.ApiClient, sync: Sync) -> None:
+    """Delete a tenant's role bindings and the service account of its sync.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        bindings = items(api, f"{_RBAC}/rolebindings", labelSelector=f"{TENANT_LABEL}={sync.tenant}")
+        for each in (binding["metadata"] for binding in bindings):
+            _delete(api, f"{_RBAC}/namespaces/{each['namespace']}/rolebindings/{each['name']}")
+        _delete(api, f"/api/v1/namespaces/{sync.namespace}/serviceaccounts/{sync.account}")
+
+
+def remove_finalizer(api: client.ApiClient, path: str) -> None:
+    """Remove Flux's finalizer from an object that is being deleted; other finalizers stay.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api), suppress(NotFoundError):
+        metadata = get(api, path)["metadata"]
+        rest = [each for each in metadata.get("finalizers", ()) if each != FLUX_FINALIZER]
+        # With the version, a finalizer that somebody else has just added is a conflict and not lost.
+        patch = {"metadata": {"finalizers": rest, "resourceVersion": metadata.get("resourceVersion")}}
+        ask(api, "PATCH", path, patch)
+
+
+def _delete(api: client.ApiClient, path: str) -> None:
+    with suppress(NotFoundError):
+        ask(api, "DELETE", path, propagationPolicy="Background")
