@@ -1,6 +1,7 @@
-"""OpenPGP private keys, with which kustomize-controller decrypts.
+"""OpenPGP keys: public ones, which Flux verifies commits and tags with, and private ones, which it decrypts with.
 
-Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#openpgp-secret-entry
+Source: https://fluxcd.io/flux/components/source/gitrepositories/#verification-secret-reference
+and https://fluxcd.io/flux/components/kustomize/kustomizations/#openpgp-secret-entry
 """
 
 from __future__ import annotations
@@ -8,18 +9,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from pysequoia import Tsk
+from pysequoia import Cert, Tsk
+from pysequoia.packet import PacketPile, Tag
 
 from components.keys import armor
 
-_PRIVATE_LABEL = "PGP PRIVATE KEY BLOCK"
+_PUBLIC_LABEL, _PRIVATE_LABEL = "PGP PUBLIC KEY BLOCK", "PGP PRIVATE KEY BLOCK"
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----\n.*?\n-----END \1-----\n", re.DOTALL)
 _FINGERPRINT = re.compile(r"[0-9A-F]{40}([0-9A-F]{24})?")
+_HOW_PUBLIC = "give what `gpg --export --armor <key>` writes"
 _HOW = "give what `gpg --export-secret-keys --armor <key>` writes, or let `make sops-key OPENPGP=1` make one"
 
 
 class OpenPgpKeyError(ValueError):
-    """A text that is no such key. The message ends a sentence and repeats nothing of the text."""
+    """The text is not such a key. The message ends a sentence and repeats nothing of the text."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,29 @@ def generate(user_id: str) -> OpenPgpKey:
     return _key(Tsk.generate(user_id=user_id))
 
 
+def read_public_key(text: str) -> str:
+    """One armored public key block, with Unix line endings.
+
+    Raises:
+        OpenPgpKeyError: for anything else, above all a private key.
+    """
+    normalised = armor.normalised(text)
+    labels = armor.labels(normalised)
+    if any(map(armor.is_private, labels)):
+        raise _private()
+    if labels != [_PUBLIC_LABEL]:
+        raise OpenPgpKeyError(f"is not one OpenPGP public key block; {_HOW_PUBLIC}")
+    if not armor.is_single_block(normalised, _PUBLIC_LABEL):
+        raise _incomplete_public()
+    try:
+        Cert.split_bytes(normalised.encode())
+    except RuntimeError:  # its message has a stack trace
+        raise _incomplete_public() from None
+    if any(packet.tag in (Tag.SecretKey, Tag.SecretSubkey) for packet in PacketPile.from_bytes(normalised.encode())):
+        raise _private()
+    return normalised
+
+
 def read_private_keys(text: str) -> tuple[OpenPgpKey, ...]:
     """The keys of a text that holds one armored block for each.
 
@@ -54,7 +80,7 @@ def read_private_keys(text: str) -> tuple[OpenPgpKey, ...]:
     """
     normalised = armor.normalised(text)
     labels = armor.labels(normalised)
-    if "PGP PUBLIC KEY BLOCK" in labels:
+    if _PUBLIC_LABEL in labels:
         raise OpenPgpKeyError(f"is a public key, which decrypts nothing; {_HOW}")
     if not labels or any(label != _PRIVATE_LABEL for label in labels):
         raise OpenPgpKeyError(f"is no armored OpenPGP private key; {_HOW}")
@@ -109,6 +135,14 @@ def _read(block: str) -> OpenPgpKey:
 def _key(key: Tsk) -> OpenPgpKey:
     certificate = key.extract_certificate()
     return OpenPgpKey(str(key), str(certificate), certificate.fingerprint.upper())
+
+
+def _private() -> OpenPgpKeyError:
+    return OpenPgpKeyError(f"holds a private key, which has been readable here and is to be revoked; {_HOW_PUBLIC}")
+
+
+def _incomplete_public() -> OpenPgpKeyError:
+    return OpenPgpKeyError("is no whole OpenPGP public key: something of it is missing, changed, or stands around it")
 
 
 def _incomplete() -> OpenPgpKeyError:

@@ -9,7 +9,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
 from components.keys import armor
-from components.keys.openpgp import read_public_key
+from components.keys.openpgp_keys import read_public_key
 
 # By the ending of its key in the Secret, source-controller tells which kind of key it is.
 PGP_SUFFIX, SSH_SUFFIX = ".asc", ".sshpub"
@@ -23,7 +23,7 @@ def read_signing_key(text: str) -> str:
     """One armored OpenPGP public key block, or one SSH public key as `ssh-keygen` writes it.
 
     Raises:
-        OpenPgpError: for a block of anything else, above all a private key.
+        OpenPgpKeyError: for a block of anything else, above all a private key.
         SigningKeyError: for any other text.
     """
     if armor.labels(armor.normalised(text)):

@@ -10,6 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from pysequoia import Tsk
 
 OPENSSH, PKCS8 = serialization.PrivateFormat.OpenSSH, serialization.PrivateFormat.PKCS8
 TRADITIONAL = serialization.PrivateFormat.TraditionalOpenSSL
@@ -59,11 +60,10 @@ def public_pem(key: PrivateKeyTypes) -> str:
     )
 
 
+@cache
 def with_passphrase_openssh() -> str:
-    """What tells an encrypted key in OpenSSH's format from another: its header. The rest needs a package more."""
-    name = b"aes256-ctr"
-    blob = b"openssh-key-v1\0" + len(name).to_bytes(4, "big") + name + bytes(200)
-    return block("OPENSSH PRIVATE KEY", blob)
+    """An encrypted key in OpenSSH's format."""
+    return private_text(ed25519_key(), OPENSSH, PASSPHRASE)
 
 
 def openssh_of(kind: bytes) -> str:
@@ -99,8 +99,7 @@ def certificate() -> str:
     return built.sign(ed25519_key(), None).public_bytes(serialization.Encoding.PEM).decode()
 
 
+@cache
 def openpgp_public_key() -> str:
-    """An OpenPGP public key block, of which nothing but its frame matters here."""
-    packet = base64.b64encode(bytes([0xC6, 12, 4]) + bytes(11)).decode()
-    label = "PGP PUBLIC KEY BLOCK"
-    return f"-----BEGIN {label}-----\nComment: of a test\n\n{packet}\n=AAAA\n-----END {label}-----\n"
+    """An armored OpenPGP public key, with headers."""
+    return str(Tsk.generate(user_id="ana").extract_certificate())

@@ -1,15 +1,22 @@
 """Certificates of authorities, public keys of signers, private keys of GitHub Apps: what is taken, and what is not."""
 
+import re
+
 import pytest
 import sample_keys as keys
+from pysequoia import Cert
+from pysequoia.packet import PacketPile
+from sample_sops_keys import openpgp_key
 
 from components.keys.app_keys import AppKeyError, read_app_key
 from components.keys.certificates import CertificateError, read_authority
-from components.keys.openpgp import OpenPgpError, read_public_key
+from components.keys.openpgp_keys import OpenPgpKeyError, read_public_key
 from components.keys.signing_keys import SigningKeyError, read_signing_key, suffix_of
 
 CERTIFICATE = keys.certificate()
 OPENPGP = keys.openpgp_public_key()
+NO_CHECKSUM = re.sub("^=.*\n", "", OPENPGP, flags=re.MULTILINE)
+NO_HEADERS = re.sub("^Comment: .*\n", "", OPENPGP, flags=re.MULTILINE)
 EXPORT = "give what `gpg --export --armor <key>` writes"
 DAMAGED_OPENPGP = "is no whole OpenPGP public key: something of it is missing, changed, or stands around it"
 APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
@@ -50,15 +57,19 @@ def test_what_is_no_certificate_is_refused(text, reason):
     assert str(refused.value) == reason
 
 
-@pytest.mark.parametrize("text", [OPENPGP, OPENPGP.replace("=AAAA\n", ""), OPENPGP.replace("Comment: of a test\n", "")])
+@pytest.mark.parametrize("text", [OPENPGP, NO_CHECKSUM, NO_HEADERS])
 def test_an_armored_public_key_is_taken_with_headers_and_checksum_or_without(text):
     assert read_public_key(f"\n{text}".replace("\n", "\r\n")) == text
 
 
-def test_a_public_key_whose_packet_has_a_header_of_the_old_format_is_taken():
-    old_format = keys.block("PGP PUBLIC KEY BLOCK", bytes([0x99, 0, 12, 4]) + bytes(11)).replace(
-        "-----\n", "-----\n\n", 1
-    )
+def test_a_public_key_whose_packets_have_headers_of_the_old_format_is_taken():
+    """GnuPG writes them. Source: RFC 9580, section 4.2.2."""
+    key = Cert.from_bytes(OPENPGP.encode())
+    packets = [
+        bytes([0x81 | int(packet.tag) << 2]) + len(packet.body).to_bytes(2) + bytes(packet.body)
+        for packet in PacketPile.from_bytes(bytes(key))
+    ]
+    old_format = keys.block("PGP PUBLIC KEY BLOCK", b"".join(packets)).replace("-----\n", "-----\n\n", 1)
 
     assert read_public_key(old_format) == old_format
 
@@ -82,17 +93,23 @@ def test_a_public_key_whose_packet_has_a_header_of_the_old_format_is_taken():
         (OPENPGP[:80], DAMAGED_OPENPGP),
         ("a note\n" + OPENPGP, DAMAGED_OPENPGP),
         (OPENPGP.replace("\n\n", "\n"), DAMAGED_OPENPGP),
-        (OPENPGP.replace("xgw", "x?w"), DAMAGED_OPENPGP),
-        # A secret key packet, and what is no packet at all, inside a public key's armor.
-        (OPENPGP.replace("xgw", "xQw"), DAMAGED_OPENPGP),
-        (OPENPGP.replace("xgw", "Bgw"), DAMAGED_OPENPGP),
+        (OPENPGP.replace("xj", "x?"), DAMAGED_OPENPGP),
+        (OPENPGP.replace("xj", "Bj"), DAMAGED_OPENPGP),
+        ("\n".join([*OPENPGP.splitlines()[:5], *OPENPGP.splitlines()[6:]]), DAMAGED_OPENPGP),
     ],
 )
 def test_what_is_no_openpgp_public_key_is_refused(text, reason):
-    with pytest.raises(OpenPgpError) as refused:
+    with pytest.raises(OpenPgpKeyError) as refused:
         read_public_key(text)
 
     assert str(refused.value) == reason
+
+
+def test_a_private_key_labelled_as_a_public_one_is_refused():
+    text = openpgp_key("ana").private.replace("PRIVATE", "PUBLIC")
+
+    with pytest.raises(OpenPgpKeyError, match="holds a private key"):
+        read_public_key(text)
 
 
 @pytest.mark.parametrize("form", [keys.TRADITIONAL, keys.PKCS8])
@@ -164,7 +181,7 @@ def test_what_is_no_public_key_of_a_signer_is_refused(text):
 def test_a_private_key_of_a_signer_is_refused_and_not_repeated():
     text = keys.private_text(keys.ed25519_key(), keys.OPENSSH)
 
-    with pytest.raises(OpenPgpError) as refused:
+    with pytest.raises(OpenPgpKeyError) as refused:
         read_signing_key(text)
 
     assert "holds a private key" in str(refused.value)
