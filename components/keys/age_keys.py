@@ -92,15 +92,15 @@ def read_recipient(text: str) -> str:
             f"has it, and give the recipient, which begins with {RECIPIENT}"
         )
     try:
-        prefix, data = bech32.decode(recipient)
-        if prefix == POST_QUANTUM_RECIPIENT.removesuffix("1"):
+        if recipient.startswith(POST_QUANTUM_RECIPIENT):
+            _, data = bech32.decode(recipient)
             MLKEM768PublicKey.from_public_bytes(data[:_MLKEM_PUBLIC_LENGTH])
             whole = len(data) == _MLKEM_PUBLIC_LENGTH + _X25519_LENGTH
         else:
-            whole = prefix == RECIPIENT.removesuffix("1") and len(data) == _X25519_LENGTH
-    except ValueError:
+            whole = str(pyrage.x25519.Recipient.from_str(recipient)) == recipient
+    except (ValueError, pyrage.RecipientError):
         whole = False
-    if not whole or recipient != recipient.lower():
+    if not whole:
         raise AgeKeyError(f"is no whole recipient of age, which begins with {RECIPIENT}; copy all of it")
     return recipient
 

@@ -24,7 +24,7 @@ from components.sync.sops_config import sops_config as sops_rules
 from operations import sops_config, sops_key
 from tests.support.environment import Environment
 from tests.support.lab import Lab, Reconciling, eventually
-from tests.support.sops import changed, encrypt, for_post_quantum, public_ring, sops
+from tests.support.sops import changed, encrypt, public_ring, sops
 
 OWNER = "secret-teams"
 PLATFORM_REPOSITORY = ("platform", "fleet")
@@ -230,10 +230,8 @@ def commit_platform_secret(lab: Lab, commands: Commands, folder: Path) -> None:
 
 
 def commit_hybrid(teams: Teams) -> None:
-    """What `sops` from 3.12 on encrypts; the one that comes as a Python package is older."""
-    classic, hybrid = age_keys.generate(), age_keys.generate(post_quantum=True)
-    sealed = teams.hybrid.encrypt("for-later", classic.recipient)
-    teams.hybrid.commit({STAGING: for_post_quantum(sealed, classic.private, hybrid.recipient)})
+    hybrid = age_keys.generate(post_quantum=True)
+    teams.hybrid.commit({STAGING: teams.hybrid.encrypt("for-later", hybrid.recipient)})
     teams.hybrid.decrypt_with(hybrid)
     teams.hybrid_recipient = hybrid.recipient
 
