@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, model_validator
 from pydantic.alias_generators import to_camel
@@ -26,6 +27,9 @@ class Section(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel, extra="forbid", frozen=True, hide_input_in_errors=True, strict=False
     )
+
+    removed_keys: ClassVar[Mapping[str, str]] = {}
+    """Keys of earlier versions: key -> why nobody needs it."""
 
     _path: tuple[str | int, ...] = PrivateAttr(())
 

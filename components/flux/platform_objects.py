@@ -28,7 +28,6 @@ def platform_kustomization(config: PlatformSyncConfig, path: str, decryption: Ma
         PLATFORM.metadata(PLATFORM.name),
         config,
         path=path,
-        source_kind=config.source.kind,
         service_account=Controller.KUSTOMIZE.value,
         decryption=decryption,
     )

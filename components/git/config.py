@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -59,17 +59,8 @@ class GitHubRepository(Section):
     """The repository at GitHub, to which the program itself adds the deploy key and the webhook."""
 
     repository: GitHubRepositoryName = Field(description="`owner/name`, at the server `github.baseUrl`.")
-    read_only: bool = Field(True, description="A deploy key never writes; `false` is refused.")
 
-    @field_validator("read_only")
-    @classmethod
-    def _never_writes(cls, read_only: bool) -> bool:
-        if not read_only:
-            raise ValueError(
-                "asks for a key that may push, which everybody who reads the cluster's Secret then could; "
-                "take readOnly out"
-            )
-        return read_only
+    removed_keys: ClassVar = {"readOnly": "a deploy key can only read"}
 
     @property
     def owner(self) -> str:
@@ -108,7 +99,6 @@ class CommitVerification(Section):
 class GitSource(Section):
     """A Git repository. Source: https://fluxcd.io/flux/components/source/gitrepositories/"""
 
-    kind: Literal["GitRepository"] = Field("GitRepository", description="Kind of source.")
     url: GitUrl = Field(description="Where the cluster fetches the repository from.")
     branch: GitReference | None = Field(None, description="Branch to follow; `main` where no reference is given.")
     tag: GitReference | None = Field(None, description="Tag to stay at, instead of a branch.")
@@ -129,6 +119,8 @@ class GitSource(Section):
     github: GitHubRepository | None = Field(None, description="The repository at GitHub, for its key and webhook.")
     webhook: Webhook | None = Field(None, description="Fetch at once what is pushed; `{}` for GitHub.")
     verify: CommitVerification | None = Field(None, description="Reconcile only what is signed by one of these.")
+
+    removed_keys: ClassVar = {"kind": "every source is a GitRepository"}
 
     @model_validator(mode="after")
     def _one_reference(self) -> GitSource:

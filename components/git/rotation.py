@@ -28,7 +28,7 @@ from components.git.github import RegisteredKey, deploy_key_name, recorded_keys,
 from components.git.sources import Sources
 from components.git.wordings import ROTATED, ROTATION_PENDING
 from components.keys.ssh_keys import fingerprint
-from components.sync.names import SOURCE_API, sync_label
+from components.sync.names import GIT_REPOSITORY, SOURCE_API, sync_label
 from components.sync.status import Progress
 
 Find = Callable[[Manifest], Mapping[str, Any] | None]
@@ -127,7 +127,7 @@ def _step(sources: Sources, name: str, find: Find) -> _Step:
     key = registered_key(source)
     assert key is not None  # Only then it has a previous one.
     try:
-        found = find_here(SOURCE_API, source.kind, name)
+        found = find_here(SOURCE_API, GIT_REPOSITORY, name)
         secret = find_here("v1", "Secret", referred) if (referred := secret_name(found)) else None
     except ClusterUnavailable as error:
         return _Step(str(error), moves=False, proves=lambda _: False)

@@ -15,7 +15,7 @@ from components.git.config import CommitVerification, GitHubAppCredentials, GitS
 from components.keys.known_hosts import lines_for
 from components.keys.signing_keys import suffix_of
 from components.keys.ssh_keys import read_private_key
-from components.sync.names import SOURCE_API
+from components.sync.names import GIT_REPOSITORY, SOURCE_API
 
 NOTIFICATION_API = "notification.toolkit.fluxcd.io/v1"
 DEFAULT_BRANCH = "main"
@@ -70,8 +70,8 @@ def source_objects(meta: ObjectMeta, source: GitSource, known_hosts: Sequence[st
         secrets.append(meta.generated_secret(SecretPurpose.SIGNERS, _public_keys(source.verify)))
         reference = {"name": meta.secret_reference(SecretPurpose.SIGNERS)}
         spec["verify"] = {"mode": source.verify.mode, "secretRef": reference}
-    manifest = {"apiVersion": SOURCE_API, "kind": source.kind, "metadata": meta.metadata(meta.name), "spec": spec}
-    receiver = _receiver(meta, source.kind, source.webhook) if source.webhook is not None else None
+    manifest = {"apiVersion": SOURCE_API, "kind": GIT_REPOSITORY, "metadata": meta.metadata(meta.name), "spec": spec}
+    receiver = _receiver(meta, source.webhook) if source.webhook is not None else None
     return SourceObjects(secrets, manifest, receiver)
 
 
@@ -140,7 +140,7 @@ def _public_keys(verification: CommitVerification) -> dict[str, str]:
     return {f"{name}{suffix_of(key)}": key for name, key in verification.keys.items()}
 
 
-def _receiver(meta: ObjectMeta, kind: str, webhook: Webhook) -> Manifest:
+def _receiver(meta: ObjectMeta, webhook: Webhook) -> Manifest:
     return {
         "apiVersion": NOTIFICATION_API,
         "kind": "Receiver",
@@ -150,6 +150,6 @@ def _receiver(meta: ObjectMeta, kind: str, webhook: Webhook) -> Manifest:
             "events": list(PUSH_EVENTS[webhook.type]),
             "secretRef": {"name": meta.webhook_secret_name},
             # Nothing but this source, and that in the Receiver's own namespace: whoever has the token can do no more.
-            "resources": [{"apiVersion": SOURCE_API, "kind": kind, "name": meta.name}],
+            "resources": [{"apiVersion": SOURCE_API, "kind": GIT_REPOSITORY, "name": meta.name}],
         },
     }

@@ -120,6 +120,8 @@ def _shown(value: Any, show_input: bool) -> str:
 
 def _suggestion(key: str, section: type[Section] | None) -> str:
     """The key that was meant: one of the same section, one below it, or one of another section."""
+    if section is not None and key in section.removed_keys:
+        return f"; take it out: {section.removed_keys[key]}"
     here = _keys_of(section) if section is not None else ()
     if close := get_close_matches(key, here, n=1, cutoff=0.7):
         return f"; did you mean {close[0]!r}?"

@@ -20,7 +20,7 @@ from components.kyverno.component import KyvernoInstall
 from components.stack.access_report import FurtherAccess
 from components.stack.config import StackConfig
 from components.sync.decryption import Decryption
-from components.sync.names import PLATFORM
+from components.sync.names import GIT_REPOSITORY, PLATFORM
 from components.sync.sops_config import Environment, sops_config
 from components.sync.status import Progress
 from components.tenant.component import Tenant
@@ -75,7 +75,7 @@ def _tenant(
         "namespaces": list(own.namespace_names),
         "role": own.role.value,
         "furtherAccess": further.apply(lambda found: found.get(name, [])),
-        "source": f"{own.source.kind}/{own.home}/{name}",
+        "source": f"{GIT_REPOSITORY}/{own.home}/{name}",
         **_source(name, own.source, tenant.source, rotating),
         "path": own.sync.path,
         **_sops(own.sync.path, own.sync.decryption),

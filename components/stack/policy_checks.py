@@ -12,6 +12,7 @@ from components.stack.config import StackConfig
 from components.stack.messages import dotted
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
+from components.sync.names import GIT_REPOSITORY
 from components.tenant.config import TenantConfig
 
 
@@ -82,10 +83,10 @@ def _refused_source(path: Path, tenant: TenantConfig, config: StackConfig) -> It
 def _unverified_source(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     source, rules = tenant.source, config.policies.sources
     verified = {*rules.verified, *tenant.policies.verified}
-    if _in_use(PolicyName.VERIFIED_SOURCES, config) and source.kind in verified and source.verify is None:
+    if _in_use(PolicyName.VERIFIED_SOURCES, config) and GIT_REPOSITORY in verified and source.verify is None:
         yield (
             (*path, "source"),
-            f"has no verify, but a {source.kind} of this tenant must be verified (policies.sources.verified, or "
+            f"has no verify, but a {GIT_REPOSITORY} of this tenant must be verified (policies.sources.verified, or "
             f"policies.verified of {dotted(path)}); name the keys of who signs in verify.keys",
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from components.cluster.manifests import Manifest
 from components.sync.config import Reconciliation
-from components.sync.names import KUSTOMIZE_API
+from components.sync.names import GIT_REPOSITORY, KUSTOMIZE_API
 
 
 def kustomization(
@@ -12,7 +12,6 @@ def kustomization(
     config: Reconciliation,
     *,
     path: str,
-    source_kind: str,
     service_account: str,
     decryption: Manifest,
 ) -> Manifest:
@@ -22,13 +21,12 @@ def kustomization(
         metadata: its metadata.
         config: how it is reconciled.
         path: the folder.
-        source_kind: kind of the source.
         service_account: name of the service account.
         decryption: its `decryption` (`components.sync.decryption_objects`).
     """
     spec: Manifest = {
         "serviceAccountName": service_account,
-        "sourceRef": {"kind": source_kind, "name": metadata["name"]},
+        "sourceRef": {"kind": GIT_REPOSITORY, "name": metadata["name"]},
         "path": path,
         "interval": config.interval,
         "retryInterval": config.retry_interval,

@@ -6,6 +6,8 @@ from components.cluster.object_meta import ObjectMeta
 
 SOURCE_API = "source.toolkit.fluxcd.io/v1"
 KUSTOMIZE_API = "kustomize.toolkit.fluxcd.io/v1"
+GIT_REPOSITORY = "GitRepository"
+"""The kind of every source."""
 
 FLUX_NAMESPACE = "flux-system"
 PLATFORM = ObjectMeta(name="flux-system", namespace=FLUX_NAMESPACE, labels={})

@@ -136,7 +136,6 @@ def _sync(tenant: str, config: TenantConfig, account: str, decryption: Manifest)
         source_meta(tenant, config).metadata(tenant),
         sync,
         path=sync.path,
-        source_kind=config.source.kind,
         service_account=account,
         decryption=decryption,
     )

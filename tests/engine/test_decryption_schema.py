@@ -50,7 +50,6 @@ def built(config: Decryption | None) -> dict[str, Any]:
         PLACE.metadata(PLACE.name),
         Reconciliation(),
         path="./",
-        source_kind="GitRepository",
         service_account="dev-team",
         decryption=decryption_objects(PLACE, config).spec,
     )

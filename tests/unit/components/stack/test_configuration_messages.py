@@ -70,7 +70,7 @@ def tenant(**entry: Any) -> dict[str, Any]:
         ),
         (
             tenant(source={"github": {"zebra": "1", "repository": "acme/apps"}, "webhook": {}}),
-            "tenants.dev-team.source.github.zebra: is an unknown key; the keys here are repository, readOnly",
+            "tenants.dev-team.source.github.zebra: is an unknown key; the keys here are repository",
         ),
         ({"kyverno": KYVERNO | {"replicas": 0}}, "kyverno.replicas: must be at least 1, got 0"),
         ({"kyverno": KYVERNO | {"replicas": 10}}, "kyverno.replicas: must be at most 9, got 10"),

@@ -35,7 +35,7 @@ def refused(tmp_path, source, **sections) -> list[str]:
     [
         {"url": HTTPS},
         {"url": SSH, "deployKey": Secret(KEY)},
-        {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps", "readOnly": True}},
+        {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps"}},
         {"url": HTTPS, "https": {"username": "bot", "password": Secret("token")}},
         {"url": HTTPS, "https": {"bearerToken": Secret("token")}},
         {"url": HTTPS, "githubApp": APP},
@@ -139,8 +139,11 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps", "readOnly": False}},
-            ".github.readOnly: asks for a key that may push, which everybody who reads the cluster's Secret "
-            "then could; take readOnly out",
+            ".github.readOnly: is an unknown key; take it out: a deploy key can only read",
+        ),
+        (
+            {"url": HTTPS, "kind": "GitRepository"},
+            ".kind: is an unknown key; take it out: every source is a GitRepository",
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "apps"}},

@@ -78,7 +78,7 @@ def test_every_key_says_what_it_means():
             "required",
         ),
         ("sync.interval", "a duration; write it like 30s, 5m or 1h30m", "`10m`"),
-        ("source.kind", "`GitRepository`", "`GitRepository`"),
+        ("source.webhook.type", "`github` or `gitlab` or `bitbucket` or `generic-hmac`", "`github`"),
         ("source.deployKey", "secret private SSH key", ""),
         ("source.githubApp.privateKey", "secret private RSA key, PEM", "required"),
         ("source.verify.keys", "mapping of text to text", "required"),

@@ -14,7 +14,6 @@ def built(**reconciliation):
         METADATA,
         config,
         path="./staging",
-        source_kind="GitRepository",
         service_account="the-account",
         decryption={"provider": "sops"},
     )
