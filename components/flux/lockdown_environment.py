@@ -1,4 +1,4 @@
-"""The environment of the multi-tenant profile: which variable, in which controllers, since which Flux version, and why.
+"""The environment of the multi-tenant profile: which variable, in which controllers, and why.
 
 It reaches what a controller has no flag for, such as the programs that it starts.
 """
@@ -21,14 +21,12 @@ class LockdownVariable:
         name: the variable.
         value: what the profile sets it to, in place of any value of the release.
         controllers: those that get it.
-        since: the first Flux version whose controllers heed it.
         hole: what a tenant could do without it.
     """
 
     name: str
     value: str
     controllers: frozenset[Controller]
-    since: tuple[int, int]
     hole: str
 
 
@@ -40,7 +38,6 @@ LOCKDOWN_ENVIRONMENT = (
         "GIT_ALLOW_PROTOCOL",
         "none",
         frozenset({Controller.KUSTOMIZE}),
-        (0, 26),
         "make the controller's own git connect to anything, or run with options that a remote base hands it",
     ),
     # Nobody listens at the port, so whatever is not exempt (components/flux/egress.py) is refused at once.
@@ -49,7 +46,6 @@ LOCKDOWN_ENVIRONMENT = (
             name,
             CLOSED_PROXY,
             frozenset({Controller.KUSTOMIZE}),
-            (0, 26),
             "fetch files of a build from other tenants' artifacts, inner services or a cloud's metadata, or hold up "
             "all builds with a host that never answers",
         )
@@ -58,10 +54,6 @@ LOCKDOWN_ENVIRONMENT = (
 )
 
 
-def variables_for(controller: Controller, version: tuple[int, int]) -> tuple[LockdownVariable, ...]:
-    """The rows of the table that hold for a controller of a Flux version (major, minor)."""
-    return tuple(
-        variable
-        for variable in LOCKDOWN_ENVIRONMENT
-        if controller in variable.controllers and version >= variable.since
-    )
+def variables_for(controller: Controller) -> tuple[LockdownVariable, ...]:
+    """The rows of the table for a controller."""
+    return tuple(variable for variable in LOCKDOWN_ENVIRONMENT if controller in variable.controllers)

@@ -1,4 +1,4 @@
-"""The one table of the multi-tenant profile: which flag, on which controllers, since which Flux version, and why.
+"""The one table of the multi-tenant profile: which flag, on which controllers, and why.
 
 Sources: https://fluxcd.io/flux/installation/configuration/multitenancy/ and the change logs of the controllers.
 """
@@ -30,14 +30,12 @@ class LockdownFlag:
         name: the flag without its dashes.
         value: what the profile sets it to.
         controllers: those that know the flag; any other refuses to start with it.
-        since: the first Flux version whose controllers know it.
         purpose: what a tenant could do without it.
     """
 
     name: str
     value: str
     controllers: frozenset[Controller]
-    since: tuple[int, int]
     purpose: str
 
     @property
@@ -50,28 +48,24 @@ LOCKDOWN_FLAGS = (
         "no-cross-namespace-refs",
         "true",
         _RECONCILERS | {Controller.NOTIFICATION} | _IMAGE,
-        (0, 26),
         "read another tenant's sources, subscribe to its events, make its objects reconcile",
     ),
     LockdownFlag(
         "no-cross-namespace-refs",
         "true",
         frozenset({Controller.SOURCE_WATCHER}),
-        (2, 7),
         "assemble an artifact from another tenant's sources",
     ),
     LockdownFlag(
         "no-remote-bases",
         "true",
         frozenset({Controller.KUSTOMIZE}),
-        (0, 30),
         "apply a base from a Git repository that is no Flux source (a single remote file is still fetched)",
     ),
     LockdownFlag(
         DEFAULT_ACCOUNT,
         "default",
         _RECONCILERS,
-        (0, 26),
         "apply with the controller's own rights by leaving serviceAccountName out (`flux.defaultServiceAccount` names "
         "another account)",
     ),
@@ -81,28 +75,24 @@ LOCKDOWN_FLAGS = (
         DEFAULT_ACCOUNT,
         "default",
         frozenset({Controller.SOURCE, Controller.NOTIFICATION}) | _IMAGE,
-        (2, 7),
         "fetch or notify with the controller's cloud identity",
     ),
     LockdownFlag(
         "default-decryption-service-account",
         "default",
         frozenset({Controller.KUSTOMIZE}),
-        (2, 7),
         "decrypt with the controller's access to a key management service",
     ),
     LockdownFlag(
         "default-kubeconfig-service-account",
         "default",
         _RECONCILERS,
-        (2, 7),
         "reach other clusters with the controller's cloud identity",
     ),
     LockdownFlag(
         "feature-gates",
         f"{OBJECT_IDENTITY}=true",
         _ALL - {Controller.SOURCE_WATCHER},
-        (2, 7),
         "use the controller's identity where the object names none",
     ),
     # A wait for health ends as soon as there is something newer to apply, instead of at its timeout.
@@ -110,14 +100,12 @@ LOCKDOWN_FLAGS = (
         "feature-gates",
         f"{CANCEL_HEALTH_CHECK}=true",
         frozenset({Controller.KUSTOMIZE}),
-        (2, 7),
         "keep a worker of the controller waiting for what a later push has mended",
     ),
     LockdownFlag(
         "feature-gates",
         f"{CANCEL_HEALTH_CHECK}=true",
         frozenset({Controller.HELM}),
-        (2, 8),
         "keep a worker of the controller waiting for a release that is to be changed",
     ),
 )
@@ -130,24 +118,23 @@ FORBIDDEN_FLAGS = {
 }
 
 
-def flags_for(controller: Controller, version: tuple[int, int]) -> tuple[LockdownFlag, ...]:
-    """The rows of the table that hold for a controller of a Flux version (major, minor)."""
-    return tuple(flag for flag in LOCKDOWN_FLAGS if controller in flag.controllers and version >= flag.since)
+def flags_for(controller: Controller) -> tuple[LockdownFlag, ...]:
+    """The rows of the table for a controller."""
+    return tuple(flag for flag in LOCKDOWN_FLAGS if controller in flag.controllers)
 
 
-def arguments_for(controller: Controller, version: tuple[int, int], default_account: str) -> list[str]:
-    """What the table adds to a controller's arguments.
+def arguments_for(controller: Controller, default_account: str) -> list[str]:
+    """The arguments that the profile adds to a controller.
 
     Args:
         controller: the controller.
-        version: Flux's (major, minor).
-        default_account: the account as which is applied what names none.
+        default_account: the service account that an object is applied as where it names none.
     """
     return [
         f"--{flag.name}={default_account}"
         if flag.name == DEFAULT_ACCOUNT and controller in RECONCILERS
         else flag.argument
-        for flag in flags_for(controller, version)
+        for flag in flags_for(controller)
     ]
 
 

@@ -18,7 +18,6 @@ from components.flux.lockdown_environment import variables_for
 from components.flux.lockdown_flags import arguments_for
 from components.flux.network_policies import restrict_egress
 from components.flux.release import component_of
-from components.flux.support import minor
 from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
 
 FEATURE_GATES = "--feature-gates="
@@ -71,12 +70,11 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, surroundings: Surro
     for manifest in manifests:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
-            version = minor(config.version)
-            _add_arguments(manifest, arguments_for(controller, version, config.default_service_account))
+            _add_arguments(manifest, arguments_for(controller, config.default_service_account))
             if config.impersonates and controller in RECONCILERS:
                 _add_arguments(manifest, [CONFIG_WATCHERS_OFF])
                 manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)
-            variables = [{"name": each.name, "value": each.value} for each in variables_for(controller, version)]
+            variables = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
             if controller is Controller.KUSTOMIZE:
                 variables += egress_variables(manifest, hosts, config, surroundings.key_services)
                 _add_arguments(manifest, _workers(config, surroundings.kustomizations))

@@ -161,22 +161,18 @@ def lockdown_page() -> str:
 
         They reach what has no flag, such as the programs that a controller starts.
         """
-    flags = [
-        (f"`{flag.argument}`", _controllers(flag.controllers), _version(flag.since), flag.purpose)
-        for flag in LOCKDOWN_FLAGS
-    ]
+    flags = [(f"`{flag.argument}`", _controllers(flag.controllers), flag.purpose) for flag in LOCKDOWN_FLAGS]
     variables = [
-        (f"`{each.name}={each.value}`", _controllers(each.controllers), _version(each.since), each.hole)
-        for each in LOCKDOWN_ENVIRONMENT
+        (f"`{each.name}={each.value}`", _controllers(each.controllers), each.hole) for each in LOCKDOWN_ENVIRONMENT
     ]
     refused = [(f"`--{name}`", reason) for name, reason in FORBIDDEN_FLAGS.items()]
     parts = [
         cleandoc(introduction),
-        _table(("Flag", "Controllers", "Since Flux", "Without it a tenant could"), flags),
+        _table(("Flag", "Controllers", "Without it a tenant could"), flags),
         cleandoc(forbidden),
         _table(("Flag", "Why not"), refused),
         cleandoc(environment),
-        _table(("Variable", "Controllers", "Since Flux", "Without it a tenant could"), variables),
+        _table(("Variable", "Controllers", "Without it a tenant could"), variables),
         cleandoc(_EGRESS),
     ]
     return "\n\n".join(parts) + "\n"
@@ -223,10 +219,6 @@ def _plain(template: str) -> str:
 
 def _controllers(controllers: Iterable[Controller]) -> str:
     return ", ".join(sorted(controller.value for controller in controllers))
-
-
-def _version(since: tuple[int, int]) -> str:
-    return ".".join(map(str, since))
 
 
 def _sections(model: type[BaseModel], prefix: str, elsewhere: Mapping[type[BaseModel], str] = {}) -> Iterator[str]:

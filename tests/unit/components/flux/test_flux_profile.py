@@ -150,7 +150,7 @@ def test_the_multi_tenant_profile_sets_its_variables_beside_the_releases_own():
 
     locked = configured(manifests, flux_config())
 
-    expected = [{"name": each.name, "value": each.value} for each in variables_for(Controller.KUSTOMIZE, (2, 9))]
+    expected = [{"name": each.name, "value": each.value} for each in variables_for(Controller.KUSTOMIZE)]
     found = environment(locked, "kustomize-controller")
     assert found is not None and found[: len(expected) + 1] == [own, *expected]
     assert {"name": "GIT_ALLOW_PROTOCOL", "value": "none"} in expected

@@ -43,19 +43,10 @@ CANCEL = "--feature-gates=CancelHealthCheckOnNewRevision=true"
     ],
 )
 def test_each_controller_of_flux_2_9_gets_exactly_the_flags_that_it_knows(controller, arguments):
-    given = [flag.argument for flag in flags_for(controller, (2, 9))]
+    given = [flag.argument for flag in flags_for(controller)]
 
     assert len(given) == len(set(given))
     assert set(given) == arguments
-
-
-def test_a_controller_older_than_a_flag_does_not_get_it():
-    assert {flag.argument for flag in flags_for(Controller.KUSTOMIZE, (2, 6))} == {
-        "--no-cross-namespace-refs=true",
-        "--no-remote-bases=true",
-        "--default-service-account=default",
-    }
-    assert flags_for(Controller.SOURCE, (2, 6)) == ()
 
 
 @pytest.mark.parametrize("name", sorted(CLOSED_TO_THE_OPERATOR))
