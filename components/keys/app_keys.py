@@ -14,7 +14,7 @@ from components.keys import armor
 SHORTEST = 2048
 """Bits of the keys that GitHub hands out."""
 
-_FORMATS = ("RSA PRIVATE KEY", "PRIVATE KEY")
+_FORMATS = ("RSA PRIVATE KEY", "PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
 _WHERE = "give the .pem file that GitHub hands out, as it is"
 
 
@@ -30,13 +30,13 @@ def read_app_key(text: str) -> str:
     """
     normalised = armor.normalised(text)
     labels = armor.labels(normalised)
-    if "ENCRYPTED PRIVATE KEY" in labels or "Proc-Type: 4,ENCRYPTED" in normalised:
-        raise AppKeyError(f"is protected by a passphrase, which Flux cannot ask for; {_WHERE}")
     if len(labels) != 1 or labels[0] not in _FORMATS or not armor.is_single_block(normalised, labels[0]):
         raise AppKeyError(f"is not one RSA private key in PEM; {_WHERE}")
     try:
         key = serialization.load_pem_private_key(normalised.encode(), password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+    except TypeError:  # there is no password to decrypt it with
+        raise AppKeyError(f"is protected by a passphrase, which Flux cannot ask for; {_WHERE}") from None
+    except (ValueError, UnsupportedAlgorithm):
         raise AppKeyError(f"is not a whole private key: something of it is missing or changed; {_WHERE}") from None
     if not isinstance(key, rsa.RSAPrivateKey):
         raise AppKeyError(f"is not an RSA key; {_WHERE}")

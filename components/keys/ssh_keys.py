@@ -25,7 +25,7 @@ SHORTEST_RSA = 3072
 
 ACCEPTED = f"ed25519, ECDSA P-384, or RSA from {SHORTEST_RSA} bits"
 
-_FORMATS = ("OPENSSH PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY")
+_FORMATS = ("OPENSSH PRIVATE KEY", "PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY")
 _PUBLIC_LINE = re.compile(r"^(ssh-|ecdsa-sha2-|sk-)[a-z0-9@.-]+ +[A-Za-z0-9+/]", re.MULTILINE)
 _NEW_KEY = "`make deploy-key` makes one"
 
@@ -114,8 +114,6 @@ def _check_kind(text: str) -> None:
         raise SshKeyError(f"is not a private key: no line of it is -----BEGIN … PRIVATE KEY-----; {_how_to_give()}")
     if len(labels) > 1:
         raise SshKeyError(f"holds {len(labels)} blocks ({', '.join(labels)}); leave the one private key")
-    if labels[0] == "ENCRYPTED PRIVATE KEY":
-        raise SshKeyError(_protected())
     if labels[0] == "DSA PRIVATE KEY":
         raise SshKeyError(_dsa())
     if labels[0] not in _FORMATS:

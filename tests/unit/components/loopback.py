@@ -25,6 +25,7 @@ def serving(
     asked: list[str] | None = None,
     statuses: Mapping[str, int] | None = None,
     bodies: list[bytes] | None = None,
+    authorizations: list[str] | None = None,
 ) -> Iterator[str]:
     """An HTTP server that answers with `status` and what stands for the path (without its query); gives its URL.
 
@@ -35,12 +36,15 @@ def serving(
         asked: the path and query of each request is added to it, after the method where that changes something.
         statuses: status of the answer by path.
         bodies: the body of each request that has one is added to it.
+        authorizations: the Authorization header of each request is added to it.
     """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if asked is not None:
                 asked.append(f"{self.command} {self.path}" if self.command in ("DELETE", "PATCH") else self.path)
+            if authorizations is not None:
+                authorizations.append(self.headers.get("Authorization", ""))
             if bodies is not None and (length := int(self.headers.get("Content-Length", 0))):
                 bodies.append(self.rfile.read(length))
             path = self.path.split("?")[0]

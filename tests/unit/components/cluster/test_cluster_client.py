@@ -110,6 +110,29 @@ def test_a_kubeconfig_in_the_configuration_serves_as_well_as_a_file(tmp_path):
         assert read_facts(connect(config, tmp_path)).uid == "the-cluster"
 
 
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_an_exec_plugin_gives_the_token_as_for_kubectl(tmp_path, version):
+    """EKS, GKE and AKS log in so. Source: https://kubernetes.io/docs/reference/access-authn-authz/authentication/"""
+    api_version = f"client.authentication.k8s.io/{version}"
+    credential = {"apiVersion": api_version, "kind": "ExecCredential", "status": {"token": "of-the-plugin"}}
+    plugin = {"apiVersion": api_version, "command": "sh", "args": ["-c", f"echo '{json.dumps(credential)}'"]}
+    authorizations: list[str] = []
+    with serving(CLUSTER, authorizations=authorizations) as server:
+        content = yaml.safe_load(kubeconfig(server))
+        content["users"][0]["user"] = {"exec": plugin}
+        read_facts(connect(by_file(tmp_path, yaml.safe_dump(content)), tmp_path))
+
+    assert set(authorizations) == {"Bearer of-the-plugin"}
+
+
+def test_the_token_of_the_kubeconfig_is_sent_with_each_request(tmp_path):
+    authorizations: list[str] = []
+    with serving(CLUSTER, authorizations=authorizations) as server:
+        read_facts(connect(by_file(tmp_path, kubeconfig(server)), tmp_path))
+
+    assert set(authorizations) == {"Bearer pa55word"}
+
+
 def test_a_kubeconfig_that_is_missing_is_named(tmp_path):
     config = ClusterConfig.model_validate({"kubeconfig": "nowhere/kubeconfig"})
 
