@@ -14,7 +14,7 @@ import psutil
 from lab.errors import LabError
 
 SAMPLE_INTERVAL = 0.05
-"""Seconds between two looks at the memory."""
+"""Seconds between two samples of the memory."""
 
 _LAST_LINES = 20
 
@@ -25,8 +25,8 @@ class Sample:
 
     Attributes:
         seconds: wall time.
-        peak_mib: highest sum of the resident sets (RSS) of the command and all that it started, in MiB.
-            Pages that several of these processes share count once for each of them.
+        peak_mib: highest sum of the resident sets (RSS) of the command and its descendants, in MiB. Pages that
+            several of these processes share count once for each of them.
     """
 
     seconds: float
@@ -34,7 +34,7 @@ class Sample:
 
 
 def measure(run: Callable[[], subprocess.CompletedProcess[str]]) -> Sample:
-    """Run a command and measure it; whatever it has left running when it is interrupted is killed.
+    """Run a command and measure it; if it is interrupted, its processes are killed.
 
     Args:
         run: starts one process as a child of this one, waits for it and captures its output.
@@ -50,55 +50,55 @@ def measure(run: Callable[[], subprocess.CompletedProcess[str]]) -> Sample:
         seconds = time.perf_counter() - begin
     except BaseException:
         watcher.finish()
-        watcher.kill_what_is_left()
+        for process in watcher.seen:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         raise
     watcher.finish()
-    if done.returncode:
-        raise failure(done)
+    checked(done)
     return Sample(seconds, watcher.peak / 2**20)
 
 
-def failure(done: subprocess.CompletedProcess[str]) -> LabError:
-    """The error for a command that failed, with the end of its output."""
-    output = f"{done.stdout}\n{done.stderr}".strip().splitlines()[-_LAST_LINES:]
-    return LabError(
-        "\n".join([f"`{' '.join(map(str, done.args))}` ended with {done.returncode}:", *output]),
-        "put right what it says; a benchmark of something that fails means nothing",
-    )
+def checked(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    """A command that succeeded.
+
+    Raises:
+        LabError: it failed; with the end of its output.
+    """
+    if done.returncode:
+        output = f"{done.stdout}\n{done.stderr}".strip().splitlines()[-_LAST_LINES:]
+        raise LabError(
+            "\n".join([f"`{' '.join(map(str, done.args))}` exited with code {done.returncode}:", *output]),
+            "fix the error above; a command that fails cannot be measured",
+        )
+    return done
 
 
 class _MemoryWatcher(threading.Thread):
-    """Adds up the memory of the processes that this one starts from now on, and of those that they start.
+    """Adds up the memory of the processes that this one starts from now on, and of their descendants.
 
     Attributes:
         peak: the highest sum so far, in bytes.
+        seen: the processes.
     """
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.peak = 0
-        self._ended = threading.Event()
-        self._own = psutil.Process()
+        self.seen: set[psutil.Process] = set()
+        self._finished = threading.Event()
         # The cluster's processes are children of this one as well.
-        self._others = set(self._own.children(recursive=True))
-        self._seen: set[psutil.Process] = set()
+        self._others = set(psutil.Process().children(recursive=True))
 
     def run(self) -> None:
-        while not self._ended.wait(SAMPLE_INTERVAL):
-            processes = set(self._own.children(recursive=True)) - self._others
-            self._seen |= processes
+        while not self._finished.wait(SAMPLE_INTERVAL):
+            processes = set(psutil.Process().children(recursive=True)) - self._others
+            self.seen |= processes
             self.peak = max(self.peak, sum(map(_resident_bytes, processes)))
 
     def finish(self) -> None:
-        """Stop watching."""
-        self._ended.set()
+        self._finished.set()
         self.join()
-
-    def kill_what_is_left(self) -> None:
-        """Kill the watched processes that still run, those included whose parent has ended."""
-        for process in self._seen:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
 
 
 def _resident_bytes(process: psutil.Process) -> int:

@@ -1,4 +1,4 @@
-"""What a tenant costs its neighbours: another tenant's commit-to-ready, alone and beside the busiest that may be."""
+"""What a tenant costs its neighbours: seconds from another tenant's commit to ready, alone and beside a busy one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import contextlib
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import yaml
 
+from bench.report import Results
 from bench.rig import Rig
 from bench.tenant_client import TenantClient
 from components.cluster.manifests import Manifest
@@ -21,147 +22,163 @@ from lab.errors import LabError
 from lab.git_host import GitHost
 
 QUIET, BUSY = "quiet", "busy"
-"""The tenants: one that is measured, and one that takes what it can get."""
+"""The tenant that is measured, and the one that uses as much as its limits allow."""
+
+NOBODY, INTERVALS, ALWAYS = "nobody", "busy at each interval", "busy all the time"
+"""What the measured tenant shares the cluster with."""
 
 OBJECTS = 300
-"""ConfigMaps of each of the busy tenant's Kustomizations, which fit its quota as long as they are the same ones."""
+"""ConfigMaps of each of the busy tenant's Kustomizations; they fit its quota since all apply the same ones."""
 
-_ORGANISATION = "bench"
+NOTES = (
+    "Seconds from the end of a tenant's push, when Flux is notified, until its Kustomization is ready at that commit.",
+    "The busy tenant has as many Kustomizations as its quota allows, with the shortest interval that the policies "
+    f"allow, each with the same {OBJECTS} ConfigMaps, which they apply in turns. `busy all the time`: it also asks "
+    "Flux to reconcile each of them every second.",
+    "× is the median, and the longest, divided by the median beside nobody in the same run. All limits and policies "
+    "are the defaults, with the engine `native`.",
+)
+
+_COLUMNS = {
+    "beside": "", "commits": "d", "median s": ".2f", "longest s": ".2f", "median ×": ".1f", "longest ×": ".1f",
+}  # fmt: skip
+_ORGANIZATION = "bench"
 _FOLDER = "staging"
 _LOAD = "load"
 _POLL_SECONDS = 0.05
-_READY_SECONDS = 900.0
-# How often the busy tenant asks Flux to begin anew, as everybody may who may change a Kustomization.
-_ASK_SECONDS = 1.0
-_KUSTOMIZATIONS = f"/apis/{KUSTOMIZE_API}/namespaces/{{}}/kustomizations"
-_ASKED = "reconcile.fluxcd.io/requestedAt"
+_TIMEOUT_SECONDS = 900.0
+_REQUEST_INTERVAL = 1.0
+"""Seconds between two rounds in which the busy tenant requests reconciliations."""
+
+Samples = Mapping[str, Sequence[float]]
+"""Seconds from a push until it is applied, by neighbour, in the order in which they were taken."""
 
 
-class Beside(StrEnum):
-    """Whom the measured tenant shares the cluster with."""
-
-    NOBODY = "nobody"
-    INTERVALS = "busy at each interval"
-    ALWAYS = "busy all the time"
-
-
-Samples = Mapping[Beside, list[float]]
-"""Seconds from a push to its being applied, in the order in which they were taken."""
-
-Told = Callable[[Beside, float], None]
-"""Told of each commit, with its seconds."""
-
-
-def measure_neighbours(rig: Rig, commits: int, told: Told) -> Samples:
-    """Seconds from a push until Flux says that what was pushed is applied.
+def measure_neighbours(rig: Rig, commits: int, say: Callable[[str], None]) -> Samples:
+    """Seconds from a push until Flux reports it as applied.
 
     Args:
-        rig: the cluster.
-        commits: how many in each neighbourhood.
-        told: is told of each.
+        commits: number of commits beside each neighbour.
+        say: receives each sample as a line of text.
 
     Raises:
-        LabError: a command failed, or a commit is not applied within a quarter of an hour.
+        LabError: a command failed, or a commit is not applied within 15 minutes.
     """
     git = rig.start_git_host()
     with tempfile.TemporaryDirectory() as folder:
         for tenant in (QUIET, BUSY):
-            files = {"config.yaml": yaml.safe_dump(_config_map(tenant, "0"))}
-            git.ensure_repository(_ORGANISATION, tenant, _repository(Path(folder, tenant), files), private=False)
-    rig.workload.set_policies({"engine": "native", "sources": {"plainHttp": True}}, None)
-    rig.workload.set_sources({tenant: git.url(_ORGANISATION, tenant) for tenant in (QUIET, BUSY)})
+            config = Path(folder, tenant, _FOLDER, "config.yaml")
+            config.parent.mkdir(parents=True)
+            config.write_text(yaml.safe_dump(_config_map(tenant, "0")))
+            git.ensure_repository(_ORGANIZATION, tenant, Path(folder, tenant), private=False)
+    rig.workload.set_sections(policies={"engine": "native", "sources": {"plainHttp": True}}, kyverno=None)
+    rig.workload.set_tenants({tenant: git.url(_ORGANIZATION, tenant) for tenant in (QUIET, BUSY)})
     rig.apply_stack()
-    rig.start_flux()
-    samples: dict[Beside, list[float]] = {}
+    rig.scale_flux(1)
     with (
         TenantClient(rig.kubeconfig, rig.token(QUIET)) as quiet,
         TenantClient(rig.kubeconfig, rig.token(BUSY)) as busy,
     ):
-        for tenant, client in ((QUIET, quiet), (BUSY, busy)):
-            _apply(git, client, tenant, "1")
 
-        def measure(beside: Beside) -> None:
-            samples[beside] = []
+        def measure(beside: str) -> list[float]:
+            samples = []
             for number in range(commits):
-                samples[beside].append(_apply(git, quiet, QUIET, f"{beside} {number}"))
-                told(beside, samples[beside][-1])
+                samples.append(_push(git, quiet, QUIET, f"{beside} {number}"))
+                say(f"beside {beside}: {samples[-1]:8.2f} s")
+            return samples
 
-        measure(Beside.NOBODY)
-        names = _load(git, busy, _room(busy))
-        measure(Beside.INTERVALS)
-        with _Asking(busy, names):
-            measure(Beside.ALWAYS)
+        for tenant, client in ((QUIET, quiet), (BUSY, busy)):
+            _push(git, client, tenant, "1")
+        samples = {NOBODY: measure(NOBODY)}
+        names = _add_load(git, busy)
+        samples[INTERVALS] = measure(INTERVALS)
+        with _requesting_reconciliations(busy, names):
+            samples[ALWAYS] = measure(ALWAYS)
     return samples
 
 
-def _room(client: TenantClient) -> int:
-    """How many Kustomizations the busy tenant's quota still lets it have."""
+def results(samples: Samples) -> Results:
+    """Each neighbour compared with nobody."""
+    alone = median(samples[NOBODY])
+    values = (
+        (beside, len(taken), median(taken), max(taken), median(taken) / alone, max(taken) / alone)
+        for beside, taken in samples.items()
+    )
+    rows = [dict(zip(_COLUMNS, each, strict=True)) for each in values]
+    raw = [{"beside": beside, "seconds": taken} for beside, taken in samples.items()]
+    return Results("neighbours", "What a tenant costs another", _COLUMNS, rows, NOTES, raw)
+
+
+def _add_load(git: GitHost, client: TenantClient) -> list[str]:
+    """Give the busy tenant as many Kustomizations as its quota allows; returns their names."""
     quota = client.read(f"/api/v1/namespaces/{BUSY}/resourcequotas/{BUSY}-flux-objects")["status"]
-    name = "count/kustomizations.kustomize.toolkit.fluxcd.io"
-    return int(quota["hard"][name]) - int(quota["used"][name])
-
-
-def _load(git: GitHost, client: TenantClient, count: int) -> list[str]:
-    """As many Kustomizations as may be, each with as many objects as may be; returns their names."""
-    names = [f"load-{number:03}" for number in range(1, count + 1)]
-    objects = yaml.safe_dump_all([_config_map(f"load-{number:03}", "0") for number in range(OBJECTS)])
-    syncs = yaml.safe_dump_all([_kustomization(name) for name in names])
-    files = {f"{_LOAD}/objects.yaml": objects, f"{_FOLDER}/syncs.yaml": syncs}
-    git.commit_files(_ORGANISATION, BUSY, files, "Add the load")
-    _ask(client, _source(BUSY))
-    # From the first round on they take turns with the same objects.
-    deadline = time.monotonic() + _READY_SECONDS
-    while not any(map(_applied, client.read(_KUSTOMIZATIONS.format(BUSY))["items"])):
-        if time.monotonic() > deadline:
-            raise LabError("none of the busy tenant's Kustomizations is applied", "look at their status")
-        time.sleep(_POLL_SECONDS)
+    hard, used = (int(quota[part]["count/kustomizations.kustomize.toolkit.fluxcd.io"]) for part in ("hard", "used"))
+    names = [f"load-{number:03}" for number in range(1, hard - used + 1)]
+    files = {
+        f"{_LOAD}/objects.yaml": [_config_map(f"load-{number:03}", "0") for number in range(OBJECTS)],
+        f"{_FOLDER}/syncs.yaml": [_kustomization(name) for name in names],
+    }
+    texts = {path: yaml.safe_dump_all(manifests) for path, manifests in files.items()}
+    git.commit_files(_ORGANIZATION, BUSY, texts, "Add the load")
+    _request_reconciliation(client, _source(BUSY))
+    # From the first round on they apply the same objects in turns.
+    _wait_until(
+        lambda: any(map(_is_applied, client.read(_kustomizations(BUSY))["items"])),
+        "none of the busy tenant's Kustomizations is applied",
+    )
     return names
 
 
-class _Asking:
-    """The busy tenant asks Flux to reconcile all that it has, again and again."""
+@contextlib.contextmanager
+def _requesting_reconciliations(client: TenantClient, names: Sequence[str]) -> Iterator[None]:
+    """Let the busy tenant request the reconciliation of all its Kustomizations, again and again."""
+    stopped = threading.Event()
 
-    def __init__(self, client: TenantClient, names: list[str]) -> None:
-        self._client, self._names = client, names
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.wait(_ASK_SECONDS):
-            for name in self._names:
-                if self._stop.is_set():
+    def run() -> None:
+        while not stopped.wait(_REQUEST_INTERVAL):
+            for name in names:
+                if stopped.is_set():
                     return
-                # An API server that has too much to do may not answer; the next round asks again.
+                # A busy API server may not answer; the next round tries again.
                 with contextlib.suppress(LabError):
-                    _ask(self._client, f"{_KUSTOMIZATIONS.format(BUSY)}/{name}")
+                    _request_reconciliation(client, f"{_kustomizations(BUSY)}/{name}")
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
 
 
-def _apply(git: GitHost, client: TenantClient, tenant: str, value: str) -> float:
+def _push(git: GitHost, client: TenantClient, tenant: str, value: str) -> float:
     """Push a small change and wait for it.
 
     Returns:
-        Seconds from the end of the push, when Flux is told of it, until it is applied.
+        Seconds from the end of the push, when Flux is notified, until it is applied.
     """
     files = {f"{_FOLDER}/config.yaml": yaml.safe_dump(_config_map(tenant, value))}
-    commit = git.commit_files(_ORGANISATION, tenant, files, "Change it")
+    commit = git.commit_files(_ORGANIZATION, tenant, files, "Change the value")
     begin = time.monotonic()
-    _ask(client, _source(tenant))
-    while not _applied(client.read(f"{_KUSTOMIZATIONS.format(tenant)}/{tenant}"), commit):
-        if time.monotonic() - begin > _READY_SECONDS:
-            raise LabError(f"the commit of {tenant} is not applied", "look at the status of its Kustomization")
-        time.sleep(_POLL_SECONDS)
+    _request_reconciliation(client, _source(tenant))
+    _wait_until(
+        lambda: _is_applied(client.read(f"{_kustomizations(tenant)}/{tenant}"), commit),
+        f"the commit of {tenant} is not applied",
+    )
     return time.monotonic() - begin
 
 
-def _applied(sync: Manifest, commit: str = "") -> bool:
-    """Whether a Kustomization is ready, with a certain commit where one is named."""
+def _wait_until(condition: Callable[[], bool], complaint: str) -> None:
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise LabError(f"{complaint} after {_TIMEOUT_SECONDS:.0f} s", "see the status of the Kustomization")
+        time.sleep(_POLL_SECONDS)
+
+
+def _is_applied(sync: Manifest, commit: str = "") -> bool:
+    """Whether a Kustomization is ready, and at the given commit if there is one."""
     status = sync.get("status", {})
     ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions", ()))
     return ready and str(status.get("lastAppliedRevision", "")).endswith(commit)
@@ -171,29 +188,22 @@ def _source(tenant: str) -> str:
     return f"/apis/{SOURCE_API}/namespaces/{tenant}/gitrepositories/{tenant}"
 
 
-def _ask(client: TenantClient, path: str) -> None:
-    asked: Manifest = {"metadata": {"annotations": {_ASKED: str(time.time_ns())}}}
-    try:
-        client.timed("PATCH", path, asked)
-    except LabError:
-        # A connection on which nothing was asked for a while may have been closed; the next one is new.
-        client.timed("PATCH", path, asked)
+def _kustomizations(tenant: str) -> str:
+    return f"/apis/{KUSTOMIZE_API}/namespaces/{tenant}/kustomizations"
 
 
-def _repository(folder: Path, files: Mapping[str, str]) -> Path:
-    (folder / _FOLDER).mkdir(parents=True)
-    for name, text in files.items():
-        (folder / _FOLDER / name).write_text(text)
-    return folder
+def _request_reconciliation(client: TenantClient, path: str) -> None:
+    requested = {"reconcile.fluxcd.io/requestedAt": str(time.time_ns())}
+    client.timed("PATCH", path, {"metadata": {"annotations": requested}})
 
 
 def _config_map(name: str, value: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": value}}
 
 
-def _kustomization(name: str) -> Manifest:
-    """As often as the policies allow by default."""
-    spec: dict[str, Any] = {
+def _kustomization(name: str) -> dict[str, Any]:
+    """A Kustomization with the shortest interval that the policies allow by default."""
+    spec = {
         "serviceAccountName": BUSY,
         "sourceRef": {"kind": "GitRepository", "name": BUSY},
         "path": f"./{_LOAD}",
@@ -201,9 +211,5 @@ def _kustomization(name: str) -> Manifest:
         "prune": False,
         "targetNamespace": BUSY,
     }
-    return {
-        "apiVersion": KUSTOMIZE_API,
-        "kind": "Kustomization",
-        "metadata": {"name": name, "namespace": BUSY},
-        "spec": spec,
-    }
+    metadata = {"name": name, "namespace": BUSY}
+    return {"apiVersion": KUSTOMIZE_API, "kind": "Kustomization", "metadata": metadata, "spec": spec}

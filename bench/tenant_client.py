@@ -1,19 +1,15 @@
-"""A tenant at the API server, on one connection: every request timed until the last byte of its answer."""
+"""A tenant as a client of the API server; each request is timed until the last byte of its response."""
 
 from __future__ import annotations
 
 import base64
-import http.client
-import json
 import ssl
 import time
-from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
-from types import TracebackType
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Self
 
+import httpx
 import yaml
 
 from components.cluster.manifests import Manifest
@@ -22,43 +18,40 @@ from operations.admission_answers import Answer
 
 _TIMEOUT_SECONDS = 30
 _ATTEMPTS = 5
-_CONTENT_TYPES = {"POST": "application/json", "PATCH": "application/merge-patch+json"}
 
 
 class TenantClient:
-    """The connection; it is kept alive, and used for one request after the other."""
+    """One connection that is kept alive; requests follow each other.
+
+    All requests raise LabError if they are not answered, and all but `ask` if they are refused.
+
+    Args:
+        kubeconfig: names the API server; its user is ignored.
+        token: token of the tenant's service account.
+    """
 
     def __init__(self, kubeconfig: Path, token: str) -> None:
-        """
-        Args:
-            kubeconfig: leads to the API server; its user is not used.
-            token: of the tenant's service account.
-        """
         cluster = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]
         authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
-        server = urlsplit(cluster["server"])
-        self._connection = http.client.HTTPSConnection(
-            server.hostname or "",
-            server.port,
+        self._http = httpx.Client(
+            base_url=cluster["server"],
+            headers={"Authorization": f"Bearer {token}"},
+            verify=ssl.create_default_context(cadata=authority),
+            trust_env=False,
             timeout=_TIMEOUT_SECONDS,
-            context=ssl.create_default_context(cadata=authority),
         )
-        self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
 
-    def __enter__(self) -> TenantClient:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._connection.close()
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
 
     def timed(self, method: str, path: str, body: Manifest | None = None) -> float:
-        """Seconds of a request that the API server grants.
+        """Seconds of a request.
 
-        A conflict is asked again, as controllers do, and only the last attempt counts: who creates and deletes this
-        fast now and then meets the quota controller at the same quota.
-
-        Raises:
-            LabError: it refuses, or does not answer.
+        A request that conflicts is repeated, as controllers do, and only the last attempt counts: a client that
+        creates and deletes this fast sometimes updates a quota at the same time as the quota controller.
         """
         for _ in range(_ATTEMPTS):
             begin = time.perf_counter()
@@ -66,51 +59,35 @@ class TenantClient:
             seconds = time.perf_counter() - begin
             if answer.status != HTTPStatus.CONFLICT:
                 break
-        if answer.refused:
-            raise LabError(
-                f"{method} {path} was answered with {answer.status}: {answer.message}",
-                "put right what it says; a benchmark of something that fails means nothing",
-            )
+        _raise_if_refused(answer, method, path)
         return seconds
 
     def read(self, path: str) -> Manifest:
-        """The object at a path.
-
-        Raises:
-            LabError: the API server refuses it, or does not answer.
-        """
-        status, _, text = self._request("GET", path)
-        if status >= HTTPStatus.BAD_REQUEST:
-            raise LabError(f"GET {path} was answered with {status}: {_message(status, text)}", "put right what it says")
-        content: Manifest = json.loads(text)
+        """The object at a path."""
+        response = self._send("GET", path)
+        _raise_if_refused(_answer(response), "GET", path)
+        content: Manifest = response.json()
         return content
 
     def ask(self, method: str, path: str, body: Manifest | None = None) -> Answer:
-        """What the API server answers.
+        """The API server's answer, which may be a refusal."""
+        return _answer(self._send(method, path, body))
 
-        Raises:
-            LabError: it does not answer.
-        """
-        status, warnings, text = self._request(method, path, body)
-        return Answer(status, warnings, _message(status, text))
-
-    def _request(self, method: str, path: str, body: Manifest | None = None) -> tuple[int, Sequence[str], bytes]:
-        """Status, warnings and body of an answer."""
-        content = json.dumps(body).encode() if body is not None else None
-        headers = self._headers | ({"Content-Type": _CONTENT_TYPES[method]} if content else {})
+    def _send(self, method: str, path: str, body: Manifest | None = None) -> httpx.Response:
+        headers = {"Content-Type": "application/merge-patch+json"} if method == "PATCH" else None
         try:
-            self._connection.request(method, path, content, headers)
-            response = self._connection.getresponse()
-            text = response.read()
-        except (http.client.HTTPException, OSError) as error:
-            # The next request opens another connection.
-            self._connection.close()
-            raise LabError(f"{method} {path} was not answered: {error}", "look at the log of the API server") from error
-        return response.status, response.headers.get_all("Warning", ()), text
+            return self._http.request(method, path, json=body, headers=headers)
+        except httpx.HTTPError as error:
+            raise LabError(f"{method} {path} was not answered: {error}", "see the API server's log") from error
 
 
-def _message(status: int, text: bytes) -> str:
-    if status < 400:
-        return ""
-    content: Any = json.loads(text)
-    return str(content.get("message", ""))
+def _answer(response: httpx.Response) -> Answer:
+    return Answer(response.status_code, message="" if response.is_success else response.json().get("message", ""))
+
+
+def _raise_if_refused(answer: Answer, method: str, path: str) -> None:
+    if answer.refused:
+        raise LabError(
+            f"{method} {path} was answered with {answer.status}: {answer.message}",
+            "fix the cause; a refused request cannot be measured",
+        )

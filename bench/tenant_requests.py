@@ -1,10 +1,8 @@
-"""What a tenant asks for all day, as objects that every policy lets pass."""
+"""What a tenant asks of the API server every day, with objects that every policy allows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from components.cluster.manifests import Manifest
 from components.sync.names import KUSTOMIZE_API, SOURCE_API
@@ -14,127 +12,83 @@ IMAGES = "registry.example.com/*"
 """What the platform allows, so that the policies have lists to compare with."""
 
 OUTSIDE = "bench-outside"
-"""A namespace that is no tenant's, so that no policy looks into it."""
+"""A namespace that belongs to no tenant, so that no policy applies to it."""
 
+VERBS = ("create", "update", "delete")
 
-class Verb(StrEnum):
-    CREATE = "create"
-    UPDATE = "update"
-    DELETE = "delete"
+_CONTAINER = {
+    "name": "main",
+    "image": "registry.example.com/team/main:1",
+    "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+}
+_POD = {
+    "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+    "containers": [_CONTAINER],
+}
+_LABELS = {"app": "bench"}
 
 
 @dataclass(frozen=True)
 class Target:
-    """A kind of objects that come, change and go.
+    """A kind of objects that are created, updated and deleted.
 
     Attributes:
-        name: what the report calls it.
-        path: where the objects are created.
-        manifest: an object by its name.
-        change: JSON merge patch that changes it.
+        name: its name in the report.
+        path: path of the collection.
+        manifest: an object, without its metadata.
+        change: JSON merge patch that updates it.
     """
 
     name: str
     path: str
-    manifest: Callable[[str], Manifest]
+    manifest: Manifest
     change: Manifest
 
-    def request(self, verb: Verb, name: str) -> tuple[str, str, Manifest | None]:
+    def request(self, verb: str, name: str) -> tuple[str, str, Manifest | None]:
         """Method, path and body of a request for the object `name`."""
-        if verb is Verb.CREATE:
-            return "POST", self.path, self.manifest(name)
-        if verb is Verb.UPDATE:
+        if verb == "create":
+            return "POST", self.path, self.manifest | {"metadata": {"name": name}}
+        if verb == "update":
             return "PATCH", f"{self.path}/{name}", self.change
         return "DELETE", f"{self.path}/{name}", None
 
 
 def targets(tenant: str) -> tuple[Target, ...]:
-    """What the tenant changes in its namespace, which is called like itself; and, as a control, outside of it."""
+    """Objects in the namespace of a tenant, which has the tenant's name, and a control outside of it."""
+
+    def target(name: str, path: str, content: Manifest, change: Manifest) -> Target:
+        api, _, plural = path.rpartition("/")
+        kind, _, elsewhere = name.partition(", ")
+        folder = f"{'apis' if '/' in api else 'api'}/{api}/namespaces/{OUTSIDE if elsewhere else tenant}"
+        return Target(name, f"/{folder}/{plural}", {"apiVersion": api, "kind": kind, **content}, change)
+
+    # Paused, so that the deployment controller creates nothing and takes no time of the same cores.
+    paused = {"paused": True, "replicas": 0, "selector": {"matchLabels": _LABELS}}
+    source = {"sourceRef": {"kind": "GitRepository", "name": tenant}, "path": "./", "interval": "10m", "prune": True}
+    repository = {"url": f"https://git.example.com/{tenant}/apps.git", "ref": {"branch": "main"}, "interval": "10m"}
+    interval = {"spec": {"interval": "20m"}}
+    data, new = {"data": {"key": "old"}}, {"data": {"key": "new"}}
     return (
-        Target(
+        target(
             "Kustomization",
-            f"/apis/{KUSTOMIZE_API}/namespaces/{tenant}/kustomizations",
-            lambda name: _object(
-                KUSTOMIZE_API,
-                "Kustomization",
-                name,
-                spec={
-                    "serviceAccountName": tenant,
-                    "sourceRef": {"kind": "GitRepository", "name": tenant},
-                    "path": "./",
-                    "interval": "10m",
-                    "prune": True,
-                    "targetNamespace": tenant,
-                },
-            ),
-            {"spec": {"interval": "20m"}},
+            f"{KUSTOMIZE_API}/kustomizations",
+            {"spec": {**source, "serviceAccountName": tenant, "targetNamespace": tenant}},
+            interval,
         ),
-        Target(
-            "GitRepository",
-            f"/apis/{SOURCE_API}/namespaces/{tenant}/gitrepositories",
-            lambda name: _object(
-                SOURCE_API,
-                "GitRepository",
-                name,
-                spec={
-                    "url": f"https://git.example.com/{tenant}/apps.git",
-                    "ref": {"branch": "main"},
-                    "interval": "10m",
-                },
-            ),
-            {"spec": {"interval": "20m"}},
-        ),
-        Target(
+        target("GitRepository", f"{SOURCE_API}/gitrepositories", {"spec": repository}, interval),
+        target(
             "Deployment",
-            f"/apis/apps/v1/namespaces/{tenant}/deployments",
-            _deployment,
+            "apps/v1/deployments",
+            {"spec": {**paused, "template": {"metadata": {"labels": _LABELS}, "spec": _POD}}},
             {"spec": {"replicas": 1}},
         ),
-        Target("ConfigMap", f"/api/v1/namespaces/{tenant}/configmaps", _config_map, {"data": {"key": "new"}}),
-        Target(
-            "ConfigMap, no policy", f"/api/v1/namespaces/{OUTSIDE}/configmaps", _config_map, {"data": {"key": "new"}}
-        ),
+        target("ConfigMap", "v1/configmaps", data, new),
+        target("ConfigMap, no policy", "v1/configmaps", data, new),
     )
 
 
 def forbidden(tenant: str) -> tuple[str, str, Manifest]:
-    """A dry run that each engine refuses: a Service that is seen from outside."""
-    service = _object(
-        "v1",
-        "Service",
-        "exposed",
-        spec={"type": "NodePort", "selector": {"app": "exposed"}, "ports": [{"port": 80}]},
-    )
+    """A dry run that every engine refuses: a Service that is reachable from outside the cluster."""
+    spec = {"type": "NodePort", "selector": _LABELS, "ports": [{"port": 80}]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "exposed"}, "spec": spec}
     return "POST", f"/api/v1/namespaces/{tenant}/services?dryRun=All", service
-
-
-def _object(api_version: str, kind: str, name: str, **rest: Manifest) -> Manifest:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **rest}
-
-
-def _config_map(name: str) -> Manifest:
-    return _object("v1", "ConfigMap", name, data={"key": "old"})
-
-
-def _deployment(name: str) -> Manifest:
-    container = {
-        "name": "main",
-        "image": "registry.example.com/team/main:1",
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-    }
-    restricted = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
-    return _object(
-        "apps/v1",
-        "Deployment",
-        name,
-        spec={
-            # Its controller, which would take time of the same cores, makes nothing of it.
-            "paused": True,
-            "replicas": 0,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {"securityContext": restricted, "containers": [container]},
-            },
-        },
-    )

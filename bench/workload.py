@@ -1,4 +1,4 @@
-"""What is measured: a Pulumi project with a number of tenants, and the same tenants' objects for kubectl."""
+"""What is measured: a Pulumi project with made-up tenants, and the same tenants' objects for kubectl."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -15,7 +14,6 @@ from components.git.source_objects import source_objects
 from components.stack.config import StackConfig
 from components.stack.loading import load_stack
 from components.stack.origins import TENANTS_FOLDER
-from components.tenant.config import TenancyConfig, TenantConfig
 from components.tenant.objects import source_meta, tenant_objects
 
 STACK = "bench"
@@ -28,145 +26,93 @@ _PROGRAM = ("Pulumi.yaml", "__main__.py", "components")
 
 
 class Workload:
-    """A Pulumi project in a folder of its own: the program of the checkout, and made-up tenants.
+    """A Pulumi project in a folder of its own: the program of the checkout, with made-up tenants.
 
     Attributes:
         folder: the project.
         objects_file: the tenants' objects, each tenant's in the order of their creation.
-        reverse_file: the same objects the other way round, for their deletion.
+        reverse_file: the same objects in reverse, for their deletion.
     """
 
     def __init__(self, folder: Path, checkout: Path) -> None:
         self.folder = folder
         self.objects_file = folder / "objects.yaml"
         self.reverse_file = folder / "objects-in-reverse.yaml"
+        self._stack_file = folder / f"Pulumi.{STACK}.yaml"
         (folder / TENANTS_FOLDER).mkdir(parents=True)
         for name in _PROGRAM:
             (folder / name).symlink_to(checkout / name)
-        # Pulumi.yaml names this folder; it is the environment that runs the benchmark.
+        # The folder that Pulumi.yaml names: the environment that runs the benchmark.
         (folder / ".venv").symlink_to(sys.prefix)
+        self._stack_file.write_text(yaml.safe_dump({"config": {"pulumi:disable-default-providers": ["*"]}}))
 
-    def configure(self, flux: Manifest, kubeconfig: Path) -> None:
-        """Write the stack file, without tenants.
+    def set_sections(self, **sections: Manifest | None) -> None:
+        """Replace sections of the stack's configuration, or remove them (None)."""
+        # All other keys are Pulumi's, such as the salt of the stack's secrets.
+        stack = yaml.safe_load(self._stack_file.read_text())
+        changed = {f"{_PREFIX}{name}": section for name, section in sections.items()}
+        config = {key: section for key, section in (stack["config"] | changed).items() if section is not None}
+        self._stack_file.write_text(yaml.safe_dump(stack | {"config": config}))
+
+    def set_tenants(self, urls: Mapping[str, str]) -> list[Manifest]:
+        """Replace the stack's tenants, and write their objects for kubectl.
 
         Args:
-            flux: the `flux` section.
-            kubeconfig: file of the cluster, whose current context is used.
-        """
-        self._write_config(
-            {
-                "pulumi:disable-default-providers": ["*"],
-                f"{_PREFIX}cluster": {"kubeconfig": str(kubeconfig)},
-                f"{_PREFIX}flux": flux,
-                # No sync is measured, so none is waited for.
-                f"{_PREFIX}tenancy": {"settleTimeout": "1ms"},
-                # What admission costs is measured by itself.
-                f"{_PREFIX}policies": {"engine": "none"},
-                f"{_PREFIX}tenants": {},
-            }
-        )
-
-    def set_tenants(self, count: int) -> list[Manifest]:
-        """Give the stack this many tenants, and write their objects for kubectl.
+            urls: URL of each tenant's repository by the tenant's name, which is also the name of its namespace.
 
         Returns:
             The tenants' objects, in the order of their creation.
         """
-        names = [f"team-{number:03}" for number in range(1, count + 1)]
-        for name in names:
-            self._tenant_file(name).write_text(yaml.safe_dump(tenant_base(name)))
-        config = self._config()
-        config[f"{_PREFIX}tenants"] = {name: {"sync": {"path": "./staging"}} for name in names}
-        self._write_config(config)
-        objects = render(self._stack(config))
+        for name, url in urls.items():
+            base = {
+                "namespaces": [{"name": name}],
+                "source": {"url": url, "branch": "main", "interval": "1m"},
+                "sync": {"targetNamespace": name, "interval": "10m"},
+            }
+            (self.folder / TENANTS_FOLDER / f"{name}.yaml").write_text(yaml.safe_dump(base))
+        self.set_sections(tenants={name: {"sync": {"path": "./staging"}} for name in urls})
+        objects = _objects(self._stack())
         self.objects_file.write_text(yaml.safe_dump_all(objects))
         self.reverse_file.write_text(yaml.safe_dump_all(reversed(objects)))
         return objects
 
-    def set_sources(self, urls: Mapping[str, str]) -> None:
-        """Give the stack tenants whose repositories are there to be fetched.
-
-        Args:
-            urls: of each tenant's repository, by the tenant's name, which is that of its namespace, too.
-        """
-        for name, url in urls.items():
-            base = tenant_base(name)
-            self._tenant_file(name).write_text(yaml.safe_dump(base | {"source": {**base["source"], "url": url}}))
-        tenants = {name: {"sync": {"path": "./staging"}} for name in urls}
-        self._write_config(self._config() | {f"{_PREFIX}tenants": tenants})
-
-    def set_one_tenant(self) -> str:
-        """Give the stack one tenant; returns its name, which is that of its namespace and service account, too."""
-        self.set_tenants(1)
-        names: dict[str, Any] = self._config()[f"{_PREFIX}tenants"]
-        (name,) = names
-        return name
-
-    def set_policies(self, policies: Manifest, kyverno: Manifest | None) -> None:
-        """Write the `policies` section, and the `kyverno` section or none."""
-        config = self._config()
-        config.pop(f"{_PREFIX}kyverno", None)
-        sections = {"policies": policies} | ({"kyverno": kyverno} if kyverno else {})
-        self._write_config(config | {f"{_PREFIX}{name}": section for name, section in sections.items()})
-
-    @property
-    def _stack_file(self) -> Path:
-        return self.folder / f"Pulumi.{STACK}.yaml"
-
-    def _tenant_file(self, name: str) -> Path:
-        return self.folder / TENANTS_FOLDER / f"{name}.yaml"
-
-    def _stack(self, config: Manifest) -> StackConfig:
+    def _stack(self) -> StackConfig:
         """The stack as the program itself reads it."""
-        own = {key.removeprefix(_PREFIX): value for key, value in config.items() if key.startswith(_PREFIX)}
-        return load_stack(STACK, {key: json.dumps(value) for key, value in own.items()}, (), self.folder)
-
-    def _config(self) -> Manifest:
-        config: Manifest = yaml.safe_load(self._stack_file.read_text())["config"]
-        return config
-
-    def _write_config(self, config: Manifest) -> None:
-        # Whatever else stands there is Pulumi's, e.g. the salt of the stack's secrets.
-        text = self._stack_file.read_text() if self._stack_file.exists() else "{}"
-        self._stack_file.write_text(yaml.safe_dump({**yaml.safe_load(text), "config": config}))
+        config = yaml.safe_load(self._stack_file.read_text())["config"]
+        sections = {
+            key.removeprefix(_PREFIX): json.dumps(value) for key, value in config.items() if key.startswith(_PREFIX)
+        }
+        return load_stack(STACK, sections, (), self.folder)
 
 
-def tenant_base(name: str) -> Manifest:
-    """The base file of a tenant with one namespace."""
-    return {
-        "namespaces": [{"name": name}],
-        # Never fetched: Flux's controllers stand still, except beside a neighbour (`Workload.set_sources`).
-        "source": {"url": f"https://git.example.com/{name}/apps.git", "branch": "main", "interval": "1m"},
-        "sync": {"targetNamespace": name, "interval": "10m"},
-    }
+def repositories(count: int) -> dict[str, str]:
+    """Names of made-up tenants with the URLs of their repositories, which nobody fetches."""
+    names = [f"team-{number:03}" for number in range(1, count + 1)]
+    return {name: f"https://git.example.com/{name}/apps.git" for name in names}
 
 
-def render(stack: StackConfig) -> list[Manifest]:
+def _objects(stack: StackConfig) -> list[Manifest]:
     """All objects that the program registers for the stack's tenants, from the same functions."""
-    return [
-        owned(manifest) for name, tenant in stack.tenants.items() for manifest in _tenant(name, tenant, stack.tenancy)
-    ]
+    objects: list[Manifest] = []
+    for name, config in stack.tenants.items():
+        tenant = tenant_objects(name, config, stack.tenancy)
+        source = source_objects(source_meta(name, config), config.source, known_hosts=()).source
+        objects += [*tenant.namespaces, *tenant.limits, tenant.identity, *tenant.access, source, tenant.sync]
+    return [owned(manifest) for manifest in objects]
 
 
-def _tenant(name: str, config: TenantConfig, tenancy: TenancyConfig) -> list[Manifest]:
-    tenant = tenant_objects(name, config, tenancy)
-    source = source_objects(source_meta(name, config), config.source, known_hosts=()).source
-    return [*tenant.namespaces, *tenant.limits, tenant.identity, *tenant.access, source, tenant.sync]
-
-
-def flux_section(checkout: Path, bundle: Path) -> dict[str, Any]:
+def flux_section(checkout: Path, bundle: Path) -> Manifest:
     """The release of Flux that the staging stack installs, from a local bundle."""
-    release = {key: staging_section(checkout, "flux")[key] for key in ("version", "sha256")}
-    return {**release, "manifests": {"bundle": str(bundle)}}
+    staging = staging_section(checkout, "flux")
+    return {"version": staging["version"], "sha256": staging["sha256"], "manifests": {"bundle": str(bundle)}}
 
 
-def kyverno_section(checkout: Path, bundle: Path) -> dict[str, Any]:
+def kyverno_section(checkout: Path, bundle: Path) -> Manifest:
     """Kyverno as the staging stack installs it, from a local bundle."""
     return {**staging_section(checkout, "kyverno"), "chart": {"bundle": str(bundle)}}
 
 
-def staging_section(checkout: Path, section: str) -> dict[str, Any]:
-    """A section of the sample stack, whose releases are the ones that are measured."""
-    config: Manifest = yaml.safe_load((checkout / "Pulumi.staging.yaml").read_text())["config"]
-    found: Manifest = config[f"{_PREFIX}{section}"]
+def staging_section(checkout: Path, section: str) -> Manifest:
+    """A section of the staging stack, whose releases are the ones that are measured."""
+    found: Manifest = yaml.safe_load((checkout / "Pulumi.staging.yaml").read_text())["config"][f"{_PREFIX}{section}"]
     return found

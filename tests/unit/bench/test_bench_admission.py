@@ -1,19 +1,19 @@
-"""Each engine is measured twice, in turns, and only once it is the one that refuses."""
+"""Each engine is measured twice, in turns, and only after it refuses what it has to."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
 
 from bench import admission
-from bench.admission import measure_admission
-from bench.latencies import ENGINES, Request
+from bench.admission import ENGINES, measure_admission
 from bench.rig import Rig
-from bench.tenant_requests import OUTSIDE, Verb, forbidden, targets
+from bench.tenant_requests import OUTSIDE, VERBS, forbidden, targets
 from components.policies.config import PolicyEngine
 from lab.errors import LabError
 from operations.admission_answers import Answer
@@ -29,11 +29,11 @@ REFUSALS = {
 
 @dataclass
 class FakeRig:
-    """A cluster that evaluates policies by the second look at them.
+    """A cluster that evaluates the policies of an engine from the second request after the switch.
 
     Attributes:
-        engines: that it was switched to.
-        requests: that were timed, each with the engine of then.
+        engines: the engines that it was switched to.
+        requests: the timed requests, each with the engine of that time.
         silent: an engine that never refuses anything.
     """
 
@@ -47,8 +47,8 @@ class FakeRig:
     def workload(self) -> FakeRig:
         return self
 
-    def set_one_tenant(self) -> str:
-        return "team-001"
+    def set_tenants(self, urls: Mapping[str, str]) -> None:
+        assert list(urls) == ["team-001"]
 
     def let_in(self, tenant: str, namespace: str) -> None:
         assert (tenant, namespace) == ("team-001", OUTSIDE)
@@ -81,7 +81,7 @@ class FakeClient:
         assert path.endswith("?dryRun=All")
         engine, before = [*[PolicyEngine.NATIVE], *self.rig.engines][-2:][::-1]
         self.rig.looks += 1
-        # What was there before stays for a moment.
+        # The previous engine stays for a moment.
         now = before if self.rig.looks == 1 else engine
         if now in (PolicyEngine.NONE, self.rig.silent):
             return Answer(201)
@@ -98,27 +98,28 @@ def rig(monkeypatch) -> FakeRig:
 
 
 def test_every_engine_is_measured_twice_in_one_order_and_then_in_the_other(rig: FakeRig) -> None:
-    told: list[PolicyEngine] = []
+    lines: list[str] = []
 
-    samples = measure_admission(cast(Rig, rig), 5, told.append)
+    samples = measure_admission(cast(Rig, rig), 5, lines.append)
 
-    assert rig.engines == told == [*ENGINES, *reversed(ENGINES)]
-    requests = {Request(verb, target.name) for verb in Verb for target in targets("team-001")}
+    assert rig.engines == [*ENGINES, *reversed(ENGINES)]
+    assert [line.rpartition(" ")[2] for line in lines] == rig.engines
+    requests = {f"{verb} {target.name}" for verb in VERBS for target in targets("team-001")}
     assert set(samples) == {(engine, request) for engine in ENGINES for request in requests}
     assert {len(each) for each in samples.values()} == {5}
 
 
-def test_what_warms_up_does_not_count(rig: FakeRig) -> None:
+def test_requests_for_warming_up_do_not_count(rig: FakeRig) -> None:
     samples = measure_admission(cast(Rig, rig), 4, lambda _: None, [PolicyEngine.NONE, NATIVE])
 
-    kinds = len(targets("team-001")) * len(Verb)
+    kinds = len(targets("team-001")) * len(VERBS)
     by_engine = Counter(engine for engine, _, _ in rig.requests)
     assert set(by_engine.values()) == {kinds * (2 * admission.WARM_UP + 4)}
-    # The fake says the number of the request for its seconds.
+    # The fake returns the number of the request as its seconds.
     assert min(second for seconds in samples.values() for second in seconds) == admission.WARM_UP * kinds + 1
 
 
-def test_objects_are_gone_before_their_names_are_used_again(rig: FakeRig) -> None:
+def test_objects_are_deleted_before_their_names_are_used_again(rig: FakeRig) -> None:
     measure_admission(cast(Rig, rig), 4, lambda _: None, [PolicyEngine.NONE])
 
     there: set[str] = set()
@@ -129,18 +130,18 @@ def test_objects_are_gone_before_their_names_are_used_again(rig: FakeRig) -> Non
     assert not there
 
 
-def test_an_engine_that_refuses_nothing_is_not_measured_under_its_name(rig: FakeRig, monkeypatch) -> None:
+def test_an_engine_that_refuses_nothing_is_an_error(rig: FakeRig, monkeypatch) -> None:
     rig.silent = KYVERNO
-    monkeypatch.setattr(admission, "_IN_FORCE_SECONDS", 0.05)
+    monkeypatch.setattr(admission, "_TIMEOUT_SECONDS", 0.05)
 
-    with pytest.raises(LabError, match="with the engine kyverno, a Service of type NodePort is refused by nobody"):
+    with pytest.raises(LabError, match="with kyverno, a Service of type NodePort is refused by no engine"):
         measure_admission(cast(Rig, rig), 4, lambda _: None, [KYVERNO])
 
 
-def test_a_request_names_its_object_and_nothing_of_another_namespace() -> None:
+def test_a_request_names_an_object_in_its_own_namespace() -> None:
     for target in targets("team-001"):
         namespace = OUTSIDE if target.name.endswith("no policy") else "team-001"
-        for verb in Verb:
+        for verb in VERBS:
             method, path, body = target.request(verb, "x")
             assert f"/namespaces/{namespace}/" in path
             assert (method == "POST") != path.endswith("/x")

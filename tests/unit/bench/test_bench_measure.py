@@ -37,7 +37,7 @@ def test_what_ran_before_does_not_count() -> None:
 
 
 def test_a_command_that_fails_shows_the_end_of_its_output() -> None:
-    with pytest.raises(LabError, match="ended with 3:\nno such cluster"):
+    with pytest.raises(LabError, match="exited with code 3:\nno such cluster"):
         measure(partial(python, "import sys; print('no such cluster'); sys.exit(3)"))
 
 

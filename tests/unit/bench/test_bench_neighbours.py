@@ -1,4 +1,4 @@
-"""A tenant's pushes are timed alone, then beside one that has all that its quota lets it have."""
+"""A tenant's pushes are timed alone, then beside a tenant that uses up its quota."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from bench import neighbours
-from bench.neighbours import BUSY, OBJECTS, QUIET, Beside, measure_neighbours
+from bench.neighbours import ALWAYS, BUSY, INTERVALS, NOBODY, OBJECTS, QUIET, measure_neighbours
 from bench.rig import Rig
 
 ROOM = 3
@@ -19,11 +19,11 @@ ROOM = 3
 
 @dataclass
 class FakeCluster:
-    """A rig, its project and its Git host in one; every commit is applied at once.
+    """A rig, its project and its Git host in one; every commit is applied immediately.
 
     Attributes:
-        commits: files of each, by tenant, in their order.
-        asked: paths of the objects that Flux was asked to reconcile.
+        commits: tenant and files of each commit, in order.
+        asked: paths of the objects whose reconciliation was requested.
     """
 
     kubeconfig: str = "kubeconfig"
@@ -41,17 +41,17 @@ class FakeCluster:
     def ensure_repository(self, organisation: str, name: str, source: Path, private: bool) -> None:
         assert (source / "staging" / "config.yaml").exists() and not private
 
-    def set_policies(self, policies: dict[str, Any], kyverno: None) -> None:
+    def set_sections(self, policies: dict[str, Any], kyverno: None) -> None:
         assert policies["engine"] == "native"
 
-    def set_sources(self, urls: Mapping[str, str]) -> None:
+    def set_tenants(self, urls: Mapping[str, str]) -> None:
         assert urls == {QUIET: "git/bench/quiet", BUSY: "git/bench/busy"}
 
     def apply_stack(self) -> None:
         assert not self.running
 
-    def start_flux(self) -> None:
-        self.running = True
+    def scale_flux(self, replicas: int) -> None:
+        self.running = replicas == 1
 
     def url(self, organisation: str, name: str) -> str:
         return f"git/{organisation}/{name}"
@@ -99,15 +99,16 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     return cluster
 
 
-def test_each_neighbourhood_has_as_many_samples_in_order(cluster: FakeCluster) -> None:
-    told: list[Beside] = []
-    samples = measure_neighbours(cast(Rig, cluster), 2, lambda beside, seconds: told.append(beside))
+def test_each_neighbour_gets_the_same_number_of_samples_in_order(cluster: FakeCluster) -> None:
+    lines: list[str] = []
+    samples = measure_neighbours(cast(Rig, cluster), 2, lines.append)
 
-    assert told == [beside for beside in Beside for _ in range(2)]
-    assert {beside: len(taken) for beside, taken in samples.items()} == dict.fromkeys(Beside, 2)
+    order = (NOBODY, INTERVALS, ALWAYS)
+    assert [line.partition(":")[0] for line in lines] == [f"beside {beside}" for beside in order for _ in range(2)]
+    assert {beside: len(taken) for beside, taken in samples.items()} == dict.fromkeys(order, 2)
 
 
-def test_the_busy_tenant_has_what_its_quota_has_room_for(cluster: FakeCluster) -> None:
+def test_the_busy_tenant_has_as_many_kustomizations_as_its_quota_allows(cluster: FakeCluster) -> None:
     measure_neighbours(cast(Rig, cluster), 1, lambda *_: None)
 
     [load] = [files for tenant, files in cluster.commits if tenant == BUSY and len(files) > 1]
@@ -115,13 +116,13 @@ def test_the_busy_tenant_has_what_its_quota_has_room_for(cluster: FakeCluster) -
     assert [sync["spec"]["interval"] for sync in syncs] == ["30s"] * ROOM
     assert len(list(yaml.safe_load_all(load["load/objects.yaml"]))) == OBJECTS
     before = [tenant for tenant, files in cluster.commits[: cluster.commits.index((BUSY, load))]]
-    assert before.count(QUIET) == 2, "one to begin with, and one alone"
+    assert before.count(QUIET) == 2, "the first one, and the one alone"
 
 
-def test_a_commit_is_ready_when_it_is_the_one_that_is_applied() -> None:
+def test_a_commit_is_ready_only_after_it_is_applied() -> None:
     status = {"conditions": [{"type": "Ready", "status": "True"}], "lastAppliedRevision": "main@sha1:abc"}
 
-    assert neighbours._applied({"status": status}, "abc")
-    assert not neighbours._applied({"status": status}, "def")
-    assert not neighbours._applied({"status": status | {"conditions": []}}, "abc")
-    assert not neighbours._applied({}, "abc")
+    assert neighbours._is_applied({"status": status}, "abc")
+    assert not neighbours._is_applied({"status": status}, "def")
+    assert not neighbours._is_applied({"status": status | {"conditions": []}}, "abc")
+    assert not neighbours._is_applied({}, "abc")

@@ -1,4 +1,4 @@
-"""A timed request is one that the API server grants; conflicts on the way to it do not count."""
+"""A timed request is granted by the API server; attempts that conflict do not count."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORBIDDEN = Answer(403, message="no")
 
 
 class Answering(TenantClient):
-    """A client that is given its answers, each a second after the request."""
+    """A client with given answers, each a second after the request."""
 
     def __init__(self, clock: Iterator[float], *answers: Answer) -> None:
         self.clock = clock
@@ -35,7 +35,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[float]:
     return seconds
 
 
-def test_a_conflict_is_asked_again_and_the_last_attempt_is_timed(clock: Iterator[float]) -> None:
+def test_a_request_that_conflicts_is_repeated_and_the_last_attempt_is_timed(clock: Iterator[float]) -> None:
     client = Answering(clock, CONFLICT, CONFLICT, CREATED)
 
     assert client.timed("POST", "/api/v1/things") == 2

@@ -1,4 +1,4 @@
-"""The benchmark's project is one that the program itself accepts, and kubectl gets just its objects."""
+"""The program accepts the benchmark's project, and kubectl gets exactly its objects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bench.workload import Workload, flux_section, kyverno_section
+from bench.workload import Workload, flux_section, kyverno_section, repositories
 
 CHECKOUT = Path(__file__).parents[3]
 KINDS = [
@@ -25,31 +25,33 @@ KINDS = [
 @pytest.fixture
 def workload(tmp_path: Path) -> Workload:
     workload = Workload(tmp_path / "project", CHECKOUT)
-    workload.configure(flux_section(CHECKOUT, tmp_path / "install.yaml"), tmp_path / "kubeconfig")
+    workload.set_sections(
+        cluster={"kubeconfig": "kubeconfig"}, flux=flux_section(CHECKOUT, tmp_path / "install.yaml"), tenants={}
+    )
     return workload
 
 
 def test_each_tenant_has_its_objects_in_the_order_of_their_creation(workload: Workload) -> None:
-    objects = workload.set_tenants(2)
+    objects = workload.set_tenants(repositories(2))
     assert [manifest["kind"] for manifest in objects] == KINDS * 2
     assert {manifest["metadata"].get("namespace", "team-001") for manifest in objects[: len(KINDS)]} == {"team-001"}
 
 
-def test_kubectl_applies_them_in_this_order_and_deletes_them_in_reverse(workload: Workload) -> None:
-    objects = workload.set_tenants(3)
+def test_kubectl_applies_objects_in_this_order_and_deletes_them_in_reverse(workload: Workload) -> None:
+    objects = workload.set_tenants(repositories(3))
     assert list(yaml.safe_load_all(workload.objects_file.read_text())) == objects
     assert list(yaml.safe_load_all(workload.reverse_file.read_text())) == objects[::-1]
 
 
 def test_fewer_tenants_replace_more(workload: Workload) -> None:
-    workload.set_tenants(10)
-    assert Counter(manifest["kind"] for manifest in workload.set_tenants(1)) == Counter(KINDS)
+    workload.set_tenants(repositories(10))
+    assert Counter(manifest["kind"] for manifest in workload.set_tenants(repositories(1))) == Counter(KINDS)
 
 
-def test_what_pulumi_keeps_in_the_stack_file_stays(workload: Workload) -> None:
+def test_pulumis_own_keys_in_the_stack_file_stay(workload: Workload) -> None:
     stack_file = workload.folder / "Pulumi.bench.yaml"
     stack_file.write_text(f"{stack_file.read_text()}encryptionsalt: v1:salt\n")
-    workload.set_tenants(1)
+    workload.set_tenants(repositories(1))
     assert yaml.safe_load(stack_file.read_text())["encryptionsalt"] == "v1:salt"
 
 
@@ -60,20 +62,21 @@ def test_flux_is_the_staging_stacks_from_the_given_bundle(tmp_path: Path) -> Non
     assert section["manifests"] == {"bundle": str(tmp_path / "install.yaml")}
 
 
-def test_one_tenant_is_called_by_its_name(workload: Workload) -> None:
-    assert workload.set_one_tenant() == "team-001"
+def test_a_tenant_fetches_from_its_own_repository(workload: Workload) -> None:
+    [source] = [each for each in workload.set_tenants(repositories(1)) if each["kind"] == "GitRepository"]
+    assert source["spec"]["url"] == "https://git.example.com/team-001/apps.git"
 
 
-def test_policies_come_with_kyverno_and_go_without(workload: Workload) -> None:
+def test_a_section_is_replaced_or_removed_and_the_others_stay(workload: Workload) -> None:
     def sections() -> dict[str, object]:
         config = yaml.safe_load((workload.folder / "Pulumi.bench.yaml").read_text())["config"]
         return {key: config.get(f"flux-tenancy:{key}") for key in ("policies", "kyverno", "flux")}
 
     flux = sections()["flux"]
-    workload.set_policies({"engine": "kyverno"}, {"version": "1.19.1"})
+    workload.set_sections(policies={"engine": "kyverno"}, kyverno={"version": "1.19.1"})
     assert sections() == {"policies": {"engine": "kyverno"}, "kyverno": {"version": "1.19.1"}, "flux": flux}
 
-    workload.set_policies({"engine": "none"}, None)
+    workload.set_sections(policies={"engine": "none"}, kyverno=None)
     assert sections() == {"policies": {"engine": "none"}, "kyverno": None, "flux": flux}
 
 
