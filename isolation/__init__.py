@@ -1,5 +1,5 @@
-"""The isolation suite: what a tenant may try, tried against a Flux cluster, be it this program's or another's.
+"""The isolation suite: it attacks a Flux cluster as a tenant could, whether or not this program manages the cluster.
 
-Attempts, their proofs and reports belong here. What the attempts need to know of this project's objects comes from
-`components`; nothing here needs a cluster that this program has made.
+Put attempts, their proofs and reports here. What attempts need to know about this project's objects comes from
+`components`; nothing here requires a cluster that this program has set up.
 """

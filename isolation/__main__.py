@@ -1,4 +1,4 @@
-"""`make isolation`: try what a tenant may try against a cluster, and report what refuses it."""
+"""`make isolation`: attack a cluster as a tenant could, and report what refuses each attempt."""
 
 from __future__ import annotations
 
@@ -43,38 +43,38 @@ _RENDERED = {Output.JSON: as_json, Output.JUNIT: as_junit, Output.HTML: as_html}
 
 
 class _Isolation(Operation):
-    """1 says that an attempt passed or a control was refused, so a run that cannot be made has another status."""
+    """Exit code 1 means that an attempt passed or a control was refused, so a run that fails has another code."""
 
     failure = 2
 
 
 @app.command(cls=_Isolation)
 def isolation(
-    stack: Annotated[str, typer.Option(help="name of a stack of this project, instead of a context")] = "",
-    context: Annotated[str, typer.Option(help="context of the kubeconfig; its current one where left out")] = "",
-    kubeconfig: Annotated[str, typer.Option(help="path of the kubeconfig; $KUBECONFIG or ~/.kube/config")] = "",
+    stack: Annotated[str, typer.Option(help="stack of this project, instead of a context")] = "",
+    context: Annotated[str, typer.Option(help="context of the kubeconfig; default: its current context")] = "",
+    kubeconfig: Annotated[str, typer.Option(help="its path; default: $KUBECONFIG or ~/.kube/config")] = "",
     tenant: Annotated[
-        list[str] | None, typer.Option(help="name of a tenant, again for more; all that have the label, if left out")
+        list[str] | None, typer.Option(help="a tenant; may be repeated; default: every tenant with the label")
     ] = None,
     namespace: Annotated[
-        list[str] | None, typer.Option(help="a namespace of the tenant, where none has the label")
+        list[str] | None, typer.Option(help="a namespace of the tenant, if none has the label; may be repeated")
     ] = None,
-    service_account: Annotated[str, typer.Option(help="the account that Flux applies as, where it is not found")] = "",
-    flux_namespace: Annotated[str, typer.Option(help="namespace of Flux's controllers, where there are several")] = "",
-    output: Annotated[Output, typer.Option(help="how to report")] = Output.TABLE,
-    file: Annotated[Path | None, typer.Option(help="write the report to this file instead")] = None,
-    live: Annotated[bool, typer.Option("--live", help="create labelled objects, too, and remove them")] = False,
-    without: Annotated[list[Layer] | None, typer.Option(help="a layer that does not count, again for more")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="beginning of the ids to run, again for more")] = None,
+    service_account: Annotated[str, typer.Option(help="the account that Flux impersonates, if not detected")] = "",
+    flux_namespace: Annotated[str, typer.Option(help="namespace of Flux's controllers, if there are several")] = "",
+    output: Annotated[Output, typer.Option(help="format of the report")] = Output.TABLE,
+    file: Annotated[Path | None, typer.Option(help="write the report to this file")] = None,
+    live: Annotated[bool, typer.Option("--live", help="also create labelled objects, and remove them")] = False,
+    without: Annotated[list[Layer] | None, typer.Option(help="a layer to ignore; may be repeated")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="prefix of the ids to run; may be repeated")] = None,
 ) -> None:
-    """Try what a tenant may try, as the tenant, and report which layer refuses it. Nothing is changed without --live.
+    """Attack a cluster as a tenant could, and report which layer refuses each attempt. Changes nothing without --live.
 
-    Ends with 0 where no attempt passes and no control is refused, 1 otherwise, 2 where that cannot be said.
+    Exits with 0 if no attempt passes and no control is refused, with 1 otherwise, and with 2 if the run fails.
     """
     left_out = tuple(dict.fromkeys(without or ()))
     if Layer.ROLE in left_out and not live:
         raise OperationError(
-            "--without role asks as somebody whom no role stops, which takes a RoleBinding for the time of the run",
+            "--without role asks as a user with all rights, which needs a RoleBinding during the run",
             "add --live",
         )
     config = described_cluster(stack, PROJECT) if stack else _config(kubeconfig, context)
@@ -83,10 +83,10 @@ def isolation(
         with explaining(api):
             names = tenant or ([""] if namespace else tenants(api))
             if not names:
-                raise OperationError("no namespace of the cluster has a tenant's label", "name one with --namespace")
+                raise OperationError("no namespace of the cluster has a tenant label", "name one with --namespace")
             if len(names) > 1 and (namespace or service_account):
                 raise OperationError(
-                    "--namespace and --service-account are one tenant's", "name that tenant with --tenant"
+                    "--namespace and --service-account apply to a single tenant", "name that tenant with --tenant"
                 )
             reports = []
             for name in names:
@@ -109,9 +109,9 @@ def isolation(
                 )
     except ClusterUnavailable as error:
         where = f"{stack}: cluster.{error.key}" if stack else f"--{error.key}"
-        raise OperationError(f"{where}: {error}", "mend that first") from None
+        raise OperationError(f"{where}: {error}", "fix that first") from None
     except KeyboardInterrupt:
-        typer.echo("interrupted; what was created is removed", err=True)
+        typer.echo("interrupted; the created objects are removed", err=True)
         raise typer.Exit(_INTERRUPTED) from None
     _show(reports, output, file)
     if not all(report.safe for report in reports):
@@ -137,7 +137,7 @@ def _show(reports: list[Report], output: Output, file: Path | None) -> None:
             _written(file, text)
         return
     if file is None:
-        # Into a pipe the table goes as wide as it needs.
+        # In a pipe the table is as wide as it needs.
         Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(reports))
         return
     out = io.StringIO()
@@ -149,7 +149,7 @@ def _written(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise OperationError(f"{file} cannot be written: {error.strerror}", "name another one with --file") from None
+        raise OperationError(f"{file} cannot be written: {error.strerror}", "name another file with --file") from None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Asking the API server as somebody else: dry runs of requests, and access reviews."""
+"""Asks the API server as another user: dry runs of requests, and access reviews."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Asker:
     """Asks one API server as any user.
 
     Args:
-        api: a client for the cluster, of somebody who may impersonate.
+        api: a client for the cluster whose user may impersonate others.
         kinds: what the cluster serves.
     """
 
@@ -39,16 +39,16 @@ class Asker:
         return manifest["kind"] in self._kinds
 
     def dry_run(self, request: Request, user: str) -> Answer:
-        """What the API server says to a request that is not carried out.
+        """The API server's answer to a dry run of a request.
 
         Raises:
-            OperationError: whoever runs the suite may not ask as this user.
+            OperationError: the user of the suite may not impersonate this user.
             ClusterUnavailable: the cluster does not answer.
         """
         return self.send(request, user, dryRun="All")
 
     def send(self, request: Request, user: str = "", **query: str) -> Answer:
-        """What the API server says to a request, as this user or as whoever runs the suite."""
+        """The API server's answer to a request of this user; of the suite's own user where empty."""
         named = request.verb != "create" or bool(request.subresource)
         path = self.path(request.object, named=named)
         body = request.change if request.verb == "patch" or request.subresource else request.object
@@ -71,7 +71,7 @@ class Asker:
         message = printable(_message(error.body))
         if is_about_impersonation(message):
             raise OperationError(
-                f"whoever runs the suite may not ask as {user}: {message}", "use credentials with cluster-admin rights"
+                f"the suite's user may not impersonate {user}: {message}", "use credentials with cluster-admin rights"
             ) from None
         return Answer(error.status, (), message)
 
@@ -87,16 +87,16 @@ class Asker:
         return True
 
     def path(self, manifest: Manifest, *, named: bool) -> str:
-        """Where an object, or its collection, is."""
+        """The path of an object, or of its collection."""
         metadata = manifest["metadata"]
         collection = self._kinds[manifest["kind"]].path(metadata.get("namespace", ""))
         return f"{collection}/{metadata['name']}" if named else collection
 
     def allows(self, access: Access, user: str) -> bool:
-        """What RBAC says.
+        """Whether RBAC allows it.
 
         Raises:
-            OperationError: whoever runs the suite may not ask about others.
+            OperationError: the user of the suite may not create access reviews.
             ClusterUnavailable: the cluster does not answer.
         """
         attributes = {
@@ -119,7 +119,7 @@ class Asker:
                 if not error.status:
                     raise
                 raise OperationError(
-                    f"whoever runs the suite may not ask what others may do: {printable(_message(error.body))}",
+                    f"the suite's user may not create SubjectAccessReviews: {printable(_message(error.body))}",
                     "use credentials with cluster-admin rights",
                 ) from None
             return bool(json.loads(response.data)["status"]["allowed"])
@@ -130,7 +130,7 @@ class Asker:
         if user not in self._clients:
             other = client.ApiClient(self._api.configuration)
             other.set_default_header("Impersonate-User", user)
-            # Of a service account the API server knows the groups.
+            # The API server knows the groups of a service account.
             if user.startswith(_NODE):
                 other.set_default_header("Impersonate-Group", "system:nodes")
             self._clients[user] = other
@@ -138,7 +138,7 @@ class Asker:
 
 
 def groups_of(user: str) -> list[str]:
-    """The groups that Kubernetes puts a user in by the name alone."""
+    """The groups that Kubernetes derives from a user's name."""
     groups = ["system:authenticated"]
     if user.startswith("system:serviceaccount:"):
         groups += ["system:serviceaccounts", f"system:serviceaccounts:{user.split(':')[2]}"]

@@ -1,4 +1,4 @@
-"""Objects that the suite does create, as `--live` allows it to: labelled, harmless, and removed whatever happens."""
+"""Objects that the suite creates with `--live`: labelled, harmless, and always removed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from isolation.scene import Scene
 from operations.errors import OperationError
 
 LABEL = "flux-tenancy/isolation"
-"""The label of all that the suite creates; its value is the run."""
+"""The label of everything that the suite creates; its value is the id of the run."""
 _ANSWER_SECONDS = 30
 _GONE_SECONDS = 30
 _REMEDY = f"delete what has the label {LABEL}"
@@ -30,11 +30,11 @@ _DEPUTY_ROLE = "cluster-admin"
 
 
 class LiveObjects:
-    """What one run creates in the tenant's namespace.
+    """The objects that one run creates in the tenant's namespace.
 
     Args:
         api: a client for the cluster.
-        asker: the same, as any user.
+        asker: asks the same cluster as any user.
         scene: the cluster.
     """
 
@@ -44,8 +44,10 @@ class LiveObjects:
         self._made: list[Manifest] = []
 
     def deputy(self) -> str:
-        """A made-up user who may do everything in the tenant's namespace, and nothing beyond: what admission and quotas
-        do about somebody whom no role stops.
+        """Give a made-up user all rights in the tenant's namespace, so that only other layers can refuse it.
+
+        Returns:
+            The user's name.
 
         Raises:
             OperationError: the binding cannot be created.
@@ -59,17 +61,17 @@ class LiveObjects:
             "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
         }
         if said := self._create(binding, ""):
-            raise OperationError(f"no RoleBinding can be created in {home}: {said}", "run without --without role")
+            raise OperationError(f"cannot create a RoleBinding in {home}: {said}", "run without --without role")
         question = Access("create", "", "configmaps", home)
         wait_for(lambda: None if self._asker.allows(question, user) else "rights", _ANSWER_SECONDS)
         return user
 
     def answer(self, proof: Live) -> Finding:
-        """What Flux says to an object that is created as the tenant."""
+        """Create an object as the tenant, and wait for Flux's message about it."""
         if not self._asker.serves(proof.object):
             return Finding(Layer.FLUX, State.NOT_APPLICABLE, f"the cluster has no {proof.object['kind']}")
         if said := self._create(proof.object, self._scene.tenancy.user):
-            return Finding(Layer.FLUX, State.UNPROVEN, f"Flux does not see it: {said}")
+            return Finding(Layer.FLUX, State.UNPROVEN, f"the object was not created: {said}")
         said = ""
 
         def missing() -> str | None:
@@ -83,40 +85,40 @@ class LiveObjects:
             return Finding(Layer.FLUX, State.HOLDS, said, "status")
         if re.search(proof.passed, said):
             return Finding(Layer.FLUX, State.OPEN, said)
-        return Finding(Layer.FLUX, State.UNPROVEN, f"Flux has not said in {_ANSWER_SECONDS} s what it thinks: {said}")
+        return Finding(Layer.FLUX, State.UNPROVEN, f"no answer from Flux in {_ANSWER_SECONDS} s; last message: {said}")
 
     def remove(self) -> None:
-        """Remove all of it, and wait until it is gone.
+        """Remove all created objects, and wait until they are gone.
 
         Raises:
-            OperationError: something is still there.
+            OperationError: an object still exists.
         """
         try:
             left = self._removed()
         except ClusterUnavailable as error:
-            raise OperationError(f"what was created may still be there: {error}", _REMEDY) from None
+            raise OperationError(f"created objects may still exist: {error}", _REMEDY) from None
         if left:
             names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in left)
             raise OperationError(f"not removed from {self._scene.tenancy.home}: {names}", _REMEDY)
         self._made.clear()
 
     def _removed(self) -> list[Manifest]:
-        """Remove what was created; returns what is still there."""
+        """Remove the created objects; returns those that still exist."""
         is_there = self._asker.has
         for manifest in reversed(self._made):
             self._asker.send(Request(manifest, (), "delete"))
         wait_for(lambda: "deletion" if any(map(is_there, self._made)) else None, _GONE_SECONDS)
         for manifest in filter(is_there, self._made):
-            # Flux takes its finalizer away, but not where it does not run. The object is the suite's own.
+            # Flux removes its finalizer, but only while it runs. The object belongs to the suite.
             self._asker.send(Request(manifest, (), "patch", change={"metadata": {"finalizers": None}}))
         return [manifest for manifest in self._made if is_there(manifest)]
 
     def _create(self, manifest: Manifest, user: str) -> str:
-        """Create an object under a name of this run; returns what is said against it."""
+        """Create an object under a name of this run; returns the API server's refusal, empty if it is created."""
         metadata = manifest["metadata"]
         labels = metadata.get("labels", {}) | {LABEL: self._run}
         named = {**manifest, "metadata": metadata | {"name": f"{metadata['name']}-{self._run}", "labels": labels}}
-        # Remembered before it is asked for: an interrupt may come between.
+        # Recorded before the request: an interrupt may come in between.
         self._made.append(named)
         answer = self._asker.send(Request(named, ()), user)
         if answer.refused:
@@ -137,7 +139,7 @@ class LiveObjects:
 
 @contextmanager
 def removed_afterwards(objects: LiveObjects) -> Iterator[LiveObjects]:
-    """Removes what was created, on an interrupt and on SIGTERM too."""
+    """Removes the created objects at the end of the block, also on an interrupt and on SIGTERM."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -146,7 +148,7 @@ def removed_afterwards(objects: LiveObjects) -> Iterator[LiveObjects]:
     try:
         yield objects
     finally:
-        # A second interrupt must not keep it from removing.
+        # A second interrupt must not stop the removal.
         ignored = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             objects.remove()

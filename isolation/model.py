@@ -1,4 +1,4 @@
-"""What the suite is made of: attempts and controls, the proofs that decide them, and what came of them."""
+"""The suite's data: attempts and controls, the proofs that decide them, and their results."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from components.cluster.manifests import Manifest
 
 
 class Layer(StrEnum):
-    """What refuses an attempt; the values stand in reports and after `--without`."""
+    """What refuses an attempt; reports and `--without` use the values."""
 
     ROLE = "role"
-    """RBAC: what the tenant's account, or a controller's, may do."""
+    """RBAC: the rights of the tenant's account, or of a controller's."""
     POD_SECURITY = "pod-security"
     ADMISSION = "admission"
     """ValidatingAdmissionPolicies, and webhooks such as Kyverno's."""
@@ -22,17 +22,17 @@ class Layer(StrEnum):
     FLUX = "flux"
     """Flags of Flux's controllers."""
     CONTROLLERS = "controllers"
-    """Environment and rights of Flux's controllers: what a tenant's text can make of them."""
+    """Environment and rights of Flux's controllers: what a tenant's content can do with them."""
     NETWORK = "network"
     """NetworkPolicies."""
 
 
 REQUEST_ORDER = (Layer.ROLE, Layer.POD_SECURITY, Layer.ADMISSION, Layer.QUOTA)
-"""The layers that a request passes, in the order in which the API server asks them."""
+"""The layers that a request passes, in the order in which the API server evaluates them."""
 
 
 class State(StrEnum):
-    """What one layer does about an attempt when nothing else is asked."""
+    """What one layer alone does about an attempt."""
 
     HOLDS = "holds"
     OPEN = "open"
@@ -41,25 +41,25 @@ class State(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What came of an attempt or a control."""
+    """The result of an attempt or a control."""
 
     REFUSED = "refused"
     PASSED = "passed"
     NOT_APPLICABLE = "notApplicable"
-    """The cluster has nothing that the attempt could be made with."""
+    """The cluster lacks what the attempt needs."""
     UNPROVEN = "unproven"
-    """It could not be asked; the message says why."""
+    """It could not be tried; the message says why."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found about one layer.
+    """What is known about one layer.
 
     Attributes:
         layer: which.
         state: what it does about the attempt.
-        message: in whose words: the API server's, Flux's, or the suite's own about what it looked at.
-        by: what of the layer it was, such as the name of a policy; empty where that says no more.
+        message: of the API server, of Flux, or of the suite about what it inspected.
+        by: the part of the layer, such as the name of a policy; empty where it adds nothing.
     """
 
     layer: Layer
@@ -70,16 +70,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Request:
-    """A proof by a request that the API server is asked for as a dry run; nothing is changed.
+    """A proof by a dry run of a request; nothing is changed.
 
     Attributes:
-        object: what is created, or as much as names what is changed or deleted.
-        layers: those that may refuse it. A refusal by another one proves nothing.
+        object: what is created, or the identity of what is changed or deleted.
+        layers: those that may refuse it. A refusal by another layer proves nothing.
         verb: `create`, `patch` or `delete`.
         subresource: of the object.
         change: the merge patch of a `patch`.
-        beside: the same object without what is attempted. Where this is refused by the same, the attempt was not what
-            it was refused for.
+        baseline: the same object without what is attempted. If the same layer refuses it too, the refusal was not for
+            the attempt.
         user: who asks; the tenant's account where empty.
     """
 
@@ -88,23 +88,23 @@ class Request:
     verb: str = "create"
     subresource: str = ""
     change: Manifest | None = None
-    beside: Manifest | None = None
+    baseline: Manifest | None = None
     user: str = ""
 
 
 @dataclass(frozen=True)
 class Access:
-    """A proof by an access review: what RBAC says, for what no dry run should be made of.
+    """A proof by an access review: RBAC's answer, where a dry run would be unsuitable.
 
     Attributes:
         verb: of RBAC.
         group: API group.
         resource: plural name.
-        namespace: where; empty for all namespaces and for what has none.
+        namespace: empty for all namespaces and for cluster-wide resources.
         subresource: of the resource.
-        name: of one object; all of the kind where empty.
+        name: of one object; empty for all objects of the kind.
         user: whose rights; the tenant's account where empty.
-        layer: whose matter that is.
+        layer: the layer that it proves.
     """
 
     verb: str
@@ -119,14 +119,14 @@ class Access:
 
 @dataclass(frozen=True)
 class Live:
-    """A proof by an object that is created as the tenant, and removed once Flux has said what it thinks of it.
+    """A proof by an object that is created as the tenant, and removed once Flux has reported on it.
 
-    It refers to what does not exist, so that a cluster without the layer does nothing about it either.
+    It refers to objects that do not exist, so it has no effect even on a cluster that lacks the layer.
 
     Attributes:
         object: the object.
-        refused: what the message of its `Ready` condition says where Flux refuses it.
-        passed: what it says where Flux would do it.
+        refused: pattern of the message of its `Ready` condition if Flux refuses it.
+        passed: pattern of the message if Flux would reconcile it.
     """
 
     object: Manifest
@@ -135,7 +135,7 @@ class Live:
 
 
 Proof = Request | Access | Live | Finding
-"""How a layer is asked; a finding is a proof that was made by looking at the cluster's objects."""
+"""How a layer is tested; a finding is the result of inspecting the cluster's objects."""
 
 
 @dataclass(frozen=True)
@@ -143,11 +143,11 @@ class Attempt:
     """Something that a tenant may try.
 
     Attributes:
-        id: a key that stays, beginning with the number of the threat.
+        id: a stable key, which begins with the number of the threat.
         threat: the number in `components.policies.threats`.
-        name: what is tried, for people.
-        proofs: how each layer is asked. All that is asked of a layer has to hold.
-        by_choice: why a platform may leave this open; where it does, this stands in the report, and is no hole.
+        name: a description for people.
+        proofs: how each layer is tested. A layer holds if all its proofs hold.
+        by_choice: why a platform may leave this open; the report then gives this reason instead of a hole.
     """
 
     id: str
@@ -158,14 +158,21 @@ class Attempt:
 
     @classmethod
     def at_admission(
-        cls, id: str, threat: int, name: str, manifest: Manifest, *, beside: Manifest | None = None, by_choice: str = ""
+        cls,
+        id: str,
+        threat: int,
+        name: str,
+        manifest: Manifest,
+        *,
+        baseline: Manifest | None = None,
+        by_choice: str = "",
     ) -> Attempt:
-        """The creation of an object that only admission is meant to refuse; `beside` as in `Request`."""
-        return cls(id, threat, name, (Request(manifest, (Layer.ADMISSION,), beside=beside),), by_choice)
+        """The creation of an object that only admission can refuse; `baseline` as in `Request`."""
+        return cls(id, threat, name, (Request(manifest, (Layer.ADMISSION,), baseline=baseline),), by_choice)
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """Those that are meant to refuse it."""
+        """The layers that should refuse it."""
         return tuple(dict.fromkeys(layer for proof in self.proofs for layer in layers_of(proof)))
 
 
@@ -174,9 +181,9 @@ class Control:
     """Something legitimate, which must pass.
 
     Attributes:
-        id: a key that stays.
-        name: what it is, for people.
-        proof: a request, or an access review that has to be answered with yes.
+        id: a stable key.
+        name: a description for people.
+        proof: a request, or an access review, that must be allowed.
     """
 
     id: str
@@ -195,15 +202,15 @@ class LayerState:
 
 @dataclass(frozen=True)
 class AttemptResult:
-    """What came of an attempt.
+    """The result of an attempt.
 
     Attributes:
         attempt: which.
-        verdict: of all its layers together.
-        layer: the one that refused it; the first on the way of a request where there are several.
-        by: what of this layer.
-        message: what the tenant saw, or why the verdict is what it is.
-        alone: what each layer does about it alone.
+        verdict: over all its layers.
+        layer: the layer that refused it; the first in the order of a request if there are several.
+        by: the part of this layer.
+        message: what the tenant saw, or the reason for the verdict.
+        alone: what each layer alone does about it.
     """
 
     attempt: Attempt
@@ -216,7 +223,7 @@ class AttemptResult:
 
 @dataclass(frozen=True)
 class ControlResult:
-    """What came of a control: `passed` is what is wanted."""
+    """The result of a control, which must be `passed`."""
 
     control: Control
     verdict: Verdict
@@ -225,7 +232,7 @@ class ControlResult:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything about one run for one tenant.
+    """The report of one run for one tenant.
 
     Attributes:
         context: the kubeconfig's context.
@@ -234,7 +241,7 @@ class Report:
         namespaces: its namespaces; attempts are made in the first.
         account: `system:serviceaccount:…` of the account that Flux applies as.
         live: whether objects were created.
-        without: layers that were left out.
+        without: layers that were ignored.
         made_at: when, in ISO 8601.
         attempts: in the order of their threats.
         controls: in order.
@@ -266,7 +273,7 @@ class Report:
 
 
 def layers_of(proof: Proof) -> tuple[Layer, ...]:
-    """The layers that a proof asks."""
+    """The layers that a proof tests."""
     match proof:
         case Request():
             return proof.layers

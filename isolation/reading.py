@@ -1,4 +1,4 @@
-"""Reading a cluster: who the tenant is, and what is around it."""
+"""Reads a cluster: the tenant and its surroundings."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _READ = (
     "RoleBinding",
     "Service",
 )
-# Where nothing else tells which controller a Deployment is.
+# Says which controller a Deployment is.
 _COMPONENT = "app.kubernetes.io/component"
 _DEFAULT_IMAGE = "registry.example.com/isolation:1"
 
 
 def tenants(api: client.ApiClient) -> list[str]:
-    """The tenants that label namespaces of a cluster, sorted.
+    """The names of the tenants that own labelled namespaces, sorted.
 
     Raises:
         ApiException: the API server does not let the user see them.
@@ -43,22 +43,22 @@ def tenants(api: client.ApiClient) -> list[str]:
 
 
 def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), account: str = "") -> Tenancy:
-    """Who a tenant is in a cluster.
+    """The namespaces and the service account of a tenant.
 
     Args:
         api: a client for the cluster.
         name: of the tenant; may be empty where its namespaces are given.
         namespaces: its namespaces; those with the label `toolkit.fluxcd.io/tenant` where empty.
-        account: its service account; found by the bindings in its namespaces where empty.
+        account: its service account; detected from the bindings in its namespaces where empty.
 
     Raises:
-        OperationError: the cluster has no such tenant, or its account cannot be told.
+        OperationError: the cluster has no such tenant, or its account cannot be detected.
         ApiException: the API server does not let the user look.
     """
     there = {each["metadata"]["name"]: each["metadata"] for each in items(api, "/api/v1/namespaces")}
     missing = [namespace for namespace in namespaces if namespace not in there]
     if missing:
-        raise OperationError(f"the cluster has no namespace {missing[0]}", "name one of it with --namespace")
+        raise OperationError(f"the cluster has no namespace {missing[0]}", "name an existing one with --namespace")
     own = list(namespaces) or sorted(
         namespace for namespace, metadata in there.items() if metadata.get("labels", {}).get(TENANT_LABEL) == name
     )
@@ -66,23 +66,23 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
         has = ", ".join(tenants(api)) or "none"
         raise OperationError(
             f"no namespace has the label {TENANT_LABEL}: {name}; the cluster has these tenants: {has}",
-            "name a tenant of it with --tenant, or its namespace with --namespace",
+            "name an existing tenant with --tenant, or its namespace with --namespace",
         )
     home, account = (own[0], account) if account else _account(api, own)
     if account not in {each["metadata"]["name"] for each in items(api, f"/api/v1/namespaces/{home}/serviceaccounts")}:
         raise OperationError(
-            f"the namespace {home} has no service account {account}", "name the one that Flux applies as"
+            f"the namespace {home} has no service account {account}", "name the account that Flux impersonates"
         )
     label = there[home].get("labels", {}).get(TENANT_LABEL, "")
     return Tenancy(name or label or home, (home, *(each for each in own if each != home)), account)
 
 
 def _account(api: client.ApiClient, namespaces: Sequence[str]) -> tuple[str, str]:
-    """Namespace and name of the service account that has rights there, and that Flux applies as."""
+    """Namespace and name of the service account that has rights there and that Flux impersonates."""
     bound, applying = set(), set()
     for namespace in namespaces:
         for binding in items(api, f"{_RBAC}/namespaces/{namespace}/rolebindings"):
-            # What the tenant has bound itself does not count where the platform's own are labelled.
+            # Bindings of the tenant's own do not count if the platform's are labelled.
             labelled = TENANT_LABEL in binding["metadata"].get("labels", {})
             for subject in binding.get("subjects", ()):
                 if subject["kind"] == "ServiceAccount" and subject.get("namespace", namespace) in namespaces:
@@ -94,7 +94,7 @@ def _account(api: client.ApiClient, namespaces: Sequence[str]) -> tuple[str, str
     if len(found) != 1:
         names = ", ".join(sorted("/".join(each) for each in found)) or "none"
         raise OperationError(
-            f"which service account Flux applies as for {', '.join(namespaces)} cannot be told; bound there: {names}",
+            f"cannot detect the account that Flux impersonates in {', '.join(namespaces)}; bound there: {names}",
             "name it with --service-account, and its namespace with --namespace",
         )
     [one] = found
@@ -102,7 +102,7 @@ def _account(api: client.ApiClient, namespaces: Sequence[str]) -> tuple[str, str
 
 
 def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "") -> Scene:
-    """Everything that the attempts depend on; nothing is changed.
+    """Everything that the attempts depend on. Changes nothing.
 
     Raises:
         OperationError: the cluster has no Flux.
@@ -110,7 +110,7 @@ def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "") -> Scene
     """
     kinds = served(api)
     if "Kustomization" not in kinds:
-        raise OperationError("the cluster has no Flux: it serves no Kustomizations", "install Flux first")
+        raise OperationError("Flux is not installed: the cluster serves no Kustomizations", "install Flux first")
     controllers = _controllers(items(api, "/apis/apps/v1/deployments"), flux_namespace)
     deployments = [each for group in controllers.values() for each in group]
     flux = flux_namespace or (deployments[0]["metadata"]["namespace"] if deployments else "flux-system")
@@ -166,7 +166,7 @@ def _controllers(deployments: Sequence[Manifest], namespace: str) -> dict[Contro
 
 
 def _foreign(namespaces: Sequence[Manifest], who: Tenancy, flux: str) -> str:
-    """A namespace of another tenant, or else one that is at least not this one's."""
+    """A namespace of another tenant; else any that is not this tenant's."""
     others = [
         each["metadata"]["name"]
         for each in namespaces
@@ -176,6 +176,6 @@ def _foreign(namespaces: Sequence[Manifest], who: Tenancy, flux: str) -> str:
 
 
 def _image(pods: Sequence[Manifest]) -> str:
-    """An image that runs there, and so is one that the tenant may run."""
+    """An image that already runs there, so the tenant may run it."""
     images = [container["image"] for pod in pods for container in pod["spec"]["containers"]]
     return images[0] if images else _DEFAULT_IMAGE

@@ -1,4 +1,4 @@
-"""Which layer has refused a request, by the API server's words for it.
+"""Finds the layer that refused a request in the API server's message.
 
 Source: the admission plugins of k8s.io/kubernetes 1.36, `pkg/webhooks` of Kyverno 1.19.
 """
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from isolation.model import Layer
 
-# Each from the beginning of what follows the object's name: a tenant's own text may come later.
+# Each matches from just behind the object's name: a tenant's own text may come later.
 _OBJECT = r'(?:[^:]*? )?"?[^":]*"? is forbidden: '
 _ROLE = re.compile(rf'(?:{_OBJECT})?User "[^"]*" cannot ', re.IGNORECASE)
 _GRANT = re.compile(rf'(?:{_OBJECT})?user "[^"]*" .*is attempting to grant RBAC permissions not currently held')
 _POD_SECURITY = re.compile(rf'{_OBJECT}violates PodSecurity "(?P<by>[^"]+)"')
 _NATIVE = re.compile(rf"{_OBJECT}ValidatingAdmissionPolicy '(?P<by>[^']+)'")
 _WEBHOOK = re.compile(r'admission webhook "(?P<by>[^"]+)" denied the request')
-# Of its newer policies, and of its older ones.
+# Its newer policies, and its older ones.
 _KYVERNO = (
     re.compile(r"Policy (?P<by>[a-z0-9.-]+) (?:failed|error): "),
     re.compile(r"following policies\s+(?P<by>[a-z0-9.-]+):"),
@@ -35,11 +35,11 @@ FORBIDDEN = 403
 
 @dataclass(frozen=True)
 class Refusal:
-    """Who has refused a request.
+    """The layer that refused a request.
 
     Attributes:
-        layer: the layer; None where it was none of them, so that it proves nothing.
-        by: what of the layer, such as a policy's name; the reason where the layer is None.
+        layer: None if it was none of the layers, so the refusal proves nothing.
+        by: the part of the layer, such as a policy's name; the reason if the layer is None.
     """
 
     layer: Layer | None
@@ -47,12 +47,12 @@ class Refusal:
 
 
 def is_about_impersonation(message: str) -> bool:
-    """Whether whoever runs the suite may not ask as somebody else."""
+    """Whether the message refuses impersonation to the user of the suite."""
     return _IMPERSONATION.search(message) is not None
 
 
 def refusal(status: int, message: str) -> Refusal:
-    """Who has refused.
+    """The layer that refused a request.
 
     Args:
         status: of HTTP, 400 or above.
@@ -66,17 +66,17 @@ def refusal(status: int, message: str) -> Refusal:
     if status == FORBIDDEN:
         return Refusal(Layer.ADMISSION, "an admission plugin")
     if status == 404:
-        return Refusal(None, "what it is about is not there")
+        return Refusal(None, "the object does not exist")
     if status >= 500 or status == 429:
         return Refusal(None, f"the API server answers {status}")
-    return Refusal(None, "the API takes no such object")
+    return Refusal(None, "the API server rejects the object as invalid")
 
 
 def _named(message: str) -> Refusal | None:
     if _ROLE.match(message):
         return Refusal(Layer.ROLE, "RBAC")
     if _GRANT.match(message):
-        return Refusal(Layer.ROLE, "RBAC's check of escalation")
+        return Refusal(Layer.ROLE, "RBAC's escalation check")
     if found := _WEBHOOK.match(message):
         return Refusal(Layer.ADMISSION, _of_kyverno(message) or found["by"])
     patterns: Mapping[Layer, re.Pattern[str]] = {

@@ -1,4 +1,4 @@
-"""The report as one page: without scripts, and without anything from elsewhere."""
+"""The report as a single HTML page without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _CONTROL_CLASSES = {**_ATTEMPT_CLASSES, Verdict.REFUSED: "bad", Verdict.PASSED: 
 def as_html(reports: Sequence[Report]) -> str:
     """All reports of a run."""
     body = "".join(_section(report) for report in reports)
-    not_asked = _table(("threat", "why no cluster is asked"), (_row([str(n), why]) for n, why in NOT_ASKED.items()))
+    not_asked = _table(("threat", "why it is not tried"), (_row([str(n), why]) for n, why in NOT_ASKED.items()))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Isolation of tenants</title>\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         f"<style>{_STYLE}</style>\n</head>\n<body>\n<h1>Isolation of tenants</h1>\n{body}"
-        f"<h2>Not asked</h2>\n{not_asked}</body>\n</html>\n"
+        f"<h2>Not tried</h2>\n{not_asked}</body>\n</html>\n"
     )
 
 

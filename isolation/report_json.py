@@ -1,4 +1,4 @@
-"""The report for programs; docs/security.md documents its keys, which stay."""
+"""The report for programs; docs/security.md documents its keys, which are stable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as JUnit XML, as CI systems read it.
+"""The report as JUnit XML for CI systems.
 
 Source: https://github.com/testmoapp/junitxml
 """

@@ -29,12 +29,12 @@ STYLES = {
 
 
 def as_table(reports: Sequence[Report]) -> RenderableType:
-    """All reports of a run, one below the other."""
+    """All reports of a run, one below another."""
     return Group(*(part for report in reports for part in _parts(report)))
 
 
 def alone(result: AttemptResult) -> str:
-    """What each layer does alone, e.g. `role ✓ admission ✗`."""
+    """What each layer alone does, e.g. `role ✓ admission ✗`."""
     signs = {State.HOLDS: "✓", State.OPEN: "✗", State.UNPROVEN: "?"}
     return " ".join(
         f"{layer} {signs[result.alone[layer].state]}"
@@ -44,7 +44,7 @@ def alone(result: AttemptResult) -> str:
 
 
 def refused_by(result: AttemptResult) -> str:
-    """The layer, with what of it."""
+    """The layer and the part of it that refused."""
     if result.layer is None or result.verdict is not Verdict.REFUSED:
         return ""
     return f"{result.layer}: {result.by}" if result.by else str(result.layer)
@@ -63,7 +63,7 @@ def summary(report: Report) -> str:
 
 
 def title(report: Report) -> str:
-    """Whom a report is about, and how it was made."""
+    """The tenant of a report, and how the report was made."""
     without = f", without {', '.join(report.without)}" if report.without else ""
     return (
         f"tenant {report.tenant} ({report.account}) of {report.context}, Kubernetes {report.version}, "
@@ -74,7 +74,7 @@ def title(report: Report) -> str:
 def _parts(report: Report) -> list[RenderableType]:
     attempts = _table("threat", "attempt", "verdict", "refused by", "alone", "seen")
     for result in report.attempts:
-        # As text: what stands in square brackets is no markup of ours.
+        # As text: square brackets in it are not rich's markup.
         attempts.add_row(
             Text(str(result.attempt.threat)),
             Text(result.attempt.name),

@@ -1,4 +1,4 @@
-"""What attempts depend on in a cluster: the tenant, its surroundings, and what Flux's controllers were started with."""
+"""What attempts depend on in a cluster: the tenant, its surroundings, and the configuration of Flux's controllers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Tenancy:
 
     Attributes:
         name: its name.
-        namespaces: its namespaces; attempts are made in the first, where its account is.
-        account: name of the service account that Flux applies as.
+        namespaces: its namespaces; attempts run in the first, which has its service account.
+        account: name of the service account that Flux impersonates.
     """
 
     name: str
@@ -30,18 +30,18 @@ class Tenancy:
 
     @property
     def user(self) -> str:
-        """The account as Kubernetes names it."""
+        """The account's user name in Kubernetes."""
         return f"system:serviceaccount:{self.home}:{self.account}"
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A cluster around a tenant, as it was read once before anything was tried.
+    """A cluster around a tenant, as read before the first attempt.
 
     Attributes:
         tenancy: the tenant.
         flux: the namespace of Flux's controllers.
-        foreign: a namespace that is another's.
+        foreign: a namespace that is not the tenant's.
         kinds: what the cluster serves, by name.
         namespace: the tenant's first namespace.
         controllers: Deployments of Flux's controllers; several of one where there are shards or lanes.
@@ -51,7 +51,7 @@ class Scene:
         admission_policies: names of the cluster's ValidatingAdmissionPolicies that are bound.
         bindings: ClusterRoleBindings, and RoleBindings outside of the tenant's namespaces.
         storage_classes: StorageClasses.
-        image: one that the tenant runs already, or a made-up one.
+        image: an image that the tenant already runs, or a made-up one.
     """
 
     tenancy: Tenancy
@@ -73,9 +73,9 @@ class Scene:
         return [each for each in self.objects.get(kind, ()) if each["metadata"]["namespace"] == self.tenancy.home]
 
     def controller_user(self, controller: Controller) -> str:
-        """The service account of a controller, as Kubernetes names it; empty where the cluster has no such controller.
+        """The user name of a controller's service account; empty if the cluster has no such controller.
 
-        Every controller of the same kind is meant to have the same rights; that of the first is asked for.
+        All instances of a controller should have the same rights; this is the account of the first.
         """
         deployments = self.controllers.get(controller, ())
         if not deployments:

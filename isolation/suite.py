@@ -1,4 +1,4 @@
-"""One run of the suite: every attempt and every control, asked and judged."""
+"""One run of the suite: tries every attempt and every control, and judges the results."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from isolation.verdicts import judged
 from operations.admission_answers import Answer
 
 Selected = Callable[[str], bool]
-TAKEN = "the API server would take it"
+TAKEN = "the API server would accept it"
 
 
 class Suite:
-    """Asks a cluster.
+    """Runs the suite against a cluster.
 
     Args:
-        api: a client for the cluster, of somebody who may impersonate.
-        scene: the cluster, as it was read.
-        without: layers that do not count.
-        live: whether objects may be created.
+        api: a client for the cluster whose user may impersonate others.
+        scene: the cluster.
+        without: layers to ignore.
+        live: whether to create objects.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class Suite:
         self._answers: dict[str, Answer] = {}
 
     def run(self, selected: Selected = lambda _: True) -> tuple[tuple[AttemptResult, ...], tuple[ControlResult, ...]]:
-        """Make all attempts, and all controls.
+        """Try all attempts and all controls.
 
         Args:
-            selected: whether the attempt or control with this id is made.
+            selected: whether to try the attempt or control with this id.
 
         Raises:
-            OperationError: whoever runs the suite may not ask, or something that was created cannot be removed.
+            OperationError: the user of the suite lacks rights, or a created object cannot be removed.
             ClusterUnavailable: the cluster does not answer.
         """
         with nullcontext() if self._live is None else removed_afterwards(self._live):
@@ -128,7 +128,7 @@ class Suite:
         yield from self._of_refusal(request, user, answer, who)
         others = tuple(layer for layer in request.layers if layer is not Layer.ROLE)
         if who.layer is Layer.ROLE and self._deputy and others and not request.user:
-            # Whoever no role stops is asked for what the other layers say.
+            # The deputy has all rights, so the other layers are reached.
             yield from self._of_request(replace(request, layers=others, user=self._deputy))
 
     def _of_refusal(self, request: Request, user: str, answer: Answer, who: Refusal) -> Iterator[Finding]:
@@ -145,19 +145,19 @@ class Suite:
             if REQUEST_ORDER.index(layer) < at:
                 yield Finding(layer, State.OPEN, f"{layer} lets it pass")
             elif layer is not who.layer:
-                yield Finding(layer, State.UNPROVEN, f"not asked: {who.layer} refuses first")
+                yield Finding(layer, State.UNPROVEN, f"not reached: {who.layer} refuses first")
 
     def _proves_nothing(self, request: Request, user: str, who: Refusal) -> str:
-        """Why a refusal may be for something else than what is attempted; empty where it is not."""
-        if request.beside is None:
-            return "" if who.layer in request.layers else f"refused by {who.layer} for something else"
-        beside = self._asked(Request(request.beside, ()), user)
-        if beside.refused and refusal(beside.status, beside.message) == who:
-            return "the same is refused without what is attempted"
+        """Why a refusal may be unrelated to the attempt; empty if it is related."""
+        if request.baseline is None:
+            return "" if who.layer in request.layers else f"refused by {who.layer}, which is not tested here"
+        baseline = self._asked(Request(request.baseline, ()), user)
+        if baseline.refused and refusal(baseline.status, baseline.message) == who:
+            return "the same object without the attempt is refused, too"
         return ""
 
     def _asked(self, request: Request, user: str) -> Answer:
-        """The answer to a request; the same one is asked for once."""
+        """The answer to a request; each is sent once."""
         parts: list[Manifest | str | None] = [
             user,
             request.verb,

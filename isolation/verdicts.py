@@ -1,4 +1,4 @@
-"""The verdict of an attempt or a control, out of what was found about its layers."""
+"""The verdict of an attempt, from the findings about its layers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from isolation.model import (
     Verdict,
 )
 
-# Of several findings about one layer the first of these counts: it holds when all that was asked of it holds.
+# The first of these that a layer's findings have is its state: it holds only if all its proofs hold.
 _WORST = (State.OPEN, State.HOLDS, State.UNPROVEN, State.NOT_APPLICABLE)
 
 
 def alone(findings: Sequence[Finding]) -> dict[Layer, LayerState]:
-    """What each layer does alone."""
+    """What each layer alone does."""
     states: dict[Layer, LayerState] = {}
     for state in _WORST:
         for finding in findings:
@@ -35,8 +35,8 @@ def judged(attempt: Attempt, findings: Sequence[Finding], without: Collection[La
 
     Args:
         attempt: the attempt.
-        findings: what was found about its layers.
-        without: layers that do not count.
+        findings: about its layers.
+        without: layers to ignore.
     """
     states = alone([finding for finding in findings if finding.layer not in without])
 
@@ -45,7 +45,7 @@ def judged(attempt: Attempt, findings: Sequence[Finding], without: Collection[La
 
     if not any(layer not in without for layer in attempt.layers):
         only = " and ".join(attempt.layers)
-        return result(Verdict.NOT_APPLICABLE, None, f"nothing but {only} is meant to refuse this")
+        return result(Verdict.NOT_APPLICABLE, None, f"only {only} can refuse this")
     by_state = {state: _first(states, state) for state in State}
     if (layer := by_state[State.HOLDS]) is not None:
         return result(Verdict.REFUSED, layer, states[layer].message, states[layer].by)
@@ -56,7 +56,7 @@ def judged(attempt: Attempt, findings: Sequence[Finding], without: Collection[La
             return result(Verdict.NOT_APPLICABLE, None, f"open by choice: {attempt.by_choice}")
         return result(Verdict.PASSED, None, states[layer].message)
     layer = by_state[State.NOT_APPLICABLE]
-    return result(Verdict.NOT_APPLICABLE, None, states[layer].message if layer else "nothing was asked")
+    return result(Verdict.NOT_APPLICABLE, None, states[layer].message if layer else "nothing was tried")
 
 
 def _first(states: Mapping[Layer, LayerState], state: State) -> Layer | None:

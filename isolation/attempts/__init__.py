@@ -1,6 +1,6 @@
-"""The attempts and controls as data: one module for what each of them is at, and `objects` for what they are made with.
+"""The attempts and controls as data: a module for each target, and `objects` with the manifests that they share.
 
-A new attempt belongs beside those at the same thing, with the number of its threat.
+Add a new attempt to the module of its target, with the number of its threat.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ NOT_ASKED: Mapping[int, str] = {
     26: "the key belongs to the Git host; the program registers it read-only (tests/e2e/test_private_repositories.py)",
     27: "refused before anything is applied (tests/unit/components/stack/test_configuration_loading.py)",
     28: "refused before anything is applied (tests/unit/components/stack/test_configuration_secrets.py)",
-    39: "found, told and taken back by `pulumi up`, not refused",
-    40: "nothing is refused; the suite takes control characters out of all that it shows",
+    39: "not refused: `pulumi up` detects, reports and reverts it",
+    40: "not refused: the suite removes control characters from everything that it shows",
     42: "refused before anything is applied (tests/unit/components/stack/test_configuration_secrets.py)",
 }
-"""Threats that no cluster can be asked about, and why."""
+"""Threats that cannot be tried on a cluster, with the reason."""
 
 
 def attempts(scene: Scene) -> tuple[Attempt, ...]:

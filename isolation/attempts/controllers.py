@@ -1,6 +1,6 @@
-"""Attempts at Flux's controllers, which work on a tenant's text: what they may do, reach, and be kept busy by.
+"""Attempts at Flux's controllers, which process tenants' content: their rights, their network access, and their load.
 
-Most of it is found by looking at how they were started: what a tenant would push is not tried on anybody's cluster.
+Most of it is found by inspecting how they were started: the suite pushes no hostile content to a cluster.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY")
 _EXEMPT = "NO_PROXY"
 _VARIABLE = re.compile(r"\$\((\w+)\)")
 _DEFAULT_WORKERS = 4
-# The pods of source-controller, and the port on which it gives artifacts away.
+# The pods of source-controller, and the port on which it serves artifacts.
 _ARTIFACT_PODS, _ARTIFACT_PORTS = {"app": "source-controller"}, (9090, "http")
-# What a controller with a tenant's text in it must not be able to do.
+# What a controller that runs a tenant's content must not be able to do.
 _POWERS = (
     ("create", RBAC, "clusterrolebindings", ""),
     ("create", "", "pods", "kube-system"),
@@ -43,11 +43,11 @@ _POWERS = (
 
 
 def programs(scene: Scene) -> Iterator[Attempt]:
-    """Threat 29: a build that runs a program, and what that program could do."""
+    """Builds that run a program, and what that program could do (threat 29)."""
     yield Attempt(
         "29-git",
         29,
-        "a remote base whose address makes the controller's git run something",
+        "a remote base whose URL makes the controller's git run a program",
         (has_environment(scene, Controller.KUSTOMIZE, ("GIT_ALLOW_PROTOCOL",), _git_goes_nowhere),),
     )
     for controller in (Controller.KUSTOMIZE, Controller.HELM):
@@ -57,23 +57,23 @@ def programs(scene: Scene) -> Iterator[Attempt]:
             proof = (
                 Access(verb, group, resource, namespace, user=user, layer=Layer.CONTROLLERS)
                 if user
-                else Finding(Layer.CONTROLLERS, State.UNPROVEN, f"no Deployment of {controller} was found")
+                else Finding(Layer.CONTROLLERS, State.UNPROVEN, f"no Deployment of {controller} found")
             )
             yield Attempt(
                 f"29-{controller}-{verb}-{resource}",
                 29,
-                f"with the rights of {controller}: to {verb} {resource}{where}",
+                f"{verb} {resource}{where} with the rights of {controller}",
                 (proof,),
             )
 
 
 def remote_files(scene: Scene) -> Iterator[Attempt]:
-    """Threats 21 and 30: what a build, or a pod, can fetch."""
+    """What a build, or a pod, can fetch (threats 21 and 30)."""
     controller = Controller.KUSTOMIZE
     yield Attempt(
         "30-remote-files",
         30,
-        "remote files in a build: metadata addresses and inner services",
+        "remote files in a build from metadata addresses and cluster services",
         (
             has_environment(scene, controller, (*_PROXIES, _EXEMPT), _is_proxied),
             _controllers_way_out(scene),
@@ -87,74 +87,74 @@ def remote_files(scene: Scene) -> Iterator[Attempt]:
     )
     labels = scene.namespace["metadata"].get("labels", {})
     said = reaches_in(scene.flux_policies, _ARTIFACT_PODS, _ARTIFACT_PORTS, labels)
-    closed = "NetworkPolicies keep the tenant's pods from it; that the network heeds them was not tried"
+    closed = "NetworkPolicies block the tenant's pods; whether the network enforces them was not tested"
     state = State.HOLDS if said is None else State.OPEN
     yield Attempt(
         "21-artifacts",
         21,
-        "artifacts of all tenants, fetched from source-controller by a pod",
+        "all tenants' artifacts, fetched from source-controller by a pod",
         (Finding(Layer.NETWORK, state, said or closed), _pods_way_out(scene, None)),
     )
     yield Attempt(
         "21-metadata",
         21,
-        "the cloud's metadata, fetched by a pod",
+        "cloud metadata, fetched by a pod",
         (_pods_way_out(scene, METADATA_ADDRESS),),
     )
 
 
 def bounds(scene: Scene) -> Iterator[Attempt]:
-    """Threat 31: what keeps a controller that others share busy."""
-    beside = kustomization(scene)
+    """Load on a controller that all tenants share (threat 31)."""
+    baseline = kustomization(scene)
     for kind, make in (("Kustomization", kustomization), ("HelmRelease", helm_release)):
         yield Attempt.at_admission(
             f"31-{kind.lower()}-timeout",
             31,
-            f"a {kind} that waits for a year",
+            f"a {kind} with a timeout of a year",
             make(scene, timeout=_YEAR),
-            beside=make(scene),
+            baseline=make(scene),
         )
-    # A HelmRelease without one waits for five minutes, whatever its interval.
+    # A HelmRelease without a timeout waits five minutes, whatever its interval.
     yield Attempt.at_admission(
         "31-kustomization-interval",
         31,
-        "a Kustomization without a timeout, which then follows from an interval of a year",
+        "a Kustomization without a timeout, whose interval of a year then counts as timeout",
         kustomization(scene, interval=_YEAR),
-        beside=beside,
+        baseline=baseline,
     )
     check = {"apiVersion": "v1", "kind": "ConfigMap"}
     growing = "size('a') + " * 200 + "1 > 0"
     yield Attempt.at_admission(
         "31-expression",
         31,
-        "a health check whose expression is long enough to grow",
+        "a health check with an expression that is long enough to be expensive",
         kustomization(scene, healthCheckExprs=[check | {"current": growing}]),
-        beside=beside,
+        baseline=baseline,
     )
     checks = [check | {"name": f"{NAME}-{number}", "namespace": scene.tenancy.home} for number in range(1000)]
     yield Attempt.at_admission(
         "31-health-checks",
         31,
-        "a thousand health checks of one Kustomization",
+        "a Kustomization with a thousand health checks",
         kustomization(scene, healthChecks=checks),
-        beside=beside,
+        baseline=baseline,
     )
     yield Attempt(
         "31-fix-waits",
         31,
-        "a sync that is fixed, and waits for the health checks of what it was before",
+        "a fixed sync that waits for the health checks of its previous revision",
         (has_gate(scene, Controller.KUSTOMIZE, "CancelHealthCheckOnNewRevision", Layer.CONTROLLERS),),
     )
     yield Attempt(
         "31-workers",
         31,
-        "Kustomizations of one namespace that hold all workers of kustomize-controller",
+        "Kustomizations of one namespace that occupy all workers of kustomize-controller",
         (_workers(scene),),
     )
 
 
 def _git_goes_nowhere(there: Mapping[str, str]) -> bool:
-    """Whether git may use no transport: a list that names none of those that there are."""
+    """Whether git may use no transport: the list names none that exists."""
     allowed = there.get("GIT_ALLOW_PROTOCOL", "")
     return bool(allowed) and not {
         "file",
@@ -172,9 +172,9 @@ def _is_proxied(there: Mapping[str, str]) -> bool:
 
 
 def _hides_artifacts(there: Mapping[str, str], flux: str) -> bool:
-    """Whether the proxy stands before the name of source-controller that everybody knows."""
+    """Whether requests to the well-known name of source-controller go through the proxy."""
     known = [f"source-controller.{flux}{rest}" for rest in ("", ".svc", ".svc.cluster.local", ".svc.cluster.local.")]
-    # Kubernetes puts other variables in; a name that a Secret holds is not known.
+    # Kubernetes expands other variables; the value of one from a Secret is unknown.
     value = _VARIABLE.sub(lambda found: there.get(found[1], ""), there.get(_EXEMPT, ""))
     exempt = [each.strip().lstrip("*") for each in value.split(",") if each.strip()]
     return _is_proxied(there) and not any(
@@ -183,7 +183,7 @@ def _hides_artifacts(there: Mapping[str, str], flux: str) -> bool:
 
 
 def _controllers_way_out(scene: Scene) -> Finding:
-    """Whether network policies keep kustomize-controller from the metadata address."""
+    """Whether network policies block kustomize-controller from the metadata address."""
     own = [
         policy
         for policy in scene.flux_policies
@@ -191,14 +191,14 @@ def _controllers_way_out(scene: Scene) -> Finding:
     ]
     everybodys = [{**policy, "spec": policy["spec"] | {"podSelector": {}}} for policy in own]
     said = reaches_out(everybodys, METADATA_ADDRESS)
-    closed = f"NetworkPolicies keep {Controller.KUSTOMIZE} from it; that the network heeds them was not tried"
+    closed = f"NetworkPolicies block {Controller.KUSTOMIZE}; whether the network enforces them was not tested"
     return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
 
 
 def _pods_way_out(scene: Scene, address: str | None) -> Finding:
-    """Whether network policies keep the tenant's pods from an address; from other namespaces where None."""
+    """Whether network policies block the tenant's pods from an address; from other namespaces if None."""
     said = reaches_out(scene.of_home("NetworkPolicy"), address or METADATA_ADDRESS)
-    closed = "NetworkPolicies keep the tenant's pods to themselves; that the network heeds them was not tried"
+    closed = "NetworkPolicies isolate the tenant's pods; whether the network enforces them was not tested"
     return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
 
 
@@ -214,7 +214,7 @@ def _workers(scene: Scene) -> Finding:
     def question(deployment: dict[str, object]) -> tuple[bool, str]:
         workers = int(arguments(deployment).get("concurrent", _DEFAULT_WORKERS))
         if not hard:
-            return False, f"{workers} workers, and no quota of Kustomizations"
-        return workers > min(hard), f"{workers} workers, and {min(hard)} Kustomizations at most"
+            return False, f"{workers} workers, and no quota for Kustomizations"
+        return workers > min(hard), f"{workers} workers, and at most {min(hard)} Kustomizations"
 
     return looked(scene, Controller.KUSTOMIZE, Layer.CONTROLLERS, question)

@@ -1,4 +1,4 @@
-"""What a tenant is there for, and what a cluster needs: it must pass."""
+"""Controls: what tenants are for, and what the cluster itself needs, must pass."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _READ = ("ResourceQuota", "NetworkPolicy", "RoleBinding")
 
 
 def controls(scene: Scene) -> Iterator[Control]:
-    """All of them."""
+    """All controls."""
     yield from _tenants(scene)
     yield from _clusters(scene)
 
@@ -73,12 +73,12 @@ def _tenants(scene: Scene) -> Iterator[Control]:
         seen[kind] = seen.get(kind, 0) + 1
         number = f"-{seen[kind]}" if seen[kind] > 1 else ""
         layers = tuple(Layer)
-        yield Control(f"tenant-{kind.lower()}{number}", f"the tenant makes a {kind}", Request(manifest, layers))
+        yield Control(f"tenant-{kind.lower()}{number}", f"the tenant creates a {kind}", Request(manifest, layers))
     for kind in _READ:
         group, resource = RESOURCES[kind]
         yield Control(
             f"tenant-reads-{resource}",
-            f"the tenant sees {resource}",
+            f"the tenant lists {resource}",
             Access("list", group, resource, scene.tenancy.home),
         )
 
@@ -87,7 +87,7 @@ def _clusters(scene: Scene) -> Iterator[Control]:
     """Kubernetes' and Flux's own controllers, and kubelets."""
     yield Control(
         "cluster-replicaset",
-        "Kubernetes makes the pods of a Deployment",
+        "Kubernetes creates the pods of a Deployment",
         Request(pod(scene), tuple(Layer), user=_REPLICASETS),
     )
     placed = [each for each in scene.of_home("Pod") if each["spec"].get("nodeName")]
@@ -101,11 +101,11 @@ def _clusters(scene: Scene) -> Iterator[Control]:
             "kind": "TokenRequest",
             "spec": {"audiences": [], "expirationSeconds": 3607, "boundObjectRef": bound},
         }
-        # A node is given tokens for the audiences alone that the pod itself asks for.
+        # A node gets tokens only for the audiences that the pod itself asks for.
         if _mounts_token(running):
             yield Control(
                 "kubelet-token",
-                "a kubelet asks for the token of a pod on its node",
+                "a kubelet requests the token of a pod on its node",
                 Request(named(scene, "ServiceAccount", account), tuple(Layer), "create", "token", token, user=node),
             )
         yield Control(
@@ -124,7 +124,7 @@ def _clusters(scene: Scene) -> Iterator[Control]:
         if user := scene.controller_user(controller):
             yield Control(
                 f"{controller}-impersonates",
-                f"{controller} applies as the tenant's account",
+                f"{controller} impersonates the tenant's account",
                 Access(
                     "impersonate",
                     "",

@@ -1,4 +1,4 @@
-"""Attempts at how much there is: objects, intervals, and what a quota does not count."""
+"""Attempts to use too much: objects, intervals, and what no quota counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
 _FLUX_KINDS = ("Kustomization", "HelmRelease", "GitRepository", "OCIRepository", "HelmRepository", "Receiver")
-# What fills the cluster's memory, by how a quota may count it.
+# Kinds that fill etcd, with the names under which a quota may count them.
 _KINDS = {
     "ConfigMap": ("configmaps", "count/configmaps"),
     "Secret": ("secrets", "count/secrets"),
@@ -25,14 +25,18 @@ _KINDS = {
 
 
 def amounts(scene: Scene) -> Iterator[Attempt]:
-    """Threats 24 and 38."""
+    """Reconciliations and objects without a limit (threats 24 and 38)."""
     for kind, make in (
         ("Kustomization", kustomization),
         ("HelmRelease", helm_release),
         ("GitRepository", git_repository),
     ):
         yield Attempt.at_admission(
-            f"24-{kind.lower()}-interval", 24, f"a {kind} every second", make(scene, interval="1s"), beside=make(scene)
+            f"24-{kind.lower()}-interval",
+            24,
+            f"a {kind} that is reconciled every second",
+            make(scene, interval="1s"),
+            baseline=make(scene),
         )
     for kind in _FLUX_KINDS:
         if kind in scene.kinds:
@@ -41,36 +45,36 @@ def amounts(scene: Scene) -> Iterator[Attempt]:
             yield Attempt(
                 f"24-{kind.lower()}-number",
                 24,
-                f"thousands of objects of the kind {kind}",
+                f"thousands of {kind} objects",
                 (_counted(scene, kind, counted),),
             )
     for kind, names in _KINDS.items():
         yield Attempt(
             f"38-{kind.lower()}-number",
             38,
-            f"objects of the kind {kind} until the cluster is full",
+            f"{kind} objects until the cluster is full",
             (_counted(scene, kind, names),),
         )
     limited = bool(scene.of_home("LimitRange")) or _counts(scene, ("limits.memory",))
     yield Attempt(
         "38-memory",
         38,
-        "pods that state no limits and take a node's memory",
+        "pods without limits that use up a node's memory",
         (
             Finding(
                 Layer.QUOTA,
                 State.HOLDS if limited else State.OPEN,
-                "a LimitRange, or a quota of limits.memory, is there"
+                "a LimitRange or a quota for limits.memory exists"
                 if limited
-                else "neither a LimitRange nor a quota of limits.memory is there",
+                else "neither a LimitRange nor a quota for limits.memory exists",
             ),
         ),
-        by_choice="nothing is said of what a container takes that does not say so itself",
+        by_choice="containers without limits are allowed",
     )
 
 
 def _counted(scene: Scene, kind: str, names: tuple[str, ...]) -> Finding:
-    """Whether a quota of every namespace of the tenant's counts a kind."""
+    """Whether a quota counts the kind in every namespace of the tenant."""
     if _counts(scene, names):
         return Finding(Layer.QUOTA, State.HOLDS, f"a ResourceQuota counts {names[-1]}", "ResourceQuota")
     return Finding(Layer.QUOTA, State.OPEN, f"no ResourceQuota counts {names[-1]}")

@@ -1,4 +1,4 @@
-"""Findings by looking: what the flags, the environment and the surroundings of Flux's controllers say."""
+"""Findings by inspection of the flags, the environment and the network policies of Flux's controllers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from isolation.scene import Scene
 GATES = "feature-gates"
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 METADATA_ADDRESS = "169.254.169.254"
-"""Where clouds tell a node, and whoever else can reach it, who it is."""
+"""Where clouds serve a node's identity to everything that can reach the address."""
 
 
 def arguments(deployment: Manifest) -> dict[str, str]:
-    """The flags of a controller; of one that is given twice the last value counts, as for the controller."""
+    """The flags of a controller; the last value of a repeated flag counts, as it does for the controller."""
     found: dict[str, str] = {}
     for each in _container(deployment).get("args", ()):
         name, separator, value = str(each).lstrip("-").partition("=")
@@ -27,25 +27,25 @@ def arguments(deployment: Manifest) -> dict[str, str]:
 
 
 def environment(deployment: Manifest) -> dict[str, str]:
-    """The environment of a controller, as far as the Deployment has it itself."""
+    """The environment of a controller, as far as the Deployment itself states it."""
     return {each["name"]: each.get("value", "") for each in _container(deployment).get("env", ())}
 
 
 def looked(
     scene: Scene, controller: Controller, layer: Layer, question: Callable[[Manifest], tuple[bool, str]]
 ) -> Finding:
-    """What all Deployments of a controller say to a question.
+    """Ask a question about all Deployments of a controller.
 
     Args:
         scene: the cluster.
         controller: which controller.
-        layer: whose matter it is.
-        question: whether one Deployment holds, and what was seen there.
+        layer: the layer that it proves.
+        question: whether one Deployment holds, and what it shows.
     """
     deployments = scene.controllers.get(controller, ())
     if not deployments:
         if controller in REQUIRED_CONTROLLERS:
-            message = f"no Deployment of {controller} was found; name Flux's namespace with --flux-namespace"
+            message = f"no Deployment of {controller} found; name Flux's namespace with --flux-namespace"
             return Finding(layer, State.UNPROVEN, message)
         return Finding(layer, State.NOT_APPLICABLE, f"the cluster has no {controller}")
     answers = [question(deployment) for deployment in deployments]
@@ -55,7 +55,7 @@ def looked(
 
 
 def has_flag(scene: Scene, controller: Controller, name: str, wanted: str | None = "true") -> Finding:
-    """Whether a controller has a flag, with this value or with any."""
+    """Whether a controller has a flag, with this value or with any if None."""
 
     def question(deployment: Manifest) -> tuple[bool, str]:
         value = arguments(deployment).get(name)
@@ -66,7 +66,7 @@ def has_flag(scene: Scene, controller: Controller, name: str, wanted: str | None
 
 
 def lacks_flags(scene: Scene, controller: Controller, names: Sequence[str]) -> Finding:
-    """Whether none of these flags of a controller is on."""
+    """Whether a controller has none of these flags on."""
 
     def question(deployment: Manifest) -> tuple[bool, str]:
         on = [name for name in names if arguments(deployment).get(name, "false") not in ("false", "")]
@@ -88,12 +88,12 @@ def has_gate(scene: Scene, controller: Controller, gate: str, layer: Layer) -> F
 def has_environment(
     scene: Scene, controller: Controller, names: Sequence[str], holds: Callable[[Mapping[str, str]], bool]
 ) -> Finding:
-    """Whether the environment of a controller is as it has to be.
+    """Whether the environment of a controller is in order.
 
     Args:
         scene: the cluster.
         controller: which controller.
-        names: the variables that are shown.
+        names: the variables to show.
         holds: whether an environment is in order.
     """
 
@@ -106,7 +106,7 @@ def has_environment(
 
 
 def _shown(value: str) -> str:
-    """A value for people; a proxy's password is none of theirs."""
+    """A value for people, without a proxy's password."""
     return _CREDENTIALS.sub("//***@", value)
 
 
@@ -119,7 +119,7 @@ def _container(deployment: Manifest) -> Manifest:
 
 
 def selects(selector: Manifest | None, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector finds an object; None finds nothing, an empty one everything."""
+    """Whether a label selector matches; None matches nothing, an empty one everything."""
     if selector is None:
         return False
     if any(labels.get(key) != value for key, value in selector.get("matchLabels", {}).items()):
@@ -141,9 +141,9 @@ def _matches(expression: Manifest, labels: Mapping[str, str]) -> bool:
 
 
 def reaches_out(policies: Iterable[Manifest], address: str) -> str | None:
-    """What lets all pods of a namespace talk to an address outside of the cluster; None where nothing does.
+    """What lets all pods of a namespace reach an address outside of the cluster; None if nothing does.
 
-    Only policies that are about all pods count: a tenant labels its own as it likes.
+    Only policies for all pods count: a tenant chooses the labels of its pods.
     """
     closing = [
         policy
@@ -151,11 +151,11 @@ def reaches_out(policies: Iterable[Manifest], address: str) -> str | None:
         if "Egress" in policy["spec"].get("policyTypes", ()) and policy["spec"].get("podSelector") in ({}, None)
     ]
     if not closing:
-        return "no NetworkPolicy is about the way out of all pods"
+        return "no NetworkPolicy restricts the egress of all pods"
     for policy in policies:
         for rule in policy["spec"].get("egress", ()):
             if "Egress" in policy["spec"].get("policyTypes", ("Egress",)) and _allows_address(rule, address):
-                return f"the NetworkPolicy {policy['metadata']['name']} lets pods talk to {address}"
+                return f"the NetworkPolicy {policy['metadata']['name']} lets pods reach {address}"
     return None
 
 
@@ -174,7 +174,7 @@ def _allows_address(rule: Manifest, address: str) -> bool:
 def reaches_in(
     policies: Iterable[Manifest], pod: Mapping[str, str], ports: Sequence[object], namespace: Mapping[str, str]
 ) -> str | None:
-    """What lets pods of another namespace talk to a port of a pod; None where nothing does.
+    """What lets pods of another namespace reach a port of a pod; None if nothing does.
 
     Args:
         policies: NetworkPolicies of the pod's namespace.
@@ -189,13 +189,13 @@ def reaches_in(
         and "Ingress" in policy["spec"].get("policyTypes", ("Ingress",))
     ]
     if not about:
-        return "no NetworkPolicy is about it"
+        return "no NetworkPolicy selects it"
     for policy in about:
         for rule in policy["spec"].get("ingress", ()):
             open_ports = [each.get("port") for each in rule.get("ports", ())]
             of_port = not open_ports or any(port in open_ports for port in ports)
             if of_port and _allows_namespace(rule, namespace):
-                return f"the NetworkPolicy {policy['metadata']['name']} lets the tenant's pods talk to it"
+                return f"the NetworkPolicy {policy['metadata']['name']} lets the tenant's pods reach it"
     return None
 
 
@@ -203,5 +203,5 @@ def _allows_namespace(rule: Manifest, labels: Mapping[str, str]) -> bool:
     peers = rule.get("from")
     if not peers:
         return True
-    # Pods of a cluster may have any address, so a block is taken for theirs.
+    # Pods may have any address, so a block counts as theirs.
     return any("ipBlock" in peer or selects(peer.get("namespaceSelector"), labels) for peer in peers)

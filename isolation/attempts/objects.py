@@ -1,4 +1,4 @@
-"""Objects that attempts are made with: each one as a tenant would write it, and in order but for what is attempted."""
+"""Manifests for attempts: each as a tenant would write it, and in order except for what is attempted."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from components.cluster.manifests import Manifest
 from isolation.scene import Scene
 
 NAME = "isolation-suite"
-"""The name of all that the suite asks for."""
+"""The name of every object that the suite tries to create."""
 UNKNOWN_HOST = "isolation.example.com"
-"""A host that is nobody's, by RFC 2606."""
+"""A host that nobody owns (RFC 2606)."""
 _RESOURCES = {"cpu": "10m", "memory": "16Mi", "ephemeral-storage": "16Mi"}
 
 
 def made(scene: Scene, kind: str, spec: Manifest | None = None, *, namespace: str = "", **rest: Any) -> Manifest:
-    """An object of a kind that the cluster serves; of one that it does not serve, the API version is left empty."""
+    """An object; its API version is empty if the cluster does not serve the kind."""
     served = scene.kinds.get(kind)
     metadata = {"name": NAME, "namespace": namespace or scene.tenancy.home} | rest.pop("metadata", {})
     manifest: Manifest = {"apiVersion": served.api_version if served else "", "kind": kind, "metadata": metadata}
@@ -25,12 +25,12 @@ def made(scene: Scene, kind: str, spec: Manifest | None = None, *, namespace: st
 
 
 def named(scene: Scene, kind: str, name: str, namespace: str = "") -> Manifest:
-    """As much of an object as names it."""
+    """The identity of an object."""
     return made(scene, kind, namespace=namespace, metadata={"name": name})
 
 
 def changed(manifest: Manifest, spec: Manifest) -> Manifest:
-    """An object with other top-level fields in its spec; None takes a field away."""
+    """An object with other top-level fields in its spec; None removes a field."""
     fields = {key: value for key, value in (manifest.get("spec", {}) | spec).items() if value is not None}
     return {**manifest, "spec": fields}
 
@@ -39,7 +39,7 @@ def changed(manifest: Manifest, spec: Manifest) -> Manifest:
 
 
 def container(scene: Scene, **fields: Any) -> Manifest:
-    """A container that keeps the Pod Security Standard `restricted`, and states what it needs."""
+    """A container that meets the Pod Security Standard `restricted`, with requests and limits."""
     security = {"runAsUser": 1000, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
     resources = {"requests": _RESOURCES, "limits": _RESOURCES}
     return {"name": "main", "image": scene.image, "securityContext": security, "resources": resources} | fields
@@ -60,7 +60,7 @@ def deployment(scene: Scene, **fields: Any) -> Manifest:
 
 
 def workload(scene: Scene, kind: str, pods: Manifest) -> Manifest:
-    """An object that pods are made of: none, where it can say so."""
+    """A workload without pods, where its kind allows that."""
     labels = {"app": NAME}
     template = {"metadata": {"labels": labels}, "spec": pods}
     if kind == "CronJob":
@@ -81,7 +81,7 @@ def service(scene: Scene, **fields: Any) -> Manifest:
 
 
 def claim_spec(scene: Scene, **fields: Any) -> Manifest:
-    """A volume claim of a class that the cluster makes volumes of, where it has one."""
+    """A volume claim of a class with dynamic provisioning, if the cluster has one."""
     dynamic = [each for each in scene.storage_classes if each.get("provisioner") != "kubernetes.io/no-provisioner"]
     of_class = {"storageClassName": dynamic[0]["metadata"]["name"]} if dynamic else {}
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}} | of_class | fields
@@ -96,7 +96,7 @@ def claim(scene: Scene, **fields: Any) -> Manifest:
 
 
 def own_source(scene: Scene) -> tuple[str, str]:
-    """Kind and name of the source that the tenant has."""
+    """Kind and name of the tenant's own source."""
     for sync in scene.of_home("Kustomization"):
         reference = sync["spec"]["sourceRef"]
         if reference.get("namespace", scene.tenancy.home) == scene.tenancy.home:
@@ -106,14 +106,14 @@ def own_source(scene: Scene) -> tuple[str, str]:
 
 
 def git_repository(scene: Scene, **fields: Any) -> Manifest:
-    """A source like the tenant's own; it is suspended, so that nobody would fetch it."""
+    """A source like the tenant's own; suspended, so Flux would not fetch it."""
     sources = scene.of_home("GitRepository")
     own = deepcopy(sources[0]["spec"]) if sources else {"url": f"https://{UNKNOWN_HOST}/apps", "interval": "1h"}
     return changed(made(scene, "GitRepository", own), {"suspend": True, **fields})
 
 
 def source(scene: Scene, kind: str, **fields: Any) -> Manifest:
-    """A source of another kind, from a host that is nobody's."""
+    """A source of another kind, from a host that nobody owns."""
     places: dict[str, Manifest] = {
         "OCIRepository": {"url": f"oci://{UNKNOWN_HOST}/apps/app"},
         "HelmRepository": {"url": f"https://{UNKNOWN_HOST}/charts"},
@@ -124,7 +124,7 @@ def source(scene: Scene, kind: str, **fields: Any) -> Manifest:
 
 
 def kustomization(scene: Scene, **fields: Any) -> Manifest:
-    """A sync of the tenant's own source; it is suspended, and removes nothing."""
+    """A sync of the tenant's own source; suspended, and without pruning."""
     kind, name = own_source(scene)
     spec = {
         "interval": "1h",
@@ -138,7 +138,7 @@ def kustomization(scene: Scene, **fields: Any) -> Manifest:
 
 
 def chart(**fields: Any) -> Manifest:
-    """The template of a chart."""
+    """The `chart` of a HelmRelease."""
     return {"spec": {"chart": "app", "interval": "1h", "sourceRef": {"kind": "HelmRepository", "name": NAME}} | fields}
 
 

@@ -1,4 +1,4 @@
-"""Attempts of Flux's objects: at others' sources, identities, namespaces and clusters."""
+"""Attempts to use others' sources, identities, namespaces and clusters through Flux's objects."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from isolation.model import Access, Attempt, Finding, Layer, Live, Request, Stat
 from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
-# In the words of Flux's controllers; what is referred to does not exist, so that nothing comes of it.
+# Messages of Flux's controllers. The referenced objects do not exist, so the attempts have no effect.
 BLOCKED = r"cross-namespace references (?:have been blocked|are not allowed)|[Aa]ccess denied"
 NOT_FOUND = r"not found|NotFound"
 
 
 def references(scene: Scene) -> Iterator[Attempt]:
-    """Threats 1 to 3: references to another namespace.
+    """References to another namespace (threats 1 to 3).
 
-    What Flux says comes before its flags: of two that hold, the first is told.
+    Flux's own message comes before its flags: of two proofs that hold, the report shows the first.
     """
     foreign = {"name": NAME, "namespace": scene.flux}
     git = {"kind": "GitRepository"} | foreign
@@ -38,17 +38,17 @@ def references(scene: Scene) -> Iterator[Attempt]:
         "1-kustomization-source",
         1,
         "a Kustomization of a source in another namespace",
-        (Request(sync, _ADMISSION, beside=kustomization(scene)), _live(sync), kustomize),
+        (Request(sync, _ADMISSION, baseline=kustomization(scene)), _live(sync), kustomize),
     )
     yield Attempt(
         "1-helmrelease-source",
         1,
-        "a HelmRelease whose chart's source is in another namespace",
+        "a HelmRelease of a chart source in another namespace",
         (
             Request(
                 helm_release(scene, chart=chart(sourceRef={"kind": "HelmRepository"} | foreign)),
                 _ADMISSION,
-                beside=helm_release(scene),
+                baseline=helm_release(scene),
             ),
             helm,
         ),
@@ -58,14 +58,14 @@ def references(scene: Scene) -> Iterator[Attempt]:
         "1-helmrelease-chart",
         1,
         "a HelmRelease of a chart in another namespace",
-        (Request(release, _ADMISSION, beside=helm_release(scene)), _live(release), helm),
+        (Request(release, _ADMISSION, baseline=helm_release(scene)), _live(release), helm),
     )
     yield Attempt(
         "1-dependency",
         1,
         "a Kustomization that depends on one in another namespace",
         (
-            Request(kustomization(scene, dependsOn=[foreign]), _ADMISSION, beside=kustomization(scene)),
+            Request(kustomization(scene, dependsOn=[foreign]), _ADMISSION, baseline=kustomization(scene)),
             kustomize,
         ),
     )
@@ -74,7 +74,7 @@ def references(scene: Scene) -> Iterator[Attempt]:
     yield Attempt(
         "2-alert",
         2,
-        "an Alert on events of another namespace",
+        "an Alert for events of another namespace",
         (
             Request(made(scene, "Alert", {"providerRef": {"name": NAME}, "eventSources": events}), _ADMISSION),
             notification,
@@ -83,7 +83,7 @@ def references(scene: Scene) -> Iterator[Attempt]:
     yield Attempt(
         "2-receiver",
         2,
-        "a Receiver that sets off objects of another namespace",
+        "a Receiver that triggers objects of another namespace",
         (Request(receiver(scene, resources=[git]), _ADMISSION), notification),
     )
     policy = made(scene, "ImagePolicy", {"imageRepositoryRef": foreign, "policy": {"numerical": {"order": "asc"}}})
@@ -121,8 +121,8 @@ def references(scene: Scene) -> Iterator[Attempt]:
 
 
 def identities(scene: Scene) -> Iterator[Attempt]:
-    """Threats 5, 6, 9, 15 and 17: as whom, where to, and to which cluster."""
-    account, beside = scene.tenancy.account, kustomization(scene)
+    """Other identities, namespaces and clusters (threats 5, 6, 9, 15 and 17)."""
+    account, baseline = scene.tenancy.account, kustomization(scene)
     for kind, make, controller in (
         ("Kustomization", kustomization, Controller.KUSTOMIZE),
         ("HelmRelease", helm_release, Controller.HELM),
@@ -133,7 +133,7 @@ def identities(scene: Scene) -> Iterator[Attempt]:
             5,
             f"a {kind} without a service account",
             (
-                Request(make(scene, serviceAccountName=None), _ADMISSION, beside=make(scene)),
+                Request(make(scene, serviceAccountName=None), _ADMISSION, baseline=make(scene)),
                 has_flag(scene, controller, "default-service-account", None),
                 *_powerless_default(scene, controller),
             ),
@@ -141,16 +141,16 @@ def identities(scene: Scene) -> Iterator[Attempt]:
         yield Attempt.at_admission(
             f"6-{key}-other-account",
             6,
-            f"a {kind} as another service account than the tenant's",
+            f"a {kind} with a service account other than the tenant's",
             make(scene, serviceAccountName=f"not-{account}"),
-            beside=make(scene),
+            baseline=make(scene),
         )
         yield Attempt(
             f"9-{key}-target",
             9,
-            f"a {kind} that goes to another's namespace",
+            f"a {kind} that targets another tenant's namespace",
             (
-                Request(make(scene, targetNamespace=scene.foreign), _ADMISSION, beside=make(scene)),
+                Request(make(scene, targetNamespace=scene.foreign), _ADMISSION, baseline=make(scene)),
                 Access("create", "apps", "deployments", scene.foreign),
             ),
         )
@@ -163,43 +163,43 @@ def identities(scene: Scene) -> Iterator[Attempt]:
                 15,
                 f"a {kind} with a kubeConfig from a {'Secret' if name == 'secret' else 'ConfigMap'}",
                 make(scene, kubeConfig=config),
-                beside=make(scene),
+                baseline=make(scene),
             )
         yield Attempt(
             f"15-{key}-kubeconfig-program",
             15,
-            f"a kubeConfig that makes {controller} run a program, or trust any server",
+            f"a kubeConfig that makes {controller} run a program or trust any server",
             (
                 lacks_flags(scene, controller, ("insecure-kubeconfig-exec", "insecure-kubeconfig-tls")),
-                Request(make(scene, kubeConfig={"secretRef": {"name": NAME}}), _ADMISSION, beside=make(scene)),
+                Request(make(scene, kubeConfig={"secretRef": {"name": NAME}}), _ADMISSION, baseline=make(scene)),
             ),
         )
     yield Attempt(
         "9-helmrelease-storage",
         9,
-        "a HelmRelease that Helm remembers in another's namespace",
+        "a HelmRelease whose Helm storage is in another tenant's namespace",
         (
-            Request(helm_release(scene, storageNamespace=scene.foreign), _ADMISSION, beside=helm_release(scene)),
+            Request(helm_release(scene, storageNamespace=scene.foreign), _ADMISSION, baseline=helm_release(scene)),
             Access("create", "", "secrets", scene.foreign),
         ),
     )
     yield Attempt(
         "17-decryption",
         17,
-        "decrypting with the controller's own access to a key service",
+        "decryption with the controller's own access to a key service",
         (has_flag(scene, Controller.KUSTOMIZE, "default-decryption-service-account", None),),
     )
     yield Attempt(
         "17-decryption-fallback",
         17,
-        "decrypting with a key that the controller has for everybody",
+        "decryption with a key of the controller for all tenants",
         (lacks_flags(scene, Controller.KUSTOMIZE, ("sops-age-secret",)),),
     )
     for controller in (Controller.KUSTOMIZE, Controller.HELM):
         yield Attempt(
             f"17-{controller}-kubeconfig",
             17,
-            f"reaching other clusters with the cloud identity of {controller}",
+            f"access to other clusters with the cloud identity of {controller}",
             (
                 has_flag(scene, controller, "default-kubeconfig-service-account", None),
                 Request(
@@ -207,7 +207,7 @@ def identities(scene: Scene) -> Iterator[Attempt]:
                     if controller is Controller.KUSTOMIZE
                     else helm_release(scene, kubeConfig={"configMapRef": {"name": NAME}}),
                     _ADMISSION,
-                    beside=beside if controller is Controller.KUSTOMIZE else helm_release(scene),
+                    baseline=baseline if controller is Controller.KUSTOMIZE else helm_release(scene),
                 ),
             ),
         )
@@ -215,17 +215,17 @@ def identities(scene: Scene) -> Iterator[Attempt]:
         yield Attempt(
             f"17-{controller}",
             17,
-            f"fetching or notifying with the cloud identity of {controller}",
+            f"fetches or notifications with the cloud identity of {controller}",
             (has_flag(scene, controller, "default-service-account", None),),
         )
 
 
 def remote_bases(scene: Scene) -> Iterator[Attempt]:
-    """Threat 4."""
+    """Remote bases (threat 4)."""
     yield Attempt(
         "4-remote-base",
         4,
-        "a base from a Git repository that is no source of Flux's",
+        "a base from a Git repository that is not a Flux source",
         (has_flag(scene, Controller.KUSTOMIZE, "no-remote-bases"),),
     )
 
@@ -235,16 +235,16 @@ def has_refs_flag(scene: Scene, controller: Controller) -> Finding:
 
 
 def _live(manifest: Manifest) -> Live:
-    """The same, not suspended, to hear what Flux says."""
+    """The same object, not suspended, so that Flux reports on it."""
     return Live(changed(manifest, {"suspend": None}), BLOCKED, NOT_FOUND)
 
 
 def _powerless_default(scene: Scene, controller: Controller) -> Iterator[Access | Finding]:
-    """What stands in for the missing account must be able to do nothing."""
+    """The default account must have no rights."""
     for deployment in scene.controllers.get(controller, ())[:1]:
         if name := arguments(deployment).get("default-service-account"):
             user = f"system:serviceaccount:{scene.tenancy.home}:{name}"
             if user == scene.tenancy.user:
-                yield Finding(Layer.FLUX, State.HOLDS, f"it is applied as {name}, which is the tenant's account")
+                yield Finding(Layer.FLUX, State.HOLDS, f"the default account {name} is the tenant's account")
             else:
                 yield Access("create", "apps", "deployments", scene.tenancy.home, user=user, layer=Layer.FLUX)

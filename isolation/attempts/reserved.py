@@ -1,4 +1,4 @@
-"""Attempts at what is the platform's alone: other namespaces, the cluster, limits, access, tokens, policies."""
+"""Attempts at what only the platform may change: other namespaces, the cluster, limits, access, tokens, policies."""
 
 from __future__ import annotations
 
@@ -57,64 +57,62 @@ _ELSEWHERE = (
 
 
 def elsewhere(scene: Scene) -> Iterator[Attempt]:
-    """Threats 7, 8, 16 and 25: outside of the tenant's namespaces."""
+    """Access outside of the tenant's namespaces (threats 7, 8, 16 and 25)."""
     for namespace in dict.fromkeys((scene.flux, scene.foreign, "kube-system")):
         for verb, group, resource in _ELSEWHERE:
             threat = 16 if resource in ("secrets", "configmaps") else 7
             yield Attempt(
                 f"{threat}-{namespace}-{verb}-{resource}",
                 threat,
-                f"to {verb} {resource} in {namespace}",
+                f"{verb} {resource} in {namespace}",
                 (Access(verb, group, resource, namespace),),
             )
     for group, resource in _CLUSTER_WIDE:
-        yield Attempt(
-            f"8-{resource}", 8, f"to create {resource} from the repository", (Access("create", group, resource),)
-        )
+        yield Attempt(f"8-{resource}", 8, f"create {resource}", (Access("create", group, resource),))
     yield Attempt(
         "25-lookup",
         25,
-        "Helm's lookup of Secrets in all namespaces",
+        "lookup of Secrets in all namespaces from a Helm chart",
         (Access("list", "", "secrets"),),
     )
 
 
 def access(scene: Scene) -> Iterator[Attempt]:
-    """Threats 6 and 10: who is let in."""
+    """Access for others (threats 6 and 10)."""
     tenant, home = scene.tenancy, scene.tenancy.home
     role = _bound_role(scene)
     strangers: dict[str, tuple[str, Manifest]] = {
         "person": ("a person", person("User", "isolation-stranger")),
-        "everybody": ("everybody", person("Group", "system:authenticated")),
+        "everybody": ("all authenticated users", person("Group", "system:authenticated")),
         "foreign-account": ("another namespace's service account", account("default", scene.foreign)),
     }
-    beside = role_binding(scene, role, [account("isolation-suite", home)])
+    baseline = role_binding(scene, role, [account("isolation-suite", home)])
     for key, (who, subject) in strangers.items():
         yield Attempt(
             f"10-{key}",
             10,
-            f"a RoleBinding that lets {who} in",
+            f"a RoleBinding for {who}",
             (Request(role_binding(scene, role, [subject]), _ROLE_ADMISSION),),
         )
     if role != _EVERYTHING:
         yield Attempt(
             "10-more-than-it-has",
             10,
-            "a RoleBinding to a role that has more than the tenant",
+            "a RoleBinding to a role with more rights than the tenant has",
             (Request(role_binding(scene, _EVERYTHING, [account(NAME, home)]), (Layer.ROLE,)),),
         )
     yield Attempt(
         "10-impersonation",
         10,
-        "to be somebody else",
+        "impersonation of other users",
         (Access("impersonate", "", "users"), Access("impersonate", "", "groups")),
     )
     yield Attempt(
         "6-own-account-in-role",
         6,
-        "another account with the tenant's role, and Flux applying as it",
+        "another service account with the tenant's role, impersonated by Flux",
         (
-            Request(beside, (Layer.ROLE,)),
+            Request(baseline, (Layer.ROLE,)),
             Request(
                 made(
                     scene,
@@ -131,20 +129,20 @@ def access(scene: Scene) -> Iterator[Attempt]:
             ),
         ),
     )
-    yield Attempt("10-beside", 10, "rights of the tenant's account beyond its namespaces", (_beyond(scene),))
+    yield Attempt("10-beside", 10, "rights of the tenant's account outside of its namespaces", (_beyond(scene),))
     annotations = {"annotations": {"kubernetes.io/service-account.name": tenant.account}}
     yield Attempt.at_admission(
         "18-token-for-ever",
         18,
         "a Secret with a token that never expires",
         made(scene, "Secret", metadata=annotations, type="kubernetes.io/service-account-token"),
-        beside=made(scene, "Secret", stringData={"a": "b"}),
+        baseline=made(scene, "Secret", stringData={"a": "b"}),
     )
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}
     yield Attempt(
         "18-token",
         18,
-        "a token of the tenant's account, to be used by hand",
+        "a token of the tenant's account for use outside of the cluster",
         (
             Request(
                 named(scene, "ServiceAccount", tenant.account),
@@ -157,17 +155,19 @@ def access(scene: Scene) -> Iterator[Attempt]:
 
 
 def limits(scene: Scene) -> Iterator[Attempt]:
-    """Threats 11, 12, 22 and 37: what limits the tenant, and what others have found out about it."""
+    """The tenant's limits, and the status that controllers write (threats 11, 12, 22 and 37)."""
     home = scene.tenancy.home
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}}
     weaker = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged", NAME: "attempt"}}}
     yield Attempt(
         "11-namespace-labels",
         11,
-        "other labels of the own namespace",
+        "other labels on the tenant's namespace",
         (Request(namespace, _ROLE_ADMISSION, "patch", change=weaker),),
     )
-    yield Attempt("11-namespace", 11, "deleting the own namespace", (Request(namespace, _ROLE_ADMISSION, "delete"),))
+    yield Attempt(
+        "11-namespace", 11, "deleting the tenant's namespace", (Request(namespace, _ROLE_ADMISSION, "delete"),)
+    )
     for kind, spec in (
         ("ResourceQuota", {"hard": {"pods": "1000"}}),
         ("LimitRange", {"limits": []}),
@@ -176,7 +176,7 @@ def limits(scene: Scene) -> Iterator[Attempt]:
         yield Attempt(
             f"11-{kind.lower()}",
             11,
-            f"a {kind} of the tenant's own",
+            f"a {kind} created by the tenant",
             (Request(made(scene, kind, spec), _ROLE_ADMISSION),),
         )
         for existing in scene.of_home(kind)[:1]:
@@ -199,7 +199,7 @@ def limits(scene: Scene) -> Iterator[Attempt]:
     yield Attempt(
         "11-endpoints",
         11,
-        "leading a Service to another's address",
+        "an EndpointSlice with an address outside of the namespace",
         (Request(made(scene, "EndpointSlice", **slices), _ROLE_ADMISSION),),
     )
     for kind in ("Policy", "NamespacedValidatingPolicy", "PolicyException"):
@@ -207,14 +207,14 @@ def limits(scene: Scene) -> Iterator[Attempt]:
             yield Attempt(
                 f"22-{kind.lower()}",
                 22,
-                f"a {kind} of Kyverno in the own namespace",
+                f"a Kyverno {kind} in the tenant's namespace",
                 (Request(_kyverno(scene, kind), _ROLE_ADMISSION),),
             )
     yield from _statuses(scene)
 
 
 def _statuses(scene: Scene) -> Iterator[Attempt]:
-    """What only controllers may tell."""
+    """Status that only controllers may write."""
     forged: tuple[tuple[int, str, Manifest], ...] = (
         (12, "GitRepository", {"status": {"observedGeneration": 1}}),
         (12, "Kustomization", {"status": {"observedGeneration": 1}}),
@@ -232,25 +232,25 @@ def _statuses(scene: Scene) -> Iterator[Attempt]:
     yield Attempt(
         "37-pod-binding",
         37,
-        "putting a pod on a node past the scheduler",
+        "binding a pod to a node without the scheduler",
         tuple(on_existing(scene, "Pod", "binding", {"target": {"apiVersion": "v1", "kind": "Node", "name": NAME}})),
     )
     yield Attempt(
         "12-external-artifact",
         12,
-        "an ExternalArtifact that nobody has fetched",
+        "an ExternalArtifact with content that no controller fetched",
         (Request(made(scene, "ExternalArtifact", {}), _ROLE_ADMISSION),),
     )
 
 
 def on_existing(scene: Scene, kind: str, subresource: str, change: Manifest) -> Iterator[Access | Request | Finding]:
-    """How the role, and admission, are asked about a subresource; admission can be asked of what is there alone."""
+    """Proofs for a subresource by role and admission; admission is asked only about an existing object."""
     group, resource = RESOURCES[kind]
     verb = "create" if subresource == "binding" else "patch"
     yield Access(verb, group, resource, scene.tenancy.home, subresource)
     existing = scene.of_home(kind)
     if not existing:
-        yield Finding(Layer.ADMISSION, State.UNPROVEN, f"the namespace has no {kind} to ask about")
+        yield Finding(Layer.ADMISSION, State.UNPROVEN, f"the namespace has no {kind} to try it on")
         return
     target = named(scene, kind, existing[0]["metadata"]["name"])
     if subresource == "binding":
@@ -259,11 +259,11 @@ def on_existing(scene: Scene, kind: str, subresource: str, change: Manifest) -> 
 
 
 def holding(scene: Scene) -> Iterator[Attempt]:
-    """Threat 32: what would hold offboarding up."""
-    beside = made(scene, "ConfigMap", data={})
+    """Objects that would block offboarding (threat 32)."""
+    baseline = made(scene, "ConfigMap", data={})
     finalizer = made(scene, "ConfigMap", data={}, metadata={"finalizers": ["isolation.example.com/hold"]})
     yield Attempt.at_admission(
-        "32-finalizer", 32, "an object with a finalizer that nobody takes away", finalizer, beside=beside
+        "32-finalizer", 32, "an object with a finalizer that nobody removes", finalizer, baseline=baseline
     )
     for existing in _platforms(scene, "RoleBinding")[:1]:
         owner = {
@@ -275,7 +275,7 @@ def holding(scene: Scene) -> Iterator[Attempt]:
         }
         owned = made(scene, "ConfigMap", data={}, metadata={"ownerReferences": [owner]})
         yield Attempt.at_admission(
-            "32-owner", 32, "an object that holds the deletion of the platform's RoleBinding up", owned, beside=beside
+            "32-owner", 32, "an object that blocks the deletion of the platform's RoleBinding", owned, baseline=baseline
         )
 
 
@@ -301,7 +301,7 @@ def _kyverno(scene: Scene, kind: str) -> Manifest:
 
 
 def _platforms(scene: Scene, kind: str) -> list[Manifest]:
-    """Objects of a kind that the platform has put there: those that bind the tenant's account."""
+    """The platform's objects of a kind: those that bind the tenant's account."""
     return [
         each
         for each in scene.of_home(kind)
@@ -315,7 +315,7 @@ def _bound_role(scene: Scene) -> str:
 
 
 def _beyond(scene: Scene) -> Finding:
-    """Bindings of the account, or of a group that it is in, outside of the tenant's namespaces."""
+    """Bindings of the account, or of one of its groups, outside of the tenant's namespaces."""
     tenant = scene.tenancy
     groups = {f"system:serviceaccounts:{tenant.home}"}
     found = [
@@ -333,11 +333,11 @@ def _beyond(scene: Scene) -> Finding:
     ]
     if not found:
         return Finding(
-            Layer.ROLE, State.HOLDS, "no binding outside of the tenant's namespaces names its account", "RBAC"
+            Layer.ROLE, State.HOLDS, "no binding outside of the tenant's namespaces names the account", "RBAC"
         )
     named_so = ", ".join(
         f"{'/'.join(filter(None, (each['metadata'].get('namespace'), each['metadata']['name'])))}"
         f" ({each['roleRef']['name']})"
         for each in found
     )
-    return Finding(Layer.ROLE, State.OPEN, f"its account is bound elsewhere, too: {named_so}")
+    return Finding(Layer.ROLE, State.OPEN, f"the account also has bindings elsewhere: {named_so}")

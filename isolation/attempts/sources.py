@@ -1,4 +1,4 @@
-"""Attempts at where content comes from, and at where news of it goes."""
+"""Attempts with sources and notifications: where content comes from, and where events go."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
 _SECRET = {"name": NAME}
-_ANY_HOST = "no list of hosts is kept for notifications"
+_ANY_HOST = "the platform does not restrict the hosts of notifications"
 _LOOK_ALIKES = {
-    "user-info": ("with user information before the host", f"https://{UNKNOWN_HOST}@isolation.example.net/apps"),
+    "user-info": ("with user information in the URL", f"https://{UNKNOWN_HOST}@isolation.example.net/apps"),
     "dots": ("with dots in the path", f"https://{UNKNOWN_HOST}/apps/../others"),
     "percent": ("with an encoded slash", f"https://{UNKNOWN_HOST}/apps%2fothers"),
     "capitals": ("with capital letters in the host", f"https://{UNKNOWN_HOST.upper()}/apps"),
@@ -33,43 +33,41 @@ _LOOK_ALIKES = {
 
 
 def places(scene: Scene) -> Iterator[Attempt]:
-    """Threat 13: where content comes from."""
-    beside = git_repository(scene)
+    """Sources that are not allowed (threat 13)."""
+    baseline = git_repository(scene)
     yield Attempt.at_admission(
         "13-git",
         13,
-        "a Git repository at a host that is nobody's",
+        "a Git repository at an unknown host",
         git_repository(scene, url=f"https://{UNKNOWN_HOST}/apps"),
-        beside=beside,
+        baseline=baseline,
     )
     for key, (how, url) in _LOOK_ALIKES.items():
         yield Attempt.at_admission(
-            f"13-git-{key}", 13, f"a Git repository {how}", git_repository(scene, url=url), beside=beside
+            f"13-git-{key}", 13, f"a Git repository {how}", git_repository(scene, url=url), baseline=baseline
         )
     for kind in ("OCIRepository", "HelmRepository", "Bucket", "ImageRepository"):
-        yield Attempt.at_admission(
-            f"13-{kind.lower()}", 13, f"a source of the kind {kind} at a host that is nobody's", source(scene, kind)
-        )
+        yield Attempt.at_admission(f"13-{kind.lower()}", 13, f"a {kind} at an unknown host", source(scene, kind))
     elsewhere = pod(scene)
     elsewhere["spec"]["containers"][0]["image"] = f"{UNKNOWN_HOST}/apps/app:1"
     yield Attempt.at_admission(
         "13-image",
         13,
-        "an image from a registry that is nobody's",
+        "an image from an unknown registry",
         elsewhere,
-        beside=pod(scene),
-        by_choice="no list of images is kept",
+        baseline=pod(scene),
+        by_choice="the platform does not restrict images",
     )
 
 
 def options(scene: Scene) -> Iterator[Attempt]:
-    """Threats 14 and 35: how content comes, and what comes beside it."""
-    beside = git_repository(scene)
+    """Options of sources, and further content that they bring (threats 14 and 35)."""
+    baseline = git_repository(scene)
     for kind in ("OCIRepository", "Bucket", "ImageRepository"):
         yield Attempt.at_admission(
             f"14-{kind.lower()}-insecure",
             14,
-            f"a source of the kind {kind} without encryption",
+            f"a {kind} without encryption",
             source(scene, kind, insecure=True),
         )
     yield Attempt.at_admission(
@@ -77,7 +75,7 @@ def options(scene: Scene) -> Iterator[Attempt]:
         14,
         "a source through a proxy of the tenant's choice",
         git_repository(scene, proxySecretRef=_SECRET),
-        beside=beside,
+        baseline=baseline,
     )
     yield Attempt.at_admission(
         "14-certificate",
@@ -89,35 +87,35 @@ def options(scene: Scene) -> Iterator[Attempt]:
         yield Attempt.at_admission(
             f"14-{kind.lower()}-cloud",
             14,
-            f"a source of the kind {kind} with a cloud's identity",
+            f"a {kind} with a cloud identity",
             source(scene, kind, provider=cloud),
         )
     yield Attempt.at_admission(
         "35-submodules",
         35,
-        "a Git repository whose submodules name any other one",
+        "a Git repository with submodules from anywhere",
         git_repository(scene, recurseSubmodules=True),
-        beside=beside,
+        baseline=baseline,
     )
     yield Attempt.at_admission(
         "35-bucket-provider",
         35,
-        "a bucket whose provider passes over the endpoint that is allowed",
+        "a bucket whose provider ignores the allowed endpoint",
         source(scene, "Bucket", provider="gcp"),
     )
     template = chart(chart="./app", sourceRef={"kind": "GitRepository", "name": NAME})
     yield Attempt.at_admission(
         "35-chart-dependencies",
         35,
-        "a chart in a Git repository, whose dependencies name any other place",
+        "a chart in a Git repository with dependencies from anywhere",
         helm_release(scene, chart=template),
-        beside=helm_release(scene),
-        by_choice="charts in Git are allowed; what their dependencies name is not seen at admission",
+        baseline=helm_release(scene),
+        by_choice="charts in Git are allowed; admission does not see their dependencies",
     )
 
 
 def notifications(scene: Scene) -> Iterator[Attempt]:
-    """Threat 36: where news goes, and who may bring some."""
+    """Notifications: where they go, and who may send them (threat 36)."""
     yield Attempt.at_admission(
         "36-provider-plain", 36, "notifications without encryption", provider(scene, address=f"http://{UNKNOWN_HOST}/")
     )
@@ -131,15 +129,15 @@ def notifications(scene: Scene) -> Iterator[Attempt]:
     yield Attempt.at_admission(
         "36-provider-inside",
         36,
-        "notifications to a service inside of the cluster",
+        "notifications to a service in the cluster",
         provider(scene, address=f"http://source-controller.{scene.flux}.svc/"),
     )
     yield Attempt.at_admission(
         "36-provider-secret",
         36,
-        "notifications to an address inside of the cluster that only a Secret names",
+        "notifications to an address in the cluster that is given in a Secret",
         made(scene, "Secret", stringData={"address": f"http://source-controller.{scene.flux}.svc/"}),
-        beside=made(scene, "Secret", stringData={"a": "b"}),
+        baseline=made(scene, "Secret", stringData={"a": "b"}),
     )
     yield Attempt.at_admission(
         "36-provider-proxy",
@@ -153,7 +151,7 @@ def notifications(scene: Scene) -> Iterator[Attempt]:
     yield Attempt.at_admission(
         "36-receiver-issuer",
         36,
-        "a Receiver that asks an issuer of the tenant's choice",
+        "a Receiver that trusts an issuer of the tenant's choice",
         receiver(scene, type="generic-oidc", secretRef=None, oidcProviders=trusted),
         by_choice=_ANY_HOST,
     )

@@ -1,4 +1,4 @@
-"""Threat 23: acting while the admission webhook is down."""
+"""Attempts while the admission webhook is down (threat 23)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GROUPS = ("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "source.tool
 
 
 def webhooks(scene: Scene) -> Iterator[Attempt]:
-    yield Attempt("23-webhook-down", 23, "acting while the admission webhook is down", (_while_down(scene),))
+    yield Attempt("23-webhook-down", 23, "any attempt while the admission webhook is down", (_while_down(scene),))
 
 
 def _while_down(scene: Scene) -> Finding:
@@ -27,11 +27,11 @@ def _while_down(scene: Scene) -> Finding:
     ]
     open_ones = [webhook["name"] for webhook in asked if webhook.get("failurePolicy") == "Ignore"]
     if open_ones:
-        return Finding(Layer.ADMISSION, State.OPEN, f"{', '.join(sorted(open_ones))} lets pass what it cannot look at")
+        return Finding(Layer.ADMISSION, State.OPEN, f"{', '.join(sorted(open_ones))} fails open")
     if asked:
         return Finding(Layer.ADMISSION, State.HOLDS, f"{asked[0]['name']} fails closed", asked[0]["name"])
     if scene.admission_policies:
         return Finding(
             Layer.ADMISSION, State.HOLDS, "ValidatingAdmissionPolicies need no webhook", "ValidatingAdmissionPolicy"
         )
-    return Finding(Layer.ADMISSION, State.NOT_APPLICABLE, "nothing looks at Flux's objects at admission")
+    return Finding(Layer.ADMISSION, State.NOT_APPLICABLE, "no admission policy or webhook applies to Flux's objects")

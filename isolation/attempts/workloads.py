@@ -1,4 +1,4 @@
-"""Attempts of what runs: at the node, the network, others' volumes, and the tenant's own Flux account."""
+"""Attempts of workloads: at the node, the network, others' volumes, and the account that Flux impersonates."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob")
 _YEARS_IN_SECONDS = 10 * 365 * 24 * 3600
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _NO_CLASS = "isolation-static"
-_ANY_CLASS = "no list of storage classes is kept"
+_ANY_CLASS = "the platform does not restrict storage classes"
 
 
 def nodes(scene: Scene) -> Iterator[Attempt]:
-    """Threat 19: a part in the node."""
+    """Access to the node (threat 19)."""
     folder = [{"name": "node", "hostPath": {"path": "/"}}]
     of_the_node: dict[str, tuple[str, Manifest]] = {
-        "network": ("on the node's network", pod_spec(scene, hostNetwork=True)),
+        "network": ("in the node's network", pod_spec(scene, hostNetwork=True)),
         "processes": ("among the node's processes", pod_spec(scene, hostPID=True)),
-        "folder": ("with a folder of the node", pod_spec(scene, volumes=folder)),
-        "privileged": ("that is privileged", _with(scene, securityContext={"privileged": True})),
-        "capabilities": ("with further capabilities", _with(scene, securityContext=_adding("SYS_ADMIN"))),
+        "folder": ("with a directory of the node", pod_spec(scene, volumes=folder)),
+        "privileged": ("with privileged mode", _with(scene, securityContext={"privileged": True})),
+        "capabilities": ("with additional capabilities", _with(scene, securityContext=_adding("SYS_ADMIN"))),
         "port": ("on a port of the node", _with(scene, ports=[{"containerPort": 8080, "hostPort": 8080}])),
     }
     for key, (how, spec) in of_the_node.items():
@@ -48,65 +48,65 @@ def nodes(scene: Scene) -> Iterator[Attempt]:
             19,
             f"a pod {how}",
             (
-                Request(made(scene, "Pod", spec), (Layer.POD_SECURITY, Layer.ADMISSION), beside=pod(scene)),
-                Request(workload(scene, "Deployment", spec), _ADMISSION, beside=deployment(scene)),
+                Request(made(scene, "Pod", spec), (Layer.POD_SECURITY, Layer.ADMISSION), baseline=pod(scene)),
+                Request(workload(scene, "Deployment", spec), _ADMISSION, baseline=deployment(scene)),
             ),
         )
     yield Attempt.at_admission(
         "19-node-name",
         19,
-        "a pod that goes past the scheduler",
+        "a pod that bypasses the scheduler",
         deployment(scene, nodeName="any"),
-        beside=deployment(scene),
+        baseline=deployment(scene),
     )
     added = {"spec": {"ephemeralContainers": [container(scene, name=NAME, resources={})]}}
     yield Attempt(
         "19-ephemeral",
         19,
-        "a container added to a pod that runs",
+        "a container added to a running pod",
         tuple(on_existing(scene, "Pod", "ephemeralcontainers", added)),
     )
 
 
 def network_and_priority(scene: Scene) -> Iterator[Attempt]:
-    """Threat 20, without volumes."""
+    """Exposure and priority (threat 20; volumes are below)."""
     exposed: dict[str, tuple[str, Manifest]] = {
         "node-port": ("on a port of all nodes", {"type": "NodePort"}),
         "load-balancer": ("with a load balancer", {"type": "LoadBalancer"}),
-        "external-address": ("that takes another's address", {"externalIPs": ["192.0.2.1"]}),
-        "external-name": ("that leads to another name", {"type": "ExternalName", "externalName": UNKNOWN_HOST}),
+        "external-address": ("that claims an external IP address", {"externalIPs": ["192.0.2.1"]}),
+        "external-name": ("that redirects to another name", {"type": "ExternalName", "externalName": UNKNOWN_HOST}),
     }
     for key, (how, fields) in exposed.items():
-        request = Request(service(scene, **fields), (Layer.ADMISSION, Layer.QUOTA), beside=service(scene))
+        request = Request(service(scene, **fields), (Layer.ADMISSION, Layer.QUOTA), baseline=service(scene))
         yield Attempt(f"20-{key}", 20, f"a Service {how}", (request,))
     yield Attempt.at_admission(
         "20-priority",
         20,
-        "pods before everybody else's",
+        "pods with a system priority",
         deployment(scene, priorityClassName="system-cluster-critical"),
-        beside=deployment(scene),
+        baseline=deployment(scene),
     )
 
 
 def volumes(scene: Scene) -> Iterator[Attempt]:
-    """Threats 20 and 34: volumes that exist already, and may hold another's data."""
+    """Existing volumes, which may hold another tenant's data (threats 20 and 34)."""
     old_way = claim(scene, storageClassName=None)
     old_way["metadata"] = old_way["metadata"] | {"annotations": {_OLD_CLASS: ""}}
     claims: dict[str, tuple[int, str, Manifest]] = {
-        "by-name": (20, "by its name", claim(scene, volumeName="any")),
-        "by-selector": (20, "by its labels", claim(scene, selector={"matchLabels": {"any": "volume"}})),
+        "by-name": (20, "by name", claim(scene, volumeName="any")),
+        "by-selector": (20, "by labels", claim(scene, selector={"matchLabels": {"any": "volume"}})),
         "by-empty-class": (20, "by an empty class", claim(scene, storageClassName="")),
-        "by-annotation": (34, "by the class in the old annotation", old_way),
-        "by-static-class": (34, "by a class that only existing ones have", claim(scene, storageClassName=_NO_CLASS)),
+        "by-annotation": (34, "by the class in the legacy annotation", old_way),
+        "by-static-class": (34, "by a class without provisioner", claim(scene, storageClassName=_NO_CLASS)),
     }
-    beside = claim(scene)
+    baseline = claim(scene)
     for key, (threat, how, manifest) in claims.items():
         yield Attempt.at_admission(
             f"{threat}-volume-{key}",
             threat,
             f"an existing volume {how}",
             manifest,
-            beside=beside,
+            baseline=baseline,
             by_choice=_ANY_CLASS if manifest["spec"].get("storageClassName") == _NO_CLASS else "",
         )
         template = {key: value for key, value in manifest.items() if key in ("metadata", "spec")}
@@ -116,7 +116,7 @@ def volumes(scene: Scene) -> Iterator[Attempt]:
             threat,
             f"an existing volume {how}, in the template of a StatefulSet",
             _stateful(scene, template),
-            beside=_stateful(scene, {"metadata": {"name": NAME}, "spec": claim_spec(scene)}),
+            baseline=_stateful(scene, {"metadata": {"name": NAME}, "spec": claim_spec(scene)}),
             by_choice=_ANY_CLASS if manifest["spec"].get("storageClassName") == _NO_CLASS else "",
         )
     default = any(
@@ -127,76 +127,76 @@ def volumes(scene: Scene) -> Iterator[Attempt]:
         yield Attempt.at_admission(
             "34-volume-by-no-class",
             34,
-            "an existing volume by no class, where the cluster has no default class",
+            "an existing volume without a class, as the cluster has no default class",
             claim(scene, storageClassName=None),
         )
 
 
 def identity_of_pods(scene: Scene) -> Iterator[Attempt]:
-    """Threats 18 and 33: pods as the tenant's Flux account, and tokens that outlive them."""
+    """Pods as the account that Flux impersonates, and tokens that outlive pods (threats 18 and 33)."""
     account = {"serviceAccountName": scene.tenancy.account}
     yield Attempt.at_admission(
-        "33-pod", 33, "a pod as the account that Flux applies as", pod(scene, **account), beside=pod(scene)
+        "33-pod", 33, "a pod with the account that Flux impersonates", pod(scene, **account), baseline=pod(scene)
     )
     for kind in _TEMPLATES:
         yield Attempt.at_admission(
             f"33-{kind.lower()}",
             33,
-            f"a {kind} whose pods are the account that Flux applies as",
+            f"a {kind} whose pods use the account that Flux impersonates",
             workload(scene, kind, pod_spec(scene, **account)),
-            beside=workload(scene, kind, pod_spec(scene)),
+            baseline=workload(scene, kind, pod_spec(scene)),
         )
     token = {"serviceAccountToken": {"path": "token", "expirationSeconds": _YEARS_IN_SECONDS}}
     projected = [{"name": "token", "projected": {"sources": [token]}}]
     yield Attempt.at_admission(
         "33-token-of-years",
         33,
-        "a pod's token that is good for years",
+        "a pod's token that is valid for years",
         deployment(scene, volumes=projected),
-        beside=deployment(scene),
+        baseline=deployment(scene),
     )
 
 
 def scheduling(scene: Scene) -> Iterator[Attempt]:
-    """Threat 41: others' nodes, drivers, drains and hosts."""
+    """Others' nodes, CSI drivers, drains and hosts (threat 41)."""
     node = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["any"]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [node]}}}
     inline = [{"name": "inline", "csi": {"driver": "csi.example.com"}}]
     pods: dict[str, tuple[str, Manifest]] = {
         "tolerations": ("that tolerate every taint", {"tolerations": [{"operator": "Exists"}]}),
-        "node-affinity": ("that choose a node by its name", {"affinity": affinity}),
-        "inline-driver": ("with a volume of a driver inline", {"volumes": inline}),
+        "node-affinity": ("that choose a node by name", {"affinity": affinity}),
+        "inline-driver": ("with an inline volume of a CSI driver", {"volumes": inline}),
     }
     for key, (how, fields) in pods.items():
-        request = Request(deployment(scene, **fields), _ADMISSION, beside=deployment(scene))
+        request = Request(deployment(scene, **fields), _ADMISSION, baseline=deployment(scene))
         yield Attempt(f"41-{key}", 41, f"pods {how}", (request,))
     budget: dict[str, Any] = {"selector": {"matchLabels": {"app": NAME}}}
     for key, allowed in (("none", {"maxUnavailable": 0}), ("all", {"minAvailable": "100%"})):
         yield Attempt.at_admission(
             f"41-drain-{key}",
             41,
-            f"a PodDisruptionBudget that lets no node be drained ({next(iter(allowed))})",
+            f"a PodDisruptionBudget that blocks node drains ({next(iter(allowed))})",
             made(scene, "PodDisruptionBudget", budget | allowed),
-            beside=made(scene, "PodDisruptionBudget", budget | {"maxUnavailable": 1}),
+            baseline=made(scene, "PodDisruptionBudget", budget | {"maxUnavailable": 1}),
         )
     yield Attempt.at_admission(
         "41-ingress-host",
         41,
-        "an Ingress for a host that is another's",
+        "an Ingress for another tenant's host",
         ingress(scene, UNKNOWN_HOST),
-        by_choice="no list of hosts is kept for Ingresses",
+        by_choice="the platform does not restrict the hosts of Ingresses",
     )
     snippets = ingress(scene, UNKNOWN_HOST)
     snippets["metadata"] = snippets["metadata"] | {
         "annotations": {"nginx.ingress.kubernetes.io/configuration-snippet": "# nothing"}
     }
     yield Attempt.at_admission(
-        "41-ingress-snippet", 41, "an Ingress with a piece of the controller's own configuration", snippets
+        "41-ingress-snippet", 41, "an Ingress with a snippet of controller configuration", snippets
     )
 
 
 def ingress(scene: Scene, host: str) -> Manifest:
-    """An Ingress of one host."""
+    """An Ingress for one host."""
     backend = {"service": {"name": NAME, "port": {"number": 80}}}
     paths = [{"path": "/", "pathType": "Prefix", "backend": backend}]
     return made(scene, "Ingress", {"rules": [{"host": host, "http": {"paths": paths}}]})

@@ -1,4 +1,4 @@
-"""A cluster as the suite reads it, and an API server that says what the test lets it say."""
+"""A cluster as the suite reads it, and a fake API server with answers from the test."""
 
 from __future__ import annotations
 

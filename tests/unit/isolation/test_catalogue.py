@@ -1,4 +1,4 @@
-"""The attempts as a whole: what they cover, and that they are what they say."""
+"""The catalogue of attempts: what it covers, and the findings by inspection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BY_ID = {attempt.id: attempt for attempt in ATTEMPTS}
 K8S_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
-def test_every_threat_is_asked_or_says_why_not():
+def test_every_threat_is_tried_or_says_why_not():
     assert {attempt.threat for attempt in ATTEMPTS} | set(NOT_ASKED) == set(THREATS)
     assert not {attempt.threat for attempt in ATTEMPTS} & set(NOT_ASKED)
 
@@ -34,11 +34,11 @@ def test_keys_are_unique_and_begin_with_the_threat():
         assert K8S_NAME.fullmatch(attempt.id)
 
 
-def test_every_attempt_says_which_layer_refuses_it():
+def test_every_attempt_has_layers_that_should_refuse_it():
     assert [attempt.id for attempt in ATTEMPTS if not attempt.layers] == []
 
 
-def test_live_objects_refer_to_nothing_that_there_is():
+def test_live_objects_refer_to_nothing_that_exists():
     live = [proof.object["spec"] for attempt in ATTEMPTS for proof in attempt.proofs if isinstance(proof, Live)]
 
     assert live
@@ -52,14 +52,14 @@ def test_live_objects_refer_to_nothing_that_there_is():
 
 
 @pytest.mark.parametrize("attempt", [each for each in ATTEMPTS if each.id.startswith(("13-git", "14-p"))])
-def test_an_attempt_differs_from_what_is_beside_it_in_the_attempt_alone(attempt):
+def test_an_attempt_and_its_baseline_differ_only_in_what_is_attempted(attempt):
     for proof in attempt.proofs:
-        assert isinstance(proof, Request) and proof.beside is not None
-        changed = {key for key, value in proof.object["spec"].items() if value != proof.beside["spec"].get(key)}
+        assert isinstance(proof, Request) and proof.baseline is not None
+        changed = {key for key, value in proof.object["spec"].items() if value != proof.baseline["spec"].get(key)}
         assert len(changed) == 1
 
 
-def test_a_tenant_with_everything_in_its_namespace_has_no_role_beyond():
+def test_a_tenant_with_cluster_admin_is_not_tried_with_a_larger_role():
     role = {"kind": "ClusterRole", "name": "cluster-admin"}
     subject = {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}
     admin = scene(objects={**SCENE.objects, "RoleBinding": [placed("a", roleRef=role, subjects=[subject])]})
@@ -68,7 +68,7 @@ def test_a_tenant_with_everything_in_its_namespace_has_no_role_beyond():
     assert "10-more-than-it-has" not in {attempt.id for attempt in attempts(admin)}
 
 
-def test_a_binding_elsewhere_is_found():
+def test_a_binding_in_another_namespace_is_found():
     binding = {
         "metadata": {"name": "gotk-reconciler"},
         "roleRef": {"name": "cluster-admin"},
@@ -83,7 +83,7 @@ def test_a_binding_elsewhere_is_found():
 
 
 def one(key: str, **fields: Any) -> list[Finding]:
-    """What is found by looking, for one attempt."""
+    """The finding by inspection of one attempt."""
     [attempt] = [each for each in attempts(scene(**fields)) if each.id == key]
     return [proof for proof in attempt.proofs if isinstance(proof, Finding)]
 
@@ -107,11 +107,11 @@ def controllers(*flags: str, **environment: str) -> dict[str, Any]:
         ("31-workers", ("--concurrent=200",), State.OPEN),
     ],
 )
-def test_flags_are_looked_at(key, flags, state):
+def test_flags_are_inspected(key, flags, state):
     assert [finding.state for finding in one(key, **controllers(*flags))] == [state]
 
 
-def test_all_workers_are_held_unless_the_quota_is_smaller():
+def test_workers_can_be_exhausted_unless_the_quota_is_smaller():
     quota = placed("q", spec={"hard": {"count/kustomizations.kustomize.toolkit.fluxcd.io": "100"}})
     objects = {**SCENE.objects, "ResourceQuota": [quota]}
 
@@ -143,7 +143,7 @@ def test_all_workers_are_held_unless_the_quota_is_smaller():
         ),
     ],
 )
-def test_the_environment_is_looked_at(key, environment, state):
+def test_the_environment_is_inspected(key, environment, state):
     assert one(key, **controllers(**environment))[0].state is state
 
 
@@ -157,20 +157,20 @@ def test_one_lane_without_the_flag_is_a_hole():
     assert (found.state, found.message) == (State.OPEN, "kustomize-controller: --no-remote-bases is not set")
 
 
-def test_a_flux_that_is_not_found_is_unproven():
+def test_missing_controllers_are_unproven():
     assert one("4-remote-base", controllers={})[0].state is State.UNPROVEN
     [powers] = one("29-kustomize-controller-list-secrets", controllers={})
     assert powers.state is State.UNPROVEN
 
 
-def test_a_controllers_rights_are_asked_for_as_itself():
+def test_a_controllers_rights_are_reviewed_as_its_own_user():
     [proof] = BY_ID["29-helm-controller-create-clusterrolebindings"].proofs
 
     assert isinstance(proof, Access)
     assert (proof.user, proof.layer) == ("system:serviceaccount:flux-system:helm-controller", Layer.CONTROLLERS)
 
 
-def test_the_last_of_a_flag_counts():
+def test_the_last_value_of_a_repeated_flag_counts():
     flags = deployment(Controller.KUSTOMIZE, "--a=1", "--b", "--a=2")
 
     assert arguments(flags) == {"a": "2", "b": "true"}
@@ -206,7 +206,7 @@ def to(cidr: str, *excepted: str) -> dict[str, Any]:
         ([CLOSED | {"spec": CLOSED["spec"] | {"podSelector": {"matchLabels": {"a": "b"}}}}], True),
     ],
 )
-def test_the_way_out_is_looked_at(policies, open):
+def test_egress_policies_are_inspected(policies, open):
     assert (reaches_out(policies, METADATA_ADDRESS) is not None) is open
 
 
@@ -227,7 +227,7 @@ def entry(*rules: dict[str, Any]) -> dict[str, Any]:
         ([entry({"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]})], True),
     ],
 )
-def test_the_way_in_is_looked_at(policies, open):
+def test_ingress_policies_are_inspected(policies, open):
     found = reaches_in(policies, {"app": "source-controller"}, (9090, "http"), {"team": "a"})
 
     assert (found is not None) is open
@@ -243,12 +243,12 @@ def test_the_way_in_is_looked_at(policies, open):
         ({"key": "a", "operator": "DoesNotExist"}, False),
     ],
 )
-def test_selectors(expression, found):
+def test_label_selectors_match_as_in_kubernetes(expression, found):
     assert selects({"matchExpressions": [expression]}, {"a": "1"}) is found
     assert not selects(None, {"a": "1"})
 
 
-def test_webhooks_that_let_pass_are_holes():
+def test_webhooks_that_fail_open_are_holes():
     rules = [{"apiGroups": ["*"]}]
     closed: dict[str, Any] = {"name": "a", "failurePolicy": "Fail", "rules": rules}
 
@@ -256,9 +256,7 @@ def test_webhooks_that_let_pass_are_holes():
         return one("23-webhook-down", webhooks=[{"webhooks": list(webhooks)}], **fields)[0]
 
     assert found(closed).state is State.HOLDS
-    assert found(closed, closed | {"name": "b", "failurePolicy": "Ignore"}).message == (
-        "b lets pass what it cannot look at"
-    )
+    assert found(closed, closed | {"name": "b", "failurePolicy": "Ignore"}).message == ("b fails open")
     assert found(closed | {"namespaceSelector": {"matchLabels": {"a": "b"}}}).state is State.NOT_APPLICABLE
     assert found(admission_policies=["a"]).state is State.HOLDS
 

@@ -1,4 +1,4 @@
-"""How the command ends where it cannot be run."""
+"""How the command fails."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ def end(*arguments: str) -> tuple[int, str]:
     return done.exit_code, done.stderr
 
 
-def test_a_kubeconfig_that_is_not_there_is_one_clear_error(tmp_path):
+def test_a_missing_kubeconfig_is_one_clear_error(tmp_path):
     path = tmp_path / "kubeconfig"
 
     code, said = end("--kubeconfig", str(path))
 
     assert (code, said.splitlines()) == (
         2,
-        [f"error: --kubeconfig: {path} cannot be read: No such file or directory", "remedy: mend that first"],
+        [f"error: --kubeconfig: {path} cannot be read: No such file or directory", "remedy: fix that first"],
     )
 
 
-def test_a_context_that_is_not_there_is_one_clear_error(tmp_path):
+def test_a_missing_context_is_one_clear_error(tmp_path):
     path = tmp_path / "kubeconfig"
     path.write_text("contexts: [{name: a, context: {}}]\n")
 
@@ -34,7 +34,7 @@ def test_a_context_that_is_not_there_is_one_clear_error(tmp_path):
     assert (code, said.splitlines()[0]) == (2, "error: --context: the kubeconfig has no context 'b'; it has a")
 
 
-def test_without_the_role_takes_live_objects():
+def test_without_role_requires_live_objects():
     code, said = end("--without", "role")
 
     assert code == 2
@@ -42,5 +42,5 @@ def test_without_the_role_takes_live_objects():
 
 
 @pytest.mark.parametrize("arguments", [("--without", "luck"), ("--output", "pdf")])
-def test_usage_errors_have_the_same_status(arguments):
+def test_usage_errors_have_the_same_exit_code(arguments):
     assert end(*arguments)[0] == 2

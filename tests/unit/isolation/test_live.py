@@ -1,4 +1,4 @@
-"""What the suite creates with --live: labelled, and gone whatever ends the run."""
+"""Objects that the suite creates with --live: labelled, and always removed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def objects(cluster: Cluster) -> LiveObjects:
     return LiveObjects(cast(Any, Api), cast(Asker, cluster), SCENE)
 
 
-def test_all_is_labelled_named_after_the_run_and_removed(cluster):
+def test_created_objects_are_labelled_named_after_the_run_and_removed(cluster):
     with removed_afterwards(objects(cluster)) as made:
         deputy = made.deputy()
         made.answer(PROOF)
@@ -108,7 +108,7 @@ def test_all_is_labelled_named_after_the_run_and_removed(cluster):
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_removes_it_too(cluster, number):
+def test_an_interrupt_removes_created_objects(cluster, number):
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
 
     with pytest.raises(KeyboardInterrupt), removed_afterwards(objects(cluster)) as made:
@@ -120,7 +120,7 @@ def test_an_interrupt_removes_it_too(cluster, number):
     assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_a_finalizer_that_nobody_takes_away_is_taken_away(cluster):
+def test_a_finalizer_that_nobody_removes_is_removed(cluster):
     cluster.held = True
 
     with removed_afterwards(objects(cluster)) as made:
@@ -129,12 +129,12 @@ def test_a_finalizer_that_nobody_takes_away_is_taken_away(cluster):
     assert cluster.objects == {}
 
 
-def test_what_cannot_be_removed_is_told_with_its_label(cluster):
+def test_an_object_that_cannot_be_removed_is_reported_with_its_label(cluster):
     with pytest.raises(OperationError) as failure, removed_afterwards(objects(cluster)) as made:
         made.answer(PROOF)
         cluster.gone = True
 
-    assert failure.value.message == "what was created may still be there: it does not answer"
+    assert failure.value.message == "created objects may still exist: it does not answer"
     assert failure.value.remedy == f"delete what has the label {LABEL}"
 
 
@@ -146,17 +146,17 @@ def test_what_cannot_be_removed_is_told_with_its_label(cluster):
         ("", State.UNPROVEN),
     ],
 )
-def test_flux_is_heard(cluster, ready, state):
+def test_fluxs_message_decides(cluster, ready, state):
     cluster.ready = ready
 
     with removed_afterwards(objects(cluster)) as made:
         assert made.answer(PROOF).state is state
 
 
-def test_what_admission_refuses_is_not_seen_by_flux(cluster):
+def test_an_object_that_admission_refuses_proves_nothing_about_flux(cluster):
     cluster.refuses = "denied"
 
     with removed_afterwards(objects(cluster)) as made:
         found = made.answer(PROOF)
 
-    assert (found.state, found.message) == (State.UNPROVEN, "Flux does not see it: denied")
+    assert (found.state, found.message) == (State.UNPROVEN, "the object was not created: denied")

@@ -1,4 +1,4 @@
-"""Who has refused, by the words of API servers and webhooks as they were seen."""
+"""The refusing layer, found in messages of real API servers and webhooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SEEN = [
         'rolebindings.rbac.authorization.k8s.io "x" is forbidden: user "a" (groups=["b"]) is attempting to grant RBAC '
         "permissions not currently held: {}",
         Layer.ROLE,
-        "RBAC's check of escalation",
+        "RBAC's escalation check",
     ),
     (
         403,
@@ -67,11 +67,11 @@ def test_a_refusal_names_its_layer(status, message, layer, by):
         (429, "too many requests"),
     ],
 )
-def test_what_is_no_refusal_of_a_layer_proves_nothing(status, message):
+def test_other_errors_prove_nothing(status, message):
     assert refusal(status, message).layer is None
 
 
-def test_a_tenants_own_text_does_not_pass_for_a_layer():
+def test_a_tenants_own_text_is_not_taken_for_a_layer():
     """The beginning is the API server's; what a policy quotes of the object comes after it."""
     quoted = (
         "deployments.apps \"x\" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'a' denied request: "
@@ -81,6 +81,6 @@ def test_a_tenants_own_text_does_not_pass_for_a_layer():
     assert refusal(403, quoted).by == "a"
 
 
-def test_a_user_who_may_not_impersonate_is_told_from_a_tenant_who_is_refused():
+def test_a_refused_impersonation_is_not_taken_for_a_refused_attempt():
     assert is_about_impersonation('users "a" is forbidden: User "me" cannot impersonate resource "users"')
     assert not is_about_impersonation('pods is forbidden: User "me" cannot create resource "pods"')

@@ -1,4 +1,4 @@
-"""The same report in four shapes."""
+"""The same report in four formats."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ MIXED = report(
 )
 
 
-def test_it_is_safe_where_nothing_passes_and_no_control_is_refused():
+def test_a_run_is_safe_if_no_attempt_passes_and_no_control_is_refused():
     refused = result("20-node-port", Verdict.REFUSED, Layer.ADMISSION)
 
     assert report(refused, result("13-git", Verdict.UNPROVEN)).safe
@@ -122,7 +122,7 @@ def test_junit_counts_holes_and_refused_controls_as_failures():
     assert failure.get("message") == f"passed: {MARKUP}"
 
 
-def test_the_page_is_one_file_without_scripts_and_remote_parts():
+def test_the_html_page_has_no_scripts_or_remote_parts():
     page = as_html([MIXED])
 
     assert "<script" not in page and "http" not in page.replace("http-equiv", "")
@@ -131,7 +131,7 @@ def test_the_page_is_one_file_without_scripts_and_remote_parts():
         assert row in page
 
 
-def test_the_table_shows_text_as_it_is():
+def test_the_table_does_not_interpret_markup_in_text():
     out = io.StringIO()
     Console(file=out, width=400).print(as_table([MIXED]))
 

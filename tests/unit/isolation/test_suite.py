@@ -1,4 +1,4 @@
-"""How attempts are asked and judged, layer by layer."""
+"""How attempts are tried and judged, layer by layer."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def says(answers: dict[str, Answer]) -> FakeAsker:
     return FakeAsker(lambda request, user: answers["beside" if request.object == BESIDE else "attempt"])
 
 
-def test_what_is_taken_has_passed():
+def test_an_attempt_that_is_accepted_has_passed():
     result = suite(FakeAsker()).attempt(attempt(Request(OBJECT, BOTH)))
 
     assert result.verdict is Verdict.PASSED
     assert {layer: each.state for layer, each in result.alone.items()} == dict.fromkeys(BOTH, State.OPEN)
 
 
-def test_a_layer_holds_and_those_before_it_are_open():
+def test_the_refusing_layer_holds_and_earlier_layers_are_open():
     result = suite(says({"attempt": BY_POLICY})).attempt(attempt(Request(OBJECT, (*BOTH, Layer.QUOTA))))
 
     assert (result.verdict, result.layer, result.by) == (Verdict.REFUSED, Layer.ADMISSION, "p")
@@ -58,28 +58,28 @@ def test_a_layer_holds_and_those_before_it_are_open():
     assert states == {Layer.ROLE: State.OPEN, Layer.ADMISSION: State.HOLDS, Layer.QUOTA: State.UNPROVEN}
 
 
-def test_a_refusal_of_the_same_object_without_the_attempt_proves_nothing():
-    request = Request(OBJECT, (Layer.ADMISSION,), beside=BESIDE)
+def test_a_refusal_of_the_baseline_proves_nothing():
+    request = Request(OBJECT, (Layer.ADMISSION,), baseline=BESIDE)
 
     result = suite(says({"attempt": BY_POLICY, "beside": BY_POLICY})).attempt(attempt(request))
 
     assert result.verdict is Verdict.UNPROVEN
-    assert result.message.startswith("the same is refused without what is attempted: ")
+    assert result.message.startswith("the same object without the attempt is refused, too: ")
 
 
-def test_a_refusal_by_another_layer_counts_where_the_object_beside_it_passes():
-    request = Request(OBJECT, (Layer.ADMISSION,), beside=BESIDE)
+def test_a_refusal_by_another_layer_counts_if_the_baseline_passes():
+    request = Request(OBJECT, (Layer.ADMISSION,), baseline=BESIDE)
 
     assert suite(says({"attempt": BY_QUOTA, "beside": TAKEN})).attempt(attempt(request)).layer is Layer.QUOTA
-    alone = suite(says({"attempt": BY_QUOTA})).attempt(attempt(replace(request, beside=None)))
+    alone = suite(says({"attempt": BY_QUOTA})).attempt(attempt(replace(request, baseline=None)))
     assert alone.verdict is Verdict.UNPROVEN
 
 
-def test_a_webhook_that_does_not_answer_proves_nothing():
+def test_an_unreachable_webhook_proves_nothing():
     assert suite(says({"attempt": DOWN})).attempt(attempt(Request(OBJECT, BOTH))).verdict is Verdict.UNPROVEN
 
 
-def test_a_kind_that_is_not_there_is_not_applicable():
+def test_a_kind_that_is_not_served_is_not_applicable():
     asker = FakeAsker(kinds={name: kind for name, kind in KINDS.items() if name != "Deployment"})
 
     result = suite(asker).attempt(attempt(Request(OBJECT, BOTH)))
@@ -87,7 +87,7 @@ def test_a_kind_that_is_not_there_is_not_applicable():
     assert (result.verdict, result.message) == (Verdict.NOT_APPLICABLE, "the cluster has no Deployment")
 
 
-def test_without_a_layer_the_others_have_to_hold():
+def test_without_a_layer_the_others_must_hold():
     proofs = (Request(OBJECT, (Layer.ADMISSION,)), Finding(Layer.FLUX, State.OPEN, "no flag"))
 
     assert suite(says({"attempt": BY_POLICY})).attempt(attempt(*proofs)).verdict is Verdict.REFUSED
@@ -96,11 +96,11 @@ def test_without_a_layer_the_others_have_to_hold():
     only = suite(says({"attempt": BY_POLICY}), Layer.ADMISSION).attempt(attempt(proofs[0]))
     assert (only.verdict, only.message) == (
         Verdict.NOT_APPLICABLE,
-        "nothing but admission is meant to refuse this",
+        "only admission can refuse this",
     )
 
 
-def test_all_that_is_asked_of_a_layer_has_to_hold():
+def test_all_proofs_of_a_layer_must_hold():
     users = Access("impersonate", "", "users")
     proofs = (users, replace(users, resource="groups"))
     asker = FakeAsker(allowed=lambda access, user: access.resource == "groups")
@@ -109,13 +109,13 @@ def test_all_that_is_asked_of_a_layer_has_to_hold():
     assert suite(FakeAsker()).attempt(attempt(*proofs)).verdict is Verdict.REFUSED
 
 
-def test_what_is_open_by_choice_is_no_hole():
+def test_an_attempt_that_is_open_by_choice_is_not_a_hole():
     result = suite(FakeAsker()).attempt(attempt(Request(OBJECT, BOTH), by_choice="no list"))
 
     assert (result.verdict, result.message) == (Verdict.NOT_APPLICABLE, "open by choice: no list")
 
 
-def test_whoever_no_role_stops_is_asked_what_is_behind_the_role():
+def test_the_deputy_shows_what_layers_after_the_role_do():
     deputy = "isolation:deputy"
     asker = FakeAsker(lambda request, user: BY_POLICY if user == deputy else BY_ROLE)
     asking = suite(asker)
@@ -128,7 +128,7 @@ def test_whoever_no_role_stops_is_asked_what_is_behind_the_role():
     assert [user for _, user in asker.asked] == [SCENE.tenancy.user, deputy]
 
 
-def test_a_user_of_the_attempts_own_has_no_deputy():
+def test_an_attempt_with_its_own_user_has_no_deputy():
     asking = suite(FakeAsker(lambda request, user: BY_ROLE))
     asking._deputy = "isolation:deputy"
 
@@ -140,13 +140,13 @@ def test_a_user_of_the_attempts_own_has_no_deputy():
 @pytest.mark.parametrize(
     ("answer", "verdict"), [(TAKEN, Verdict.PASSED), (BY_POLICY, Verdict.REFUSED), (DOWN, Verdict.UNPROVEN)]
 )
-def test_a_control_has_to_pass(answer, verdict):
+def test_a_control_must_pass(answer, verdict):
     control = Control("a", "something", Request(OBJECT, tuple(Layer)))
 
     assert suite(says({"attempt": answer})).control(control).verdict is verdict
 
 
-def test_the_same_request_is_made_once():
+def test_each_request_is_sent_once():
     asker = FakeAsker()
     asking = suite(asker)
 
@@ -156,7 +156,7 @@ def test_the_same_request_is_made_once():
     assert len(asker.asked) == 1
 
 
-def test_control_characters_of_the_cluster_are_taken_out():
+def test_control_characters_from_the_cluster_are_removed():
     found = Finding(Layer.ROLE, State.OPEN, "bound by a\x1b[2Jb", "c\x07d")
 
     result = suite(FakeAsker()).attempt(attempt(found))
