@@ -10,15 +10,16 @@ pulumi/pkg/cmd/pulumi/pulumi.go, by which each option has an environment variabl
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 OPTION = "--config-file"
 VARIABLE = "PULUMI_OPTION_CONFIG_FILE"
 _COMMAND, _PLUGIN = "pulumi", "pulumi-language"
-_PROCESSES = Path("/proc")
 
 
 @dataclass(frozen=True)
@@ -75,14 +76,10 @@ def pulumi_command(processes: Iterable[Process] | None = None) -> Process | None
 
 
 def ancestors() -> Iterator[Process]:
-    """The ancestors of this process, nearest first, as far as the system shows them."""
-    pid = os.getppid()
-    while pid > 0:
-        found = _from_files(pid) if _PROCESSES.is_dir() else _from_command(pid)
-        if found is None:
-            return
-        pid, process = found
-        yield process
+    """The ancestors of this process, nearest first, up to the first one that has ended or may not be read."""
+    with suppress(psutil.Error):
+        for process in psutil.Process().parents():
+            yield Process(process.cmdline(), Path(process.cwd()))
 
 
 def _option(arguments: Sequence[str]) -> str:
@@ -96,25 +93,3 @@ def _option(arguments: Sequence[str]) -> str:
         elif argument.startswith(f"{OPTION}="):
             value = argument.removeprefix(f"{OPTION}=")
     return value
-
-
-def _from_files(pid: int) -> tuple[int, Process] | None:
-    """A process of Linux, with its parent."""
-    folder = _PROCESSES / str(pid)
-    try:
-        # The second field is a name in brackets, which may hold anything.
-        parent = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-        arguments = (folder / "cmdline").read_bytes().decode(errors="surrogateescape").split("\0")[:-1]
-        return parent, Process(arguments, (folder / "cwd").readlink())
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def _from_command(pid: int) -> tuple[int, Process] | None:
-    """A process of macOS and the like, with its parent. `ps` joins arguments with spaces and tells no folder."""
-    try:
-        done = subprocess.run(["ps", "-ww", "-o", "ppid=,args=", "-p", str(pid)], capture_output=True, text=True)
-        parent, *arguments = done.stdout.split()
-        return int(parent), Process(arguments, Path.cwd())
-    except (OSError, ValueError):
-        return None
