@@ -5,9 +5,8 @@ from __future__ import annotations
 from components.allowlists.cel import concatenated, joined, text, texts
 from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import NAME
-from components.tenant.role import MANAGED
+from components.policies.policy import Policy, Resources, Subject, Validation, tenant_resources
+from components.policies.request import OBJECT
 
 # The garbage collector takes the first two off any object. The third is on Flux's own kinds, and without a domain, so
 # Kubernetes refuses it on kinds of its own.
@@ -46,11 +45,6 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
     Its namespace, and what the platform put there, then go as soon as the tenant does. Controllers of Kubernetes, of
     Flux and of operators have finalizers too; they hold their rights in the whole cluster, and are not meant.
     """
-    resources = tuple(
-        Resources(group, objects)
-        for group, names in MANAGED
-        if (objects := tuple(name for name in names if "/" not in name))
-    )
     known = " || ".join(
         (
             f"finalizer in {texts((*_OF_ANY, *config.finalizers))}",
@@ -64,7 +58,7 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
         "the platform's",
         threats=(32,),
         subject=Subject.TENANTS,
-        resources=(*resources, *_OF_OTHER_ROLES),
+        resources=(*tenant_resources(), *_OF_OTHER_ROLES),
         conditions={
             "holds": f"size({_finalizers('object')}) > 0 || {_owners('object')}.exists(owner, {blocking})",
         },
@@ -78,9 +72,7 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
             Validation(
                 "size(variables.foreign) == 0",
                 concatenated(
-                    "request.kind.kind",
-                    "' '",
-                    NAME,
+                    OBJECT,
                     text(": metadata.finalizers has "),
                     joined("variables.foreign"),
                     text(
@@ -92,9 +84,7 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
             Validation(
                 "size(variables.owners) == 0",
                 concatenated(
-                    "request.kind.kind",
-                    "' '",
-                    NAME,
+                    OBJECT,
                     text(": metadata.ownerReferences would hold the deletion of "),
                     joined("variables.owners"),
                     text(", which is the platform's; leave blockOwnerDeletion out"),

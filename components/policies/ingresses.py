@@ -6,7 +6,7 @@ from components.allowlists.cel import boolean, concatenated, joined, text, texts
 from components.allowlists.host_patterns import is_allowed
 from components.policies.config import IngressRules
 from components.policies.names import PolicyName
-from components.policies.parameters import is_listed, listed
+from components.policies.parameters import ENTRIES_OR_NONE, listed, unrestricted
 from components.policies.policy import SPEC, Policy, Resources, Subject, Validation
 from components.policies.request import ASK, TENANT
 from components.tenant.annotations import HOSTS
@@ -27,7 +27,7 @@ _SNIPPET = r"-snippets?$|/config-(backend|defaults|frontend|global|proxy|section
 
 def allowed_hosts(config: IngressRules) -> Policy:
     """A tenant publishes names that are its own."""
-    unrestricted = f"!{is_listed(HOSTS)}" if config.hosts is None else "false"
+    anywhere = unrestricted(HOSTS, config.hosts)
     annotations = [f"{{object}}.metadata.?annotations[?{text(key)}].orValue('')" for key in _NAMING]
     published = " + ".join(
         (
@@ -54,14 +54,14 @@ def allowed_hosts(config: IngressRules) -> Policy:
         },
         validations=(
             Validation(
-                f"{unrestricted} || size(variables.foreign) == 0",
+                f"{anywhere} || size(variables.foreign) == 0",
                 concatenated(
                     text("host "),
                     joined("variables.foreign.map(name, name == '*' ? 'left out, which means every one,' : name)"),
                     text(" is not an allowed host of the tenant "),
                     TENANT,
                     text("; allowed are: "),
-                    "(size(variables.entries) == 0 ? 'none' : " + joined("variables.entries") + ")",
+                    ENTRIES_OR_NONE,
                     ASK,
                 ),
             ),

@@ -10,7 +10,7 @@ from components.allowlists.cel import boolean, concatenated, joined, text, texts
 from components.allowlists.host_patterns import is_allowed, is_entry, is_public, origins_expression
 from components.policies.config import AllowedNotifications
 from components.policies.names import PolicyName
-from components.policies.parameters import is_listed, listed
+from components.policies.parameters import ENTRIES_OR_NONE, is_listed, listed
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
 from components.policies.request import ASK
@@ -100,7 +100,7 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
                     "variables.field",
                     "' '",
                     _SHOWN,
-                    f"(variables.restricted ? {text(' is no host that is allowed; allowed are: ')} + {_ENTRIES} "
+                    f"(variables.restricted ? {text(' is no host that is allowed; allowed are: ')} + {ENTRIES_OR_NONE} "
                     f": {text(' is an address, or a name inside of the cluster; use a public name')})",
                     ASK,
                 ),
@@ -138,7 +138,7 @@ def notification_secrets(config: AllowedNotifications) -> Policy:
                 f"size(variables.origins) == size(variables.addresses) && {_encrypted(config)} && {_allowed()}",
                 concatenated(
                     text("the keys address and proxy of a Secret are where Flux's Providers post to; allowed are "),
-                    f"(variables.restricted ? {text('these hosts: ')} + {_ENTRIES} "
+                    f"(variables.restricted ? {text('these hosts: ')} + {ENTRIES_OR_NONE} "
                     f": {text('https:// and public names')})",
                     text("; use one of these, or give the key another name if it is no Provider's"),
                     ASK,
@@ -154,7 +154,6 @@ _SETTINGS = (
     "tenant: policies.notifications",
 )
 _SHOWN = joined("variables.origins")
-_ENTRIES = f"(size(variables.entries) == 0 ? 'none' : {joined('variables.entries')})"
 
 
 def _list(config: AllowedNotifications) -> dict[str, str]:

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from components.cluster.manifests import Manifest
 from components.policies.names import PolicyName
+from components.tenant.role import MANAGED
 
 CREATE_UPDATE = ("CREATE", "UPDATE")
 # What an object is about, for `Policy.reads`.
@@ -52,6 +53,12 @@ class Resources:
             "resources": list(self.names),
             "operations": list(self.operations),
         }
+
+
+def tenant_resources(operations: tuple[str, ...] = CREATE_UPDATE) -> tuple[Resources, ...]:
+    """All that the tenant role may write, without subresources."""
+    without_subresources = ((group, tuple(name for name in names if "/" not in name)) for group, names in MANAGED)
+    return tuple(Resources(group, names, operations) for group, names in without_subresources if names)
 
 
 @dataclass(frozen=True)

@@ -53,5 +53,8 @@ SUBRESOURCE = "(has(request.subResource) ? request.subResource : '')"
 NAME = "(request.operation == 'DELETE' ? oldObject : object).metadata.?name.orValue('')"
 """The name of the object; `request.name` is missing where a whole collection is deleted."""
 
+OBJECT = f"request.kind.kind + ' ' + {NAME}"
+"""Kind and name of the object, for messages."""
+
 ASK = text("; ask the platform team if you need it")
 """The end of a message about something that the platform can allow."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from components.allowlists.cel import concatenated, joined, text, texts
 from components.cluster.object_meta import SECRET_SUFFIX
 from components.policies.names import PolicyName
-from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation
-from components.policies.request import ASK, NAME, OWN_NAMESPACES, TENANT
+from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation, tenant_resources
+from components.policies.request import ASK, NAME, OBJECT, OWN_NAMESPACES, TENANT
 from components.sync.names import TENANT_LABEL
 from components.tenant.role import MANAGED
 
@@ -42,11 +42,6 @@ def platform_objects() -> Policy:
 
     Everybody with access may still ask Flux to look at it now.
     """
-    resources = tuple(
-        Resources(group, objects, ANY_CHANGE)
-        for group, names in MANAGED
-        if (objects := tuple(name for name in names if "/" not in name))
-    )
     templates = " || ".join(_labelled(f"object.?{path.replace('.', '.?')}") for path in _TEMPLATES)
     return Policy(
         name=PolicyName.PLATFORM_OBJECTS,
@@ -54,7 +49,7 @@ def platform_objects() -> Policy:
         "the platform's, applying them unchanged, and taking their names; asking Flux to reconcile them is allowed",
         threats=(11, 14, 39),
         subject=Subject.TENANTS,
-        resources=(*resources, _ACCESS),
+        resources=(*tenant_resources(ANY_CHANGE), _ACCESS),
         conditions={
             "platform-object": f"(request.operation != 'DELETE' && ({_labelled('object')} || {templates})) || "
             f"(request.operation != 'CREATE' && {_labelled('oldObject')}) || ({_MAY_TAKE_A_NAME})"
@@ -72,9 +67,7 @@ def platform_objects() -> Policy:
                 f"!({NAME}.startsWith({TENANT}) && "
                 f"{NAME}.substring(size({TENANT})).matches({text('^' + SECRET_SUFFIX)})))",
                 concatenated(
-                    "request.kind.kind",
-                    "' '",
-                    NAME,
+                    OBJECT,
                     text(" has a name that is kept for what the platform puts here; choose another one"),
                 ),
             ),
@@ -88,9 +81,7 @@ def platform_objects() -> Policy:
                 + f" && {_kept('variables.before', 'variables.after')}"
                 + f" && {_kept('variables.after', 'variables.before')}",
                 concatenated(
-                    "request.kind.kind",
-                    "' '",
-                    NAME,
+                    OBJECT,
                     text(
                         f" has the label {TENANT_LABEL}, which marks what the platform put here; a tenant neither "
                         "writes nor makes such objects: leave the label out, or ask the platform team for the change"
@@ -102,9 +93,7 @@ def platform_objects() -> Policy:
                 f"object.{_OWNERS}.all(owner, owner.operation != 'Apply' || {_owned('owner')} in variables.owners || "
                 f"{_asks('owner.?fieldsV1.orValue({})')})",
                 concatenated(
-                    "request.kind.kind",
-                    "' '",
-                    NAME,
+                    OBJECT,
                     text(
                         " is the platform's, and applying it, even unchanged, would make the tenant an owner of its "
                         "fields; leave it out of what is applied"
@@ -239,18 +228,14 @@ def status_writes() -> Policy:
             Validation(
                 f"!{of_flux}",
                 concatenated(
-                    "request.kind.kind",
-                    "' '",
-                    NAME,
+                    OBJECT,
                     text(": what has been fetched is told by Flux's controllers alone; change the spec of the source"),
                 ),
             ),
             Validation(
                 of_flux,
                 concatenated(
-                    "request.kind.kind",
-                    "' '",
-                    NAME,
+                    OBJECT,
                     text(": what has been counted, placed and opened is told by Kubernetes alone; change the spec"),
                 ),
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from components.allowlists.cel import boolean, concatenated, joined, text
 from components.policies.config import PoliciesConfig
-from components.policies.parameters import is_listed
+from components.policies.parameters import ENTRIES_OR_NONE, unrestricted
 from components.policies.request import TENANT
 from components.tenant.annotations import IMAGES
 
@@ -22,7 +22,7 @@ _FOREIGN = concatenated(
     text(" is not an allowed source for tenant "),
     TENANT,
     text("; allowed are: "),
-    f"(size(variables.entries) == 0 ? 'none' : {joined('variables.entries')})",
+    ENTRIES_OR_NONE,
 )
 _PLAIN = concatenated(
     f"(variables.listed ? {text(' is not encrypted')} : {text('; it is not encrypted')})",
@@ -40,7 +40,7 @@ def refusal_variables(config: PoliciesConfig) -> dict[str, str]:
     The URL of a HelmRepository says nothing of the images that its charts run, so they are named where images are
     restricted at all.
     """
-    any_image = f"!{is_listed(IMAGES)}" if config.images.allowed is None else "false"
+    any_image = unrestricted(IMAGES, config.images.allowed)
     return {
         "encrypted": f"{boolean(config.sources.plain_http)} || !({_HTTP} || object.spec.?insecure.orValue(false))",
         "wanted": f"(variables.listed ? [] : [variables.compared + {_BELOW} + {_LISTED}]) + "

@@ -7,7 +7,7 @@ from components.allowlists.image_patterns import COMPARABLE_IMAGE, repository_ex
 from components.allowlists.source_patterns import COMPARABLE_URL, EXAMPLE, URL_PATTERN, canonical_expression
 from components.policies.config import AllowedSources, PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import STARTS, is_listed, listed
+from components.policies.parameters import STARTS, listed, unrestricted
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.request import ASK
 from components.policies.source_refusal import REFUSAL, refusal_variables
@@ -56,7 +56,7 @@ def allowed_sources(config: PoliciesConfig) -> Policy:
     A refusal names everything that the platform has to allow, so that nobody is refused once for each of it.
     """
     sources = config.sources
-    anywhere = f"!{is_listed(SOURCES)}" if sources.allowed is None else "false"
+    anywhere = unrestricted(SOURCES, sources.allowed)
     return Policy(
         name=PolicyName.ALLOWED_SOURCES,
         refuses="sources that are on neither the stack's nor the tenant's list, whose URL cannot be compared "

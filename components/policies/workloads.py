@@ -6,7 +6,7 @@ from components.allowlists.cel import boolean, concatenated, joined, text, texts
 from components.allowlists.image_patterns import BY_DIGEST, COMPARABLE_IMAGE, IMAGE_PATTERN, repository_expression
 from components.policies.config import AllowedImages, PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import STARTS, is_listed, listed
+from components.policies.parameters import ENTRIES_OR_NONE, STARTS, listed, unrestricted
 from components.policies.pods import LEVEL, POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
@@ -163,7 +163,7 @@ def priority_classes(config: PoliciesConfig) -> Policy:
 
 def allowed_images(config: AllowedImages) -> Policy:
     """Every image is one of the stack's or of the tenant's own list."""
-    unrestricted = f"!{is_listed(IMAGES)}" if config.allowed is None else "false"
+    any_image = unrestricted(IMAGES, config.allowed)
     return Policy(
         name=PolicyName.ALLOWED_IMAGES,
         refuses="images that are on neither the stack's nor the tenant's list, or that are named by a tag where "
@@ -191,14 +191,14 @@ def allowed_images(config: AllowedImages) -> Policy:
         },
         validations=(
             Validation(
-                f"{unrestricted} || size(variables.foreign) == 0",
+                f"{any_image} || size(variables.foreign) == 0",
                 of_pod(
                     "containers[].image: ",
                     joined("variables.foreign"),
                     " is no allowed image of the tenant ",
                     TENANT,
                     text("; allowed are: "),
-                    "(size(variables.entries) == 0 ? 'none' : " + joined("variables.entries") + ")",
+                    ENTRIES_OR_NONE,
                     text("; use one of these, or ask the platform team for it in the tenant's policies.images"),
                 ),
             ),
