@@ -1,6 +1,6 @@
 """KyvernoPolicies and NativePolicies: one table of tenancy policies as data, rendered for each admission engine.
 
-Put here what admission refuses, and how it is asked whether it does.
+Put here what admission refuses, and the probe that proves that it does.
 """
 
 from components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs

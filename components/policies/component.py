@@ -1,4 +1,4 @@
-"""NativePolicies and KyvernoPolicies: what admission refuses in tenants' namespaces, in force before any tenant."""
+"""NativePolicies and KyvernoPolicies: the tenancy policies, enforced before any tenant is created or changed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from components.policies.table import PolicySet
 
 @dataclass(frozen=True)
 class PoliciesArgs:
-    """What the policies of one engine need.
+    """Arguments of the policies of one engine.
 
     Attributes:
         policies: their objects (`components.policies.table.policy_set`).
-        api: a client for the cluster, to see whether they are in force.
+        api: a client for the cluster, to test whether they are in force.
     """
 
     policies: PolicySet
@@ -34,11 +34,11 @@ class PoliciesArgs:
 class _Policies(pulumi.ComponentResource):
     """The policies of one engine.
 
-    What they are to guard depends on `last`, and has `in_force` among its hooks.
+    What they guard depends on `last` and has the hook `in_force`.
 
     Attributes:
-        last: the last of them.
-        in_force: waits until the engine acts on all.
+        last: the object that is registered last.
+        in_force: waits until the engine enforces all of them.
     """
 
     ENGINE: ClassVar[PolicyEngine]
@@ -51,18 +51,18 @@ class _Policies(pulumi.ComponentResource):
         name_in_state = f"{self.ENGINE.value}-policies-in-force"
         self.in_force = ready_hook(name_in_state, lambda: wait_until_in_force(self.ENGINE, args.policies.digest, asked))
         registered = [self._register(manifest) for manifest in args.policies.manifests]
-        # The policy of the probe comes after its binding: it changes with each of the others, and says which of them
-        # the engine knows, so that an update ends with policies that are in force even where they guard nothing new.
+        # The probe's policy comes last: it changes with every other policy and shows which set the engine has loaded,
+        # so an update waits for its policies even if they guard nothing new.
         policy, *bindings = args.policies.probe
         for manifest in bindings:
             registered.append(self._register(manifest, pulumi.ResourceOptions(depends_on=[*registered])))
         hooks = after_changes(self.in_force)
         if self.ENGINE is PolicyEngine.KYVERNO:
-            # What the probe has refused so far would be shown as a warning of its change.
+            # Pulumi would show earlier refusals of the probe as a warning when it changes.
             forget = partial(forget_refusals, args.api)
             hooks.before_update = [ready_hook(f"{self.ENGINE.value}-probe-refusals-forgotten", forget)]
         opts = pulumi.ResourceOptions(depends_on=registered, hooks=hooks)
-        # Only the last: each tenant would else name every policy in the state as what it depends on.
+        # Only the last: else each tenant would list every policy as a dependency in the state.
         self.last = self._register(policy, opts)
         self.register_outputs({})
 
@@ -71,12 +71,12 @@ class _Policies(pulumi.ComponentResource):
 
 
 class NativePolicies(_Policies):
-    """The policies as ValidatingAdmissionPolicies, which stand even when no webhook does."""
+    """The policies as ValidatingAdmissionPolicies, which need no webhook."""
 
     ENGINE = PolicyEngine.NATIVE
 
 
 class KyvernoPolicies(_Policies):
-    """The policies as Kyverno's, which also look into registries and make objects."""
+    """The policies as Kyverno's, which also read registries and generate objects."""
 
     ENGINE = PolicyEngine.KYVERNO

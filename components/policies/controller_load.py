@@ -1,4 +1,4 @@
-"""Policies about what keeps a controller of Flux busy, which all tenants share."""
+"""Policies that limit the load on Flux's controllers, which all tenants share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from components.policies.names import PolicyName
 from components.policies.policy import Policy, Subject, Validation
 from components.policies.references import FLUX
 
-# Fields below `spec` of all of Flux's kinds; in a HelmRelease it is the time for each single operation of an action.
+# Fields below `spec` of all of Flux's kinds; in a HelmRelease the limit of each operation of an action.
 TIMEOUTS = (
     "timeout",
     "install.timeout",
@@ -17,24 +17,24 @@ TIMEOUTS = (
     "test.timeout",
     "uninstall.timeout",
 )
-# Without a timeout, these have their interval less this. Source: `GetTimeout` in the Go API of both.
+# Their default timeout is the interval minus this. Source: `GetTimeout` in the Go API of both.
 _TIMEOUT_BY_INTERVAL = ("Kustomization", "ImageRepository")
 _LESS_THAN_INTERVAL = "30s"
 
 MOST_HEALTH_CHECKS = 100
 MOST_EXPRESSIONS = 20
 LONGEST_EXPRESSION = 512
-"""Characters of one expression; those in Flux's own library of health checks have fewer than 300."""
+"""In characters; the expressions of Flux's own library of health checks have fewer than 300."""
 
-# A chain of these multiplies what it began with at each step, and no controller limits the cost of an expression.
+# A chain of these multiplies its input at each step, and no controller limits the cost of an expression.
 _MULTIPLYING = r"\b(?:replace|quote|join|format)\b"
-# Something added to itself, under a name that it was given before.
+# A value that is added to itself under a bound name.
 _ADDING = "[+]"
 _NAMING = r"\b(?:all|exists|exists_one|map|filter|optMap|optFlatMap)\b"
 
 
 def reconciliation_timeout(config: PoliciesConfig) -> Policy:
-    """No object keeps a worker of a controller for longer than the platform can spare it."""
+    """No object occupies a controller's worker for longer than the platform allows."""
     return Policy(
         name=PolicyName.RECONCILIATION_TIMEOUT,
         refuses="timeouts of Flux's objects that are too long, also where one is missing and follows from the interval",
@@ -50,7 +50,7 @@ def reconciliation_timeout(config: PoliciesConfig) -> Policy:
 
 
 def controller_load() -> Policy:
-    """No object has a controller look at more than it can, or evaluate what outgrows its memory."""
+    """No object makes a controller check too many objects, or evaluate expressions that exhaust its memory."""
     return Policy(
         name=PolicyName.CONTROLLER_LOAD,
         refuses=f"more than {MOST_HEALTH_CHECKS} health checks or {MOST_EXPRESSIONS} expressions of one kind in one of "
@@ -109,7 +109,7 @@ def _plain(path: str) -> Validation:
 
 
 def _plain_items(path: str, names: tuple[str, ...]) -> Validation:
-    """Entries of a list with an expression in each of several fields."""
+    """Entries of a list that have expressions in several fields."""
     checks = " && ".join(_is_plain(f"each.?{name}.orValue('')") for name in names)
     shown = names[0] if len(names) == 1 else f"{{{','.join(names)}}}"
     return Validation(

@@ -1,4 +1,4 @@
-"""What would hold a deletion in a tenant's namespace: finalizers of nobody, and owners that are the platform's."""
+"""The policy against finalizers and owner references that block deletion in a tenant's namespace."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from components.policies.names import PolicyName
 from components.policies.policy import Policy, Resources, Subject, Validation, tenant_resources
 from components.policies.request import OBJECT
 
-# The garbage collector takes the first two off any object. The third is on Flux's own kinds, and without a domain, so
-# Kubernetes refuses it on kinds of its own.
+# The garbage collector removes the first two from any object. The third is for Flux's own kinds; it has no domain, so
+# Kubernetes refuses it on built-in kinds.
 # Source: https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and api/*/v1 of Flux's controllers
 _OF_ANY = ("foregroundDeletion", "orphan", "finalizers.fluxcd.io")
-# On any other resource nobody would take them off. Each is there in what is exported from a cluster.
+# On other resources nothing would remove them. Objects that were exported from a cluster have them.
 # Source: staging/src/k8s.io/api/batch/v1/types.go, pkg/volume/util/finalizer.go and
 # staging/src/k8s.io/cloud-provider/service/helpers/helper.go of Kubernetes 1.36
 _OF_KUBERNETES = (
@@ -20,7 +20,7 @@ _OF_KUBERNETES = (
     "pods batch.kubernetes.io/job-tracking",
     "services service.kubernetes.io/load-balancer-cleanup",
 )
-# Nothing that a tenant makes belongs to one of these, whatever its role.
+# No object of a tenant has an owner of these kinds, whatever its role.
 _OWNERS = (
     "ClusterRole",
     "ClusterRoleBinding",
@@ -31,7 +31,7 @@ _OWNERS = (
     "ResourceQuota",
     "RoleBinding",
 )
-# What `cluster-admin` in the namespace may write beside what the tenant role has.
+# What `cluster-admin` in the namespace may write in addition to the tenant role.
 _OF_OTHER_ROLES = (
     Resources("", ("podtemplates", "replicationcontrollers")),
     Resources("apps", ("controllerrevisions",)),
@@ -40,10 +40,10 @@ _OF_OTHER_ROLES = (
 
 
 def unheld_deletion(config: PoliciesConfig) -> Policy:
-    """A tenant writes nothing that nobody but the platform could delete again.
+    """A tenant writes nothing that only the platform could delete.
 
-    Its namespace, and what the platform put there, then go as soon as the tenant does. Controllers of Kubernetes, of
-    Flux and of operators have finalizers too; they hold their rights in the whole cluster, and are not meant.
+    So offboarding is not blocked by the tenant's objects. Controllers of Kubernetes, Flux and operators may set
+    finalizers: they have their rights in the whole cluster.
     """
     known = " || ".join(
         (

@@ -1,9 +1,8 @@
 """Signatures of container images, as Kyverno's ImageValidatingPolicies: Flux's own images, and those of tenants.
 
-Kyverno first puts the digest in place of a Pod's tag, which the registry may give to another image at any time, and
-then looks for a signature of that digest. Only Pods are looked at: they are what runs, whoever made them, and what
-Flux applies stays as it is in Git. A container that the kubelet restarts makes no request, so a registry that is down
-stops no Pod that was admitted before.
+Kyverno first replaces a Pod's tag with the digest, since a registry may move a tag at any time, and then verifies the
+signature of that digest. Only Pods are checked: they are what runs, whoever created them, and workloads that Flux
+applies stay as they are in Git. A container restart makes no request, so a registry that is down stops no running Pod.
 
 Source: https://kyverno.io/docs/policy-types/image-validating-policy/
 """
@@ -23,8 +22,8 @@ from components.policies.policy import SPEC
 from components.policies.rendering import ACTIONS, TENANT_NAMESPACES, changes, object_name
 from components.sync.names import FLUX_NAMESPACE
 
-# The controllers are released by a workflow that all of their repositories call, so the certificate names that one:
-# `.github/workflows/release.yaml` of each controller since Flux 2.9, and `cosign sign` in the workflow that it uses.
+# All controllers are released by one reusable workflow, so the certificate names that workflow:
+# `.github/workflows/release.yaml` of each controller since Flux 2.9 calls it, and it runs `cosign sign`.
 # Source: https://github.com/fluxcd/gha-workflows and https://fluxcd.io/flux/security/#signed-container-images
 FLUX_SIGNER = KeylessSigner.model_validate(
     {
@@ -33,7 +32,7 @@ FLUX_SIGNER = KeylessSigner.model_validate(
         r"@refs/tags/v[0-9]+\.[0-9]+\.[0-9]+",
     }
 )
-# The most that Kubernetes allows; the registry is asked several times for each image, and may be far away.
+# The maximum in Kubernetes; each image needs several requests to a registry that may be far away.
 _TIMEOUT_SECONDS = 30
 # How Kyverno reads image names: https://pkg.go.dev/github.com/google/go-containerregistry/pkg/name
 _KYVERNO_NAMES = {DEFAULT_REGISTRY: "index.docker.io", "localhost": "index.docker.io/localhost"}
@@ -44,7 +43,7 @@ _ALL_IMAGES = "(images.containers + images.initContainers + images.ephemeralCont
 def tenant_images(signatures: Sequence[ImageSignature], registries: RegistryAccess, mode: PolicyMode) -> Manifest:
     """The policy for the images of all tenants' Pods.
 
-    It fails closed: a tenant who brings Kyverno down gets no Pods, and no unsigned ones.
+    It fails closed: while Kyverno is down, tenants get no new Pods.
     """
     return _policy(
         PolicyName.TENANT_IMAGES,
@@ -60,12 +59,11 @@ def tenant_images(signatures: Sequence[ImageSignature], registries: RegistryAcce
 def flux_images(images: Sequence[str], mode: PolicyMode) -> Manifest:
     """The policy for Flux's own controllers.
 
-    Nobody but the platform makes Pods beside them, so there is no one to bring Kyverno down for that, and a Kyverno
-    that is down must not keep Flux from coming up.
+    It fails open: only the platform creates Pods there, and Flux must start even while Kyverno is down.
 
     Args:
-        images: images of the release that is installed.
-        mode: what becomes of a Pod whose image is not signed, or whose signature cannot be read.
+        images: images of the installed release.
+        mode: what happens to a Pod whose image has no signature that can be verified.
     """
     repositories = sorted({repository_of(image) for image in images})
     return _policy(
@@ -133,7 +131,7 @@ def _cosign(signature: ImageSignature) -> Manifest:
 def _identity(signer: KeylessSigner) -> Manifest:
     if signer.subject is not None:
         return {"issuer": signer.issuer, "subject": signer.subject}
-    # Looked for anywhere in the identity unless it is anchored.
+    # Cosign matches anywhere in the identity unless the expression is anchored.
     return {"issuer": signer.issuer, "subjectRegExp": f"^(?:{signer.subject_reg_exp})$"}
 
 
@@ -150,7 +148,7 @@ def _validation(signers: Mapping[str, ImageSignature], remedy: str) -> Manifest:
 
 
 def _named(signature: ImageSignature) -> str:
-    """CEL for whether an entry names the image `ref`."""
+    """CEL for whether an entry matches the image `ref`."""
     return f"({' || '.join(map(_is_named, signature.images))})"
 
 

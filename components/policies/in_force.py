@@ -1,4 +1,4 @@
-"""Whether a set of policies is in force: the cluster refuses the set's probe, and in the words of this very set."""
+"""Tests whether a set of policies is in force: the cluster refuses the probe with the digest of this set."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from components.policies.probe import probe_request, refusal
 from components.sync.names import FLUX_NAMESPACE
 
 PROBE_PATH = f"/api/v1/namespaces/{FLUX_NAMESPACE}/configmaps"
-# An API server needs a moment, Kyverno some seconds for its webhooks.
+# The API server needs a moment, Kyverno's webhooks some seconds.
 TIMEOUT_SECONDS = 120.0
 
 
 class NotInForce(NotReady):
-    """The policies are registered, and requests that they are against still pass."""
+    """The policies are registered, but not enforced yet."""
 
 
 def wait_until_in_force(
@@ -28,18 +28,18 @@ def wait_until_in_force(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Wait until an engine acts on a set of policies.
+    """Wait until an engine enforces a set of policies.
 
     Args:
         engine: `native` or `kyverno`.
         digest: of the set.
-        asked: says why the cluster would not create an object, or None where it would.
-        timeout_seconds: how long that may take.
-        clock: seconds that only grow.
-        sleep: waits for a number of seconds.
+        asked: returns the cluster's refusal of an object in a dry run, or None if it accepts the object.
+        timeout_seconds: how long to wait.
+        clock: returns monotonic seconds.
+        sleep: sleeps for a number of seconds.
 
     Raises:
-        NotInForce: it has not come to that in time.
+        NotInForce: the policies are not enforced in time.
     """
 
     def missing() -> str | None:

@@ -1,4 +1,4 @@
-"""Policies about what a tenant publishes: under which names, and with which pieces of a proxy's configuration."""
+"""Policies about Ingresses: the host names that a tenant publishes, and snippets of proxy configuration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from components.policies.request import ASK, TENANT
 from components.tenant.annotations import HOSTS
 
 _INGRESSES = Resources("networking.k8s.io", ("ingresses",))
-# Annotations that publish further names: of ingress-nginx, haproxy-ingress and external-dns.
+# Annotations of ingress-nginx, haproxy-ingress and external-dns that publish further names.
 _NAMING = (
     "nginx.ingress.kubernetes.io/server-alias",
     "haproxy-ingress.github.io/server-alias",
@@ -21,12 +21,12 @@ _NAMING = (
     "external-dns.alpha.kubernetes.io/internal-hostname",
 )
 _NAME = r"^(\*\.)?[a-z0-9.-]+$"
-# ingress-nginx and haproxytech call them so; haproxy-ingress has a key for each section of the proxy's configuration.
+# The first form is ingress-nginx's and haproxytech's; haproxy-ingress has a key for each section of the configuration.
 _SNIPPET = r"-snippets?$|/config-(backend|defaults|frontend|global|proxy|sections|tcp|tcp-service)$"
 
 
 def allowed_hosts(config: IngressRules) -> Policy:
-    """A tenant publishes names that are its own."""
+    """A tenant publishes only its own host names."""
     anywhere = unrestricted(HOSTS, config.hosts)
     annotations = [f"{{object}}.metadata.?annotations[?{text(key)}].orValue('')" for key in _NAMING]
     published = " + ".join(
@@ -81,7 +81,7 @@ def ingress_snippets(config: IngressRules) -> Policy:
         threats=(41,),
         subject=Subject.CONTENT,
         resources=(_INGRESSES,),
-        # Controllers write other annotations of an Ingress, and a map has no order to compare what is left of it by.
+        # Controllers write other annotations of an Ingress, and a filtered map cannot be compared.
         conditions={
             "changes-content": f"request.operation == 'CREATE' || {snippets}"
             f".exists(key, object.metadata.annotations[key] != {before})"

@@ -1,4 +1,4 @@
-"""Policies that Kyverno alone can have: those that look into registries, and those that make objects."""
+"""Policies that only Kyverno offers: those that read registries, and those that generate objects."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from components.tenant.config import TenancyConfig
 def kyverno_only(
     config: PoliciesConfig, tenancy: TenancyConfig, flux: FluxConfig, release: Iterable[Manifest]
 ) -> list[Manifest]:
-    """Those that the configuration asks for and that are not off.
+    """Those that the configuration enables.
 
     Args:
         config: the `policies` section of the stack.
         tenancy: its `tenancy` section.
         flux: its `flux` section.
-        release: the objects of the Flux release that is installed.
+        release: the objects of the installed Flux release.
     """
     manifests: list[Manifest] = []
     if config.flux_images and (mode := config.mode_of(PolicyName.FLUX_IMAGES)) is not PolicyMode.OFF:
@@ -41,5 +41,5 @@ def kyverno_rules(config: PoliciesConfig, flux: FluxConfig) -> list[Manifest]:
 
 
 def onboards(config: PoliciesConfig) -> bool:
-    """Whether namespaces become tenants' by a label."""
+    """Whether a label makes a namespace a tenant's."""
     return config.onboarding and config.mode_of(PolicyName.ONBOARDING) is not PolicyMode.OFF

@@ -1,4 +1,4 @@
-"""The policies by name, which is what a stack's `policies.modes` and every message call them."""
+"""The names of the policies, as `policies.modes` and messages use them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 class PolicyName(StrEnum):
     """A policy. `components.policies.table` says what each of them is; docs/policies.md what it is for."""
 
-    # What an object of a tenant's namespace may say, whoever writes it.
+    # Limits what objects in a tenant's namespace may contain, whoever writes them.
     ALLOWED_SOURCES = "allowed-sources"
     SOURCE_OPTIONS = "source-options"
     VERIFIED_SOURCES = "verified-sources"
@@ -32,7 +32,7 @@ class PolicyName(StrEnum):
     ALLOWED_HOSTS = "allowed-hosts"
     INGRESS_SNIPPETS = "ingress-snippets"
     ALLOWED_IMAGES = "allowed-images"
-    # What nobody but the platform may do in a tenant's namespace.
+    # Limits what a tenant, unlike the platform, may do in its namespace.
     PLATFORM_OBJECTS = "platform-objects"
     UNHELD_DELETION = "unheld-deletion"
     TENANT_NAMESPACE = "tenant-namespace"
@@ -42,7 +42,7 @@ class PolicyName(StrEnum):
     STATUS_WRITES = "status-writes"
     POLICY_OBJECTS = "policy-objects"
     EPHEMERAL_CONTAINERS = "ephemeral-containers"
-    # Of Kyverno alone: what is looked up in a registry, and what is made for a namespace.
+    # Kyverno only: reads registries, or generates objects.
     FLUX_IMAGES = "flux-images"
     TENANT_IMAGES = "tenant-images"
     ONBOARDING = "onboarding"

@@ -1,4 +1,4 @@
-"""Policies as Kubernetes' own ValidatingAdmissionPolicies, which the API server evaluates itself.
+"""Policies as Kubernetes' ValidatingAdmissionPolicies, which the API server itself evaluates.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
 """
@@ -13,7 +13,7 @@ from components.policies.policy import Policy
 from components.policies.rendering import ACTIONS, object_name, spec
 from components.policies.request import PLATFORM_VERBS, SUBRESOURCE
 
-# (major, minor) of the first Kubernetes in which they are generally available.
+# (major, minor) of the first Kubernetes in which they are GA.
 NATIVE_SINCE = (1, 30)
 _API = "admissionregistration.k8s.io/v1"
 _PLATFORM = (
@@ -23,7 +23,7 @@ _PLATFORM = (
 
 
 def native(policy: Policy, mode: PolicyMode) -> list[Manifest]:
-    """The policy and what puts it into force."""
+    """The policy and its binding."""
     return manifests(object_name(policy.name), spec(policy, platform=_PLATFORM), ACTIONS[mode])
 
 

@@ -1,7 +1,7 @@
-"""Policies about whom notification-controller talks to for a tenant: receivers of alerts, and issuers of tokens.
+"""Policies about the hosts that notification-controller contacts for a tenant: receivers of alerts, issuers of tokens.
 
-Who posts where is read from notification-controller 1.9 (internal/notifier, internal/server/event_handlers.go): the key
-`address` of a Provider's Secret goes before `spec.address`, and the key `proxy` leads through a proxy.
+The hosts follow notification-controller 1.9 (internal/notifier, internal/server/event_handlers.go): the key
+`address` of a Provider's Secret overrides `spec.address`, and the key `proxy` sets a proxy.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from components.policies.rendering import changes
 from components.policies.request import ASK
 from components.tenant.annotations import NOTIFICATIONS
 
-# Types of Provider that post to one host, whatever their address says.
+# Types of Provider that ignore their address and post to a fixed host.
 _FIXED = {
     "bitbucket": "https://api.bitbucket.org",
     "googlepubsub": "https://pubsub.googleapis.com",
     "telegram": "https://api.telegram.org",
 }
-# Types that need no address.
+# Types with a default address.
 _DEFAULTS = {"datadog": "https://api.datadoghq.com"}
 _EVENT_HUB, _EVENT_HUBS = "azureeventhub", ".servicebus.windows.net"
-# Types whose address is a repository: over SSH, too, for the API at the same host.
+# Types whose address is a repository, possibly an SSH URL; they use the API of the same host.
 _OF_GIT = (
     "azuredevops",
     "bitbucketserver",
@@ -39,22 +39,22 @@ _OF_GIT = (
 )
 _NATS = ("nats",)
 _UNKNOWN = ""
-"""In place of a type where it cannot be seen: a Secret is read by Providers of any."""
+"""The type where it is unknown: a Provider of any type may read a Secret."""
 
 _SECRET_KEYS = ("address", "proxy")
-# How much of a Secret's value is read, in characters of base64: more than a host and what stands before it need.
+# How much of a Secret's value is decoded, in characters of base64: enough for any scheme, user and host.
 _READ = 400
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
-# White space around an address is cut off, as the controller does; what is neither text nor space fits no address.
+# White space around an address is trimmed, as the controller does; other control characters match no address.
 _BYTES = "".join(
     chr(byte) if 0x20 <= byte < 0x7F else " " if byte in b"\0\t\n\v\f\r" else "\x7f" for byte in range(0x100)
 )
 _CUT = "\\"
-"""Put at the end of what was not read to its end, so that nothing passes for the end of a host."""
+"""Marks a truncated value, so that a truncated host matches nothing."""
 
 
 def notification_addresses(config: AllowedNotifications) -> Policy:
-    """Providers post to, and Receivers ask, hosts that are allowed, over TLS."""
+    """Providers and Receivers contact only allowed hosts, over TLS."""
     provider = "variables.provider"
     return Policy(
         name=PolicyName.NOTIFICATION_ADDRESSES,
@@ -110,10 +110,10 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
 
 
 def notification_secrets(config: AllowedNotifications) -> Policy:
-    """A Provider takes its address from its Secret before all; which Secrets that are, they do not say.
+    """A Secret can override a Provider's address, and does not show that a Provider uses it.
 
-    So each one is judged that has a key which a Provider would read: without a list where the value is a URL of HTTP,
-    with a list in any case.
+    So the policy checks every Secret with a key that a Provider would read: always if there is a list of hosts,
+    otherwise only values that are HTTP URLs.
     """
     anew = " || ".join(f"({changes(f'{{object}}.?data[?{text(key)}]')})" for key in _SECRET_KEYS)
     has_keys = f"has(object.data) && {texts(_SECRET_KEYS)}.exists(key, key in object.data)"
@@ -157,7 +157,7 @@ _SHOWN = joined("variables.origins")
 
 
 def _list(config: AllowedNotifications) -> dict[str, str]:
-    """The hosts that are allowed, and whether there is a list of them at all."""
+    """The allowed hosts, and whether there is a list of them."""
     return {
         "restricted": is_listed(NOTIFICATIONS) if config.hosts is None else "true",
         "entries": f"({texts(config.hosts or ())} + {listed(NOTIFICATIONS)}).filter(entry, {is_entry('entry')})",
@@ -180,7 +180,7 @@ def _allowed() -> str:
 
 
 def _event_hub() -> str:
-    """CEL for the hosts of an Event Hub: that of its connection string, and that of its namespace."""
+    """CEL for the hosts of an Event Hub: from its connection string, and from its namespace."""
     return (
         "(variables.address.contains('SharedAccessKey') ? [variables.address] : []) + "
         "(variables.channel == '' ? [] : ['https://' + variables.channel + "
@@ -189,16 +189,16 @@ def _event_hub() -> str:
 
 
 def _as_urls(provider: str) -> str:
-    """CEL to put behind a list of addresses in small letters: all that Providers understand, as URLs of HTTP."""
+    """CEL to append to a list of lower-case addresses: all forms that Providers accept, as HTTP URLs."""
 
     def replaced(types: tuple[str, ...], start: str, url: str) -> str:
         taken = f"{provider} in {texts((*types, _UNKNOWN))} && address.startsWith({text(start)})"
         return f".map(address, {taken} ? {text(url)} + address.substring({len(start)}) : address)"
 
-    # As Git has it, for a user at a host and a path: git@git.example.com:org/app.
+    # SCP syntax of Git: git@git.example.com:org/app.
     repository = "address.matches('^[a-z0-9._~-]+@[a-z0-9._-]+:[a-z0-9./_-]')"
     of_git = f"{provider} in {texts((*_OF_GIT, _UNKNOWN))} && {repository}"
-    # Where a connection string says it twice, the last one counts.
+    # In a connection string that repeats it, the last one counts.
     once = f"size(address.split('endpoint=')) == 2 && !address.endsWith({text(_CUT)})"
     return "".join(
         (
@@ -213,9 +213,9 @@ def _as_urls(provider: str) -> str:
 
 
 def _decoded() -> str:
-    """CEL to put behind a list of strings in base64: the beginning of each as text, in small letters.
+    """CEL to append to a list of base64 strings: the beginning of each, decoded, in lower case.
 
-    Kubernetes' CEL has no function for it.
+    Kubernetes' CEL has no base64 function.
     """
     positions = ", ".join(str(position) for position in range(0, _READ, 4))
     digits = ", ".join(

@@ -1,7 +1,7 @@
-"""Onboarding by label, as Kyverno's policies: what a tenant's namespace gets when the platform labels it.
+"""Onboarding by label with Kyverno's policies: what a namespace gets when the platform labels it for a tenant.
 
-The objects are those of a tenant that the stack lists, made by the same functions, with Kyverno's placeholders in
-place of names. Namespaces of listed tenants carry a mark of their own and are left to Pulumi.
+The same functions make the objects of a tenant that the stack lists; here names are Kyverno's placeholders. Namespaces
+of listed tenants have a label of their own and are left to Pulumi.
 
 Source: https://kyverno.io/docs/policy-types/generating-policy/ and
 https://kyverno.io/docs/policy-types/mutating-policy/
@@ -54,18 +54,18 @@ _TENANT_NAME = f"object.metadata.labels[{text(TENANT_LABEL)}]"
 
 
 def onboarding(tenancy: TenancyConfig, flux: FluxConfig, mode: PolicyMode) -> list[Manifest]:
-    """The policies; Kyverno's background controller needs `background_rules` to carry them out.
+    """The policies; Kyverno's background controller needs `background_rules` for them.
 
     Args:
-        tenancy: what holds for all tenants.
-        flux: how Flux acts as them.
-        mode: what becomes of a label that names no possible tenant; such a namespace gets nothing either way.
+        tenancy: the settings for all tenants.
+        flux: the settings for impersonation.
+        mode: what happens to a label with an invalid tenant name; such a namespace gets nothing in any mode.
     """
     return [_names(mode), _settings(tenancy, flux), _objects(tenancy, flux)]
 
 
 def background_rules(flux: FluxConfig) -> list[Manifest]:
-    """RBAC rules that Kyverno's background controller needs for it; it may bind what a tenant needs and no other."""
+    """RBAC rules that Kyverno's background controller needs; it may bind only the roles that tenants need."""
     change = ["create", "delete", "get", "list", "patch", "update", "watch"]
     return [
         {"apiGroups": [""], "resources": ["limitranges", "resourcequotas", "serviceaccounts"], "verbs": change},
@@ -82,7 +82,7 @@ def background_rules(flux: FluxConfig) -> list[Manifest]:
 
 
 def _names(mode: PolicyMode) -> Manifest:
-    """Refuses labels that a stack could not list as a tenant, and namespaces of the cluster's own parts (threat 27)."""
+    """Refuses labels that are not valid tenant names, and labels on the cluster's own namespaces."""
     return _policy(
         "ValidatingPolicy",
         {
@@ -108,14 +108,14 @@ def _names(mode: PolicyMode) -> Manifest:
 
 
 def _settings(tenancy: TenancyConfig, flux: FluxConfig) -> Manifest:
-    """What the labels and annotations of a listed tenant's namespace say, unless the platform has said otherwise."""
+    """Sets the labels and annotations of a listed tenant's namespace, unless the platform has set others."""
     labels = {
         key: f"object.metadata.labels[?{text(key)}].orValue({text(value)})"
         for key, value in pod_security_labels(PodSecurity.RESTRICTED).items()
     }
     annotations = {NAMESPACES: f"object.metadata.?annotations[?{text(NAMESPACES)}].orValue(object.metadata.name)"}
     if account := tenancy.service_account_name:
-        # Whether it is the tenant's own name is known only to the namespace, so it is always told.
+        # Only the namespace shows whether this is the tenant's own name, so it is always set.
         annotations |= {
             key: text(value) for key, value in account_annotations("", account, flux.default_service_account).items()
         }
@@ -132,10 +132,10 @@ def _settings(tenancy: TenancyConfig, flux: FluxConfig) -> Manifest:
 
 
 def _objects(tenancy: TenancyConfig, flux: FluxConfig) -> Manifest:
-    """The objects, kept as they are.
+    """Generates the objects and keeps them in sync.
 
-    They stay when the policy goes, which would otherwise take the limits from tenants that run on; and they go when
-    the label goes, which is how a namespace is taken back.
+    They outlive the policy, so that running tenants keep their limits, and go with the label, which is how a namespace
+    is taken back.
     """
     return _policy(
         "GeneratingPolicy",
@@ -148,7 +148,7 @@ def _objects(tenancy: TenancyConfig, flux: FluxConfig) -> Manifest:
             "matchConditions": [
                 {"name": "labelled", "expression": _LABELLED},
                 {"name": "possible", "expression": f"{_is_free(_TENANT_NAME)} && {_is_free('object.metadata.name')}"},
-                # A namespace that is older than these policies first needs the Pod Security of a tenant's.
+                # A namespace that is older than these policies first needs a tenant's Pod Security labels.
                 {"name": "secured", "expression": _are_set(pod_security_labels(PodSecurity.RESTRICTED))},
             ],
             "variables": [{"name": "tenant", "expression": _TENANT_NAME}],
@@ -163,7 +163,7 @@ def _objects(tenancy: TenancyConfig, flux: FluxConfig) -> Manifest:
 def tenant_template(
     tenancy: TenancyConfig, flux: FluxConfig, tenant: str = _TENANT, namespace: str = _NAMESPACE
 ) -> list[Manifest]:
-    """What a labelled namespace gets; it stands by itself, so its service account has rights in it alone."""
+    """What a labelled namespace gets; its service account has rights in this namespace only."""
     meta, account = tenant_meta(tenant, namespace), service_account_name(tenant, tenancy)
     role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
     return [
@@ -184,7 +184,7 @@ def _policy(kind: str, spec: Manifest) -> Manifest:
 
 
 def _is_free(name: str) -> str:
-    """CEL for whether a tenant or its namespace may be called so, as the stack's own check has it."""
+    """CEL for whether a tenant or its namespace may have this name, as in the stack's own check."""
     return (
         f"({name}.matches({text(DNS_LABEL)}) && !({name} in {texts(sorted(RESERVED_NAMES))}) && "
         f"!{texts(RESERVED_PREFIXES)}.exists(prefix, {name}.startsWith(prefix)))"

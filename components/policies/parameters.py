@@ -1,4 +1,4 @@
-"""CEL for what a policy has to know of a tenant (`components.tenant.annotations`)."""
+"""CEL that reads a tenant's settings from its namespace's annotations (`components.tenant.annotations`)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ ENTRIES_OR_NONE = f"(size(variables.entries) == 0 ? 'none' : {joined('variables.
 """CEL for the variable `entries` in a message."""
 
 STARTS = ".filter(entry, entry.endsWith('/*')).map(entry, entry.substring(0, size(entry) - 1))"
-"""CEL to put behind a list of allow-list entries: how what lies below one of them begins."""
+"""CEL to append to a list of allow-list entries: the prefixes of those that end with `/*`."""
 
 
 def value_of(annotation: str, otherwise: str) -> str:
-    """CEL for one of these annotations, or for what holds where the namespace has none."""
+    """CEL for the value of an annotation, with a default."""
     return f"({is_listed(annotation)} ? namespaceObject.metadata.annotations[{text(annotation)}] : {otherwise})"
 
 
 def listed(annotation: str) -> str:
-    """CEL for the entries of one of these annotations; an empty list where the namespace has none."""
+    """CEL for the entries of an annotation; an empty list without the annotation."""
     return f"({is_listed(annotation)} ? namespaceObject.metadata.annotations[{text(annotation)}].split(' ') : [])"
 
 
@@ -27,5 +27,5 @@ def unrestricted(annotation: str, of_stack: tuple[str, ...] | None) -> str:
 
 
 def is_listed(annotation: str) -> str:
-    """CEL for whether the namespace has one of these annotations."""
+    """CEL for whether the namespace has an annotation."""
     return f"(has(namespaceObject.metadata.annotations) && {text(annotation)} in namespaceObject.metadata.annotations)"

@@ -1,4 +1,4 @@
-"""The policy about whom a pod is to the cluster: its service account, and how long its tokens are valid."""
+"""The policy about a pod's identity: its service account, and how long its tokens are valid."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from components.policies.pods import POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Subject, Validation
 from components.policies.request import FLUX_ACCOUNT
 
-# The API server mounts a token into every pod and knows its own by the seven seconds that they have over the hour.
+# The API server recognizes the tokens that it mounts into every pod by their seven seconds above the hour.
 # Source: WarnOnlyBoundTokenExpirationPeriod in pkg/serviceaccount/claims.go of Kubernetes 1.36
 _MOUNTED_SECONDS = 3607
 
 
 def pod_identity(config: PoliciesConfig) -> Policy:
-    """No pod runs as the account that Flux applies with, and no token outlives its pod for long.
+    """No pod runs as the account that Flux impersonates, and no token has a long lifetime.
 
-    A copied token is refused once its pod is gone, but works until then wherever it has been taken.
+    A copied token works anywhere until it expires or its pod is gone.
     """
     longest = config.maximum_token_lifetime
     longest_seconds = max(int(seconds(longest)), _MOUNTED_SECONDS)
@@ -34,7 +34,7 @@ def pod_identity(config: PoliciesConfig) -> Policy:
         reads=POD,
         variables=PODS
         | {
-            # Kubernetes still takes the field's old name, `serviceAccount`, where the new one is left out.
+            # Kubernetes still accepts the field's old name, `serviceAccount`, if the new one is missing.
             "accounts": "[variables.pod.?serviceAccountName.orValue(''), variables.pod.?serviceAccount.orValue('')]",
             "lasting": "variables.volumes.filter(volume, volume.?projected.?sources.orValue([])"
             f".exists(source, int({expires}) > {longest_seconds})).map(volume, volume.name)",

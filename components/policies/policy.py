@@ -1,6 +1,6 @@
-"""What a policy is: data that says which requests it looks at and what must hold for them.
+"""A policy as data: which requests it checks, and what must hold for them.
 
-The expressions are CEL, in the common part of what the API server and Kyverno 1.19 offer: `object`, `oldObject`,
+The expressions are CEL in the common subset of the API server and Kyverno 1.19: `object`, `oldObject`,
 `request`, `namespaceObject`, `variables`, and Kubernetes' own libraries.
 
 Source: https://kubernetes.io/docs/reference/using-api/cel/ and https://kyverno.io/docs/policy-types/validating-policy/
@@ -17,20 +17,20 @@ from components.policies.names import PolicyName
 from components.tenant.role import MANAGED
 
 CREATE_UPDATE = ("CREATE", "UPDATE")
-# What an object is about, for `Policy.reads`.
+# The usual `Policy.reads`.
 SPEC = "{object}.?spec"
 ANY_CHANGE = ("CREATE", "UPDATE", "DELETE")
 
 
 class Subject(StrEnum):
-    """Whose requests a policy looks at."""
+    """Whose requests a policy checks."""
 
     CONTENT = "content"
-    """Everybody's that create an object or change what the policy reads of it (`Policy.reads`); what a controller does
-    to its metadata never is refused, and an object that is older than the policy is left alone."""
+    """Everybody's, if they create an object or change the part that the policy reads (`Policy.reads`). Changes of
+    metadata are never refused, and objects that are older than the policy are left alone."""
     TENANTS = "tenants"
-    """Those of users who hold the right to the same change in some namespaces only; whoever holds it in the whole
-    cluster is the platform: its admins and Pulumi, Flux, Kubernetes' and Kyverno's own controllers."""
+    """Those of users who have the right to the same change only in some namespaces. Users with this right in the whole
+    cluster belong to the platform: its admins, Pulumi, and the controllers of Flux, Kubernetes and Kyverno."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Resources:
     operations: tuple[str, ...] = CREATE_UPDATE
 
     def rule(self, scope: str) -> Manifest:
-        """The entry for objects of namespaces (`Namespaced`) or of the cluster (`Cluster`).
+        """The entry for namespaced (`Namespaced`) or cluster-scoped (`Cluster`) objects.
 
-        A selector of namespaces holds off nothing that has no namespace, so each rule says it.
+        A namespace selector does not exclude cluster-scoped objects, so each rule states the scope.
         """
         return {
             "scope": scope,
@@ -63,11 +63,11 @@ def tenant_resources(operations: tuple[str, ...] = CREATE_UPDATE) -> tuple[Resou
 
 @dataclass(frozen=True)
 class Validation:
-    """What must hold, and what to tell whoever asked for something else.
+    """A condition, and the message if it fails.
 
     Attributes:
-        expression: CEL, true where the request is in order.
-        message: CEL, a text that names the field, what is allowed and what to do.
+        expression: CEL, true if the request is allowed.
+        message: CEL for a message that names the field, what is allowed and what to do.
     """
 
     expression: str
@@ -80,16 +80,16 @@ class Policy:
 
     Attributes:
         name: its name.
-        refuses: what it is against, as half a sentence for people.
-        threats: the attempts that it stops, by their numbers in `components.policies.threats`.
-        subject: whose requests it looks at.
-        resources: which objects.
-        validations: what must hold for them; the first that does not is the one that is told.
-        conditions: CEL by name; a request for which one is false is none of this policy's.
-        variables: CEL by name, in order; each may use those before it.
-        settings: keys of the configuration that it depends on; those of a tenant's file begin with `tenant: `.
-        reads: CEL for the part of an object that a CONTENT policy is about; `{object}` stands for the object.
-        tenant_namespaces_only: whether it looks into tenants' namespaces alone; false only for what has no namespace.
+        refuses: what it refuses, as a noun phrase.
+        threats: numbers of the attempts that it stops, see `components.policies.threats`.
+        subject: whose requests it checks.
+        resources: the objects that it checks.
+        validations: what must hold; the message is that of the first that fails.
+        conditions: CEL by name; the policy ignores a request if one of them is false.
+        variables: CEL by name, in order; each may use the earlier ones.
+        settings: keys of the configuration that it depends on; keys of a tenant's file begin with `tenant: `.
+        reads: CEL for the part of an object that a CONTENT policy checks; `{object}` stands for the object.
+        tenant_namespaces_only: whether it checks only tenants' namespaces; false only for cluster-scoped objects.
     """
 
     name: PolicyName

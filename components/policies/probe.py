@@ -1,8 +1,8 @@
-"""How the program sees that a set of policies is in force, and not only registered.
+"""The probe: a policy that shows that a set of policies is in force, and not only registered.
 
-An engine takes a moment to act on a policy. The probe is one more policy, registered after all others, that refuses one
-request which nobody else makes and says in its refusal which set it belongs to. Once a dry run of that request is
-refused with the digest of the current set, the set before it is in force.
+An engine needs a moment to load a policy. The probe is registered after all others; it refuses a single request that
+nobody else makes, with the digest of its set. Once a dry run of that request is refused with the digest of the current
+set, all policies of the set are in force.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _DIGEST_LENGTH = 16
 
 
 def digest_of(manifests: Iterable[Manifest]) -> str:
-    """A name for a set of manifests, which changes with anything that changes in them."""
+    """A digest of a set of manifests."""
     written = json.dumps(list(manifests), sort_keys=True)
     return sha256(written.encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
 def refusal(digest: str) -> str:
-    """What the engine's answer to `probe_request` holds once the set with this digest is in force."""
+    """Part of the engine's answer to `probe_request` once the set with this digest is in force."""
     return f"flux-tenancy policies {digest} are in force"
 
 
 def probe_request(engine: PolicyEngine) -> Manifest:
-    """What to create, as a dry run, to learn which set of an engine is in force.
+    """The object of a dry run that shows which set of an engine is in force.
 
-    Each engine has its own: where both admit, Kubernetes would refuse before Kyverno is asked.
+    Each engine has its own: with both engines, Kubernetes would refuse before Kyverno is called.
     """
     return {
         "apiVersion": "v1",
@@ -47,9 +47,9 @@ def probe_request(engine: PolicyEngine) -> Manifest:
 
 
 def probe_policy(engine: PolicyEngine, digest: str) -> list[Manifest]:
-    """The probe of one engine (`native` or `kyverno`), which names the set with this digest.
+    """The probe of one engine (`native` or `kyverno`) for the set with this digest.
 
-    It sees no other request: should its engine be down, nothing else is refused for it.
+    It matches no other request, so it blocks nothing if its engine is down.
     """
     specification: Manifest = {
         "failurePolicy": "Fail",

@@ -1,4 +1,4 @@
-"""`docs/policies.md`: what the policies are, from their own table. `make schemas` writes it."""
+"""`docs/policies.md`, generated from the table of policies by `make schemas`."""
 
 from __future__ import annotations
 
@@ -24,76 +24,76 @@ from components.tenant.annotations import (
 )
 
 _TITLES = {
-    Subject.CONTENT: "What objects may say",
+    Subject.CONTENT: "What objects may contain",
     Subject.TENANTS: "What the platform may do and a tenant may not",
 }
 
 _HEAD = "| Policy | Refuses | Settings | Threats |\n| --- | --- | --- | --- |"
-# What they do, the settings that switch them on, and the page that explains them.
+# What they do, the settings that enable them, and the page that explains them.
 _OF_KYVERNO_ALONE = {
     PolicyName.TENANT_IMAGES: (
-        "refuses tenants' Pods with images that nobody of the stack's list has signed",
+        "refuses tenants' Pods whose images have no signature from the stack's list",
         ("policies.images.signatures", "policies.images.registries"),
         "images.md",
     ),
     PolicyName.FLUX_IMAGES: (
-        "refuses Pods of `flux-system` with images that Flux's release workflow has not signed",
+        "refuses Pods in `flux-system` whose images are not signed by Flux's release workflow",
         ("policies.fluxImages",),
         "images.md#fluxs-own-images",
     ),
     PolicyName.ONBOARDING: (
-        "furnishes namespaces that the platform labels for a tenant, and refuses such a label with a name that no "
-        "tenant can have",
+        "provisions namespaces that the platform labels for a tenant, and refuses labels that are not valid tenant "
+        "names",
         ("policies.onboarding",),
         "onboarding.md",
     ),
 }
 
-_WRITERS_HEAD = "| Who | As | What lets it pass |\n| --- | --- | --- |"
+_WRITERS_HEAD = "| Who | As | Why it is allowed |\n| --- | --- | --- |"
 _EKS_USERS = "https://docs.aws.amazon.com/eks/latest/userguide/default-roles-users.html"
-# Who writes in tenants' namespaces, as whom, and why the policies about tenants let it.
+# Who writes in tenants' namespaces, as which user, and why the policies about tenants allow it.
 _WRITERS = (
     (
         "the controllers of kube-controller-manager: quotas, endpoints, volumes, Jobs, garbage collection",
         "service accounts of `kube-system`",
-        "not asked",
+        "not checked",
     ),
-    ("the API server itself: the usage of quotas", "`system:apiserver` in `system:masters`", "every right"),
+    ("the API server itself: the usage of quotas", "`system:apiserver` in `system:masters`", "all rights"),
     ("the scheduler: `pods/binding`, `pods/status`", "`system:kube-scheduler`", "its ClusterRole"),
     (
         "kubelets and virtual nodes such as Fargate's: `serviceaccounts/token`, `pods/status`, `pods/eviction`, "
         "`persistentvolumeclaims/status`",
         "`system:node:<name>` in `system:nodes`",
-        "not asked",
+        "not checked",
     ),
     (
         "the controllers of a managed cluster: load balancers, network interfaces, addons",
         f"service accounts of `kube-system`, or users of the provider such as [EKS's]({_EKS_USERS}) `eks:…`",
-        "not asked, or their ClusterRoleBindings",
+        "not checked, or their ClusterRoleBindings",
     ),
     (
         "Flux, for itself",
         "service accounts of `flux-system`",
-        "not asked; what it applies for a tenant is asked as the tenant",
+        "not checked; what it applies for a tenant is checked as the tenant",
     ),
     (
         "controllers of your own, such as External Secrets (`serviceaccounts/token`)",
         "their service accounts",
-        "a ClusterRoleBinding; with a RoleBinding in the tenant's namespace alone they are asked as the tenant",
+        "a ClusterRoleBinding; with only a RoleBinding in the tenant's namespace they are checked as the tenant",
     ),
 )
 
-# What no object shows, and what narrows it.
-_NETWORK = "a network policy on the controllers' way out"
+# What no object shows, and what limits it.
+_NETWORK = "a network policy for the controllers' egress"
 _UNSEEN = (
     (
         "single files that a kustomization.yaml names by URL",
         "[Flux's lockdown](lockdown.md) refuses them, except from `flux.egress.hosts`",
     ),
     (
-        "how long a build or a chart takes: a HelmRelease waits for each of its hooks, and Flux builds a "
-        "Kustomization without any bound",
-        "`policies.maximumTimeout` bounds each wait that an object asks for",
+        "how long a build or a chart takes: a HelmRelease waits for each of its hooks, and Flux does not limit the "
+        "build of a Kustomization",
+        "`policies.maximumTimeout` limits each wait that an object asks for",
     ),
     (
         "the index of a Helm repository, which may name charts at another address",
@@ -107,41 +107,40 @@ _UNSEEN = (
     (
         "a certificate authority in the Secret of a GitRepository or HelmRepository (`ca.crt`, `caFile`): any TLS "
         "Secret has such a key",
-        "the list of sources, since the host's name must lead to whoever shows the certificate; `verify`",
+        "the list of sources, since the host name must resolve to the server with that certificate; `verify`",
     ),
-    ("whose key a source is verified with: a tenant may name its own in `verify`", "the list of sources"),
+    ("the key that a source is verified with: a tenant may name its own in `verify`", "the list of sources"),
     (
-        "where the public name of a Provider or an issuer leads, and what the host there redirects to",
+        "where the public name of a Provider or an issuer resolves to, and where that host redirects to",
         f"`policies.notifications.hosts`, {_NETWORK}",
     ),
     (
-        "a Provider's address in a Secret that is not written as a URL of HTTP, or that a controller of the platform "
-        "writes, as an operator for external secrets does",
-        f"with `policies.notifications.hosts`, an address in any other form is refused, too; {_NETWORK}",
+        "a Provider's address in a Secret that is not an HTTP URL, or that a controller of the platform writes, such "
+        "as External Secrets",
+        f"with `policies.notifications.hosts`, addresses in any other form are also refused; {_NETWORK}",
     ),
     (
-        "what a storage class makes: a class of volumes that were made by hand has a name as any other",
+        "what a storage class provisions: a class of static volumes looks like any other",
         "`policies.storageClasses`",
     ),
     (
-        "how many pods a PodDisruptionBudget is for: `minAvailable: 1` holds up a drain where there is one pod. Such a "
-        "budget is part of many charts, and so is not refused",
+        "how many pods a PodDisruptionBudget selects: `minAvailable: 1` blocks a drain if there is one pod. Many "
+        "charts have such a budget, so it is not refused",
         "a drain's own timeout",
     ),
     (
-        "what an operator with rights in the whole cluster does at a tenant's wish: it passes the policies about "
-        "tenants",
-        "the policies about what objects may say hold for it, too",
+        "what an operator with rights in the whole cluster does for a tenant: it passes the policies about tenants",
+        "the policies about what objects may contain also apply to it",
     ),
     (
         "objects that are older than a policy, until they change",
-        "`make policy-report` and Kyverno's reports list what they say all the same",
+        "`make policy-report` and Kyverno's reports list them",
     ),
 )
 
 
 def policies_page() -> str:
-    """The page."""
+    """The content of the page."""
     table = policies(PoliciesConfig())
     introduction = f"""
         <!-- Written by `make schemas` from components/policies/table.py; change it there. -->
@@ -149,62 +148,62 @@ def policies_page() -> str:
         # Tenancy policies
 
         [Flux's own lockdown](lockdown.md), [a narrow role](tenants.md#the-tenant-role) and Pod Security stop much of
-        what a tenant could try. The policies stop it once more, at admission, and what the others do not see: where
-        sources and images come from, how Services are exposed, how often Flux is kept busy. Their message says what
-        to do instead. They look into the namespaces with the label `{TENANT_LABEL}` and at these namespaces
-        themselves, and into no other; only `{PolicyName.FLUX_IMAGES}` looks into `flux-system`.
+        what a tenant could try. The policies stop it again, at admission, and also what the others do not see: the
+        origin of sources and images, the exposure of Services, the load on Flux. Their messages say what to do
+        instead. They apply to namespaces with the label `{TENANT_LABEL}` and to the objects in them, and nowhere
+        else; only `{PolicyName.FLUX_IMAGES}` applies to `flux-system`.
 
-        Without any setting they are in force, enforced, by Kubernetes itself. `pulumi up` touches a tenant only when
-        a dry run was refused in the words of this very set of policies. That proves it for the API server and the
-        replica of Kyverno that answered; where there are several, the others may follow a moment later.
+        By default, Kubernetes itself enforces them. `pulumi up` changes tenants only after a dry run was refused with
+        the digest of the current set of policies. That proves it for the API server and the replica of Kyverno that
+        answered; if there are several, the others may follow a moment later.
 
         ## Engines
 
-        The same policies are there for two engines; `policies.engine` chooses.
+        The same policies exist for two engines; `policies.engine` selects them.
 
-        - `native`, the default: Kubernetes' own ValidatingAdmissionPolicies. The API server decides by itself, so
-          nothing can be down.
+        - `native`, the default: Kubernetes' own ValidatingAdmissionPolicies. The API server itself evaluates them, so
+          no webhook can be down.
         - `kyverno`: Kyverno's ValidatingPolicies, which need [Kyverno](kyverno.md). It adds reports
-          (`kyverno.reports`), and [policies that it alone can have](#of-kyverno-alone). While it is down, what it
-          would have looked at is refused: changes in tenants' namespaces and of these namespaces themselves, and
-          nothing else. Flux's and Kubernetes' own controllers go on, except that no pod is created there.
-        - `both`: each refuses on its own, and while Kyverno is down the native ones still say why.
+          (`kyverno.reports`), and [policies that only Kyverno offers](#of-kyverno-alone). While it is down, the
+          requests that it would check are refused: changes in tenants' namespaces and of these namespaces, and nothing
+          else. Flux's and Kubernetes' own controllers go on, except that no pod is created there.
+        - `both`: each refuses on its own, and while Kyverno is down the native policies still give reasons.
         - `none`: no policies.
 
         ## Modes
 
-        `policies.mode` is `enforce`, the default, which refuses, or `audit`, which lets pass, warns and records.
-        `policies.modes.<policy>` sets another mode for one policy, or `off`. On a cluster that has tenants already,
-        begin with `audit`: [policies-rollout.md](policies-rollout.md) goes through it.
+        `policies.mode` is `enforce`, the default, which refuses, or `audit`, which allows, warns and records.
+        `policies.modes.<policy>` sets another mode for one policy, or `off`. On a cluster that already has tenants,
+        start with `audit`: see [policies-rollout.md](policies-rollout.md).
         """
     subjects = """
-        ## Who is asked
+        ## Who is checked
 
         There are two kinds of policy.
 
-        - Those about *what objects may say* hold for everybody, the platform included. They look at an object when
-          it is created and when what they are about changes, so metadata may always change, and an object that is
-          older than the policy is left alone until then.
-        - Those about *what the platform may do and a tenant may not* pass whoever holds the right to the same change in
-          the whole cluster: administrators, Pulumi, and controllers. A tenant's rights, whatever its role, are bound in
-          its own namespaces. Service accounts of `kube-system` and `flux-system` are not asked at all, and neither are
-          nodes: their rights follow from the pods that are bound to them, so they hold none in the whole cluster, and
-          the Node authorizer and the admission plugin NodeRestriction bound them already.
+        - Those about *what objects may contain* apply to everybody, including the platform. They check an object when
+          it is created and when the relevant part changes. So metadata may always change, and an object that is older
+          than the policy is left alone until then.
+        - Those about *what the platform may do and a tenant may not* allow users who have the right to the same change
+          in the whole cluster: administrators, Pulumi, and controllers. A tenant's rights, whatever its role, are bound
+          in its own namespaces. Service accounts of `kube-system` and `flux-system` are not checked, and neither are
+          nodes: their rights follow from the pods that are bound to them, so they have none in the whole cluster, and
+          the Node authorizer and the admission plugin NodeRestriction already restrict them.
 
         So these write in a tenant's namespace as they do elsewhere:
         """
     of_a_tenant = f"""
-        `kubectl auth can-i VERB RESOURCE --subresource=PART --all-namespaces --as=USER` tells for a user what the
-        policies see.
+        `kubectl auth can-i VERB RESOURCE --subresource=PART --all-namespaces --as=USER` shows what the policies see for
+        a user.
 
-        ## What a tenant has of its own
+        ## Settings of a tenant
 
         Lists of a tenant are annotations of its namespaces, written from its configuration and separated by spaces:
         `{NAMESPACES}`, `{SOURCES}`, `{IMAGES}`, `{VERIFIED}`,
-        `{NOTIFICATIONS}` and `{HOSTS}`. An entry that is no pattern allows nothing.
+        `{NOTIFICATIONS}` and `{HOSTS}`. An entry that is not a valid pattern allows nothing.
 
-        `{SERVICE_ACCOUNT}` names the tenant's service account where it is not called like the tenant
-        (`serviceAccountName`), and `{IMPLIED_ACCOUNT}` says that Flux takes it where an object names none
+        `{SERVICE_ACCOUNT}` is the name of the tenant's service account if it differs from the tenant's
+        (`serviceAccountName`), and `{IMPLIED_ACCOUNT}` says that Flux uses it for objects that name none
         (`flux.defaultServiceAccount` has the same name).
 
         In the tables below, the settings are keys of [the configuration](configuration.md#policies), and the threats
@@ -213,7 +212,7 @@ def policies_page() -> str:
     of_kyverno_alone = """
         ## Of Kyverno alone
 
-        They are off unless their setting is there, and need the engine `kyverno` or `both`.
+        They are off unless they are configured, and need the engine `kyverno` or `both`.
 
         | Policy | What it does | Settings | Explained in |
         | --- | --- | --- | --- |
@@ -221,24 +220,24 @@ def policies_page() -> str:
     refusals = f"""
         ## How to read a refusal
 
-        The message names the policy behind the prefix `{OBJECT_PREFIX}`, then the field, its value, what is allowed and
+        The message names the policy with the prefix `{OBJECT_PREFIX}`, then the field, its value, what is allowed and
         what to do:
 
             ValidatingAdmissionPolicy '{OBJECT_PREFIX}tenant-service-account' with binding
             '{OBJECT_PREFIX}tenant-service-account' denied request: spec.serviceAccountName is missing; everything in
             this namespace is applied as its tenant: set it to dev-team
 
-        Kyverno's begins with `Policy {OBJECT_PREFIX}tenant-service-account failed:`. What Flux applies for a tenant is
-        refused in the same words, in the status of its Kustomization or HelmRelease. Where a message begins with
-        `refused by the policy`, the message itself could not be made.
+        Kyverno's begins with `Policy {OBJECT_PREFIX}tenant-service-account failed:`. For objects that Flux applies, the
+        same message is in the status of the Kustomization or HelmRelease. A message that begins with
+        `refused by the policy` is the fallback if its own expression fails.
         """
     unseen = """
         ## What admission cannot see
 
-        Admission judges what an object says, and not what lies behind it. What Flux fetches from there is judged when
-        it is applied; until then, this is left to others:
+        Admission checks the content of an object, not what it refers to. What Flux fetches is checked when it is
+        applied; the following is not checked at all:
 
-        | Not seen | What narrows it |
+        | Not seen | What limits it |
         | --- | --- |
         """
     writers = "\n".join([_WRITERS_HEAD, *(f"| {who} | {identity} | {why} |" for who, identity, why in _WRITERS)])
@@ -254,7 +253,9 @@ def policies_page() -> str:
 
 
 def _threats(table: Sequence[Policy]) -> str:
-    head = "## Threats\n\nWhat a tenant may try.\n\n| # | Attempt | Stopped by | Policies |\n| --- | --- | --- | --- |"
+    head = (
+        "## Threats\n\nWhat a tenant could try.\n\n| # | Attempt | Stopped by | Policies |\n| --- | --- | --- | --- |"
+    )
     return "\n".join([head, *(_threat(number, threat, table) for number, threat in THREATS.items())])
 
 

@@ -1,4 +1,4 @@
-"""Policies about what Flux's objects refer to: identities, clusters, namespaces, and how often they do so."""
+"""Policies about Flux's objects: identities, clusters and namespaces that they refer to, and their intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _APPLYING = (
 FLUX = tuple(Resources(group, names) for group, names in MANAGED if group.endswith(".fluxcd.io"))
 """All of Flux's objects that a tenant may write."""
 
-# Fields below `spec` that name an object with its namespace, alone and as a list, of any of Flux's kinds.
+# Fields below `spec` of all of Flux's kinds with one or several references that can name a namespace.
 _REFERENCES = ("sourceRef", "chart.spec.sourceRef", "chartRef", "imageRepositoryRef")
 _LISTS_OF_REFERENCES = ("dependsOn", "eventSources", "resources", "sources")
 _NAMESPACES = ("targetNamespace", "storageNamespace")
@@ -32,7 +32,7 @@ _INTERVALS = (
 
 
 def tenant_service_account() -> Policy:
-    """What is applied for a tenant is applied as the tenant's own service account."""
+    """Flux applies a tenant's objects as the tenant's own service account."""
     return Policy(
         name=PolicyName.TENANT_SERVICE_ACCOUNT,
         refuses="Kustomizations and HelmReleases that are not applied as the tenant's service account",
@@ -56,7 +56,7 @@ def tenant_service_account() -> Policy:
 
 
 def no_kubeconfig() -> Policy:
-    """Nothing is applied to another cluster, or with other credentials than the tenant's service account."""
+    """Nothing is applied to another cluster, or with credentials other than the tenant's service account."""
     return Policy(
         name=PolicyName.NO_KUBECONFIG,
         refuses="Kustomizations and HelmReleases with a `kubeConfig`",
@@ -75,7 +75,7 @@ def no_kubeconfig() -> Policy:
 
 
 def own_namespaces() -> Policy:
-    """What is applied, and what Helm remembers of it, goes to the tenant's own namespaces."""
+    """Applied objects and Helm's storage stay in the tenant's own namespaces."""
     return Policy(
         name=PolicyName.OWN_NAMESPACES,
         refuses="a `targetNamespace` or `storageNamespace` that is not the tenant's",
@@ -99,7 +99,7 @@ def own_namespaces() -> Policy:
 
 
 def no_cross_namespace_references() -> Policy:
-    """Flux's objects stand on those of their own namespace alone."""
+    """Flux's objects refer only to objects of their own namespace."""
     return Policy(
         name=PolicyName.NO_CROSS_NAMESPACE_REFERENCES,
         refuses="references to Flux's objects of another namespace, be it the same tenant's",
@@ -114,7 +114,7 @@ def no_cross_namespace_references() -> Policy:
 
 
 def reconciliation_interval(config: PoliciesConfig) -> Policy:
-    """No object makes Flux work more often than the platform can bear."""
+    """No object is reconciled more often than the platform allows."""
     return Policy(
         name=PolicyName.RECONCILIATION_INTERVAL,
         refuses="intervals of Flux's objects, and between two attempts, that are too short",

@@ -1,4 +1,4 @@
-"""What both kinds of admission policy have in common."""
+"""What native and Kyverno policies share."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ TENANT_NAMESPACES: Manifest = {"matchExpressions": [{"key": TENANT_LABEL, "opera
 
 
 def object_name(policy: PolicyName) -> str:
-    """What the objects of a policy are called in the cluster."""
+    """The name of a policy's objects in the cluster."""
     return f"{OBJECT_PREFIX}{policy.value}"
 
 
 POLICIES: Mapping[str, PolicyName] = {object_name(policy): policy for policy in PolicyName}
-"""The policies by what their objects are called."""
+"""The policies by the names of their objects."""
 
 
 def changes(reads: str) -> str:
     """CEL for whether a request creates an object or changes a part of it.
 
-    An object that is being deleted is still looked at: Flux acts on its spec once more, as the tenant it names.
+    This includes objects that are being deleted: Flux still acts on their spec.
 
     Args:
         reads: CEL for the part; `{object}` stands for the object.
@@ -42,7 +42,7 @@ def spec(policy: Policy, *, platform: str) -> Manifest:
 
     Args:
         policy: the policy.
-        platform: CEL for whether the user holds the right to the same change in the whole cluster.
+        platform: CEL for whether the user has the right to the same change in the whole cluster.
     """
     conditions, variables = dict(policy.conditions), dict(policy.variables)
     guard = ""
@@ -50,7 +50,7 @@ def spec(policy: Policy, *, platform: str) -> Manifest:
         conditions = {"changes-content": changes(policy.reads)} | conditions
     else:
         conditions = {"not-by-a-controller": NOT_BY_A_CONTROLLER, "not-by-a-node": NOT_BY_A_NODE} | conditions
-        # Asked last: most requests are in order whoever sends them, and the question costs.
+        # Evaluated last: it is expensive, and most requests pass without it.
         variables |= {"platform": platform}
         guard = " || variables.platform"
     scope = "Namespaced" if policy.tenant_namespaces_only else "Cluster"
@@ -67,7 +67,7 @@ def spec(policy: Policy, *, platform: str) -> Manifest:
                 "expression": f"({each.expression}){guard}" if guard else each.expression,
                 "message": f"refused by the policy {policy.name}: {policy.refuses}",
                 "messageExpression": each.message,
-                # As a role would refuse it; without it the object would be called invalid.
+                # Without a reason the answer would be 422 Invalid.
                 "reason": "Forbidden",
             }
             for each in policy.validations

@@ -1,4 +1,4 @@
-"""CEL for what the policies ask of a request, whatever it is about."""
+"""CEL for the common parts of a request: its tenant, its user, its object."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ OWN_NAMESPACES = f"([request.namespace] + {listed(NAMESPACES)}.filter(name, name
 PLATFORM_VERBS = (
     "{'CREATE': ['create'], 'UPDATE': ['update', 'patch'], 'DELETE': ['delete', 'deletecollection']}[request.operation]"
 )
-"""The verbs that the request may have come by: whoever holds one of them in the whole cluster is the platform.
+"""The verbs that allow the request; a user with one of them in the whole cluster belongs to the platform.
 
-A patch arrives as an UPDATE and a collection's deletion as DELETEs, and either may be all that a controller holds.
+A patch arrives as UPDATE and a deletion of a collection as DELETE, and a controller may have only one of the verbs.
 """
 
 # No tenant's service account is in one of these namespaces.
@@ -30,31 +30,31 @@ _CONTROLLERS = tuple(f"system:serviceaccounts:{namespace}" for namespace in ("ku
 NOT_BY_A_CONTROLLER = f"!request.userInfo.?groups.orValue([]).exists(group, group in {texts(_CONTROLLERS)})"
 """False for Kubernetes' and Flux's own service accounts.
 
-They write all the time, and are the platform without a question. So an engine that is a webhook is not asked about
-every status, and one that is down holds up neither Flux nor the endpoints of Services.
+They write all the time and always belong to the platform. So a webhook is not called for every status, and one that is
+down blocks neither Flux nor the endpoints of Services.
 """
 
 NOT_BY_A_NODE = (
     "!(request.userInfo.?username.orValue('').startsWith('system:node:') && "
     "'system:nodes' in request.userInfo.?groups.orValue([]))"
 )
-"""False for kubelets: exactly for whom the Node authorizer and the admission plugin NodeRestriction take for a node.
+"""False for kubelets: users that the Node authorizer and the admission plugin NodeRestriction treat as a node.
 
-What a node may do follows from the pods that are bound to it, so it holds no right in the whole cluster: asked for the
-tokens of all service accounts, the Node authorizer has no opinion. The two bound a node more narrowly than a policy
-can, and no tenant is one: neither a service account nor a role in a namespace makes somebody a member of that group.
+A node's rights follow from the pods that are bound to it, so it has no right in the whole cluster: for the tokens of
+all service accounts, the Node authorizer has no opinion. Authorizer and plugin restrict a node more than a policy can,
+and no tenant can be one: neither a service account nor a role in a namespace adds a user to that group.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/node/
 """
 
 SUBRESOURCE = "(has(request.subResource) ? request.subResource : '')"
-"""The subresource that the request is for; empty where it is for the object itself."""
+"""The subresource of the request; empty for the object itself."""
 
 NAME = "(request.operation == 'DELETE' ? oldObject : object).metadata.?name.orValue('')"
-"""The name of the object; `request.name` is missing where a whole collection is deleted."""
+"""The name of the object; `request.name` is missing when a collection is deleted."""
 
 OBJECT = f"request.kind.kind + ' ' + {NAME}"
 """Kind and name of the object, for messages."""
 
 ASK = text("; ask the platform team if you need it")
-"""The end of a message about something that the platform can allow."""
+"""The end of a message about something that the platform could allow."""

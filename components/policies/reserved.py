@@ -1,4 +1,4 @@
-"""Policies about what is the platform's alone in a tenant's namespace, whatever role the tenant has there."""
+"""Policies about what only the platform may change in a tenant's namespace, whatever role the tenant has there."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from components.tenant.role import MANAGED
 
 _RBAC = "rbac.authorization.k8s.io"
 _ACCESS = Resources(_RBAC, ("rolebindings", "roles"), ANY_CHANGE)
-# A tenant's apply of what is there already changes nothing but this: it becomes an owner of the fields, and what the
-# platform leaves out later stays.
+# Applying an unchanged object still makes the tenant an owner of its fields, and fields that the platform removes later
+# would stay.
 # Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers
 _OWNERS = "metadata.?managedFields.orValue([])"
-# Whether a request may take a name that the platform needs: of what a source is made of, and of its Secrets.
+# Whether a request may take a name that the platform needs: of a source, a sync, a Receiver or their Secrets.
 _MAY_TAKE_A_NAME = (
     "request.operation == 'CREATE' && (request.resource.resource in "
     f"{texts(('gitrepositories', 'kustomizations', 'receivers'))} || "
     f"(request.resource.resource == 'secrets' && {NAME}.matches({text(SECRET_SUFFIX)})))"
 )
-# What `flux reconcile` and its like write, and Flux acts on. Source: https://fluxcd.io/flux/components/
+# Annotations by which `flux reconcile` requests a reconciliation. Source: https://fluxcd.io/flux/components/
 _REQUESTS = "reconcile.fluxcd.io/"
 _TOKEN = "kubernetes.io/service-account-token"
 _NEVER = "false"
 _FLUX = ".fluxcd.io"
-# Of Kubernetes' own kinds. A forged status frees what a quota counts, opens an address, or holds up a drain of nodes.
+# API groups of Kubernetes. A forged status can free quota, open an address, or block a node drain.
 _STATUS_GROUPS = ("", "apps", "autoscaling", "batch", "policy")
 _KUBERNETES = ("system:kube-controller-manager", "system:kube-scheduler")
 _NOT_BY_KUBERNETES = (
     f"!(request.userInfo.username in {texts(_KUBERNETES)} || 'system:nodes' in request.userInfo.?groups.orValue([]))"
 )
-# The paths of labels that Kubernetes gives to what it makes.
+# Templates whose labels Kubernetes copies to the objects that it creates.
 _TEMPLATES = ("spec.template", "spec.jobTemplate", "spec.jobTemplate.spec.template")
 
 
 def platform_objects() -> Policy:
-    """What carries the tenant label in a tenant's namespace was put there by the platform, and stays as it is.
+    """Objects with the tenant label in a tenant's namespace belong to the platform; tenants cannot change them.
 
-    Everybody with access may still ask Flux to look at it now.
+    Tenants may still request a reconciliation.
     """
     templates = " || ".join(_labelled(f"object.?{path.replace('.', '.?')}") for path in _TEMPLATES)
     return Policy(
@@ -61,7 +61,7 @@ def platform_objects() -> Policy:
             "owners": f"request.operation == 'UPDATE' ? oldObject.{_OWNERS}.map(owner, {_owned('owner')}) : []",
         },
         validations=(
-            # The condition cannot ask for the tenant's name.
+            # A match condition cannot read the tenant's name.
             Validation(
                 f"variables.marked || (request.resource.resource != 'secrets' ? {NAME} != {TENANT} : "
                 f"!({NAME}.startsWith({TENANT}) && "
@@ -105,9 +105,9 @@ def platform_objects() -> Policy:
 
 
 def tenant_namespace() -> Policy:
-    """A tenant's namespace is the platform's to change.
+    """Only the platform changes a tenant's namespace.
 
-    It has no selector of namespaces: a change is matched by the labels that it would leave.
+    The policy has no namespace selector, since that would match the labels after the change.
     """
     return Policy(
         name=PolicyName.TENANT_NAMESPACE,
@@ -132,7 +132,7 @@ def tenant_namespace() -> Policy:
 
 
 def tenant_limits() -> Policy:
-    """A tenant does not write what limits it, nor where its Services lead, which would go round a network policy."""
+    """A tenant cannot write its own limits, nor the endpoints of Services, which would bypass network policies."""
     return Policy(
         name=PolicyName.TENANT_LIMITS,
         refuses="any change of quotas, limits, network policies and endpoints",
@@ -153,9 +153,9 @@ def tenant_limits() -> Policy:
 
 
 def tenant_access() -> Policy:
-    """A tenant gives nobody access but its own service accounts, and those no tokens that outlive their pods.
+    """A tenant grants access only to its own service accounts, and creates no tokens that outlive their pods.
 
-    That it gives no more than it has, Kubernetes sees to itself.
+    Kubernetes itself prevents that it grants more rights than it has.
     """
     own = f"subject.kind == 'ServiceAccount' && subject.?namespace.orValue('') in {OWN_NAMESPACES}"
     return Policy(
@@ -168,7 +168,7 @@ def tenant_access() -> Policy:
             Resources(_RBAC, ("rolebindings",)),
             Resources("", ("secrets", "serviceaccounts/token"), ("CREATE",)),
         ),
-        # Most Secrets are none of this policy's.
+        # Most Secrets do not concern this policy.
         conditions={
             "gives-access": f"request.kind.kind != 'Secret' || object.?type.orValue('') == {text(_TOKEN)}",
         },
@@ -205,9 +205,9 @@ def tenant_access() -> Policy:
 
 
 def status_writes() -> Policy:
-    """What Flux found and made is told by Flux, and what Kubernetes counted, placed and opened, by Kubernetes.
+    """Only Flux writes the status of its objects, and only Kubernetes the status of quotas, pods and services.
 
-    The status of an Ingress is nobody's limit, and a controller of Ingresses may be the tenant's own.
+    The status of Ingresses limits nothing, and an Ingress controller may be the tenant's own.
     """
     groups = dict.fromkeys(group for group, _ in MANAGED if group.endswith(_FLUX))
     of_flux = f"request.resource.group.endsWith({text(_FLUX)})"
@@ -222,7 +222,7 @@ def status_writes() -> Policy:
             Resources("", ("bindings", "pods/binding"), ("CREATE",)),
             Resources("source.toolkit.fluxcd.io", ("externalartifacts",), ANY_CHANGE),
         ),
-        # They write all the time, and an engine that is a webhook must hold up neither scheduling nor kubelets.
+        # They write all the time, and a webhook must block neither scheduling nor kubelets.
         conditions={"not-by-kubernetes": _NOT_BY_KUBERNETES},
         validations=(
             Validation(
@@ -244,7 +244,7 @@ def status_writes() -> Policy:
 
 
 def policy_objects() -> Policy:
-    """A tenant writes no policies and no exceptions from them."""
+    """A tenant cannot write Kyverno policies or exceptions."""
     return Policy(
         name=PolicyName.POLICY_OBJECTS,
         refuses="any change of Kyverno's objects",
@@ -260,7 +260,7 @@ def policy_objects() -> Policy:
 
 
 def ephemeral_containers() -> Policy:
-    """A running pod gets no containers that nobody has looked at."""
+    """No containers are added to running pods, past the checks of pods."""
     return Policy(
         name=PolicyName.EPHEMERAL_CONTAINERS,
         refuses="adding containers to a running pod",
@@ -285,12 +285,12 @@ def _annotations(part: str) -> str:
 
 
 def _owned(owner: str) -> str:
-    """CEL for who manages which fields, as a value that can be compared."""
+    """CEL for a field manager and its fields, as a value that can be compared."""
     return f"[dyn({owner}.?manager.orValue('')), dyn({owner}.operation), dyn({owner}.?fieldsV1.orValue({{}}))]"
 
 
 def _asks(fields: str) -> str:
-    """CEL for whether managed fields are those alone that ask Flux to look."""
+    """CEL for whether managed fields only request a reconciliation."""
     metadata, annotations = "f:metadata", "f:annotations"
     return (
         f"({fields}.all(key, key == {text(metadata)}) && {fields}[?{text(metadata)}].orValue({{}}).all(key, "
@@ -300,5 +300,5 @@ def _asks(fields: str) -> str:
 
 
 def _kept(some: str, others: str) -> str:
-    """CEL for whether all of the one annotations are among the others, but for what asks Flux to look."""
+    """CEL for whether the first annotations are all among the second, ignoring requests for reconciliation."""
     return f"{some}.all(key, key.startsWith({text(_REQUESTS)}) || (key in {others} && {some}[key] == {others}[key]))"

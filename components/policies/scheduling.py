@@ -1,4 +1,4 @@
-"""Policies about the nodes that a tenant's pods may run on, and whether these can be drained."""
+"""Policies about the nodes that a tenant's pods run on, and their drains."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
 from components.policies.request import ASK
 
-# Kubernetes itself puts these into pods before they are admitted. They let nothing onto a node that others keep off.
+# Kubernetes adds tolerations of these to pods before admission. They open no dedicated nodes.
 # Source: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
 _USUAL_TAINTS = (
     "node.kubernetes.io/memory-pressure",
     "node.kubernetes.io/not-ready",
     "node.kubernetes.io/unreachable",
 )
-# Taints of control planes, of nodes that are being drained, and of nodes that are not well.
+# Taints of control planes, of drained nodes, and of unhealthy nodes.
 _OWN_TAINTS = r"^(node|node-role|node\.cloudprovider)\.kubernetes\.io/"
 _HOSTNAME = "kubernetes.io/hostname"
 _AFFINITY = "variables.pod.?affinity.?nodeAffinity"
 
 
 def node_placement(config: PoliciesConfig) -> Policy:
-    """A tenant's pods go where the scheduler puts them among the nodes that are meant for them.
+    """The scheduler chooses the nodes of a tenant's pods, among those that tenants may use.
 
-    The controller of DaemonSets names the node of each of its pods and tolerates what its nodes have, so this is about
-    what tenants ask for.
+    The DaemonSet controller names nodes and adds tolerations, so the policy checks only what tenants write.
     """
     key = "toleration.?key.orValue('')"
     if config.tolerations is None:
@@ -76,7 +75,7 @@ def node_placement(config: PoliciesConfig) -> Policy:
 
 
 def disruption_budgets(config: PoliciesConfig) -> Policy:
-    """A budget leaves a pod to evict, or the platform drains no node that one of its pods runs on."""
+    """A disruption budget allows at least one eviction, so that the platform can drain nodes."""
     return Policy(
         name=PolicyName.DISRUPTION_BUDGETS,
         refuses="PodDisruptionBudgets that allow no eviction: `maxUnavailable` of 0, `minAvailable` of 100%",

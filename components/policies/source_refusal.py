@@ -1,4 +1,4 @@
-"""What somebody is told whose source is refused: everything at once that the platform has to allow for it."""
+"""The message about a refused source: everything that the platform would have to allow, at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from components.tenant.annotations import IMAGES
 _HTTP = (
     "(variables.url.startsWith('http://') || (object.kind == 'Bucket' && object.spec.endpoint.startsWith('http://')))"
 )
-# The charts of an OCI registry lie below the URL, and an OCIRepository may name one of them, too.
+# The charts of an OCI registry are below its URL, and an OCIRepository may name one of them.
 _BELOW = "(object.kind == 'HelmRepository' && variables.url.startsWith('oci://') ? '/*' : '')"
 
 _LISTED = text(" in the tenant's policies.sources")
@@ -35,10 +35,10 @@ _REMEDY = (
 
 
 def refusal_variables(config: PoliciesConfig) -> dict[str, str]:
-    """CEL by name, to come behind `url`, `compared` and `listed`: whether it is encrypted, and what has to be allowed.
+    """CEL variables that follow `url`, `compared` and `listed`: whether it is encrypted, and what must be allowed.
 
-    The URL of a HelmRepository says nothing of the images that its charts run, so they are named where images are
-    restricted at all.
+    The URL of a HelmRepository does not show the images of its charts, so the message mentions them if images are
+    restricted.
     """
     any_image = unrestricted(IMAGES, config.images.allowed)
     return {

@@ -1,4 +1,4 @@
-"""Policies about where a tenant's manifests, charts and images come from, and how they are fetched."""
+"""Policies about the sources of a tenant's manifests, charts and images, and how Flux fetches them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FETCHED = (
 )
 _CLOUDS = ("aws", "azure", "gcp")
 _HTTPS = "https://"
-# Charts, as a HelmChart or the template of one in a HelmRelease.
+# Charts: a HelmChart, or its template in a HelmRelease.
 _CHARTS = (
     Resources("source.toolkit.fluxcd.io", ("helmcharts",)),
     Resources("helm.toolkit.fluxcd.io", ("helmreleases",)),
@@ -29,9 +29,8 @@ _CHART = (
     "object.kind == 'HelmRelease' && has(object.spec.chart) ? [object.spec.chart.spec] : []"
 )
 
-# Google's client fetches from Google whatever a Bucket's endpoint says. Azure names the endpoint with its scheme, all
-# others without one. The image of an ImageRepository is read as container runtimes do; one that they would not read
-# goes on as it is, and no further than the shape of a URL.
+# Google's client ignores a Bucket's endpoint. Azure's endpoint has a scheme, all others have none. The image of an
+# ImageRepository is normalized as container runtimes do; an invalid one stays as it is and fails the check of the URL.
 _GOOGLE_STORAGE = "storage.googleapis.com"
 _URL = (
     "object.kind == 'Bucket' ? 'bucket://' + "
@@ -48,12 +47,12 @@ _FIELD = (
 
 
 def allowed_sources(config: PoliciesConfig) -> Policy:
-    """Every source is one of the stack's or of the tenant's own list, and fetched over TLS.
+    """Every source is on the stack's or the tenant's list, and is fetched over TLS.
 
-    Once a URL has the one shape that can be compared, it is at or inside of an entry if and only if it begins with it,
-    a slash behind both: an entry holds the whole host and whole segments of the path, so no look-alike does.
+    A URL in canonical form matches an entry if and only if it begins with the entry, with a slash appended to both: an
+    entry has a whole host and whole path segments, so a look-alike does not match.
 
-    A refusal names everything that the platform has to allow, so that nobody is refused once for each of it.
+    The message names everything that the platform would have to allow, so that a tenant is refused only once.
     """
     sources = config.sources
     anywhere = unrestricted(SOURCES, sources.allowed)
@@ -83,7 +82,7 @@ def allowed_sources(config: PoliciesConfig) -> Policy:
         validations=(
             Validation(
                 f"variables.compared.matches({text(COMPARABLE_URL)})",
-                # What stands before an `@` may be a password.
+                # The part before an `@` may be a password.
                 concatenated(
                     "variables.field",
                     "(variables.url.contains('@') ? '' : ' ' + variables.url)",
@@ -99,7 +98,7 @@ def allowed_sources(config: PoliciesConfig) -> Policy:
 
 
 def source_options(config: AllowedSources) -> Policy:
-    """A source is fetched over TLS that is checked, directly, and with a tenant's own identity."""
+    """Flux fetches a source over verified TLS, without a proxy, and with the tenant's own identity."""
     return Policy(
         name=PolicyName.SOURCE_OPTIONS,
         refuses="sources that go through a proxy, trust an authority of their own, log in to a cloud that is not "
@@ -146,7 +145,7 @@ def source_options(config: AllowedSources) -> Policy:
                     ASK,
                 ),
             ),
-            # Flux joins the two as paths, so a chart's name could lead to another place of the same registry.
+            # Flux joins URL and chart name as paths, so a name could lead elsewhere in the same registry.
             Validation(
                 "variables.charts.all(chart, chart.sourceRef.kind != 'HelmRepository' || "
                 "!chart.chart.split('/').exists(part, part == '..'))",
@@ -202,7 +201,7 @@ def source_options(config: AllowedSources) -> Policy:
 
 
 def verified_sources(config: AllowedSources) -> Policy:
-    """What a stack or a tenant wants verified says by which signature."""
+    """Kinds that a stack or a tenant wants verified have `verify`."""
     return Policy(
         name=PolicyName.VERIFIED_SOURCES,
         refuses="sources without `verify` of a kind that must be verified, and charts by a way around it",
@@ -216,8 +215,8 @@ def verified_sources(config: AllowedSources) -> Policy:
         variables={
             "kinds": f"{texts(config.verified)} + {listed(VERIFIED)}",
             "prefix": "object.kind == 'HelmRelease' ? 'spec.chart.spec.' : 'spec.'",
-            # A HelmRelease is about the HelmChart that Flux makes of its template; with a chartRef it makes none, and
-            # what that names is verified by its own kind.
+            # For a HelmRelease, the HelmChart that Flux makes from the template; with a chartRef it makes none, and the
+            # referenced object is checked as its own kind.
             "sources": "object.kind == 'HelmRelease' ? "
             "('HelmChart' in variables.kinds && has(object.spec.chart) ? [object.spec.chart.spec] : []) : "
             "(object.kind in variables.kinds ? [object.spec] : [])",
@@ -232,7 +231,7 @@ def verified_sources(config: AllowedSources) -> Policy:
                     ),
                 ),
             ),
-            # Flux checks the signature of a chart from a HelmRepository alone and overlooks `verify` otherwise.
+            # Flux verifies only charts from a HelmRepository and ignores `verify` otherwise.
             Validation(
                 "variables.sources.all(source, !has(source.chart) || source.sourceRef.kind == 'HelmRepository')",
                 concatenated(

@@ -1,4 +1,4 @@
-"""All policies, with what the stack's configuration puts into them, and their objects for each engine."""
+"""The table of all policies for a stack's configuration, and their objects for each engine."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from components.policies.workloads import allowed_images, host_access, priority_
 
 @dataclass(frozen=True)
 class PolicySet:
-    """The objects of one engine, in the order in which they are registered.
+    """The objects of one engine, in the order of registration.
 
     Attributes:
-        manifests: the policies, with what puts each of them into force.
-        digest: of all of them; it changes with anything that changes.
-        probe: what refuses a request that names the digest (`components.policies.probe`); it comes after all others.
+        manifests: the policies with their bindings.
+        digest: of all manifests.
+        probe: the objects of the probe (`components.policies.probe`), which come after all others.
     """
 
     manifests: tuple[Manifest, ...]
@@ -54,7 +54,7 @@ class PolicySet:
 
 
 def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
-    """Every policy that both engines can have, in the order of `PolicyName`."""
+    """All policies that both engines offer, in the order of `PolicyName`."""
     return (
         allowed_sources(config),
         source_options(config.sources),
@@ -92,7 +92,7 @@ def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
 
 
 def policy_set(config: PoliciesConfig, engine: PolicyEngine, more: Iterable[Manifest] = ()) -> PolicySet:
-    """The policies that are not off, for one engine (`native` or `kyverno`), and those that this engine alone has."""
+    """The enabled policies for one engine (`native` or `kyverno`), and `more` that only this engine offers."""
     render = kyverno if engine is PolicyEngine.KYVERNO else native
     manifests = (*(each for policy, mode in _in_force(config) for each in render(policy, mode)), *more)
     digest = digest_of(manifests)

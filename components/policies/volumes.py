@@ -1,4 +1,4 @@
-"""Policies about a tenant's storage: it is made for the tenant, and never what holds another's data already."""
+"""Policies about a tenant's storage: new volumes only, never one with another tenant's data."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from components.policies.rendering import changes
 from components.policies.request import ASK
 
 _CLAIM = "PersistentVolumeClaim"
-# Wins over the field, which is younger.
+# Overrides the newer field.
 # Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-# No class can be called so.
+# Not a valid name of a class.
 _UNSET = "-"
-# Who makes claims of the templates in StatefulSets and in pods, with and without a service account for each controller.
+# Users that create claims from templates in StatefulSets and pods, with and without an account for each controller.
 _CLAIM_MAKERS = (
     "system:serviceaccount:kube-system:statefulset-controller",
     "system:serviceaccount:kube-system:ephemeral-volume-controller",
     "system:kube-controller-manager",
 )
 
-# What Pod Security's level `restricted` lets pods mount, and what the policy `host-access` is about.
+# What the Pod Security level `restricted` allows, and what the policy `host-access` checks.
 # Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 _VOLUME_TYPES = (
     "name",
@@ -41,9 +41,9 @@ _VOLUME_TYPES = (
 
 
 def volume_claims(config: PoliciesConfig) -> Policy:
-    """A tenant's volumes are made for it: it takes none that exists already, and may hold another's data.
+    """A tenant gets new volumes; it cannot claim an existing one, which may hold another tenant's data.
 
-    Kubernetes' own binder names the volume of a claim, so this is about what tenants ask for.
+    Kubernetes' own binder names the volume of a claim, so the policy checks only what tenants write.
     """
     return Policy(
         name=PolicyName.VOLUME_CLAIMS,
@@ -55,7 +55,7 @@ def volume_claims(config: PoliciesConfig) -> Policy:
         resources=(Resources("", ("persistentvolumeclaims",)), *WORKLOADS),
         variables=PODS
         | {
-            # A claim that is bound holds its volume's name; to grow it is no request for another. The claims of a
+            # A bound claim has its volume's name; resizing it does not claim another. The claim templates of a
             # StatefulSet never change.
             "claims": f"object.kind == {text(_CLAIM)} "
             "? (request.operation == 'UPDATE' && "
@@ -99,11 +99,10 @@ def volume_claims(config: PoliciesConfig) -> Policy:
 
 
 def volume_classes(config: PoliciesConfig) -> Policy:
-    """What Kubernetes claims for a template has a class, which no template has to name.
+    """Claims that Kubernetes creates from templates have an allowed class, though a template need not name one.
 
-    Whether the cluster has a default class is known only when the claim is made, by Kubernetes itself and so by
-    nobody whom `volume_claims` asks. An empty class is not judged again: where a tenant wrote it, the template was
-    refused.
+    The default class is set when Kubernetes itself creates the claim, which `volume_claims` does not check. An empty
+    class is not checked again: a template with one was already refused.
     """
     return Policy(
         name=PolicyName.VOLUME_CLASSES,
@@ -120,7 +119,7 @@ def volume_classes(config: PoliciesConfig) -> Policy:
 
 
 def pod_volumes(config: PoliciesConfig) -> Policy:
-    """A pod mounts what is in its namespace, and storage by claims, which quotas count and classes limit."""
+    """A pod mounts objects of its namespace, and storage only by claims, which quotas and classes limit."""
     types = texts((*_VOLUME_TYPES, *config.volume_types))
     return Policy(
         name=PolicyName.POD_VOLUMES,
@@ -164,7 +163,7 @@ def pod_volumes(config: PoliciesConfig) -> Policy:
 
 
 def _class(claim: str) -> str:
-    """CEL for the class of a claim, or of a template of one, that Kubernetes goes by."""
+    """CEL for the effective class of a claim or of its template."""
     return (
         f"{claim}.?metadata.?annotations[?{text(_CLASS_ANNOTATION)}]"
         f".orValue({claim}.spec.?storageClassName.orValue({text(_UNSET)}))"
@@ -172,7 +171,7 @@ def _class(claim: str) -> str:
 
 
 def _has_a_class(applies: str = "true") -> Validation:
-    """Admission sees a claim after the cluster's default class, if there is one, has been put into it."""
+    """The cluster's default class, if any, is set before this check."""
     return Validation(
         f"!({applies}) || !({text(_UNSET)} in variables.classes)",
         concatenated(

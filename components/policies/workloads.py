@@ -1,4 +1,4 @@
-"""Policies about what runs in a tenant's namespace, and what it takes of the nodes and the network."""
+"""Policies about workloads: their exposure, their access to nodes, their priority and their images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from components.policies.rendering import changes
 from components.policies.request import ASK, TENANT
 from components.tenant.annotations import IMAGES
 
-# What Pod Security lets containers add. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
+# Capabilities that Pod Security lets containers add. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 _RESTRICTED_CAPABILITIES = ("NET_BIND_SERVICE",)
 _BASELINE_CAPABILITIES = (
     "AUDIT_WRITE",
@@ -33,7 +33,7 @@ _BASELINE_CAPABILITIES = (
 
 
 def service_exposure(config: PoliciesConfig) -> Policy:
-    """A Service is seen where the platform lets it be seen."""
+    """Services are exposed only as the platform allows."""
     return Policy(
         name=PolicyName.SERVICE_EXPOSURE,
         refuses="Services of a type that is not allowed, with `externalIPs` or with an address of a load balancer",
@@ -65,7 +65,7 @@ def service_exposure(config: PoliciesConfig) -> Policy:
 
 
 def host_access() -> Policy:
-    """A pod has no part in its node; a namespace whose Pod Security level is `privileged` is left to that."""
+    """Pods have no access to their node, except in namespaces with the Pod Security level `privileged`."""
     return Policy(
         name=PolicyName.HOST_ACCESS,
         refuses="pods and templates of pods that share the node's network, processes, folders or ports, that "
@@ -89,7 +89,7 @@ def host_access() -> Policy:
             ".map(names, names.filter(name, !(name in variables.capabilities)).join(', ')).filter(names, names != '')",
         },
         validations=(
-            # Windows containers run on the node itself only together with hostNetwork.
+            # Windows HostProcess containers require hostNetwork.
             *(_unset(name) for name in ("hostNetwork", "hostPID", "hostIPC")),
             Validation(
                 "!variables.volumes.exists(volume, has(volume.hostPath))",
@@ -118,7 +118,7 @@ def host_access() -> Policy:
                 "ports[].hostPort",
                 "takes a port of the node; use a Service or an Ingress",
             ),
-            # The scheduler is what names a pod's node; a pod that names it itself goes past taints and quotas of nodes.
+            # Only the scheduler sets nodeName; a pod that sets it itself bypasses taints.
             Validation(
                 "(object.kind == 'Pod' && request.operation == 'UPDATE') || variables.pod.?nodeName.orValue('') == ''",
                 of_pod("nodeName ", "variables.pod.nodeName", " goes past the scheduler; use a nodeSelector"),
@@ -128,11 +128,10 @@ def host_access() -> Policy:
 
 
 def priority_classes(config: PoliciesConfig) -> Policy:
-    """A tenant names no priority class but those of the platform for tenants.
+    """A tenant uses only the priority classes that the platform lists.
 
-    The API server gives a pod without a class the cluster's default one before it is admitted, and nobody can tell
-    afterwards. So this is not about the pods that controllers make of templates, and a cluster's default class has to
-    be listed for tenants that create pods by hand.
+    The API server sets the cluster's default class on a pod before admission. So the policy does not check pods that
+    controllers create from templates, and a default class must be listed for tenants that create pods by hand.
     """
     return Policy(
         name=PolicyName.PRIORITY_CLASSES,
@@ -162,7 +161,7 @@ def priority_classes(config: PoliciesConfig) -> Policy:
 
 
 def allowed_images(config: AllowedImages) -> Policy:
-    """Every image is one of the stack's or of the tenant's own list."""
+    """Every image is on the stack's or the tenant's list."""
     any_image = unrestricted(IMAGES, config.allowed)
     return Policy(
         name=PolicyName.ALLOWED_IMAGES,
