@@ -10,9 +10,12 @@ from lab.errors import LabError
 
 
 def damaged_state(backend: Path) -> LabError | None:
-    """The error of a state that was cut off, as on a full disk, with the way back to the newest one that is whole.
+    """The error of a state that is truncated, as by a kill or a full disk, with the way back to the newest valid one.
 
-    One such file stops `pulumi` for its stack, and `pulumi stack ls` for all.
+    One such file stops `pulumi` for its stack, and `pulumi stack ls` for all. The state itself is renamed into place;
+    the attributes beside it are written in place, so it is them that a kill truncates. Pulumi reads a state without.
+
+    Source: `writerWithSidecar` in blob/fileblob of gocloud.dev
 
     Args:
         backend: the folder of a backend `file://`.
@@ -21,6 +24,12 @@ def damaged_state(backend: Path) -> LabError | None:
     for state in sorted(stacks.glob("*/*.json")):
         if not _is_whole(state):
             return _error(backend, state)
+        attributes = state.with_name(f"{state.name}.attrs")
+        if attributes.exists() and not _is_whole(attributes):
+            return LabError(
+                f"{attributes}, which Pulumi reads with the state of stack {state.stem}, is truncated",
+                f"delete it with `{shlex.join(['rm', str(attributes)])}`; the state does not need it",
+            )
     return None
 
 

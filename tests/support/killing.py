@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -16,11 +16,11 @@ from pathlib import Path
 import psutil
 
 from lab.pulumi import CLI
+from lab.pulumi_state import damaged_state
 from tests.support.lab import Lab
 from tests.support.project import Project
 
 EFFECT_TIMEOUT_SECONDS = 30.0
-CUT_OFF = "failed to load checkpoint"
 # What the engine gets to ask for what it has just told of.
 _MOMENT_SECONDS = 0.02
 # What a plugin gets to do what it was asked for last; an object of the API server takes some milliseconds.
@@ -68,11 +68,11 @@ def kill_at(
         finally:
             _kill(engine)
     cancelled = project.run("cancel", "--yes", "--stack", stack)
-    if CUT_OFF in cancelled.text:
-        # The backend was killed as it wrote the state: docs/troubleshooting.md has this way back.
-        backend = Path(pulumi.environment()["PULUMI_BACKEND_URL"].removeprefix("file://"))
-        (state,) = backend.glob(f".pulumi/stacks/*/{stack}.json")
-        shutil.copyfile(f"{state}.bak", state)
+    backend = Path(pulumi.environment()["PULUMI_BACKEND_URL"].removeprefix("file://"))
+    if (damaged := damaged_state(backend)) is not None:
+        # The engine was killed while it wrote the state; the lab names the way back.
+        command = re.findall(r"`((?:cp|rm) [^`]+)`", damaged.remedy)[0]
+        subprocess.run(shlex.split(command), check=True)
         cancelled = project.run("cancel", "--yes", "--stack", stack)
     assert cancelled.succeeded, cancelled.text
     return printed

@@ -40,6 +40,18 @@ def test_a_damaged_state_is_named_with_the_backup(backend, text):
     assert f"`cp {state}.bak {state}`" in error.remedy and "pulumi refresh -s staging" in error.remedy
 
 
+def test_truncated_attributes_are_named_and_the_state_stays(backend):
+    attributes = backend / STACKS / "staging.json.attrs"
+    attributes.write_text("")
+
+    error = damaged_state(backend)
+
+    assert error is not None and str(attributes) in error.message
+    assert f"`rm {attributes}`" in error.remedy
+    attributes.unlink()
+    assert damaged_state(backend) is None
+
+
 def test_where_the_backup_is_damaged_too_it_is_the_last_update(backend):
     state = backend / STACKS / "staging.json"
     state.write_text("")
