@@ -1,6 +1,6 @@
-"""What the program asks the cluster itself: who it is, how the syncs are doing, what it would refuse.
+"""Requests of the program's own to the API server: which cluster it is, what it has, what it would refuse.
 
-What a stack describes is changed through the Pulumi provider; the functions here change nothing but by `ask`.
+The objects of a stack are changed by the Pulumi provider. Of the functions here, only `ask` can change anything.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from components.cluster.manifests import name_of
 from components.cluster.ownership import carries_marks
 from components.config.printable import printable
 
-# To connect, and to read.
+# For connecting, and for reading.
 TIMEOUT_SECONDS = (5, 15)
-# Objects of one answer, as kubectl has it.
+# Objects in one page of a list, as kubectl asks for them.
 PAGE_SIZE = "500"
 APPLY_PATCH = "application/apply-patch+yaml"
 _MERGE_PATCH = "application/merge-patch+json"
-# What is accepted of a list where the objects' contents are of no account.
+# The Accept header for lists of which only the objects' metadata is read.
 # Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 
 class ClusterUnavailable(Exception):
-    """The cluster cannot be asked. `key` is the key of the `cluster` section to look at."""
+    """The cluster does not answer as needed. `key` is the key of the `cluster` section to look at."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -52,14 +52,14 @@ class ClusterUnavailable(Exception):
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """What a cluster says of itself.
+    """What identifies a cluster, and its namespaces.
 
     Attributes:
-        uid: uid of its namespace kube-system, which stays the same as long as the cluster lives.
+        uid: UID of its namespace kube-system, which stays the same for the cluster's lifetime.
         version: version of its API server, e.g. `v1.36.3`.
         namespaces: labels of each namespace.
         terminating: the namespaces that are being deleted.
-        marked: the namespaces that this program has applied, for whichever stack.
+        marked: the namespaces that this program has applied, for any stack.
     """
 
     uid: str
@@ -70,7 +70,7 @@ class ClusterFacts:
 
 
 def kubeconfig_path(config: ClusterConfig, project: Path) -> Path | None:
-    """The kubeconfig file that the configuration names, or None where it holds the content itself."""
+    """The kubeconfig file that the configuration names, or None where it contains the kubeconfig itself."""
     return project / Path(config.kubeconfig).expanduser() if config.kubeconfig is not None else None
 
 
@@ -109,12 +109,12 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
 
 
 def _content(config: ClusterConfig) -> str:
-    """The kubeconfig that the configuration holds itself."""
+    """The kubeconfig in the configuration itself."""
     return config.kubeconfig_content.get_secret_value() if config.kubeconfig_content is not None else ""
 
 
 def read_facts(api: client.ApiClient) -> ClusterFacts:
-    """Ask the cluster who it is.
+    """Read which cluster it is, and its namespaces.
 
     Raises:
         ClusterUnavailable: it does not answer, or not to this user.
@@ -130,7 +130,7 @@ def read_facts(api: client.ApiClient) -> ClusterFacts:
 
 
 def find_object(api: client.ApiClient, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the cluster has by the kind, namespace and name of an object, or None.
+    """The cluster's object with the kind, namespace and name of a manifest, or None.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
@@ -143,14 +143,14 @@ def find_object(api: client.ApiClient, manifest: Mapping[str, Any]) -> dict[str,
 
 
 def path_of(manifest: Mapping[str, Any]) -> str:
-    """Where an object of a namespace stands in the API."""
+    """The path of a namespaced object in the API."""
     version, metadata = manifest["apiVersion"], manifest["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     return f"{root}/namespaces/{metadata['namespace']}/{_plural(manifest['kind'])}/{metadata['name']}"
 
 
 def collection_of(resource_type: str) -> str | None:
-    """Where all objects of a Pulumi type stand in the API, e.g. `kubernetes:apps/v1:Deployment`; None for no object."""
+    """The path of all objects of a Pulumi type, e.g. `kubernetes:apps/v1:Deployment`; None for other resources."""
     package, _, rest = resource_type.partition(":")
     group_version, _, kind = rest.rpartition(":")
     if package != "kubernetes" or not group_version or group_version.startswith("helm.sh/"):
@@ -170,7 +170,7 @@ def read_names(api: client.ApiClient, path: str) -> set[str]:
 
 
 def _plural(kind: str) -> str:
-    """What the API calls objects of a kind: Kubernetes' and Flux's kinds have regular plurals."""
+    """The plural of a kind in the API; Kubernetes' and Flux's kinds have regular ones."""
     lower = kind.lower()
     if lower.endswith("y"):
         return f"{lower.removesuffix('y')}ies"
@@ -188,7 +188,7 @@ def read_quota(api: client.ApiClient, namespace: str, name: str) -> dict[str, An
 
 
 def read_definition_age(api: client.ApiClient, name: str) -> float:
-    """For how many seconds a CustomResourceDefinition has been there, by the cluster's own clock.
+    """The age of a CustomResourceDefinition in seconds, by the cluster's own clock.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or has no such definition.
@@ -200,9 +200,9 @@ def read_definition_age(api: client.ApiClient, name: str) -> float:
 
 
 def read_webhook_configurations(api: client.ApiClient, selector: str) -> dict[str, bool]:
-    """The webhook configurations, validating and mutating, that a label selector finds.
+    """The validating and mutating webhook configurations that a label selector matches.
 
-    By name, each with whether this program has applied it, for whichever stack.
+    By name, each with whether this program has applied it, for any stack.
 
     Raises:
         ClusterUnavailable: the cluster does not answer.
@@ -216,7 +216,7 @@ def read_webhook_configurations(api: client.ApiClient, selector: str) -> dict[st
 
 
 def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> str | None:
-    """Why the cluster would not create an object, or None where it would. Nothing is created.
+    """Why the cluster would refuse to create an object, or None where it would create it. This is a dry run.
 
     Args:
         api: a client for the cluster.
@@ -240,7 +240,7 @@ def items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]
     """All objects of a list; none where the cluster does not know their kind.
 
     Raises:
-        ApiException: the API server answers with something else.
+        ApiException: the API server answers with another error.
     """
     found: list[dict[str, Any]] = []
     while True:
@@ -248,7 +248,7 @@ def items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]
             page = get(api, path, limit=PAGE_SIZE, **query)
         except NotFoundError:
             return []
-        # Of a list of metadata, an API server writes that nothing is there as null.
+        # In an empty list of metadata, `items` is null.
         found += page["items"] or []
         if not (token := page.get("metadata", {}).get("continue")):
             return found
@@ -256,10 +256,10 @@ def items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]
 
 
 def get(api: client.ApiClient, path: str, **query: str) -> dict[str, Any]:
-    """What stands at a path of the API server, as it stands.
+    """The object or list at a path of the API server.
 
     Raises:
-        ApiException: it answers with something else than success.
+        ApiException: it answers with an error.
     """
     found: dict[str, Any] = json.loads(ask(api, "GET", path, **query).data)
     return found
@@ -275,14 +275,14 @@ def ask(
     accept: str = "application/json",
     **query: str,
 ) -> BaseHTTPResponse:
-    """The API server's answer to one request, read to its end.
+    """The API server's answer to one request, completely read.
 
     The body of a PATCH is a merge patch unless `content_type` says otherwise. Where the server answers that it is busy
     and when to come back, the request is repeated as client-go repeats it: an API server also answers so for a kind
     whose definition it has just accepted.
 
     Raises:
-        ApiException: the API server answers with something else than success; `NotFoundError` for 404.
+        ApiException: the API server answers with an error (`NotFoundError` for 404), or TLS fails (status 0).
         urllib3.exceptions.HTTPError: it cannot be reached.
     """
     # Requests are made by path, so nothing is discovered.
@@ -299,7 +299,7 @@ def ask(
             content_type=content_type or (_MERGE_PATCH if method == "PATCH" else None),
             _request_timeout=TIMEOUT_SECONDS,
         )
-        # Only a connection whose answer was read is used again.
+        # A connection is used again only after its answer is read.
         response.read(cache_content=True)
         return response
 
@@ -308,7 +308,7 @@ def ask(
 
 @contextmanager
 def explaining(api: client.ApiClient) -> Iterator[None]:
-    """Turn what goes wrong on the way to the API server into something that the user can put right.
+    """Explain failures of requests to the API server in terms that the user can act on.
 
     Raises:
         ClusterUnavailable: for every failure of the client inside.
@@ -321,7 +321,7 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
         if error.status in (401, 403):
             refused = f"refuses this user ({error.status} {reason}){_expiry(api) if error.status == 401 else ''}"
             problem = f"{refused}; renew the credentials, which need cluster-admin rights"
-        elif error.status == 0:  # so the client reports a TLS connection that fails
+        elif error.status == 0:  # the client's status where TLS fails
             problem = f"is not the server that the kubeconfig expects ({reason}); renew the kubeconfig"
         else:
             problem = f"answers {error.status} {reason}; is it a Kubernetes API server, and is it up?"
@@ -336,7 +336,7 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
 
 
 def _expiry(api: client.ApiClient) -> str:
-    """That the kubeconfig's client certificate has expired, which an API server calls unauthorized like all else."""
+    """That the client certificate has expired, for which an API server only answers `Unauthorized`."""
     if not (file := api.configuration.cert_file):
         return ""
     try:

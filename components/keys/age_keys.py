@@ -1,4 +1,4 @@
-"""age keys: identities, which decrypt, and recipients, which are public and encrypt.
+"""Keys of age: identities, which decrypt, and recipients, which are public and encrypt.
 
 Source: https://age-encryption.org/v1; the hybrid post-quantum ones of age 1.3, which kustomize-controller decrypts with
 since 1.9 (Flux 2.9): https://github.com/FiloSottile/age/blob/v1.3.1/pq.go
@@ -28,7 +28,7 @@ _MAKE_ONE = "`make sops-key` makes one"
 
 
 class AgeKeyError(ValueError):
-    """A text that is no key of age. The message ends a sentence and repeats nothing of the text."""
+    """The text is not a key of age. The message completes a sentence and contains nothing of the text."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class AgeIdentity:
 
 
 def generate(post_quantum: bool = False) -> AgeIdentity:
-    """A new identity, made with the system's random source."""
+    """A new identity, from the system's random source."""
     if post_quantum:
         prefix = POST_QUANTUM_IDENTITY.removesuffix("1").lower()
         return _post_quantum(bech32.encode(prefix, secrets.token_bytes(_SEED_LENGTH)).upper())
@@ -53,10 +53,10 @@ def generate(post_quantum: bool = False) -> AgeIdentity:
 
 
 def read_identities(text: str) -> tuple[AgeIdentity, ...]:
-    """The identities of an identity file: one on each line, beside empty lines and comments.
+    """The identities of an identity file: one on each line; empty lines and comments are ignored.
 
     Raises:
-        AgeKeyError: for anything else, and for an identity that stands there twice.
+        AgeKeyError: the text is anything else, or lists an identity twice.
     """
     found: dict[str, AgeIdentity] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -75,15 +75,15 @@ def read_identities(text: str) -> tuple[AgeIdentity, ...]:
 
 
 def identity_file(identities: tuple[AgeIdentity, ...]) -> str:
-    """The identities as one text, in their order, each on a line of its own."""
+    """The identities as one text, in their order, one on each line."""
     return "".join(f"{identity.private}\n" for identity in identities)
 
 
 def read_recipient(text: str) -> str:
-    """A recipient without spaces around it.
+    """A recipient, without surrounding spaces.
 
     Raises:
-        AgeKeyError: for anything else, above all an identity.
+        AgeKeyError: the text is anything else, above all an identity.
     """
     recipient = text.strip()
     if recipient.upper().startswith("AGE-SECRET-KEY-"):

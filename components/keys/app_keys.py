@@ -12,28 +12,28 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from components.keys import armor
 
 SHORTEST = 2048
-"""Bits of the keys that GitHub hands out."""
+"""Bits of the keys that GitHub generates."""
 
 _FORMATS = ("RSA PRIVATE KEY", "PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
 _WHERE = "give the .pem file that GitHub hands out, as it is"
 
 
 class AppKeyError(ValueError):
-    """A text that is no App's private key. The message ends a sentence and repeats nothing of the text."""
+    """The text is not the private key of an App. The message completes a sentence and contains nothing of the text."""
 
 
 def read_app_key(text: str) -> str:
-    """An unencrypted RSA private key in PEM, with the line ends of Unix.
+    """An unencrypted RSA private key in PEM, with Unix line endings.
 
     Raises:
-        AppKeyError: for anything else.
+        AppKeyError: the text is anything else.
     """
-    normalised = armor.normalised(text)
-    labels = armor.labels(normalised)
-    if len(labels) != 1 or labels[0] not in _FORMATS or not armor.is_single_block(normalised, labels[0]):
+    normalized = armor.normalized(text)
+    labels = armor.labels(normalized)
+    if len(labels) != 1 or labels[0] not in _FORMATS or not armor.is_single_block(normalized, labels[0]):
         raise AppKeyError(f"is not one RSA private key in PEM; {_WHERE}")
     try:
-        key = serialization.load_pem_private_key(normalised.encode(), password=None)
+        key = serialization.load_pem_private_key(normalized.encode(), password=None)
     except TypeError:  # there is no password to decrypt it with
         raise AppKeyError(f"is protected by a passphrase, which Flux cannot ask for; {_WHERE}") from None
     except (ValueError, UnsupportedAlgorithm):
@@ -42,4 +42,4 @@ def read_app_key(text: str) -> str:
         raise AppKeyError(f"is not an RSA key; {_WHERE}")
     if key.key_size < SHORTEST:
         raise AppKeyError(f"is an RSA key of {key.key_size} bits, which is too short; {_WHERE}")
-    return normalised
+    return normalized

@@ -1,4 +1,4 @@
-"""Bech32 without its limit of length, as age writes keys with it.
+"""Bech32 without its length limit, as age encodes its keys.
 
 Source: https://github.com/bitcoin/bips/blob/master/bip-0173.mediawiki and https://age-encryption.org/v1
 """
@@ -13,7 +13,7 @@ _CHECKSUM_LENGTH = 6
 
 
 def encode(prefix: str, data: bytes) -> str:
-    """`data` behind a prefix and the separator `1`, in lower case."""
+    """A prefix, the separator `1` and the data, in lowercase."""
     words = list(_regrouped(data, 8, 5))
     residue = _residue([*_expanded(prefix), *words, *[0] * _CHECKSUM_LENGTH]) ^ 1
     checksum = [residue >> 5 * (_CHECKSUM_LENGTH - 1 - index) & 31 for index in range(_CHECKSUM_LENGTH)]
@@ -21,10 +21,10 @@ def encode(prefix: str, data: bytes) -> str:
 
 
 def decode(text: str) -> tuple[str, bytes]:
-    """The prefix, in lower case, and what stands behind it.
+    """The prefix, in lowercase, and the data.
 
     Raises:
-        ValueError: something of the text is missing or changed.
+        ValueError: the text is not Bech32, or something of it is missing or changed.
     """
     prefix, separator, rest = text.lower().rpartition("1")
     if text not in (text.lower(), text.upper()) or not separator or not set(rest) <= set(_CHARACTERS):
@@ -51,7 +51,7 @@ def _residue(words: Iterable[int]) -> int:
 
 
 def _regrouped(words: Iterable[int], width: int, new_width: int) -> Iterator[int]:
-    """The same bits in words of another width; a last one is filled up when encoding, and dropped when decoding."""
+    """The same bits in words of another width; the last word is padded when encoding and dropped when decoding."""
     bits = length = 0
     for word in words:
         bits, length = bits << width | word, length + width

@@ -1,4 +1,4 @@
-"""Certificates of the authorities that Git hosts' own certificates come from.
+"""Certificates of the authorities that have issued the certificates of Git hosts.
 
 Source: https://fluxcd.io/flux/components/source/gitrepositories/#https-certificate-authority
 """
@@ -11,17 +11,17 @@ from components.keys import armor
 
 
 class CertificateError(ValueError):
-    """A text that is not a list of certificates. The message ends a sentence and repeats nothing of the text."""
+    """The text is not a list of certificates. The message completes a sentence and contains nothing of the text."""
 
 
 def read_authority(text: str) -> str:
-    """One or more certificates in PEM, with the line ends of Unix.
+    """One or more certificates in PEM, with Unix line endings.
 
     Raises:
-        CertificateError: for anything else, above all a private key, which must never leave the authority.
+        CertificateError: the text is anything else, above all a private key, which must never leave the authority.
     """
-    normalised = armor.normalised(text)
-    labels = armor.labels(normalised)
+    normalized = armor.normalized(text)
+    labels = armor.labels(normalized)
     if any(map(armor.is_private, labels)):
         raise CertificateError(
             "holds a private key, which has been readable here and is to be replaced; give the certificate alone"
@@ -29,9 +29,9 @@ def read_authority(text: str) -> str:
     if not labels or any(label != "CERTIFICATE" for label in labels):
         raise CertificateError("is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----")
     try:
-        found = x509.load_pem_x509_certificates(normalised.encode())
+        found = x509.load_pem_x509_certificates(normalized.encode())
     except ValueError:
         found = []
     if len(found) != len(labels):
         raise CertificateError("is no whole certificate: something of it is missing or changed")
-    return normalised
+    return normalized

@@ -12,10 +12,10 @@ from components.keys import armor
 
 
 def read_public_key(text: str) -> str:
-    """One public key in PEM, with the line ends of Unix.
+    """One public key in PEM, with Unix line endings.
 
     Raises:
-        ValueError: for anything else, above all a private key; the message repeats nothing of the text.
+        ValueError: the text is anything else, above all a private key; the message contains nothing of the text.
     """
     if any(map(armor.is_private, armor.labels(text))):
         raise ValueError(
@@ -23,7 +23,7 @@ def read_public_key(text: str) -> str:
         )
     if not armor.is_single_block(text, "PUBLIC KEY"):
         raise ValueError("is no public key in PEM, which begins with -----BEGIN PUBLIC KEY-----; give cosign.pub")
-    key = armor.normalised(text)
+    key = armor.normalized(text)
     try:
         load_pem_public_key(key.encode())
     except (ValueError, UnsupportedAlgorithm):

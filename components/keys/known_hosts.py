@@ -1,7 +1,7 @@
-"""Host keys of Git hosts, as lines of an SSH `known_hosts` file: checked, and picked for a repository.
+"""Host keys of Git hosts, as lines of an SSH `known_hosts` file: checked, and selected for a repository.
 
-Flux compares what a host shows with these lines and with nothing else, and nobody is trusted on first use. The keys of
-the public hosts are pinned in the file `known_hosts` beside this module, which names where each host publishes them.
+Flux accepts no host keys but those in these lines; there is no trust on first use. The keys of the public hosts are
+pinned in known_hosts.txt, which says where each host publishes them.
 
 Source: sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", and what Flux reads of it in github.com/fluxcd/pkg/ssh/knownhosts.
 """
@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 PINNED = Path(__file__).with_name("known_hosts.txt")
 
 SHORTEST_RSA = 2048
-"""Bits that an RSA host key has at least; less is within reach of those who can afford it."""
+"""Minimum bits of an RSA host key; shorter ones can be broken with enough resources."""
 
 _TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 _EXAMPLE = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
@@ -31,7 +31,7 @@ _ADDRESS = re.compile(r"[A-Za-z0-9._:-]+|\[[A-Za-z0-9._:-]+\]:[0-9]{1,5}")
 
 
 class KnownHostError(ValueError):
-    """A line that names no host's key. The message ends a sentence and repeats nothing of the key."""
+    """The line has no usable host key. The message completes a sentence and contains nothing of the key."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def parse(line: str) -> HostKey:
     """One line of a `known_hosts` file.
 
     Raises:
-        KnownHostError: for what Flux cannot use, and for what would trust more than one key of the hosts it names.
+        KnownHostError: Flux cannot use the line, or it would trust hosts that it does not name.
     """
     if len(line.strip().splitlines()) > 1:
         raise KnownHostError("is more than one line; give each line an entry of its own")
@@ -83,7 +83,7 @@ def check_line(line: str) -> str:
 
 
 def address_of(url: str) -> str:
-    """How the host of an ssh URL stands in a `known_hosts` file: `host`, or `[host]:port` where the port is not 22."""
+    """The host of an ssh URL as in a `known_hosts` file: `host`, or `[host]:port` where the port is not 22."""
     parts = urlsplit(url)
     port = parts.port or _SSH_PORT
     host = parts.hostname or ""
@@ -103,7 +103,7 @@ def keys_for(url: str, known: Sequence[str]) -> list[HostKey]:
 
 
 def lines_for(url: str, known: Sequence[str]) -> str:
-    """The same as text for `known_hosts` in Flux's Secret: that host alone, each line ended; empty if it is unknown."""
+    """The same keys as the text of `known_hosts` in Flux's Secret, for this host alone; empty if it is unknown."""
     address = address_of(url)
     lines = [f"{address} {key.type} {key.key}\n" for key in keys_for(url, known)]
     return "".join(dict.fromkeys(lines))
@@ -112,7 +112,7 @@ def lines_for(url: str, known: Sequence[str]) -> str:
 def rivals(known: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Addresses that have two different keys of one type, with that type.
 
-    Flux takes the first of them and calls a host that shows the other an impostor.
+    Flux uses the first one and rejects a host that presents the other.
     """
     seen: dict[tuple[str, str], str] = {}
     for host_key in map(parse, known):
@@ -128,7 +128,7 @@ def pinned() -> tuple[HostKey, ...]:
 
 
 def entries(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are no comments and not empty, each with its number."""
+    """The lines of a file with their numbers, without comments and empty lines."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, line.strip()
@@ -145,7 +145,7 @@ def _check_addresses(addresses: Sequence[str]) -> None:
 
 
 def _plain(address: str) -> str:
-    """Port 22 goes without saying, and is what OpenSSH and Flux compare without."""
+    """The address without port 22, which OpenSSH and Flux leave out."""
     host, bracket, port = address.removeprefix("[").partition("]:")
     return host if bracket and int(port) == _SSH_PORT else address
 

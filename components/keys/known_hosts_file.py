@@ -11,11 +11,11 @@ from components.keys.known_hosts import KnownHostError, check_line, entries
 
 
 def read_known_hosts(section: Any, stack_file: str, project: Path) -> tuple[tuple[str, ...], list[Problem]]:
-    """The lines of the file that a `git` section names, and what is wrong with it; nothing where it names none.
+    """The lines of the file that a `git` section names, and its problems; nothing where it names no file.
 
     Args:
-        section: the section before it is checked.
-        stack_file: the file that names it.
+        section: the section, not validated yet.
+        stack_file: the stack's file, which names it.
         project: folder of the Pulumi project, where relative paths start.
     """
     name = section.get("knownHostsFile") if isinstance(section, Mapping) else None

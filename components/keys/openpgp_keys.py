@@ -22,7 +22,7 @@ _HOW = "give what `gpg --export-secret-keys --armor <key>` writes, or let `make 
 
 
 class OpenPgpKeyError(ValueError):
-    """The text is not such a key. The message ends a sentence and repeats nothing of the text."""
+    """The text is not such a key. The message completes a sentence and contains nothing of the text."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class OpenPgpKey:
     Attributes:
         private: the key itself, armored.
         public: its public half, armored, for those who encrypt.
-        fingerprint: what SOPS calls it by: hexadecimal digits in capital letters.
+        fingerprint: how SOPS names it: uppercase hexadecimal digits.
     """
 
     private: str = field(repr=False)
@@ -41,10 +41,10 @@ class OpenPgpKey:
 
 
 def generate(user_id: str) -> OpenPgpKey:
-    """A new key that does not expire: Flux would go on decrypting with it, while nobody could encrypt any more.
+    """A new key that does not expire: with an expired key Flux still decrypts, but nobody can encrypt.
 
     Args:
-        user_id: whose key it is, as other programs show it.
+        user_id: the key's owner, as other programs show it.
     """
     return _key(Tsk.generate(user_id=user_id))
 
@@ -53,39 +53,39 @@ def read_public_key(text: str) -> str:
     """One armored public key block, with Unix line endings.
 
     Raises:
-        OpenPgpKeyError: for anything else, above all a private key.
+        OpenPgpKeyError: the text is anything else, above all a private key.
     """
-    normalised = armor.normalised(text)
-    labels = armor.labels(normalised)
+    normalized = armor.normalized(text)
+    labels = armor.labels(normalized)
     if any(map(armor.is_private, labels)):
         raise _private()
     if labels != [_PUBLIC_LABEL]:
         raise OpenPgpKeyError(f"is not one OpenPGP public key block; {_HOW_PUBLIC}")
-    if not armor.is_single_block(normalised, _PUBLIC_LABEL):
+    if not armor.is_single_block(normalized, _PUBLIC_LABEL):
         raise _incomplete_public()
     try:
-        Cert.split_bytes(normalised.encode())
+        Cert.split_bytes(normalized.encode())
     except RuntimeError:  # its message has a stack trace
         raise _incomplete_public() from None
-    if any(packet.tag in (Tag.SecretKey, Tag.SecretSubkey) for packet in PacketPile.from_bytes(normalised.encode())):
+    if any(packet.tag in (Tag.SecretKey, Tag.SecretSubkey) for packet in PacketPile.from_bytes(normalized.encode())):
         raise _private()
-    return normalised
+    return normalized
 
 
 def read_private_keys(text: str) -> tuple[OpenPgpKey, ...]:
-    """The keys of a text that holds one armored block for each.
+    """The keys of a text with one armored block for each key.
 
     Raises:
-        OpenPgpKeyError: for anything else, for a key with a passphrase, and for one that stands there twice.
+        OpenPgpKeyError: the text is anything else, or a key has a passphrase or is listed twice.
     """
-    normalised = armor.normalised(text)
-    labels = armor.labels(normalised)
+    normalized = armor.normalized(text)
+    labels = armor.labels(normalized)
     if _PUBLIC_LABEL in labels:
         raise OpenPgpKeyError(f"is a public key, which decrypts nothing; {_HOW}")
     if not labels or any(label != _PRIVATE_LABEL for label in labels):
         raise OpenPgpKeyError(f"is no armored OpenPGP private key; {_HOW}")
-    blocks = [match.group() for match in _BLOCK.finditer(normalised)]
-    if len(blocks) != len(labels) or _BLOCK.sub("", normalised).strip():
+    blocks = [match.group() for match in _BLOCK.finditer(normalized)]
+    if len(blocks) != len(labels) or _BLOCK.sub("", normalized).strip():
         raise _incomplete()
     found: dict[str, OpenPgpKey] = {}
     for block in blocks:
@@ -102,10 +102,10 @@ def key_ring(keys: tuple[OpenPgpKey, ...]) -> str:
 
 
 def read_fingerprint(text: str) -> str:
-    """A fingerprint as SOPS writes it.
+    """A fingerprint in the form that SOPS uses.
 
     Raises:
-        OpenPgpKeyError: for anything else, such as the short id of a key, which others can make a key for.
+        OpenPgpKeyError: the text is anything else, such as a short key ID, for which anybody can generate a key.
     """
     fingerprint = text.replace(" ", "").upper()
     if "PRIVATE KEY" in text:
@@ -118,7 +118,7 @@ def read_fingerprint(text: str) -> str:
 
 
 def _read(block: str) -> OpenPgpKey:
-    # Sequoia adds a stack trace to its reasons, which would say nothing to the user.
+    # Sequoia's messages have stack traces.
     try:
         key = Tsk.from_bytes(block.encode())
     except RuntimeError:

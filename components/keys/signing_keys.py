@@ -11,22 +11,22 @@ from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from components.keys import armor
 from components.keys.openpgp_keys import read_public_key
 
-# By the ending of its key in the Secret, source-controller tells which kind of key it is.
+# source-controller tells the kinds of public keys apart by the suffix of the key in the Secret.
 PGP_SUFFIX, SSH_SUFFIX = ".asc", ".sshpub"
 
 
 class SigningKeyError(ValueError):
-    """A text that is no public key. The message ends a sentence and repeats nothing of the text."""
+    """The text is not a public key. The message completes a sentence and contains nothing of the text."""
 
 
 def read_signing_key(text: str) -> str:
     """One armored OpenPGP public key block, or one SSH public key as `ssh-keygen` writes it.
 
     Raises:
-        OpenPgpKeyError: for a block of anything else, above all a private key.
-        SigningKeyError: for any other text.
+        OpenPgpKeyError: the text is a block of anything else, above all a private key.
+        SigningKeyError: the text is anything else.
     """
-    if armor.labels(armor.normalised(text)):
+    if armor.labels(armor.normalized(text)):
         return read_public_key(text)
     line = text.strip()
     try:
@@ -40,5 +40,5 @@ def read_signing_key(text: str) -> str:
 
 
 def suffix_of(key: str) -> str:
-    """How the key of such a public key ends in the Secret."""
+    """The suffix of the key of such a public key in the Secret."""
     return PGP_SUFFIX if armor.labels(key) else SSH_SUFFIX

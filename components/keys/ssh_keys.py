@@ -1,7 +1,7 @@
-"""Private SSH keys with which Flux reads repositories: which ones are taken, their public half, and new ones.
+"""Private SSH keys with which Flux reads repositories: which ones are accepted, their public half, and new ones.
 
-Flux's source-controller reads a key with golang.org/x/crypto/ssh, which knows the formats named here. A key is passed
-on as it was given: OpenSSH's format holds random numbers, so written anew it would be another text at each run.
+Flux's source-controller reads a key with golang.org/x/crypto/ssh, which knows the formats listed here. A key is passed
+on as it was given: OpenSSH's format contains random numbers, so a key that is written again differs each time.
 
 Source: https://fluxcd.io/flux/components/source/gitrepositories/#ssh-authentication
 """
@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from components.keys import armor
 
 SHORTEST_RSA = 3072
-"""Bits that an RSA key has at least. Source: NIST SP 800-57 part 1, table 2: as strong as AES-128."""
+"""Minimum bits of an RSA key. Source: NIST SP 800-57 part 1, table 2: as strong as AES-128."""
 
 ACCEPTED = f"ed25519, ECDSA P-384, or RSA from {SHORTEST_RSA} bits"
 
@@ -31,7 +31,7 @@ _NEW_KEY = "`make deploy-key` makes one"
 
 
 class SshKeyError(ValueError):
-    """A text that is not a usable private key. The message ends a sentence and repeats nothing of the text."""
+    """The text is not a usable private key. The message completes a sentence and contains nothing of the text."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SshKey:
     Attributes:
         private: the private half as it was given, with a newline at its end.
         public: the public half as OpenSSH writes it, without comment: `ssh-ed25519 AAAA…`.
-        fingerprint: what people compare: `SHA256:…`.
+        fingerprint: for people to compare: `SHA256:…`.
     """
 
     private: str = field(repr=False)
@@ -49,16 +49,16 @@ class SshKey:
     fingerprint: str
 
 
-# Each run asks for the same key several times, and checking a long RSA key takes a third of a second.
+# Each run reads the same key several times, and checking a long RSA key takes a third of a second.
 @cache
 def read_private_key(text: str) -> SshKey:
-    """The key pair that a private key in OpenSSH's format, PKCS#8, PKCS#1 or SEC1 stands for.
+    """The key pair of a private key in OpenSSH's format, PKCS#8, PKCS#1 or SEC1.
 
     Raises:
-        SshKeyError: for anything but one unencrypted private key of a kind that is strong enough.
+        SshKeyError: the text is not one unencrypted private key of an accepted type and strength.
     """
     _check_kind(text)
-    private = armor.normalised(text)
+    private = armor.normalized(text)
     [label] = armor.labels(private)
     key: PrivateKeyTypes
     try:
@@ -67,7 +67,7 @@ def read_private_key(text: str) -> SshKey:
         else:
             key = serialization.load_pem_private_key(private.encode(), password=None)
     except UnsupportedAlgorithm:
-        # A piece that is missing from the beginning makes the name of another kind of the rest.
+        # Where a piece at the beginning is missing, the rest is read as the name of another type.
         raise SshKeyError(f"is damaged, or of a kind that Git hosts do not take; give {ACCEPTED}") from None
     except TypeError:  # there is no password to decrypt it with
         raise SshKeyError(_protected()) from None
@@ -96,7 +96,7 @@ def fingerprint(public: str) -> str:
 
 
 def _check_kind(text: str) -> None:
-    """Refuse what is something else than one unencrypted private key, each with its own remedy."""
+    """Refuse whatever is not one private key, with the remedy for each case."""
     if not text.strip():
         raise SshKeyError(f"is empty; {_NEW_KEY}")
     if text.lstrip().startswith("PuTTY-User-Key-File"):
