@@ -30,7 +30,7 @@ _DEFAULT_STACK = "staging"
 
 
 class _Commands(TyperGroup):
-    """Errors of the lab are two lines for people, not tracebacks."""
+    """Shows errors of the lab as two lines, not as tracebacks."""
 
     def invoke(self, ctx: Any) -> Any:
         with reported():
@@ -44,7 +44,7 @@ app = typer.Typer(
     add_completion=False,
 )
 
-Stacks = Annotated[list[str], typer.Argument(help="names of stacks; each has a cluster of its own", metavar="STACK…")]
+Stacks = Annotated[list[str], typer.Argument(help="names of stacks; each has its own cluster", metavar="STACK…")]
 
 
 @app.command()
@@ -55,18 +55,18 @@ def up(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies 
     _start(settings, stacks)
     for stack in stacks:
         apply_stack(settings, stack)
-    _say_what_the_shell_takes(stacks[-1])
+    _say_how_to_use(stacks[-1])
 
 
 @app.command()
 def start(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies it
-    """Do all that `up` does but bring stacks up; they need no stack files yet. The rest is for you and `pulumi`."""
+    """Do what `up` does without Pulumi: the stacks are not applied, and need no stack files yet."""
     _start(Settings.load(), stacks)
 
 
 @app.command()
 def stop() -> None:
-    """Stop all processes of the lab; `up` goes on where they were."""
+    """Stop all processes of the lab; `up` starts them again with their state."""
     _stop(Settings.load())
 
 
@@ -78,7 +78,7 @@ def down(
 ) -> None:
     """Stop the lab and delete its state: clusters, Git host and Pulumi's. Built tools stay.
 
-    With names, delete these clusters alone, with Pulumi's state of their stacks and what they registered.
+    With names, delete only these clusters, with Pulumi's state of their stacks and what they registered.
     """
     settings = Settings.load()
     if stacks:
@@ -88,7 +88,7 @@ def down(
     for part in STATE_PARTS:
         delete_folder(settings.state / part)
     if kept := delete_project(settings):
-        typer.echo(f"{kept} stays: stack or tenant files in it are your own. Delete it to go without them.", err=True)
+        typer.echo(f"{kept} is kept, since you have changed stack or tenant files in it.", err=True)
 
 
 @app.command()
@@ -110,10 +110,13 @@ def kubeconfig(stack: Annotated[str, typer.Argument(help="name of the stack")] =
 @app.command()
 def env(
     stack: Annotated[
-        str | None, typer.Argument(help="name of the stack that Pulumi and kubectl take; by default Pulumi's own")
+        str | None,
+        typer.Argument(
+            help="name of the current stack for Pulumi and kubectl; by default the one that Pulumi has selected"
+        ),
     ] = None,
 ) -> None:
-    """Print shell commands that put the lab's tools and settings into your shell: eval "$(make -s env)"."""
+    """Print commands that set up your shell for the lab: eval "$(make -s env)"."""
     settings = Settings.load()
     typer.echo(exports(settings, stack or None))
     _say_where_files_are(settings)
@@ -124,19 +127,19 @@ def execute_command(
     stack: Annotated[str, typer.Argument(help="name of the stack")],
     command: Annotated[list[str], typer.Argument(help="the command and its arguments, after --", metavar="COMMAND…")],
 ) -> None:
-    """Run a command for a stack: with the lab's settings, as of `env`, if the stack's cluster is one of the lab's."""
+    """Run a command for a stack, with the settings of `env` if the stack has a cluster in the lab."""
     execute(Settings.load(), stack, command)
 
 
 @app.command()
 def logs(
     name: Annotated[
-        str | None, typer.Argument(help="a process as `status` names it, or the beginning of a pod's name")
+        str | None, typer.Argument(help="name of a process as shown by `status`, or the beginning of a pod's name")
     ] = None,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="go on with what is added")] = False,
-    lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="how many of the last lines of each log")] = 50,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="keep printing new lines")] = False,
+    lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="number of lines at the end of each log")] = 50,
 ) -> None:
-    """Show logs of processes and pods; without a name, list them."""
+    """Show logs of processes and pods, or list them if no name is given."""
     settings = Settings.load()
     if name is None:
         for log in lab_logs.logs(settings):
@@ -149,7 +152,7 @@ def logs(
 def tools(
     names: Annotated[list[str] | None, typer.Argument(help="names of tools; by default all that `up` needs")] = None,
 ) -> None:
-    """Build tools where they are missing, and print where they are."""
+    """Build missing tools, and print the path of each tool."""
     settings = Settings.load()
     for name, path in ensure(settings, names or _needed_tools(settings)).items():
         typer.echo(f"{name}\t{path}")
@@ -175,24 +178,24 @@ def _say_where_files_are(settings: Settings) -> None:
         typer.echo(f"Stack and tenant files of this lab: {settings.pulumi_project}", err=True)
 
 
-def _say_what_the_shell_takes(stack: str) -> None:
-    """Say how to get at a stack by hand: a shell keeps its own until it is told otherwise."""
+def _say_how_to_use(stack: str) -> None:
+    """Print how to use a stack in the shell, whose current stack does not change by itself."""
     taken = os.environ.get(STACK_VARIABLE)
     command = f'eval "$(make -s env STACK={stack})"'
     if not taken:
-        typer.echo(f"For pulumi, kubectl and git in your shell: {command}", err=True)
+        typer.echo(f"To use pulumi, kubectl and git in your shell: {command}", err=True)
     elif taken != stack:
-        typer.echo(f"pulumi and kubectl in this shell stay at {taken}; to take {stack}: {command}", err=True)
+        typer.echo(f"pulumi and kubectl in this shell still use {taken}; to switch to {stack}: {command}", err=True)
 
 
 def _needed_tools(settings: Settings) -> list[str]:
-    """The tools of `up`, without a Pulumi where an official one takes its place."""
+    """The tools of `up`, without Pulumi if an official one is used."""
     not_needed = {CLI, *PLUGINS}.difference(LabPulumi(settings).tools())
     return [name for name in tools_for(settings, "up") if name not in not_needed]
 
 
 def _report(what: str, action: Callable[[], None]) -> None:
-    """Do something that takes a moment, and say how long it took."""
+    """Run an action, and print how long it took."""
     begin = time.monotonic()
     action()
     typer.echo(f"{what} ready after {time.monotonic() - begin:.1f} s", err=True)

@@ -1,6 +1,6 @@
-"""Gives the Go modules that several tools contain one version, so that what is compiled of them serves all.
+"""Aligns the versions of the Go modules that several tools contain, so that their packages are compiled once.
 
-Also a command, for whoever has raised the version of a tool: ``python -m lab.align``.
+Run ``python -m lab.align`` after you have raised the version of a tool.
 """
 
 from __future__ import annotations
@@ -53,22 +53,22 @@ SHARED = (
     "oras.land/*",
     "sigs.k8s.io/*",
 )
-"""Modules that much is built on, or that much is in. All others stay as each tool's upstream has them: not everything
-takes a newer version, and what little code they have is compiled twice."""
+"""Modules that many others depend on, or that are large. All others keep the version of each tool's upstream: not
+everything works with a newer version, and they are small enough to be compiled twice."""
 
 _ROUNDS = 5
-"""One module's new version may ask for others; those of today needed fewer rounds."""
+"""A new version of one module may require new versions of others; the present modules need fewer rounds."""
 
 
 def behind(pins: Mapping[str, Mapping[str, Pin]]) -> dict[str, dict[str, str]]:
-    """What has to be raised for all folders to have the same versions.
+    """The versions that have to be raised so that all folders have the same ones.
 
     Args:
-        pins: what each folder's go.mod says of its modules, by folder and path.
+        pins: the pins in each folder's go.mod, by folder and path.
 
     Returns:
-        By folder and path, the highest version that any folder has. What a replace directive holds is left alone,
-        and a fork counts for nothing.
+        By folder and path, the highest version that any folder has. Modules with a replace directive
+        are not raised, and forks are ignored.
     """
     found = {
         (folder, path): pin
@@ -87,16 +87,16 @@ def behind(pins: Mapping[str, Mapping[str, Pin]]) -> dict[str, dict[str, str]]:
 
 
 def read_pins(go: Go, modules: Path) -> dict[str, Mapping[str, Pin]]:
-    """What the go.mod of each folder says, by folder."""
+    """The pins in each folder's go.mod, by folder."""
     return {file.parent.name: go.pins(file)[0] for file in sorted(modules.glob("*/go.mod"))}
 
 
 def align(go: Go, modules: Path, tools: list[Tool]) -> None:
-    """Rewrites each go.mod and go.sum that is behind.
+    """Rewrites each go.mod and go.sum with outdated versions.
 
     Raises:
-        GoError: a version could not be had.
-        LabError: new versions went on asking for newer ones.
+        GoError: a version cannot be downloaded.
+        LabError: versions still differ after several rounds.
     """
     for _ in range(_ROUNDS):
         wanted = behind(read_pins(go, modules))
@@ -104,11 +104,11 @@ def align(go: Go, modules: Path, tools: list[Tool]) -> None:
             return
         for folder, versions in wanted.items():
             _raise(go, modules / folder, versions, [tool for tool in tools if tool.module == folder])
-    raise LabError(f"after {_ROUNDS} rounds versions still differ", "run the same again, or raise them by hand")
+    raise LabError(f"versions still differ after {_ROUNDS} rounds", "run the same command again, or raise them by hand")
 
 
 def _raise(go: Go, folder: Path, versions: Mapping[str, str], tools: list[Tool]) -> None:
-    """Writes versions into a go.mod, and completes it and its go.sum with what the tools then need."""
+    """Writes versions into a go.mod, and adds to it and its go.sum what the tools then need."""
     go.run(["mod", "edit", *(f"-require={path}@{version}" for path, version in versions.items())], folder)
     packages = [tool.package for tool in tools if not tool.package_from]
     go.run(["list", "-mod=mod", "-e", "-deps", *packages], folder)
@@ -120,8 +120,8 @@ def _order(version: str) -> Version:
 
 
 def _main() -> None:
-    """Give the modules that several tools contain one version."""
-    with reported("the go.mod files may have been changed in part; git shows how"):
+    """Align the versions of the modules that several tools contain."""
+    with reported("some go.mod files may have changed; `git diff` shows them"):
         settings = Settings.load()
         cache = ToolCache(settings.cache)
         cache.prepare()
@@ -129,7 +129,7 @@ def _main() -> None:
         try:
             align(go, modules_folder(settings.project), list(load_table(settings.project, go).values()))
         except GoError as error:
-            raise LabError("\n".join(error.output[-3:]), "see what the modules ask for") from error
+            raise LabError("\n".join(error.output[-3:]), "check which versions the modules require") from error
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Builds the lab's tools from their pinned Go modules, each one when its own inputs have changed.
 
-Also a command: ``python -m lab.build up`` builds what the staging stack needs, ``test`` what the tests need, too,
-``test-all`` everything, and any other words are names of tools.
+``python -m lab.build up`` builds what the staging stack needs, ``test`` also what the tests need, ``test-all``
+everything; other arguments are names of tools.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ from lab.tools_table import Purpose, Tool, load_table, modules_folder
 
 
 def ensure(settings: Settings, names: Iterable[str], progress: BuildProgress | None = None) -> dict[str, Path]:
-    """Builds the tools that are missing, and gives the path of each one's file.
-
-    What a tool finds beside its program (``assets`` in the table) is in the file's folder.
+    """Builds missing tools.
 
     Args:
-        names: names of tools; all others are left alone.
-        progress: told how far it is; by default a display on standard error.
+        names: names of the tools.
+        progress: receives the progress; by default a display on standard error.
+
+    Returns:
+        The path of each tool by its name. Its assets (``assets`` in the table) are in the same folder.
 
     Raises:
-        LabError: an unknown name, no room, a cache that cannot be written to, no fitting Go, a failed build.
+        LabError: a name is unknown, the disk is full, the cache is not writable, Go is missing or too old, or a build
+            fails.
     """
     return _Tools(settings).ensure(names, progress)
 
 
 def tools_for(settings: Settings, purpose: Purpose) -> list[str]:
-    """Names of the tools that a purpose needs, those of the purposes before it included."""
+    """Names of the tools that a purpose needs, including those of the purposes before it."""
     purposes = get_args(Purpose)
     needed = purposes[: purposes.index(purpose) + 1]
     return [name for name, tool in _Tools(settings).table.items() if tool.purpose in needed]
@@ -57,7 +59,7 @@ def pinned_version(settings: Settings, name: str) -> str:
 
 
 class _Tools:
-    """The tools of a checkout, and which of them the cache has."""
+    """The tools of a checkout, and their results in the cache."""
 
     def __init__(self, settings: Settings) -> None:
         self._modules = modules_folder(settings.project)
@@ -71,7 +73,7 @@ class _Tools:
         if unknown := wanted - set(self.table):
             raise LabError(
                 f"there is no tool named {', '.join(sorted(unknown))}",
-                f"choose among {', '.join(self.table)}",
+                f"choose from {', '.join(self.table)}",
             )
         return [tool for name, tool in self.table.items() if name in wanted]
 
@@ -88,7 +90,7 @@ class _Tools:
     def _complete(self, tools: list[Tool], progress: BuildProgress) -> dict[str, Path]:
         self._cache.prepare()
         with progress, build_lock(self._cache.lock, progress.say):
-            # Another builder may have made some of them meanwhile.
+            # Another process may have built some of them in the meantime.
             files = self._finished(tools)
             return files | self._build_all([tool for tool in tools if tool.name not in files], progress)
 
@@ -101,7 +103,7 @@ class _Tools:
         return {tool.name: file for tool, file in zip(missing, files, strict=True)}
 
     def _finished(self, tools: Iterable[Tool]) -> dict[str, Path]:
-        """The files of those tools that the cache has, by name."""
+        """The files of the tools that are in the cache, by name."""
         keys = [(tool, self._cache.remembered_key(self._digest(tool))) for tool in tools]
         files = {tool.name: self._cache.result(tool, key) for tool, key in keys if key}
         return {name: file for name, file in files.items() if file.is_file()}
@@ -113,8 +115,8 @@ class _Tools:
 def _main(
     names: Annotated[list[str], typer.Argument(help="`up`, `test`, `test-all`, or names of tools")],
 ) -> None:
-    """Build the lab's tools where they are missing, and print where they are."""
-    with reported("the same command goes on where it stopped"):
+    """Build the lab's missing tools, and print the path of each tool."""
+    with reported("run the same command again to continue"):
         settings = Settings.load()
         wanted = [tool for name in names for tool in _expand(settings, name)]
         for name, file in ensure(settings, wanted).items():

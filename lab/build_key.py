@@ -1,4 +1,4 @@
-"""What a tool is made of, as one digest: the tool is built again when, and only when, this changes."""
+"""A digest of everything that a tool is built from: the tool is rebuilt if, and only if, the digest changes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lab.go_command import Go, LineHandler, parse_json_stream
 from lab.tools_table import Tool
 
 _KEY_LENGTH = 32
-"""Hexadecimal digits of a digest that are used, as a folder name for a person to compare."""
+"""Hexadecimal digits of a digest in the name of a folder."""
 
 _PACKAGE_FIELDS = "ImportPath,Dir,Module,DefaultGODEBUG"
-"""Not Stale, which would say what is compiled already: `go list` then looks at every source file for it."""
+"""Not Stale, which tells what is already compiled: `go list` reads every source file for it."""
 
 COMPILED_ALIKE = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
-"""Flags that all tools share, and with them what they are compiled of. Debug information is not made, since the
-linker would leave it out: an eighth of the time."""
+"""Flags that all tools share, so that they can share compiled packages. Debug information is omitted, since the linker
+drops it: this saves an eighth of the time."""
 
 
 def linker_flags(tool: Tool) -> str:
@@ -30,12 +30,12 @@ def linker_flags(tool: Tool) -> str:
 
 @dataclass(frozen=True)
 class Package:
-    """A package of a program, as ``go list`` sees it.
+    """A package of a program, as reported by ``go list``.
 
     Attributes:
         import_path: its import path.
-        folder: where its source is.
-        module: what go list says of its module; empty for the standard library.
+        folder: the folder with its source.
+        module: its module, as reported by ``go list``; empty for the standard library.
         godebug: default GODEBUG settings, for the main package.
     """
 
@@ -46,9 +46,9 @@ class Package:
 
     @property
     def is_staged(self) -> bool:
-        """Whether its source is in the staged folder, as that of the tool's own module and of a trimmed one is.
+        """Whether its source is in the staged folder: that of the tool's own module or of a trimmed one.
 
-        No go.sum says what it is made of then, and it has no version of its own.
+        Such a package has no version and no hash in go.sum.
         """
         return bool(self.module) and "Version" not in self.module.get("Replace", self.module)
 
@@ -60,7 +60,7 @@ def list_packages(go: Go, tool: Tool, source: Path, on_line: LineHandler | None 
         source: the staged module folder.
 
     Raises:
-        GoError: a module could not be downloaded, or is not what go.sum says.
+        GoError: a module cannot be downloaded, or does not match go.sum.
     """
     arguments = ["list", "-deps", f"-json={_PACKAGE_FIELDS}", tool.package]
     return [
@@ -77,9 +77,9 @@ def list_packages(go: Go, tool: Tool, source: Path, on_line: LineHandler | None 
 def build_key(go: Go, tool: Tool, source: Path, packages: Iterable[Package]) -> str:
     """The digest of everything that goes into a tool.
 
-    Of go.mod only the modules count whose packages the tool contains or whose files it reads, so that another
-    pin that moves in the same go.mod leaves the tool alone. Of what is staged the content counts: of a trimmed
-    module, that is the pinned module's, which go.sum vouches for, with the lab's own files.
+    Only modules whose packages the tool contains or whose files it reads are included, so that the tool is not rebuilt
+    for other changes of the same go.mod. Staged packages are included by content; in a trimmed module that is the
+    content of the pinned module, verified with go.sum, and of the lab's own files.
     """
     modules: set[str] = set()
     staged: dict[str, str] = {}
@@ -108,12 +108,12 @@ def build_key(go: Go, tool: Tool, source: Path, packages: Iterable[Package]) -> 
 
 
 def input_digest(go: Go, tool: Tool, folders: Iterable[Path]) -> str:
-    """A digest of all that :func:`build_key` could depend on, made without asking ``go list``.
+    """A digest of everything that :func:`build_key` may depend on, computed without ``go list``.
 
-    It is a shortcut: the same inputs have the same key, while other inputs may still have it too.
+    A shortcut: the same inputs have the same key; different inputs may have the same key as well.
 
     Args:
-        folders: the module folder, and the one that the package's source is taken from.
+        folders: the module folder, and the folder with the package's source if it is another one.
     """
     inputs = {
         "tool": tool.model_dump(),
@@ -133,7 +133,7 @@ def digest_folder(folder: Path) -> str:
 
 
 def _module_identity(module: Mapping[str, Any]) -> str:
-    """A module's path and version, and the version and go.sum hash of what really stands in for it."""
+    """A module's path and version, and the path, version and hash of its replacement, if it has one."""
     effective = module.get("Replace", module)
     return " ".join([module["Path"], module["Version"], effective["Path"], effective["Version"], effective["Sum"]])
 

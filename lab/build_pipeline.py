@@ -1,8 +1,8 @@
-"""Runs the builds of several tools so that all cores have work the whole time.
+"""Runs the builds of several tools so that all cores are busy.
 
-Compiling uses all cores, while reading what a tool contains and linking use little more than one. So later tools are
-prepared while earlier ones are compiled, and a tool is compiled while the one before it is linked. No two are compiled
-at once: what both contain would be compiled twice.
+Compiling uses all cores; listing the packages of a tool and linking use little more than one. So later tools are
+prepared while earlier ones are compiled, and a tool is compiled while the previous one is linked. Two tools are never
+compiled at the same time, since packages that both contain would be compiled twice.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from lab.go_command import Go, GoStopped
 from lab.progress import BuildProgress
 
 _AT_ONCE = 2
-"""Tools that are compiled or linked at a time. A third would only wait for a core, in memory."""
+"""Tools that are compiled or linked at the same time. A third one would take memory while it waits for a core."""
 
 _LOOK_UP_SECONDS = 1.0
-"""An interrupt that reaches another thread does not wake up the one that waits, which has to see it, too."""
+"""How often the waiting thread checks for an interrupt: one that reaches another thread does not wake it up."""
 
 
 def run_all(go: Go, builds: Sequence[ToolBuild], progress: BuildProgress) -> list[Path]:
     """Builds tools in their order.
 
     Args:
-        go: what the builds use; it is stopped when one of them fails.
+        go: the Go command of the builds; it is stopped when one of them fails.
 
     Returns:
         Each tool's file, in the same order.
 
     Raises:
-        LabError: of the build that failed first. All others are ended; what they have compiled is kept.
+        LabError: of the build that failed first. All others are stopped; their compiled packages are kept.
     """
     files: list[Future[Path]] = []
     with ThreadPoolExecutor(1) as preparing, ThreadPoolExecutor(_AT_ONCE) as building:
         try:
-            # Preparing also downloads, which needs no processor: as far ahead as may be.
+            # Preparing also downloads, which needs no processor, so it runs ahead as far as possible.
             ahead = [preparing.submit(build.prepare) for build in builds]
             for number, (build, prepared) in enumerate(zip(builds, ahead, strict=True), start=1):
                 turn = _Turn(go, build, prepared, progress)

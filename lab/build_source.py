@@ -23,14 +23,14 @@ def source_folders(modules: Path, tool: Tool) -> list[Path]:
 
 
 def stage(go: Go, tool: Tool, modules: Path, target: Path) -> None:
-    """Copies a tool's source out of the checkout, so that nothing is ever generated there.
+    """Copies a tool's source out of the checkout, so that nothing is generated there.
 
     Args:
         modules: the folder with the pinned Go modules.
-        target: the folder to make; what is there is replaced.
+        target: the folder to create; an existing one is replaced.
 
     Raises:
-        GoError: a module that files are copied from could not be downloaded, or is not what go.sum says.
+        GoError: a module with files to copy cannot be downloaded, or does not match go.sum.
     """
     if target.exists():
         shutil.rmtree(target)
@@ -44,13 +44,13 @@ def stage(go: Go, tool: Tool, modules: Path, target: Path) -> None:
 
 
 def put_module_files(go: Go, source: Path, entries: Iterable[ModuleFiles], target: Path) -> None:
-    """Copies files and folders of Go modules into a folder, under their own last names.
+    """Copies files and folders of Go modules into a folder, under their own names.
 
     Args:
         source: a staged module folder, whose go.mod pins the modules.
 
     Raises:
-        GoError: a module could not be downloaded, or is not what go.sum says.
+        GoError: a module cannot be downloaded, or does not match go.sum.
     """
     for entry in entries:
         [module] = go.download(source, [entry.module])
@@ -59,9 +59,9 @@ def put_module_files(go: Go, source: Path, entries: Iterable[ModuleFiles], targe
 
 
 def _put_trimmed_module(go: Go, source: Path, trim: Trim) -> None:
-    """Completes the lab's files for a module with the module's own, and lets the staged go.mod name the result.
+    """Adds a module's own files to those of the lab, and replaces the module with the result in the staged go.mod.
 
-    A folder, since Go refuses an overlay for files of the module cache.
+    A copy is necessary since Go refuses an overlay for files of the module cache.
     """
     [module] = go.download(source, [trim.module])
     original, trimmed = Path(module["Dir"]), source / trim.folder
@@ -76,7 +76,7 @@ def _put_trimmed_module(go: Go, source: Path, trim: Trim) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copies a file, or a folder with all in it, as writable files: the module cache's own are read-only."""
+    """Copies a file or a folder as writable files: those of the module cache are read-only."""
     if source.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)

@@ -1,4 +1,4 @@
-"""Builds one tool: stage its source and look at what it contains, then compile, link and publish it."""
+"""Builds one tool: stage its source, list its packages, then compile, link and publish it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _SHOWN_LINES = 15
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known of a tool before it is compiled.
+    """What is known about a tool before it is compiled.
 
     Attributes:
-        digest: of the inputs, by which the cache remembers the key.
-        key: of what the tool is made of.
+        digest: digest of the inputs, under which the cache remembers the key.
+        key: digest of everything that the tool is built from.
         packages: import paths of all packages that it contains, each after those that it imports.
     """
 
@@ -53,13 +53,13 @@ class ToolBuild:
     _log: list[str] = field(default_factory=list)
 
     def prepare(self) -> Prepared:
-        """Stages the tool's source, downloads what it is made of and says what it is.
+        """Stages the tool's source and downloads its modules.
 
         Raises:
-            LabError: something could not be downloaded; it names the file with the full output.
+            LabError: a download failed; the remedy names the file with the full output.
         """
         with self._logged():
-            # Of the sources as they are now, whatever happens to them later.
+            # Of the sources as they are now, even if they change later.
             digest = input_digest(self.go, self.tool, source_folders(self.modules, self.tool))
             source = self.cache.source(self.tool)
             stage(self.go, self.tool, self.modules, source)
@@ -68,16 +68,16 @@ class ToolBuild:
             return Prepared(digest, key, [package.import_path for package in packages])
 
     def run(self, prepared: Prepared, on_linking: Callable[[], None]) -> Path:
-        """Builds and publishes the tool, unless the cache has it under the same key already.
+        """Builds and publishes the tool, unless the cache already has it under the same key.
 
         Args:
-            on_linking: called when all packages are compiled, if that is seen, and only the linker is left to run.
+            on_linking: called when all packages are compiled, if this can be seen, and only linking is left.
 
         Returns:
             The tool's file.
 
         Raises:
-            LabError: something could not be downloaded or compiled; it names the file with the full output.
+            LabError: a download or the compiler failed; the remedy names the file with the full output.
         """
         result = self.cache.result(self.tool, prepared.key)
         with self._logged():
@@ -92,8 +92,8 @@ class ToolBuild:
         return result
 
     def _compile(self, source: Path, packages: list[str], program: Path, on_linking: Callable[[], None]) -> None:
-        # With -v Go names each package when it begins to compile it, and none that is compiled already. Which those
-        # are, only a look at every source file could tell, so the total is an upper limit.
+        # With -v Go prints each package when it starts to compile it, but none that is already compiled. To know those
+        # in advance, it would have to read every source file, so the total is an upper limit.
         waiting, total = set(packages), len(packages)
         self.progress.step(self.tool.name, "compiling")
 
@@ -110,7 +110,7 @@ class ToolBuild:
         self.go.run([*arguments, "-o", str(program), self.tool.package], source, on_line)
 
     def _make_document(self, document: Document, source: Path, folder: Path) -> None:
-        """Runs the program for its file, and puts the file's sha256 beside it, as ``sha256sum`` prints it."""
+        """Runs the program to write its file, and writes the sha256 of that in the format of ``sha256sum``."""
         modules = source / "modules.json"
         modules.write_text("".join(json.dumps(module) for module in self.go.download(source, document.modules)))
         file = folder / document.file
@@ -146,7 +146,7 @@ class ToolBuild:
         lines = "\n".join(f"    {line}" for line in output[-_SHOWN_LINES:])
         if any("no space left on device" in line for line in output):
             return LabError(
-                f"the disk ran full while {self.tool.name} was built in {self.cache.root}",
-                "make room and run the same again: it goes on where it stopped",
+                f"the disk became full while {self.tool.name} was being built in {self.cache.root}",
+                "free some space and run the same command again, which continues where it stopped",
             )
         return LabError(f"building {self.tool.name} failed:\n{lines}", f"the full output is in {log}")

@@ -44,7 +44,7 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class Cluster:
-    """One cluster of the lab; knowing it neither creates nor starts anything.
+    """One cluster of the lab; creating the object starts nothing.
 
     Attributes:
         name: a DNS label; also the name of its context in the kubeconfig.
@@ -58,8 +58,8 @@ class Cluster:
         """
         if not _DNS_LABEL.fullmatch(name):
             raise LabError(
-                f"{name!r} cannot be the name of a cluster",
-                "use up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends",
+                f"{name!r} is not a valid name of a cluster",
+                "use up to 63 lowercase letters, digits and hyphens, with a letter or digit at both ends",
             )
         self.name = name
         self.folder = _clusters_folder(settings) / name
@@ -67,25 +67,25 @@ class Cluster:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's kubeconfig, written by ``up``; its one context is called like the cluster."""
+        """The administrator's kubeconfig, written by ``up``; its only context has the cluster's name."""
         return self.folder / "kubeconfig"
 
     @property
     def pod_logs(self) -> Path:
-        """Where the node agent keeps the logs of its pods, as ``<namespace>_<pod>_<container>.log``."""
+        """Folder with the logs of the node agent's pods, ``<namespace>_<pod>_<container>.log``."""
         return self.folder / "logs" / "pods"
 
     @property
     def webhook_url(self) -> str:
-        """URL of Flux's webhook receiver for the Git host, without a slash at its end; known before it exists."""
+        """URL of Flux's webhook receiver for the Git host, without a trailing slash; known before it exists."""
         return f"http://{LOOPBACK}:{self._plane.network.webhook_receiver}"
 
     def exists(self) -> bool:
-        """Whether the cluster was ever brought up, running or not."""
+        """Whether the cluster was created, running or not."""
         return self.kubeconfig.exists()
 
     def daemons(self) -> dict[str, Daemon]:
-        """The cluster's processes, running or not, by the part's name, in the order of their start."""
+        """The cluster's processes, running or not, by the name of the component, in the order of their start."""
         network = self._plane.network
         ready: dict[str, Callable[[], bool]] = {
             ETCD: partial(self._answers, network.etcd_client, "/readyz", "etcd-client", INTERNAL_AUTHORITY),
@@ -107,14 +107,14 @@ class Cluster:
         }
 
     def up(self, tools: Mapping[str, Path]) -> None:
-        """Make the cluster run until its API and its node are ready; what runs already is left alone.
+        """Start what is not running, and wait until the cluster's API and its node are ready.
 
         Args:
-            tools: path of each tool by its name: the cluster's parts, and the controllers whose images its
-                node can run (``<name>@<version>``).
+            tools: path of each tool by its name: the cluster's components, and the controllers whose images its node
+                can run (``<name>@<version>``).
 
         Raises:
-            LabError: a port is taken, the state cannot be written, or a part does not get ready.
+            LabError: a port is in use, the state cannot be written, or a component does not get ready.
         """
         if not self.exists():
             check_room(self._settings.state)
@@ -144,7 +144,7 @@ class Cluster:
         stop_all(list(self.daemons().values()))
 
     def _prepare(self, tools: Mapping[str, Path]) -> None:
-        """Write what the processes read: certificates, kubeconfigs, images."""
+        """Write the files that the processes read: certificates, kubeconfigs, images."""
         plane = self._plane
         write_file(self._record, json.dumps({"index": self._index()}))
         if not plane.pki.is_usable():
@@ -167,7 +167,7 @@ class Cluster:
         return ControlPlane(self.folder, Network(self._settings.port_base + PORTS_EACH * index))
 
     def _index(self) -> int:
-        """The recorded index, or else the one that the cluster gets."""
+        """The recorded index, or the one that a new cluster gets."""
         taken = {other.name: _recorded_index(other) for other in _folders(self._settings)}
         own = taken.pop(self.name, None) or _KNOWN_INDEXES.get(self.name)
         if own is not None:
@@ -183,7 +183,7 @@ class Cluster:
 
     def _node_is_ready(self) -> bool:
         network = self._plane.network
-        # The API goes on calling a node ready for a while after its agent has died.
+        # The API reports a node as ready for a while after its agent has died.
         if not self._answers(network.node_agent, "/healthz", user="kubelet-client"):
             return False
         node = self._ask(network.apiserver, f"/api/v1/nodes/{NODE_NAME}", "admin", API_AUTHORITY)
@@ -191,7 +191,7 @@ class Cluster:
         return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
     def _silence_controllers(self) -> None:
-        """Take from some controllers the right to write events; where that fails, the next start does it."""
+        """Remove the right to write events from some controllers; if that fails, the next start does it."""
         port = self._plane.network.apiserver
         for name in SILENT_CONTROLLERS:
             path = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{name}"
@@ -203,10 +203,10 @@ class Cluster:
     def _ask(
         self, port: int, path: str, user: str, authority: str, new: dict[str, Any] | None = None
     ) -> httpx.Response | None:
-        """What a part of the cluster says, or None if it does not answer or not with success.
+        """A successful response of a component of the cluster, or None.
 
         Args:
-            new: what takes the place of the object there, if anything shall.
+            new: replaces the object at the path; without it, the object is read.
         """
         client = self._plane.pki.pair(user)
         try:
@@ -221,7 +221,7 @@ class Cluster:
 
 
 def clusters(settings: Settings) -> list[Cluster]:
-    """All clusters of the state, running or not, complete or not, in the order of their index."""
+    """All clusters in the state, running or not, complete or not, in the order of their index."""
     return [Cluster(settings, folder.name) for folder in _folders(settings)]
 
 
@@ -236,7 +236,7 @@ def _folders(settings: Settings) -> list[Path]:
 
 
 def _recorded_index(folder: Path) -> int | None:
-    """The index of a cluster; None if it was never written or the file is damaged."""
+    """The index of a cluster; None if the file is missing or damaged."""
     try:
         index = json.loads((folder / "cluster.json").read_text())["index"]
     except (OSError, ValueError, KeyError, TypeError):

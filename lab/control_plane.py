@@ -1,4 +1,4 @@
-"""How each part of a cluster is called: its addresses, its files and its command line."""
+"""The addresses, files and command lines of a cluster's components."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ SCHEDULER = "kube-scheduler"
 NODE_AGENT = "node-agent"
 
 KUBE_PROXY = "kube-proxy"
-"""The user as whom the node agent reads Services."""
+"""The user that the node agent reads Services as."""
 
 USERS = (CONTROLLER_MANAGER, SCHEDULER, NODE_AGENT, KUBE_PROXY)
-"""Who has a kubeconfig among the parts; each has a certificate of that name."""
+"""Users with a kubeconfig; each has a certificate of the same name."""
 
 STAGES = ((ETCD, APISERVER), (CONTROLLER_MANAGER, SCHEDULER, NODE_AGENT))
-"""All parts, by the name of their tool: those that start together, then those that need the API."""
+"""All components by the name of their tool: first those that start together, then those that need the API."""
 
-# Linux answers on all of 127.0.0.0/8, so each Service and pod has an address of its own without any rights.
-# Every ten ports of the machine have a block of it: clusters of several checkouts, or of tests beside a
-# user's, never meet.
+# Linux answers on all of 127.0.0.0/8, so each Service and pod can have its own address without privileges.
+# Each ten ports have their own block of it, so that clusters of several checkouts or of tests do not overlap.
 _LOOPBACK_RANGE = ipaddress.IPv4Network("127.0.0.0/8")
 _BLOCK_ADDRESSES = 2048
 
@@ -43,7 +42,7 @@ _ISSUER = "https://kubernetes.default.svc.cluster.local"
 
 @dataclass(frozen=True)
 class Network:
-    """Ports (on 127.0.0.1) and address ranges of a cluster; they all follow from its first port.
+    """Ports (on 127.0.0.1) and address ranges of a cluster, all derived from its first port.
 
     Attributes:
         first_port: the first of the cluster's ten ports.
@@ -91,7 +90,7 @@ class Network:
 
     @property
     def service_address(self) -> str:
-        """Address of the Service ``kubernetes``: the API server takes the first one of the range."""
+        """Address of the Service ``kubernetes``: the first one of the range."""
         return str(self._halves[0][1])
 
     @property
@@ -106,7 +105,7 @@ class Network:
         return tuple(block.subnets())
 
     def ports(self, part: str) -> tuple[int, ...]:
-        """The ports that a part listens on."""
+        """The ports that a component listens on."""
         return {
             ETCD: (self.etcd_client, self.etcd_peer),
             APISERVER: (self.apiserver,),
@@ -118,7 +117,7 @@ class Network:
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """Files and command lines of one cluster's parts.
+    """Files and command lines of one cluster's components.
 
     Attributes:
         folder: the cluster's folder in the state.
@@ -134,20 +133,20 @@ class ControlPlane:
 
     @property
     def images(self) -> Path:
-        """Which images the node agent runs, and how."""
+        """The images that the node agent can run, and how."""
         return self.folder / "images.json"
 
     @property
     def pods(self) -> Path:
-        """What the node agent keeps of its pods."""
+        """The node agent's files of its pods."""
         return self.folder / "pods"
 
     def kubeconfig(self, user: str) -> Path:
-        """The kubeconfig of one of the parts."""
+        """The kubeconfig of one of ``USERS``."""
         return self.pki.folder / f"{user}.kubeconfig"
 
     def command(self, part: str, program: Path) -> Command:
-        """The command line of a part, for the program built for it."""
+        """The command line of a component with its program."""
         arguments = {
             ETCD: self._etcd,
             APISERVER: self._apiserver,
@@ -177,7 +176,7 @@ class ControlPlane:
             "peer-trusted-ca-file": authority,
             "peer-cert-file": certificate.certificate,
             "peer-key-file": certificate.key,
-            # What is written outlives a killed process without fsync; only a power cut could lose it.
+            # Without fsync, data survives a killed process; only a power cut can lose it.
             "unsafe-no-fsync": "true",
             "log-level": "warn",
         }
@@ -193,7 +192,7 @@ class ControlPlane:
             "secure-port": self.network.apiserver,
             "advertise-address": LOOPBACK,
             # The API refuses loopback addresses as endpoints, so the Service `kubernetes` has none;
-            # the node agent serves it all the same.
+            # the node agent serves it nevertheless.
             "endpoint-reconciler-type": "none",
             "tls-cert-file": serving.certificate,
             "tls-private-key-file": serving.key,
@@ -217,12 +216,12 @@ class ControlPlane:
             "service-account-issuer": _ISSUER,
             "service-account-signing-key-file": pki.service_account_key,
             "service-account-key-file": pki.service_account_key,
-            # As kubeadm, and managed clusters do: a node may do what its own pods need, and no more. Anonymous
-            # requests and the plugins that are on by default stay as Kubernetes has them.
+            # As in clusters of kubeadm and of cloud providers: a node has only the rights that its own pods need.
+            # Anonymous requests and the default plugins are configured as in Kubernetes.
             # https://kubernetes.io/docs/reference/access-authn-authz/node/
             "authorization-mode": "Node,RBAC",
             "enable-admission-plugins": "NodeRestriction",
-            # As on every cluster, Pod Security decides about privileged pods, not the API server as a whole.
+            # As in every cluster, Pod Security decides about privileged pods, not the API server as a whole.
             "allow-privileged": "true",
             "profiling": "false",
         }
@@ -236,7 +235,7 @@ class ControlPlane:
             "root-ca-file": authority.certificate,
             "cluster-signing-cert-file": authority.certificate,
             "cluster-signing-key-file": authority.key,
-            # By default 20 requests a second, which a namespace's deletion by the dozen waits for.
+            # The default of 20 requests per second slows down the deletion of dozens of namespaces.
             "kube-api-qps": 200,
             "kube-api-burst": 400,
             "concurrent-namespace-syncs": 50,
@@ -246,7 +245,7 @@ class ControlPlane:
         return self._client_of_the_api(SCHEDULER, self.network.scheduler)
 
     def _client_of_the_api(self, part: str, port: int) -> Mapping[str, object]:
-        """What controller-manager and scheduler have in common."""
+        """The flags that controller-manager and scheduler have in common."""
         serving, kubeconfig = self.pki.pair(f"{part}-server"), self.kubeconfig(part)
         return {
             "bind-address": LOOPBACK,
@@ -273,6 +272,6 @@ class ControlPlane:
             "client-ca": self.pki.pair(INTERNAL_AUTHORITY).certificate,
             "state": self.pods,
             "images": self.images,
-            # As a load balancer of a cloud would: deliveries of webhooks come from outside of the cluster.
+            # Like a cloud's load balancer: webhooks are delivered from outside the cluster.
             "expose": f"{LOOPBACK}:{self.network.webhook_receiver}={_WEBHOOK_RECEIVER}",
         }

@@ -1,4 +1,4 @@
-"""The one kind of error that the lab shows to people, and how commands show it."""
+"""The error that the lab's commands show to users."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import sys
 from collections.abc import Iterator
 
 INTERRUPTED = 130
-"""Exit code that a shell reports for a command that Ctrl-C has ended."""
+"""Exit code that a shell reports for a command that was interrupted with Ctrl-C."""
 
 
 class LabError(Exception):
-    """Something that the user can put right.
+    """Something that the user can fix.
 
     Attributes:
-        message: one sentence that names the file, port or path.
-        remedy: what to do next, as an instruction.
+        message: what is wrong, with the file, port or path.
+        remedy: what to do next.
     """
 
     def __init__(self, message: str, remedy: str) -> None:
@@ -28,11 +28,11 @@ class LabError(Exception):
 
 
 @contextlib.contextmanager
-def reported(after_interrupt: str = "run the same command again to go on") -> Iterator[None]:
-    """End the program with two lines for people where a command fails, with one where Ctrl-C ends it.
+def reported(after_interrupt: str = "run the same command again to continue") -> Iterator[None]:
+    """End the program with two lines if a command fails, and with one if it is interrupted with Ctrl-C.
 
     Args:
-        after_interrupt: what follows from the interrupt, or what to do then.
+        after_interrupt: the state after an interrupt, or what to do then.
     """
     try:
         yield

@@ -1,8 +1,9 @@
-"""Events that the lab's controllers write and those of other clusters do not.
+"""Events that only the lab's controllers would write.
 
-Pods have loopback addresses here, which the API refuses in Endpoints and EndpointSlices; the node agent serves Services
-without them. The controllers of both would tell of each refusal in the namespace of the Service, a tenant's among
-them. They go on, since Pulumi waits for Endpoints of a Service, be they empty, but may not write events.
+Pods have loopback addresses in the lab, which the API refuses in Endpoints and EndpointSlices; the node agent serves
+Services without them. The controllers of both would report each refusal as an event in the namespace of the Service,
+also in tenants' namespaces. They keep running, since Pulumi waits for the Endpoints of a Service, even if these are
+empty, but without the right to write events.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
 
 
 def without_events(role: dict[str, Any]) -> dict[str, Any] | None:
-    """A ClusterRole that does not allow events, and that a start of the API server leaves so; None if it is one."""
+    """A ClusterRole without rights to events, which the API server does not restore; None if it has none already."""
     rules = role.get("rules") or []
     kept = [rule for rule in rules if "events" not in rule.get("resources", ())]
     if len(kept) == len(rules):

@@ -1,4 +1,4 @@
-"""Files of the lab's state: written whole or not at all, by one at a time, with errors that name the path."""
+"""Files of the lab's state: atomic writes, a lock, and errors that name the path."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ PUBLIC = 0o644
 PROGRAM = 0o755
 
 _ROOM_NEEDED = 512 * 1024 * 1024
-"""Bytes: etcd's first write-ahead log segments, Gitea's database and the logs, with room to spare."""
+"""Bytes: more than etcd's first write-ahead log segments, Gitea's database and the logs need."""
 
 
 @contextlib.contextmanager
 def _explaining(path: Path) -> Iterator[None]:
-    """Turn what the operating system says about ``path`` into an error with a remedy."""
+    """Turn an error of the operating system about ``path`` into one with a remedy."""
     try:
         yield
     except OSError as error:
         raise LabError(
             f"cannot change {error.filename or path}: {error.strerror}",
-            "make its folder writable and give it room, or set LAB_STATE to another folder",
+            "make its folder writable and free some space, or set LAB_STATE to another folder",
         ) from error
 
 
 def make_folder(path: Path) -> Path:
-    """Create a folder of the state that only the user may enter; an existing one is left as it is.
+    """Create a folder of the state that only the user can enter; an existing one is not changed.
 
     Raises:
         LabError: the folder cannot be created.
@@ -45,7 +45,7 @@ def make_folder(path: Path) -> Path:
 
 
 def write_file(path: Path, text: str, mode: int = PUBLIC) -> None:
-    """Replace a file in one step, so that whoever is killed meanwhile leaves the old one or the new one.
+    """Replace a file atomically, so that a killed process leaves either the old file or the new one.
 
     Raises:
         LabError: the file cannot be written.
@@ -65,7 +65,7 @@ def write_file(path: Path, text: str, mode: int = PUBLIC) -> None:
 
 
 def delete_folder(path: Path) -> None:
-    """Delete a folder with all that is in it, if it exists.
+    """Delete a folder with its content, if it exists.
 
     Raises:
         LabError: something in it cannot be deleted.
@@ -76,15 +76,15 @@ def delete_folder(path: Path) -> None:
 
 
 def check_room(folder: Path) -> None:
-    """Refuse to start on a disk that is about to be full.
+    """Check the free space of the disk.
 
     Raises:
-        LabError: less than half a GiB is free where ``folder`` lies.
+        LabError: less than half a GiB is free on the disk of ``folder``.
     """
     free = shutil.disk_usage(make_folder(folder)).free
     if free < _ROOM_NEEDED:
         raise LabError(
-            f"only {free // 2**20} MiB are free for {folder}, the lab needs {_ROOM_NEEDED // 2**20} MiB",
+            f"only {free // 2**20} MiB are free in {folder}; the lab needs {_ROOM_NEEDED // 2**20} MiB",
             "free some space, or set LAB_STATE to a folder on another disk",
         )
 

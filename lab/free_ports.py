@@ -1,4 +1,4 @@
-"""Ports for labs beside the user's own, of tests and benchmarks: ranges that no other such lab has or gets."""
+"""Port ranges for the labs of tests and benchmarks, which no other such lab gets."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _BASES = range(DEFAULT_PORT_BASE + PORTS_OF_A_LAB, 32768 - PORTS_OF_A_LAB, _STEP
 """Above the user's own lab, below the ports of outgoing connections (32768 and up)."""
 
 _claims: dict[int, FileLock] = {}
-"""The locks that this process holds, by the port base that they stand for."""
+"""The locks that this process holds, by port base."""
 
 
 def free_port_base(clusters: int) -> int:
-    """The first port of a lab whose Git host and first clusters find all their ports free.
+    """The first port of a free range for a lab's Git host and its first clusters.
 
-    No other process gets any of them by this function until this one ends, be the lab up by then or not.
+    No other process gets any of these ports from this function until this one ends.
 
     Args:
-        clusters: highest index of a cluster that the lab will have.
+        clusters: highest index of a cluster in the lab.
 
     Raises:
         LabError: there is no such range of ports.
@@ -39,7 +39,7 @@ def free_port_base(clusters: int) -> int:
             return base
     raise LabError(
         f"no {ports} free ports in a row from {_BASES.start} to {_BASES.stop}",
-        "stop what listens there; `make status` shows the clusters of this checkout",
+        "stop the processes that listen there; `make status` lists those of this checkout",
     )
 
 

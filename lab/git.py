@@ -1,4 +1,4 @@
-"""Git with a user name and password that appear in no argument, no URL and no file."""
+"""Git with a user name and password that do not appear in arguments, URLs or files."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lab.errors import LabError
 from lab.processes import LOOPBACK, base_environment
 
 IDENTITY = ("Flux tenancy lab", "lab@localhost.invalid")
-"""Name and address of who commits where nobody else is named."""
+"""Name and email address of commits without another author."""
 
 _CREDENTIAL_HELPER = '!printf "username=%s\\npassword=%s\\n" "$LAB_GIT_USERNAME" "$LAB_GIT_PASSWORD"; :'
 
 
 @dataclass(frozen=True)
 class Git:
-    """Runs git as one user of the lab's Git host, untouched by the settings of the person at the keyboard."""
+    """Runs git as one user of the lab's Git host, without the settings of the user who runs the lab."""
 
     username: str
     password: str = field(repr=False)
@@ -30,10 +30,10 @@ class Git:
         Args:
             folder: working directory.
             arguments: the command and its arguments.
-            environment: further variables for git, e.g. ``GIT_COMMITTER_DATE``.
+            environment: additional environment variables, e.g. ``GIT_COMMITTER_DATE``.
 
         Returns:
-            What it printed, without the white space around it.
+            Its output, without surrounding white space.
 
         Raises:
             LabError: git is not installed, or the command fails.

@@ -1,6 +1,6 @@
-"""git's credential helper for the lab's Git host: hands over what is in its file, when git asks for it.
+"""git's credential helper for the lab's Git host, which reads the credentials from a file.
 
-It is called by its path, in Python's isolated mode, so it imports nothing but the standard library.
+It runs in Python's isolated mode, so it imports only the standard library.
 https://git-scm.com/docs/gitcredentials#_custom_helpers
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def answer(operation: str, credentials: Path) -> str:
-    """What git reads: user name and password to `get`, nothing to what else it may tell a helper."""
+    """What git reads: user name and password for `get`, nothing for other operations."""
     if operation != "get":
         return ""
     found = json.loads(credentials.read_text())
@@ -23,4 +23,4 @@ if __name__ == "__main__":
     try:
         print(answer(sys.argv[2], Path(sys.argv[1])), end="")
     except (OSError, ValueError, KeyError) as error:
-        sys.exit(f"error: no credentials of the lab's Git host: {error}\nremedy: `make start` makes them")
+        sys.exit(f"error: no credentials of the lab's Git host: {error}\nremedy: `make start` creates them")

@@ -1,4 +1,4 @@
-"""The lab's Git host: Gitea with the sample repositories, seen by its own API and by GitHub's."""
+"""The lab's Git host: Gitea with the sample repositories, with its own API and GitHub's."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from lab.processes import LOOPBACK, Daemon, stop_all
 from lab.settings import Settings
 
 BRANCH = "main"
-"""The branch that the sample repositories have and that pushes go to."""
+"""Branch of the sample repositories."""
 
 _KEY_TITLE = "flux-tenancy {stack}/"
-"""How the titles of a stack's deploy keys begin; `components/git/github.py` gives them."""
+"""Beginning of the titles of a stack's deploy keys, as set by `components/git/github.py`."""
 
 _PAGE = 50
-"""Entries of a page of Gitea's API, the most that it gives."""
+"""Entries of a page of Gitea's API, which is its maximum."""
 
 _SAMPLE_DATE = "2026-01-01T00:00:00Z"
 
 
 class GitHost:
-    """The Git host of the lab; knowing it starts nothing.
+    """The Git host of the lab; creating the object starts nothing.
 
     Attributes:
-        gitea: the server behind it.
-        proxy: what makes it look like GitHub.
+        gitea: the server.
+        proxy: adds GitHub's API.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -49,13 +49,13 @@ class GitHost:
         return [self.gitea.daemon(), self.proxy.daemon()]
 
     def up(self, tools: Mapping[str, Path]) -> None:
-        """Make the host run and create the sample repositories that are missing; others are left as they are.
+        """Start the host if it is not running, and create missing sample repositories.
 
         Args:
-            tools: path of each tool by its name, of Gitea (with its assets beside it) and the proxy at least.
+            tools: path of each tool by its name, including Gitea (with its assets in the same folder) and the proxy.
 
         Raises:
-            LabError: a server does not get ready, or a repository cannot be created.
+            LabError: a server does not get ready, or a request to it fails.
         """
         if not self.gitea.credentials_file.exists():
             check_room(self._settings.state)
@@ -67,8 +67,8 @@ class GitHost:
                     self.ensure_repository(source.parent.name, source.name, source)
             except httpx.HTTPError as error:
                 raise LabError(
-                    f"the Git host at {self.gitea.address} did not do as told: {error}",
-                    f"look into {self.gitea.daemon().log}; `make down` begins anew",
+                    f"a request to the Git host at {self.gitea.address} failed: {error}",
+                    f"see {self.gitea.daemon().log}; after `make down` the next `make up` starts from scratch",
                 ) from error
 
     def stop(self) -> None:
@@ -78,71 +78,71 @@ class GitHost:
 
     @property
     def github_url(self) -> str:
-        """Base URL for programs that know GitHub Enterprise, such as Pulumi's GitHub provider."""
+        """Base URL for clients of GitHub Enterprise, such as Pulumi's GitHub provider."""
         return f"{self.proxy.address}/"
 
     @property
     def certificate_authority(self) -> Path:
-        """PEM file of the authority behind ``https_url``."""
+        """PEM file of the authority that signed the certificate of ``https_url``."""
         return self.proxy.certificate_authority
 
     @property
     def known_hosts(self) -> Path:
-        """OpenSSH's file with the key of the server behind ``ssh_url``."""
+        """OpenSSH known_hosts file with the host key of ``ssh_url``."""
         return self.gitea.host_key.known_hosts
 
     @property
     def token_file(self) -> Path:
-        """Where ``token`` is kept; missing until the host was brought up."""
+        """File with ``token``; missing until the first ``up``."""
         return self.gitea.token_file
 
     def token(self) -> str:
         """An API token of the administrator, for all repositories, their deploy keys and their webhooks.
 
         Raises:
-            LabError: the host was never brought up.
+            LabError: the host was never started.
         """
         return self.gitea.token()
 
-    def url(self, organisation: str, repository: str) -> str:
+    def url(self, organization: str, repository: str) -> str:
         """URL of a repository for Git over plain HTTP, without credentials."""
-        return f"{self.gitea.address}/{organisation}/{repository}.git"
+        return f"{self.gitea.address}/{organization}/{repository}.git"
 
-    def https_url(self, organisation: str, repository: str) -> str:
+    def https_url(self, organization: str, repository: str) -> str:
         """URL of a repository for Git over HTTPS, without credentials."""
-        return f"{self.proxy.secure_address}/{organisation}/{repository}.git"
+        return f"{self.proxy.secure_address}/{organization}/{repository}.git"
 
-    def ssh_url(self, organisation: str, repository: str) -> str:
+    def ssh_url(self, organization: str, repository: str) -> str:
         """URL of a repository for Git over SSH."""
-        return f"ssh://git@{LOOPBACK}:{self.gitea.ssh_port}/{organisation}/{repository}.git"
+        return f"ssh://git@{LOOPBACK}:{self.gitea.ssh_port}/{organization}/{repository}.git"
 
-    def deploy_keys(self, organisation: str, repository: str) -> list[dict[str, Any]]:
+    def deploy_keys(self, organization: str, repository: str) -> list[dict[str, Any]]:
         """The deploy keys of a repository, https://docs.github.com/rest/deploy-keys/deploy-keys.
 
         Raises:
-            httpx.HTTPError: the host does not run, or there is no such repository.
+            httpx.HTTPError: the host is not running, or there is no such repository.
         """
-        return self._github(f"/repos/{organisation}/{repository}/keys")
+        return self._github(f"/repos/{organization}/{repository}/keys")
 
-    def webhooks(self, organisation: str, repository: str) -> list[dict[str, Any]]:
+    def webhooks(self, organization: str, repository: str) -> list[dict[str, Any]]:
         """The webhooks of a repository, https://docs.github.com/rest/repos/webhooks; secrets are not shown.
 
         Raises:
-            httpx.HTTPError: the host does not run, or there is no such repository.
+            httpx.HTTPError: the host is not running, or there is no such repository.
         """
-        return self._github(f"/repos/{organisation}/{repository}/hooks")
+        return self._github(f"/repos/{organization}/{repository}/hooks")
 
     def withdraw(self, stack: str, webhook_url: str) -> None:
-        """Remove the deploy keys and webhooks of a stack whose state is going to be deleted.
+        """Remove the deploy keys and webhooks of a stack whose state is about to be deleted.
 
-        Nobody else would: they are known by the stack's state, and the host refuses a key that it has already.
+        Only the stack's state knows them, and the host refuses a key that it already has.
 
         Args:
             stack: name of the stack.
-            webhook_url: what the URLs of its webhooks begin with.
+            webhook_url: prefix of the URLs of its webhooks.
 
         Raises:
-            LabError: the host does not run, or refuses it.
+            LabError: the host is not running, or refuses it.
         """
         if not self.gitea.credentials_file.exists():
             return
@@ -156,35 +156,35 @@ class GitHost:
                         api.delete(f"{path}/{entry}").raise_for_status()
         except httpx.HTTPError as error:
             raise LabError(
-                f"the deploy keys and webhooks of {stack} cannot be removed at {self.gitea.address}: {error}",
+                f"cannot remove the deploy keys and webhooks of {stack} at {self.gitea.address}: {error}",
                 f"`make start STACK={stack}` starts the Git host; `make down` without STACK deletes the whole lab",
             ) from error
 
-    def clone(self, organisation: str, repository: str, destination: Path) -> Path:
-        """Clone a repository into a folder that does not exist yet, ready for ``push``.
+    def clone(self, organization: str, repository: str, destination: Path) -> Path:
+        """Clone a repository into a new folder, ready for ``push``.
 
         Raises:
-            LabError: there is no such repository, or the host does not run.
+            LabError: there is no such repository, or the host is not running.
         """
         destination.parent.mkdir(parents=True, exist_ok=True)
-        self._git().run(destination.parent, "clone", "--quiet", self.url(organisation, repository), str(destination))
+        self._git().run(destination.parent, "clone", "--quiet", self.url(organization, repository), str(destination))
         return destination
 
     def push(self, folder: Path) -> str:
-        """Push what is committed in a clone to the branch that it has checked out.
+        """Push the commits of a clone to the branch that is checked out.
 
         Returns:
-            The commit that the branch is at now.
+            The new commit of the branch.
 
         Raises:
-            LabError: the host refuses the push, for example because the branch has moved on.
+            LabError: the host refuses the push, for example because the branch has new commits.
         """
         git = self._git()
         git.run(folder, "push", "--quiet", "origin", "HEAD")
         return git.run(folder, "rev-parse", "HEAD")
 
-    def commit_files(self, organisation: str, repository: str, files: Mapping[str, str | None], message: str) -> str:
-        """Write (or, for None, remove) files of a repository and push that as one commit.
+    def commit_files(self, organization: str, repository: str, files: Mapping[str, str | None], message: str) -> str:
+        """Write files of a repository, or remove them (None), and push the change as one commit.
 
         Args:
             files: new content by path inside the repository.
@@ -194,10 +194,10 @@ class GitHost:
             The commit.
 
         Raises:
-            LabError: the host does not run or refuses the push.
+            LabError: the host is not running, or refuses the push.
         """
         with tempfile.TemporaryDirectory() as temporary:
-            folder = self.clone(organisation, repository, Path(temporary) / repository)
+            folder = self.clone(organization, repository, Path(temporary) / repository)
             for name, content in files.items():
                 path = folder / name
                 if content is None:
@@ -209,49 +209,49 @@ class GitHost:
             return self.push(folder)
 
     def _samples(self) -> Iterator[Path]:
-        """The folders ``lab/sample/<organisation>/<repository>``."""
+        """The folders ``lab/sample/<organization>/<repository>``."""
         return (path for path in sorted((self._settings.project / "lab" / "sample").glob("*/*")) if path.is_dir())
 
-    def ensure_repository(self, organisation: str, repository: str, source: Path, private: bool = True) -> None:
-        """Create a repository and fill it; one that has a commit belongs to the user.
+    def ensure_repository(self, organization: str, repository: str, source: Path, private: bool = True) -> None:
+        """Create a repository with a first commit, unless it already has one.
 
         Args:
             source: folder with the content of the first commit.
-            private: whether it takes credentials to read it. An organisation that this creates is as visible as
-                its first repository: strangers see no public repository in a private organisation.
+            private: whether reading it requires credentials. A new organization is as visible as its first
+                repository, since a public repository in a private organization is not visible.
 
         Raises:
-            httpx.HTTPError: the host does not run, or refuses it.
+            httpx.HTTPError: the host is not running, or refuses it.
             LabError: git fails.
         """
         with self.gitea.client() as api:
-            if not _exists(api, f"/orgs/{organisation}"):
-                new = {"username": organisation, "visibility": "private" if private else "public"}
+            if not _exists(api, f"/orgs/{organization}"):
+                new = {"username": organization, "visibility": "private" if private else "public"}
                 api.post("/orgs", json=new).raise_for_status()
-            path = f"/repos/{organisation}/{repository}"
+            path = f"/repos/{organization}/{repository}"
             if not _exists(api, path):
                 created = {"name": repository, "default_branch": BRANCH, "private": private}
-                api.post(f"/orgs/{organisation}/repos", json=created).raise_for_status()
-            # A command that was killed here has left the repository empty.
+                api.post(f"/orgs/{organization}/repos", json=created).raise_for_status()
+            # Also fill one that was left empty by a killed command.
             if api.get(path).raise_for_status().json()["empty"]:
-                self._fill(organisation, repository, source)
+                self._fill(organization, repository, source)
 
     def _github(self, path: str) -> list[dict[str, Any]]:
-        """What GitHub's API says of ``path`` to the administrator."""
+        """The response of GitHub's API to the administrator."""
         headers = {"Authorization": f"Bearer {self.token()}"}
         # The user's proxy settings are not for loopback.
         with httpx.Client(base_url=f"{self.github_url}api/v3", headers=headers, trust_env=False) as api:
             found: list[dict[str, Any]] = api.get(path).raise_for_status().json()
             return found
 
-    def _fill(self, organisation: str, repository: str, source: Path) -> None:
+    def _fill(self, organization: str, repository: str, source: Path) -> None:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / repository
             shutil.copytree(source, folder)
             git = self._git()
             git.run(folder, "init", "--quiet", f"--initial-branch={BRANCH}")
-            git.run(folder, "remote", "add", "origin", self.url(organisation, repository))
-            # Always the same commit, so that what was pushed by a command that was killed meanwhile fits.
+            git.run(folder, "remote", "add", "origin", self.url(organization, repository))
+            # Always the same commit, so that it matches one that was pushed by a killed command.
             self._commit_all(
                 folder,
                 "Add the first files",
@@ -282,7 +282,7 @@ def _all(api: httpx.Client, path: str) -> Iterator[Any]:
     """All entries of a list of Gitea's API."""
     for page in count(1):
         answer = api.get(path, params={"page": page, "limit": _PAGE}).raise_for_status().json()
-        # A search has its entries below `data`.
+        # A search has its entries in `data`.
         entries = answer["data"] if isinstance(answer, dict) else answer
         yield from entries
         if len(entries) < _PAGE:

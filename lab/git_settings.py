@@ -1,4 +1,4 @@
-"""What git in the user's own shell needs for the lab's Git host, as environment variables, and for that host alone."""
+"""Settings of git in the user's shell for the lab's Git host only, as environment variables."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _COUNT, _KEY, _VALUE = "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_
 
 
 def git_variables(host: GitHost, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Environment variables with which git asks for no password at the lab's Git host, and for no name in its clones.
+    """Environment variables with which git needs no password for the lab's Git host, and no user name in clones of it.
 
-    The password stays in the host's file. Who has told git a name commits under that name; in other repositories
-    nothing changes. Other settings that the environment has for git stay.
+    The password stays in the host's file. A user name that is configured in git is used; other repositories are not
+    affected. Other settings for git in the environment are kept.
     """
     settings = _settings(host, environ)
     keys = {key for key, _ in settings}
@@ -39,12 +39,12 @@ def _settings(host: GitHost, environ: Mapping[str, str]) -> list[tuple[str, str]
     helper = shlex.join([sys.executable, "-I", "-S", git_credentials.__file__, str(host.gitea.credentials_file)])
     settings: list[tuple[str, str]] = []
     for address in (host.gitea.address, host.proxy.address, host.proxy.secure_address):
-        # The empty one takes out the user's own helpers, which would keep the password elsewhere.
+        # The empty one disables the user's own helpers, which would store the password elsewhere.
         settings += [(f"credential.{address}.helper", ""), (f"credential.{address}.helper", f"!{helper}")]
     settings.append((f"http.{host.proxy.secure_address}.sslCAInfo", str(host.certificate_authority)))
     if not _has_identity(environ):
         file = _identity_file(host)
-        # Git 2.36 or later; older ones pass over the condition.
+        # Git before 2.36 ignores this condition.
         remotes = (f"{host.gitea.address}/**", f"{host.proxy.address}/**", f"{host.proxy.secure_address}/**")
         settings += [(f"includeIf.hasconfig:remote.*.url:{remote}.path", str(file)) for remote in remotes]
     return settings
@@ -58,14 +58,14 @@ def _identity_file(host: GitHost) -> Path:
 
 
 def _has_identity(environ: Mapping[str, str]) -> bool:
-    """Whether git knows who the user is, anywhere outside of this checkout."""
+    """Whether git has a user name outside this checkout."""
     if "GIT_AUTHOR_EMAIL" in environ or "EMAIL" in environ:
         return True
     command = ["git", "config", "--get", "user.email"]
     try:
         return subprocess.run(command, cwd=os.sep, env=dict(environ), capture_output=True, check=False).returncode == 0
     except FileNotFoundError:
-        return True  # without git nobody asks
+        return True  # without git it does not matter
 
 
 def _given(environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Gitea as a process of the lab: its configuration, its daemon, its administrator."""
+"""Gitea as a process of the lab: its configuration, its process, its administrator."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ ADMINISTRATOR = "lab-admin"
 
 _TOKEN_NAME = "lab"
 _TOKEN_SCOPES = ("write:repository", "read:organization", "read:user")
-"""Git over HTTPS, deploy keys and webhooks of repositories, and what GitHub's clients look up beside them."""
+"""Git over HTTPS, deploy keys and webhooks of repositories, and what GitHub's clients read in addition."""
 
 _START_TIMEOUT = 60.0
 _REQUEST_TIMEOUT = 30.0
 _DATABASE_TIMEOUT = 20_000
-"""Milliseconds that a write to the database waits for others."""
+"""Milliseconds that a write to the database waits for other writes."""
 _DELIVERY_TIMEOUT = 3
-"""Seconds that the receiver of a webhook has to answer."""
+"""Seconds within which the receiver of a webhook has to answer."""
 
 _SECRETS = ("SECRET_KEY", "INTERNAL_TOKEN", "JWT_SECRET")
-"""What Gitea would otherwise make up and write into its configuration itself."""
+"""Secrets that Gitea would otherwise generate and write into its configuration itself."""
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """Who logs in to the Git host."""
+    """Credentials of a user of the Git host."""
 
     username: str
     password: str = field(repr=False)
@@ -58,7 +58,7 @@ class Gitea:
 
     @property
     def address(self) -> str:
-        """URL of the server, without a slash at its end."""
+        """URL of the server, without a trailing slash."""
         return f"http://{LOOPBACK}:{self.http_port}"
 
     @property
@@ -87,13 +87,13 @@ class Gitea:
         )
 
     def up(self, program: Path) -> None:
-        """Make the server run, with its administrator and the latter's token; what runs already is left alone.
+        """Start the server if it is not running, and create its administrator and the administrator's token.
 
         Args:
-            program: Gitea's binary, which has Gitea's ``options``, ``public`` and ``templates`` beside it.
+            program: Gitea's binary, with Gitea's ``options``, ``public`` and ``templates`` in the same folder.
 
         Raises:
-            LabError: a port is taken, the state cannot be written, or the server does not get ready.
+            LabError: a port is in use, the state cannot be written, or the server does not get ready.
         """
         if self.host_key.ensure():
             self.daemon().stop()
@@ -111,7 +111,7 @@ class Gitea:
         self._ensure_token()
 
     def credentials(self) -> Credentials:
-        """The administrator's credentials, made up at the first call.
+        """The administrator's credentials, generated at the first call.
 
         Raises:
             LabError: the file cannot be written.
@@ -126,12 +126,12 @@ class Gitea:
         """The API token of the administrator.
 
         Raises:
-            LabError: the server was never brought up.
+            LabError: the server was never started.
         """
         try:
             return self.token_file.read_text().strip()
         except OSError as error:
-            raise LabError(f"there is no token in {self.token_file}", "`make up` or `make start` makes it") from error
+            raise LabError(f"there is no token in {self.token_file}", "`make up` or `make start` creates it") from error
 
     def client(self) -> httpx.Client:
         """A client of the REST API, https://docs.gitea.com/api/, that acts as the administrator."""
@@ -153,10 +153,10 @@ class Gitea:
             return False
 
     def _ensure_administrator(self, program: Path) -> None:
-        """Create the user, or give it the recorded password again.
+        """Create the user, or set its password to the recorded one.
 
-        Gitea takes a password only as an argument, which other users of the machine can see. So it
-        makes up one of its own, and the recorded one is set through the API.
+        Gitea's command takes a password only as an argument, which other users of the machine can see. So it
+        generates one, and the recorded one is set through the API.
         """
         with self.client() as client:
             if client.get("/user").is_success:
@@ -168,10 +168,10 @@ class Gitea:
                 "--admin", "--random-password", "--must-change-password=false",
             )  # fmt: skip
         name = f"password-{secrets.token_hex(4)}"
-        said = self._administer(
+        output = self._administer(
             program, "generate-access-token", *user, "--raw", "--token-name", name, "--scopes", "write:admin"
         )
-        token = said.split()[-1]  # warnings come first
+        token = output.split()[-1]  # warnings come first
         with self._client(headers={"Authorization": f"token {token}"}) as client:
             change = {"source_id": 0, "login_name": ADMINISTRATOR, "password": self.credentials().password}
             client.patch(f"/admin/users/{ADMINISTRATOR}", json=change).raise_for_status()
@@ -179,33 +179,33 @@ class Gitea:
             client.delete(f"/users/{ADMINISTRATOR}/tokens/{name}").raise_for_status()
 
     def _ensure_token(self) -> None:
-        """Make the token, unless there is one that works; Gitea shows a token once and keeps its hash only."""
+        """Create a token unless the file has a valid one; Gitea shows a token once and keeps only its hash."""
         if self.token_file.exists():
             with self._client(headers={"Authorization": f"token {self.token()}"}) as client:
                 if client.get("/user").is_success:
                     return
         tokens = f"/users/{ADMINISTRATOR}/tokens"
         with self.client() as client:
-            client.delete(f"{tokens}/{_TOKEN_NAME}")  # one of an earlier state of the file
+            client.delete(f"{tokens}/{_TOKEN_NAME}")  # from an earlier state of the file
             new = {"name": _TOKEN_NAME, "scopes": _TOKEN_SCOPES}
             made = client.post(tokens, json=new).raise_for_status().json()
         write_file(self.token_file, made["sha1"] + "\n", SECRET)
 
     def _configure(self, static: Path) -> None:
-        """Write the configuration; a server that has read another one is stopped, to be started anew."""
+        """Write the configuration; if it changes, the server is stopped, so that the next start reads it."""
         text = _ini(self._settings(static))
         if not self._configuration.exists() or self._configuration.read_text() != text:
             self.daemon().stop()
             write_file(self._configuration, text, SECRET)
 
     def _administer(self, program: Path, *arguments: str) -> str:
-        """Run ``gitea admin user …``; its output may hold secrets and is shown to nobody."""
+        """Run ``gitea admin user …``; its output may contain secrets and must not be shown."""
         command = (str(program), "--config", str(self._configuration), "admin", "user", *arguments)
         done = subprocess.run(command, env=base_environment(), capture_output=True, text=True)
         if done.returncode != 0:
             raise LabError(
                 f"`gitea admin user {arguments[0]}` failed: {done.stderr.strip()}",
-                f"look into {self.daemon().log}; `make down` begins anew",
+                f"see {self.daemon().log}; after `make down` the next `make up` starts from scratch",
             )
         return done.stdout
 
@@ -217,7 +217,7 @@ class Gitea:
                 "APP_NAME": "Flux tenancy lab",
                 "RUN_MODE": "prod",
                 "WORK_PATH": self.folder,
-                # The lab runs as whoever calls it. In a container or a CI job that is often root.
+                # The lab runs as its user, who is often root in a container or a CI job.
                 "I_AM_BEING_UNSAFE_RUNNING_AS_ROOT": True,
             },
             "server": {
@@ -243,7 +243,7 @@ class Gitea:
                 "DB_TYPE": "sqlite3",
                 "PATH": self.folder / "gitea.db",
                 "SQLITE_JOURNAL_MODE": "WAL",
-                # A write waits for another one; the half second of the default is short on a busy machine.
+                # The default of half a second is too short on a busy machine.
                 "SQLITE_TIMEOUT": _DATABASE_TIMEOUT,
             },
             "repository": {"ROOT": self.folder / "repositories", "DEFAULT_BRANCH": "main"},
@@ -259,13 +259,13 @@ class Gitea:
             "actions": {"ENABLED": False},
             "packages": {"ENABLED": True},
             "indexer": {"ISSUE_INDEXER_TYPE": "db"},
-            # To clusters on this machine, and to nowhere else. A receiver that does not answer at once is not there.
+            # Only to clusters on this machine. A receiver that does not answer immediately does not exist.
             "webhook": {"ALLOWED_HOST_LIST": "loopback", "DELIVER_TIMEOUT": _DELIVERY_TIMEOUT},
             "log": {"MODE": "console", "LEVEL": "Warn"},
         }
 
     def _secrets(self) -> dict[str, str]:
-        """Secrets that the server's data depends on, made once."""
+        """Secrets that the server's data depends on, generated once."""
         path = self.folder / "secrets.json"
         found = _read_object(path)
         if not all(isinstance(found.get(name), str) for name in _SECRETS):
@@ -284,7 +284,7 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _ini(sections: Mapping[str, Mapping[str, object]]) -> str:
-    """Gitea's format; the standard library's does not know entries outside all sections."""
+    """Gitea's format; configparser writes no entries outside sections."""
     lines: list[str] = []
     for section, entries in sections.items():
         if section:

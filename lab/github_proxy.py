@@ -1,4 +1,4 @@
-"""The lab's Git host as a GitHub Enterprise server: a proxy before Gitea, over plain HTTP and over HTTPS."""
+"""The lab's Git host as a GitHub Enterprise server: a proxy in front of Gitea, over plain HTTP and over HTTPS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _START_TIMEOUT = 15.0
 
 @dataclass(frozen=True)
 class GithubProxy:
-    """One proxy on loopback; ``lab/tools/github-proxy`` says what it translates.
+    """One proxy on loopback; see ``lab/tools/github-proxy`` for what it translates.
 
     Attributes:
         folder: the Git host's part of the state.
@@ -34,17 +34,17 @@ class GithubProxy:
 
     @property
     def address(self) -> str:
-        """Plain URL of the server, without a slash at its end."""
+        """HTTP URL of the server, without a trailing slash."""
         return f"http://{LOOPBACK}:{self.http_port}"
 
     @property
     def secure_address(self) -> str:
-        """HTTPS URL of the server, without a slash at its end."""
+        """HTTPS URL of the server, without a trailing slash."""
         return f"https://{LOOPBACK}:{self.https_port}"
 
     @property
     def certificate_authority(self) -> Path:
-        """PEM file of the authority that has signed the server's certificate."""
+        """PEM file of the authority that signed the server's certificate."""
         return self._certificates.pair(_AUTHORITY).certificate
 
     def daemon(self) -> Daemon:
@@ -58,10 +58,10 @@ class GithubProxy:
         )
 
     def up(self, program: Path) -> None:
-        """Make the proxy run; one that runs already is left alone, but for new certificates.
+        """Start the proxy if it is not running; restart it for new certificates.
 
         Raises:
-            LabError: a port is taken, the state cannot be written, or the proxy does not get ready.
+            LabError: a port is in use, the state cannot be written, or the proxy does not get ready.
         """
         if not self._certificates.are_usable():
             self.daemon().stop()
@@ -85,7 +85,7 @@ class GithubProxy:
         )
 
     def _is_healthy(self) -> bool:
-        """Whether Gitea answers through it; that it does by HTTPS says that it does by plain HTTP too."""
+        """Whether Gitea answers through it; if it does over HTTPS, it also does over plain HTTP."""
         try:
             context = ssl.create_default_context(cafile=self.certificate_authority)
             # The user's proxy settings are not for loopback.

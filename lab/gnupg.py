@@ -1,7 +1,8 @@
-"""GnuPG as far as kustomize-controller uses it, whose image brings the real one: importing keys, and decrypting.
+"""The part of GnuPG that kustomize-controller uses: it imports keys, and decrypts.
 
-The machine may have none, and its agent could not listen in a folder as deep as a pod of the lab has: the path of a
-Unix socket has 107 characters at most. This one does the same with Sequoia, another implementation of OpenPGP.
+The controller's image contains the real one. This machine may not have it, and its agent cannot listen in a folder as
+deep as that of a pod in the lab, since the path of a Unix socket is limited to 107 characters. This one uses Sequoia,
+another implementation of OpenPGP.
 
 Source: gpgExec in pgp/keysource.go of sops.
 """
@@ -18,17 +19,17 @@ KEYS = "*.imported.asc"
 
 
 def main(arguments: Sequence[str], stdin: bytes) -> bytes:
-    """Do what `gpg <arguments>` would.
+    """Run `gpg <arguments>`.
 
     Args:
         arguments: `--homedir <folder> --batch --import`, or `--homedir <folder> -d`.
         stdin: an armored key, or an armored message.
 
     Returns:
-        What it prints.
+        Its output.
 
     Raises:
-        SystemExit: it is asked for something else, or cannot do it; with what to say.
+        SystemExit: the arguments are not supported, or no key can decrypt the message.
     """
     match arguments:
         case ["--homedir", home, "--batch", "--import"]:
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str], stdin: bytes) -> bytes:
             return b""
         case ["--homedir", home, "-d"]:
             return _decrypt(Path(home), stdin)
-    raise SystemExit(f"the lab's GnuPG does nothing like gpg {' '.join(arguments)}")
+    raise SystemExit(f"the lab's GnuPG does not support `gpg {' '.join(arguments)}`")
 
 
 def _decrypt(home: Path, message: bytes) -> bytes:
@@ -45,7 +46,7 @@ def _decrypt(home: Path, message: bytes) -> bytes:
         try:
             decrypted = pysequoia.decrypt(message, decryptor=pysequoia.Tsk.from_file(str(file)).decryptor())
         except RuntimeError:
-            continue  # meant for another key
+            continue  # encrypted for another key
         if decrypted.bytes is not None:
             return decrypted.bytes
     raise SystemExit("gpg: decryption failed: No secret key")

@@ -1,4 +1,4 @@
-"""The Go command, in an environment that depends on nothing but the lab."""
+"""The Go command, in an environment that depends only on the lab."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from typing import Any
 from lab.errors import LabError
 
 _GO_FLAGS = "-mod=readonly"
-"""Nothing is resolved at build time: what go.mod and go.sum do not name is an error."""
+"""Nothing is resolved at build time: a module that is missing in go.mod or go.sum is an error."""
 
-_INSTALL_GO = "install a Go toolchain that is new enough (https://go.dev/dl)"
+_INSTALL_GO = "install a recent Go toolchain (https://go.dev/dl)"
 
 LineHandler = Callable[[str], None]
-"""Receives one line of a command's standard error, without its end."""
+"""Receives one line of a command's standard error, without the newline."""
 
 
 class GoError(Exception):
     """A Go command failed.
 
     Attributes:
-        output: the lines that it wrote to standard error.
+        output: the lines of its standard error.
     """
 
     def __init__(self, arguments: list[str], output: list[str]) -> None:
@@ -39,12 +39,12 @@ class GoError(Exception):
 
 
 class GoStopped(Exception):
-    """A Go command was ended, or not begun, since :meth:`Go.stop` was called."""
+    """A Go command was stopped or not started, since :meth:`Go.stop` was called."""
 
 
 @dataclass(frozen=True)
 class Pin:
-    """What a go.mod says of one module: the effective path and version, after its replace directives.
+    """The effective path and version of a module in a go.mod, after its replace directives.
 
     Attributes:
         replaced: whether there is such a directive.
@@ -57,11 +57,11 @@ class Pin:
 
 @dataclass(frozen=True)
 class Go:
-    """The Go command of this machine, with the lab's own build cache.
+    """The Go command of this machine, with the lab's build cache.
 
     Attributes:
         build_cache: folder that ``go build`` keeps compiled packages in (GOCACHE).
-        work: folder for what it needs while it runs (GOTMPDIR), so that all of that is on one disk.
+        work: folder for temporary files (GOTMPDIR), so that they are on the same disk.
     """
 
     build_cache: Path
@@ -75,7 +75,7 @@ class Go:
         return self._stopped.is_set()
 
     def stop(self) -> None:
-        """Ends the commands that run in any thread, and lets none begin any more."""
+        """Stops the commands that run in any thread, and prevents new ones."""
         self._stopped.set()
         for process in list(self._running):
             process.terminate()
@@ -85,7 +85,7 @@ class Go:
         """Path of the Go command.
 
         Raises:
-            LabError: there is none on the user's path.
+            LabError: there is no Go on PATH.
         """
         if found := shutil.which("go"):
             return found
@@ -93,18 +93,18 @@ class Go:
 
     @cached_property
     def environment(self) -> Mapping[str, str]:
-        """The user's environment without the settings that would change what is built.
+        """The user's environment without settings that would change the result.
 
-        Proxy, checksum database and module cache stay the user's own. A variable has to be set, not just left
-        out, to win over what ``go env -w`` has written.
+        Proxy, checksum database and module cache are the user's. A variable has to be set, not just removed, to
+        take precedence over ``go env -w``.
         """
         own = {
             "GOCACHE": str(self.build_cache),
             "GOTMPDIR": str(self.work),
             "GOFLAGS": _GO_FLAGS,
-            # Compiling allocates fast and ends soon; collecting less often saves a fifth of the time.
+            # The compiler allocates much and ends soon; fewer garbage collections save a fifth of the time.
             "GOGC": "800",
-            # No program needs C, and the machine need not have a compiler for it.
+            # No program needs C, and the machine may not have a C compiler.
             "CGO_ENABLED": "0",
             "GOTOOLCHAIN": "local",
             "GOWORK": "off",
@@ -113,36 +113,36 @@ class Go:
 
     @cached_property
     def platform(self) -> Mapping[str, str]:
-        """What the toolchain is and compiles for: the go env variables that a build depends on."""
+        """The toolchain and its target: the go env variables that a build depends on."""
         platform: dict[str, str] = json.loads(self.run(["env", "-json", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED"]))
         return platform
 
     def require_version(self, go_mod: Path, wanted: str) -> None:
-        """Checks that Go is at least what a go.mod asks for.
+        """Checks that Go is at least the version that a go.mod requires.
 
         Raises:
             LabError: it is older.
         """
         if _numbers(self.platform["GOVERSION"]) < _numbers(wanted):
             raise LabError(
-                f"{go_mod} needs Go {wanted} or later, and {self.executable} is {self.platform['GOVERSION']}",
+                f"{go_mod} needs Go {wanted} or later, but {self.executable} is {self.platform['GOVERSION']}",
                 f"{_INSTALL_GO} and try again",
             )
 
     def run(self, arguments: list[str], folder: Path | None = None, on_line: LineHandler | None = None) -> str:
-        """Runs a Go command to its end and returns what it prints.
+        """Runs a Go command and returns its output.
 
         Args:
-            arguments: the command's, without ``go``.
+            arguments: arguments of the command, without ``go``.
             folder: working directory; this process's own by default.
-            on_line: called for each line of standard error as it comes.
+            on_line: called for each line of standard error.
 
         Raises:
             GoError: the command failed.
-            GoStopped: it was not to run, or not to its end.
+            GoStopped: the command was stopped or not started.
         """
         lines: list[str] = []
-        # Standard output goes to a file: of two pipes the one not being read could fill, and both would wait.
+        # Standard output goes to a file: with two pipes, the one that is not being read could fill up and block.
         with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
             with subprocess.Popen(
                 [self.executable, *arguments],
@@ -174,17 +174,17 @@ class Go:
             return output.read()
 
     def pins(self, go_mod: Path) -> tuple[Mapping[str, Pin], str]:
-        """The modules that a go.mod names, by path, and the Go version that it asks for."""
+        """The modules in a go.mod, by path, and the Go version that it requires."""
         return _pins(self, go_mod, go_mod.read_bytes())
 
     def download(self, folder: Path, modules: list[str]) -> list[dict[str, Any]]:
-        """Makes modules of a go.mod present in the module cache, verified against go.sum.
+        """Downloads modules of a go.mod to the module cache and verifies them with go.sum.
 
         Returns:
-            What ``go mod download -json`` says of each: ``Path``, ``Version``, ``Dir``, ``Sum`` and more.
+            The output of ``go mod download -json`` for each: ``Path``, ``Version``, ``Dir``, ``Sum`` and more.
 
         Raises:
-            GoError: one of them could not be downloaded, or is not what go.sum says.
+            GoError: one of them cannot be downloaded, or does not match go.sum.
         """
         if not modules:
             return []  # Without names the command would download everything.
@@ -193,7 +193,7 @@ class Go:
 
 @cache
 def _pins(go: Go, go_mod: Path, _content: bytes) -> tuple[Mapping[str, Pin], str]:
-    """What a file with this content says; one `make up` asks for each file many times."""
+    """The pins in a file with this content, cached since one `make up` needs each file many times."""
     content = json.loads(go.run(["mod", "edit", "-json", str(go_mod)]))
     pins = {entry["Path"]: Pin(entry["Path"], entry["Version"]) for entry in content["Require"] or []}
     for entry in content["Replace"] or []:
@@ -202,7 +202,7 @@ def _pins(go: Go, go_mod: Path, _content: bytes) -> tuple[Mapping[str, Pin], str
 
 
 def parse_json_stream(text: str) -> list[dict[str, Any]]:
-    """The objects that Go commands print one after the other, without a list around them."""
+    """The objects that Go commands print one after the other, without a list."""
     decoder, objects, position = json.JSONDecoder(), [], 0
     while position < len(text.rstrip()):
         value, position = decoder.raw_decode(text, position)

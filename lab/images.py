@@ -1,4 +1,4 @@
-"""Which container images a cluster's node can run, and what their programs need beyond their manifests."""
+"""The container images that a cluster's node can run, and what their programs need in addition to their manifests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lab.files import write_file
 
 _HEALTH_AND_METRICS = ["--health-addr={{.PodIP}}:9440", "--metrics-addr={{.PodIP}}:8080"]
 
-# Leader election looks for its namespace in the file system of a container.
+# Leader election reads its namespace from the file system of a container.
 _FLUX_OVERRIDES = ["--enable-leader-election=false"]
 
-# Flags of Kyverno's own --help. Some of its Deployments say where the metrics of controller-runtime are served, on all
-# addresses, so that flag has to come after the Deployment's. The reports controller knows no such flag.
+# Flags of Kyverno's own --help. Some of its Deployments serve the metrics of controller-runtime on all addresses, so
+# that flag has to come after the Deployment's. The reports controller has no such flag.
 _KYVERNO = ["--kubeconfig={{.Kubeconfig}}", "--metricsHost={{.PodIP}}"]
 _CONTROLLER_RUNTIME = ["--controllerRuntimeMetricsAddress={{.PodIP}}:8080"]
 
@@ -26,14 +26,14 @@ _CONTROLLER_RUNTIME = ["--controllerRuntimeMetricsAddress={{.PodIP}}:8080"]
 class _Image:
     """What a controller needs to run as a host process.
 
-    In a container it may listen on all addresses. Here all pods share those of the host, so each one listens on its own
-    pod's. The flags are those of the controllers' own --help.
+    In a container it can listen on all addresses. In the lab all pods share the host's, so each controller listens on
+    the address of its pod. The flags are those of the controllers' own --help.
 
     Attributes:
         repository: the image's name without its tag.
         args: arguments before those of the Deployment.
         overrides: arguments after them.
-        env: variables that stand for what else is in the image.
+        env: variables in place of other content of the image.
     """
 
     repository: str
@@ -52,9 +52,9 @@ def _kyverno(controller: str, *listeners: str, overrides: Sequence[str] = ()) ->
 
 # Source: SopsGpgExecEnv in pgp/keysource.go of sops.
 GNUPG = {"SOPS_GPG_EXEC": str(Path(__file__).with_name("gpg")), "LAB_PYTHON": sys.executable}
-"""Variables that stand for the GnuPG in the image of kustomize-controller."""
+"""Variables in place of the GnuPG in the image of kustomize-controller."""
 
-# To notification-controller alone --events-addr is where it listens; the others send their events there.
+# notification-controller listens at --events-addr; the others send their events there.
 _IMAGES: Mapping[str, _Image] = {
     "source-controller": _flux("source-controller", "--storage-addr={{.PodIP}}:9090"),
     "kustomize-controller": _flux("kustomize-controller", env=GNUPG),
@@ -66,17 +66,17 @@ _IMAGES: Mapping[str, _Image] = {
     "background-controller": _kyverno("background-controller", overrides=_CONTROLLER_RUNTIME),
     "reports-controller": _kyverno("reports-controller"),
 }
-"""The controllers by the name of their tool."""
+"""The images of the controllers by the name of the tool."""
 
 
 def write_images(path: Path, tools: Mapping[str, Path]) -> None:
     """Write the node agent's table of images.
 
-    Images of an earlier call stay as long as their program exists: pods of that version may still run.
+    Images of an earlier call are kept as long as their program exists: pods of that version may still run.
 
     Args:
         path: the table.
-        tools: programs by the tool's name; controllers are called ``<name>@<tag>``, others are passed over.
+        tools: programs by the name of the tool; controllers are called ``<name>@<tag>``, others are ignored.
 
     Raises:
         LabError: the file cannot be written.

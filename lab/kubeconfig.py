@@ -1,4 +1,4 @@
-"""Kubeconfig files with everything inside, so that they can be copied and outlive the certificates' files."""
+"""Self-contained kubeconfig files, which can be copied."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lab.files import SECRET, write_file
 
 
 def write_kubeconfig(path: Path, name: str, server: str, authority: Path, client: Pair) -> None:
-    """Write a kubeconfig with one cluster, user and context, all called ``name``; only the user may read it.
+    """Write a kubeconfig with one cluster, user and context, all named ``name``, that only its owner can read.
 
     Args:
         path: the file to write.
         name: name of the context.
         server: URL of the API server.
-        authority: certificate that the API server's own must be signed by.
+        authority: certificate of the authority that signed the API server's certificate.
         client: certificate and key of the user.
 
     Raises:
@@ -44,7 +44,7 @@ def write_kubeconfig(path: Path, name: str, server: str, authority: Path, client
 
 
 def use_own_context(path: Path, name: str) -> None:
-    """Make ``name`` the current context of a kubeconfig again, after `kubectl config use-context` has changed it.
+    """Make ``name`` the current context of a kubeconfig again, after `kubectl config use-context` changed it.
 
     Raises:
         LabError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""Why a process ended or does not get ready, in the words of its log."""
+"""The reason in a log why a process exited or does not get ready."""
 
 from __future__ import annotations
 
@@ -7,51 +7,51 @@ import re
 from collections.abc import Iterable
 
 _FATAL = (
-    re.compile(r"^F\d{4} \S+\s+\d+ \S+\] (?P<said>.+)"),  # klog: the parts of Kubernetes
-    re.compile(r"^panic: (?P<said>.+)"),  # Go's runtime; a trace of the stack follows
-    re.compile(r"^\S+ \S+ \S+ \[F\] (?P<said>.+)"),  # Gitea
+    re.compile(r"^F\d{4} \S+\s+\d+ \S+\] (?P<text>.+)"),  # klog: the components of Kubernetes
+    re.compile(r"^panic: (?P<text>.+)"),  # Go's runtime, followed by a stack trace
+    re.compile(r"^\S+ \S+ \S+ \[F\] (?P<text>.+)"),  # Gitea
 )
 _ERROR = (
-    re.compile(r"^E\d{4} \S+\s+\d+ \S+\] (?P<said>.+)"),
-    re.compile(r"^\S+ \S+ \S+ \[E\] (?P<said>.+)"),
-    re.compile(r"^time=\S+ level=ERROR (?P<said>.+)"),  # slog: the lab's own programs
-    re.compile(r"^\S+ \S+ ERROR (?P<said>.+)"),
-    re.compile(r"^(?:[Ee]rror|unknown flag): .+"),  # flags that a program does not know
+    re.compile(r"^E\d{4} \S+\s+\d+ \S+\] (?P<text>.+)"),
+    re.compile(r"^\S+ \S+ \S+ \[E\] (?P<text>.+)"),
+    re.compile(r"^time=\S+ level=ERROR (?P<text>.+)"),  # slog: the lab's own programs
+    re.compile(r"^\S+ \S+ ERROR (?P<text>.+)"),
+    re.compile(r"^(?:[Ee]rror|unknown flag): .+"),  # unknown flags
 )
 _LEVELS = {"fatal": 2, "panic": 2, "error": 1}
-"""How grave each level of zap, which etcd logs with, is: 2 ends the process."""
+"""Severity of the levels of zap, which etcd uses: 2 ends the process."""
 
 
 def reason(lines: Iterable[str]) -> str | None:
-    """The last thing that a process says to have ended it, or else the last error; None if it tells of neither.
+    """The last fatal error in a log, or else the last error; None if there is neither.
 
     Args:
-        lines: of its log, since its start.
+        lines: lines of the log since the start of the process.
     """
-    gravest, found = 0, None
+    highest, found = 0, None
     for line in lines:
-        gravity, said = _judged(line)
-        if said and gravity >= gravest:
-            gravest, found = gravity, said
+        severity, text = _parse(line)
+        if text and severity >= highest:
+            highest, found = severity, text
     return found
 
 
-def _judged(line: str) -> tuple[int, str | None]:
-    """How grave what a line tells of is, and the line without time and place."""
+def _parse(line: str) -> tuple[int, str | None]:
+    """Severity of a line, and its text without time and source."""
     if line.startswith("{"):
-        return _entry(line)
-    for gravity, patterns in ((2, _FATAL), (1, _ERROR)):
+        return _parse_json(line)
+    for severity, patterns in ((2, _FATAL), (1, _ERROR)):
         for pattern in patterns:
             if match := pattern.match(line):
-                return gravity, match.groupdict().get("said", line)
+                return severity, match.groupdict().get("text", line)
     return 0, None
 
 
-def _entry(line: str) -> tuple[int, str | None]:
+def _parse_json(line: str) -> tuple[int, str | None]:
     try:
         entry = json.loads(line)
     except ValueError:
         return 0, None
-    said = ": ".join(str(entry[key]) for key in ("msg", "error") if entry.get(key))
-    gravity = _LEVELS.get(entry.get("level", ""), 0)
-    return gravity, said if gravity else None
+    text = ": ".join(str(entry[key]) for key in ("msg", "error") if entry.get(key))
+    severity = _LEVELS.get(entry.get("level", ""), 0)
+    return severity, text if severity else None

@@ -1,4 +1,4 @@
-"""The log files of the lab, by names that people know."""
+"""The log files of the lab and their names."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Log:
 
     Attributes:
         name: ``gitea``, ``github-proxy``, ``<cluster>/<part>``, or ``<cluster>/<namespace>/<pod>/<container>``;
-            the log of a container's run before the present one ends with ``.previous``.
+            the log of a container's previous run ends with ``.previous``.
         path: the file.
     """
 
     name: str
     path: Path
 
-    def answers_to(self, name: str) -> bool:
-        """Whether ``name`` is this log's, or how its pod's begins, be it from the namespace or the pod on."""
+    def matches(self, name: str) -> bool:
+        """Whether ``name`` is this log's name, or the beginning of its pod's, with or without the namespace."""
         if self.name == name:
             return True
         of_a_pod = self.name.count("/") == 3
@@ -35,7 +35,7 @@ class Log:
 
 
 def logs(settings: Settings) -> list[Log]:
-    """All logs of the lab: the Git host's, the clusters' parts' and their pods'."""
+    """All logs of the lab: of the Git host, of the clusters' components and of their pods."""
     found = [Log(daemon.name, daemon.log) for daemon in GitHost(settings).daemons()]
     for cluster in clusters(settings):
         found += [Log(daemon.name, daemon.log) for daemon in cluster.daemons().values()]
@@ -44,21 +44,21 @@ def logs(settings: Settings) -> list[Log]:
 
 
 def _pod_log_name(cluster: Cluster, path: Path) -> str:
-    # <namespace>_<pod>_<container>.log: none of the three can have an underscore.
+    # <namespace>_<pod>_<container>.log: none of the three can contain an underscore.
     return "/".join((cluster.name, *path.name.removesuffix(".log").split("_")))
 
 
 def show(settings: Settings, name: str, lines: int, follow: bool) -> None:
-    """Print the end of the logs that answer to ``name``.
+    """Print the end of the logs that match ``name``.
 
     Args:
-        lines: how many of each log.
-        follow: go on with what is added, until interrupted.
+        lines: number of lines of each log.
+        follow: keep printing new lines until interrupted.
 
     Raises:
-        LabError: no log answers to the name.
+        LabError: no log matches the name.
     """
-    chosen: Sequence[Log] = [log for log in logs(settings) if log.answers_to(name)]
+    chosen: Sequence[Log] = [log for log in logs(settings) if log.matches(name)]
     if not chosen:
         raise LabError(f"there is no log of {name!r}", "`make logs` lists all logs")
     arguments = ["tail", "-n", str(lines), *(["-F"] if follow else []), *(str(log.path) for log in chosen)]

@@ -1,8 +1,8 @@
 """Certificates and keys of a cluster.
 
-Two authorities, after https://kubernetes.io/docs/setup/best-practices/certificates/: one for the API and
-its users, and one that only the cluster's parts trust among themselves. So a certificate that the API signs
-for a user opens neither etcd nor the node agent.
+Two authorities, as in https://kubernetes.io/docs/setup/best-practices/certificates/: one for the API and its users,
+and one that the cluster's components trust among themselves. So a certificate that the API signs for a user is not
+accepted by etcd and the node agent.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from pathlib import Path
 from lab.certificates import LOCAL_HOSTS, Certificates, Pair, Request, usable_key, write_new_key
 
 API_AUTHORITY = "api-ca"
-"""Signs the serving certificates of the cluster's parts and the users of the API."""
+"""Signs the serving certificates of the cluster's components, and the users of the API."""
 
 INTERNAL_AUTHORITY = "internal-ca"
-"""Signs etcd, and the API server as a client of etcd, of the node agent and of extension API servers."""
+"""Signs etcd, and the API server as a client of etcd, the node agent and extension API servers."""
 
 FRONT_PROXY = "front-proxy-client"
-"""The user as whom the API server passes requests on to extension API servers."""
+"""The user with which the API server forwards requests to extension API servers."""
 
 _MASTERS = "system:masters"
-"""The group that may do everything, before any authorizer is asked; kubeadm's break-glass administrator is in it."""
+"""The group that is allowed everything before any authorizer; that of kubeadm's break-glass administrator."""
 
 _NODES = "system:nodes"
-"""With a user name of ``system:node:<name>``, the group whose members the Node authorizer and NodeRestriction bound."""
+"""The group of users ``system:node:<name>``, which the Node authorizer and NodeRestriction apply to."""
 
 
 def _requests(node_name: str, service_address: str) -> dict[str, Request]:
-    """All certificates of a cluster but the authorities', by the name of their files."""
+    """All certificates of a cluster, without the authorities, by the name of their files."""
     api, internal = API_AUTHORITY, INTERNAL_AUTHORITY
     services = (
         "kubernetes",
@@ -50,11 +50,11 @@ def _requests(node_name: str, service_address: str) -> dict[str, Request]:
         "admin": Request("lab:admin", api, _MASTERS),
         "kube-controller-manager": Request("system:kube-controller-manager", api),
         "kube-scheduler": Request("system:kube-scheduler", api),
-        # The agent has a kubelet's rights, and for what it does in the place of kube-proxy and of cluster DNS,
-        # kube-proxy's.
+        # The agent has the rights of a kubelet, and those of kube-proxy for what it does instead of kube-proxy and
+        # cluster DNS.
         "node-agent": Request(f"system:node:{node_name}", api, _NODES),
         "kube-proxy": Request("system:kube-proxy", api),
-        # An etcd member is a client of its peers by the same certificate.
+        # An etcd member is also a client of its peers, with the same certificate.
         "etcd": Request("etcd", internal, hosts=LOCAL_HOSTS),
         "etcd-client": Request("kube-apiserver-etcd-client", internal),
         "kubelet-client": Request("kube-apiserver-kubelet-client", internal),
@@ -82,15 +82,15 @@ class Pki:
 
     @property
     def service_account_key(self) -> Path:
-        """The key that signs the tokens of service accounts."""
+        """The key that signs service account tokens."""
         return self.folder / "service-account.key"
 
     def is_usable(self) -> bool:
-        """Whether nothing is missing, damaged, for other names or within 30 days of its end."""
+        """Whether no file is missing, damaged, issued for other names or within 30 days of its expiry."""
         return usable_key(self.service_account_key) and self._certificates.are_usable()
 
     def renew(self) -> None:
-        """Make what is not usable. Processes that have read the old files go on with those.
+        """Issue what is not usable. Running processes keep using the files that they have read.
 
         Raises:
             LabError: a file cannot be written.

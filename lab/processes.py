@@ -1,4 +1,4 @@
-"""Processes that outlive the command that started them, and that a later command finds again."""
+"""Processes that keep running after the command that started them, and that a later command finds again."""
 
 from __future__ import annotations
 
@@ -24,55 +24,54 @@ Command = tuple[str, ...]
 """Program and arguments."""
 
 _LOG_LIMIT = 10 * 1024 * 1024
-"""Bytes of a log after which a start keeps it as ``<log>.1`` and begins a new one."""
+"""Bytes of a log; a longer one is renamed to ``<log>.1`` at the next start."""
 
 _LINE_LIMIT = 300
-"""Characters of a line of a log that an error shows."""
+"""Characters of a log line in an error."""
 
 _POLL_INTERVAL = 0.1
-"""Seconds between two looks at a daemon that is not ready yet."""
+"""Seconds between two checks whether a daemon is ready."""
 
 _PATIENCE = 0.25
-"""Part of the time for a start that a daemon which ran before gets to be ready by itself; then it is started again."""
+"""Fraction of the timeout after which a daemon is restarted that was already running but is not ready."""
 
 _EXEC_INTERVAL = 0.001
-"""Seconds between two looks at a process that the kernel is about to run."""
+"""Seconds between two checks whether a process has a command line."""
 
 _PORT_GRACE = 2.0
-"""Seconds for which the kernel may keep the port of a process that has just been killed."""
+"""Seconds for which the kernel may keep the port of a killed process."""
 
 _KILL_TIMEOUT = 5.0
-"""Seconds that the kernel gets to clear up a killed process."""
+"""Seconds to wait for the end of a killed process."""
 
 _CLOCK_TOLERANCE = 2.0
-"""Seconds by which a process's create time may shift: Linux counts it from a boot time in whole seconds."""
+"""Seconds by which a process's create time may vary: Linux derives it from a boot time in whole seconds."""
 
 _MARK = "LAB_DAEMON"
-"""Environment variable of a daemon that holds the path of its pid file."""
+"""Environment variable of a daemon with the path of its pid file."""
 
 _INHERITED = ("PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _INHERITED_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 
 
 def base_environment() -> dict[str, str]:
-    """What a process of the lab gets of the user's environment: ways to tools and the network, no secrets."""
+    """The part of the user's environment for the lab's processes: paths and network settings, no secrets."""
     return {name: os.environ[name] for name in (*_INHERITED, *_INHERITED_PROXIES) if name in os.environ}
 
 
 @dataclass(frozen=True)
 class Daemon:
-    """A process that runs on after the command that started it, in a session of its own.
+    """A process that keeps running after the command that started it, in its own session.
 
-    It is found again by its pid file, which holds the process's create time beside its id, so that another
-    process that got the same id later is never taken for it.
+    Its pid file also has the process's create time, so that a later process with the same id is not mistaken for it.
 
     Attributes:
-        name: how people call it, e.g. ``staging/kube-apiserver``; ends with the name of its program.
-        log: file that gets its output.
-        pid_file: where its id is kept.
+        name: its name in messages, e.g. ``staging/kube-apiserver``; ends with the name of its program.
+        log: file for its output.
+        pid_file: file with its process id.
         ports: TCP ports on 127.0.0.1 that it listens on.
-        ready: whether it does its work; asked again and again after the start.
-        stop_timeout: seconds between asking it to stop and killing it.
+        ready: whether it is ready; called repeatedly after the start.
+        stop_timeout: seconds between SIGTERM and SIGKILL.
     """
 
     name: str
@@ -87,14 +86,14 @@ class Daemon:
         return self._recorded() or self._unrecorded()
 
     def runs(self, command: Command) -> bool:
-        """Whether it runs with just this program and arguments (those of another version or port differ)."""
+        """Whether it runs with exactly this program and arguments."""
         process = self.process()
         with contextlib.suppress(psutil.NoSuchProcess):
             return process is not None and tuple(process.cmdline()) == command
         return False
 
     def start(self, command: Command) -> None:
-        """Start the process and remember it; returns at once.
+        """Start the process and write its pid file, without waiting until it is ready.
 
         Raises:
             LabError: the program or the log file cannot be opened.
@@ -115,27 +114,27 @@ class Daemon:
         except OSError as error:
             raise LabError(
                 f"cannot start {self.name}: {error.filename or command[0]}: {error.strerror}",
-                "run `make tools` to build what is missing, and see that the log's folder can be written",
+                "run `make tools` to build what is missing, and make the log's folder writable",
             ) from error
         try:
             process = psutil.Process(child.pid)
             self._record(process, begin)
-            _await_command(process)
+            _wait_for_command(process)
         except psutil.NoSuchProcess:
-            pass  # gone already: whoever waits for it sees that, and shows the log
+            pass  # it has exited, which the caller notices while waiting
         except BaseException:
             child.kill()
             raise
 
     def stop(self) -> None:
-        """Ask the process to stop, kill it after the timeout and what it leaves behind, and forget it."""
+        """Stop the process, kill it after the timeout, and kill the child processes that it leaves."""
         process = self.process()
         if process is not None:
             _end(process, self.stop_timeout)
         self.pid_file.unlink(missing_ok=True)
 
     def log_tail(self, lines: int = 12) -> str:
-        """The last lines of its log, long ones cut; empty if there is none."""
+        """The last lines of its log, truncated if they are long; empty if there is no log."""
         try:
             text = self.log.read_text(errors="replace")
         except OSError:
@@ -143,7 +142,7 @@ class Daemon:
         return "\n".join(line[:_LINE_LIMIT] for line in text.splitlines()[-lines:])
 
     def log_reason(self) -> str | None:
-        """Why the process that was started last has ended or does not get ready, as far as its log says so."""
+        """The reason in the log why the last process exited or does not get ready; None if there is none."""
         try:
             with self.log.open("rb") as log:
                 log.seek(self._log_begin())
@@ -163,9 +162,9 @@ class Daemon:
         return process if same and _is_running(process) else None
 
     def _unrecorded(self) -> psutil.Process | None:
-        """The process of a command that was killed before it wrote the pid file; it is recorded now."""
+        """The process of a command that was killed before it wrote the pid file; the file is written now."""
         found = [process for process in psutil.process_iter() if self._is_marked(process) and _is_running(process)]
-        # What a daemon starts may inherit its mark; the daemon itself is the oldest.
+        # Child processes of a daemon may inherit its variable; the daemon is the oldest.
         oldest = min(found, key=psutil.Process.create_time, default=None)
         if oldest is not None:
             self._record(oldest)
@@ -181,13 +180,13 @@ class Daemon:
         """Write the pid file.
 
         Args:
-            log: bytes of the log that are of earlier processes.
+            log: bytes of the log from earlier processes.
         """
         record = {"pid": process.pid, "created": process.create_time(), "log": log}
         write_file(self.pid_file, json.dumps(record))
 
     def _log_begin(self) -> int:
-        """Where the log of the process that was started last begins."""
+        """Offset in the log at which the last process was started."""
         try:
             begin = json.loads(self.pid_file.read_text())["log"]
         except (OSError, ValueError, KeyError, TypeError):
@@ -200,7 +199,7 @@ class Daemon:
 
 
 def _is_running(process: psutil.Process) -> bool:
-    """Whether the process still does something; one that has ended is reaped if it is our child."""
+    """Whether the process is still running; one that has exited is reaped if it is a child."""
     with contextlib.suppress(psutil.NoSuchProcess):
         if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
             return True
@@ -209,18 +208,18 @@ def _is_running(process: psutil.Process) -> bool:
     return False
 
 
-def _await_command(process: psutil.Process) -> None:
-    """Wait until a process that has just been started can be told by its command.
+def _wait_for_command(process: psutil.Process) -> None:
+    """Wait until a process that has just been started has a command line.
 
-    Linux lets Popen go on as soon as it has closed the descriptors for the new program, a moment before that
-    program's command line can be read. Whoever looked in between would take the process for another one.
+    Popen returns as soon as Linux has closed the descriptors for the new program, a moment before its command line can
+    be read. Until then the process would be mistaken for another one.
     """
     while _is_running(process) and not process.cmdline():
         time.sleep(_EXEC_INTERVAL)
 
 
 def _end(process: psutil.Process, timeout: float) -> None:
-    """Stop a process, then what is left of the processes that it had started."""
+    """Stop a process, then kill its remaining descendants."""
     with contextlib.suppress(psutil.NoSuchProcess):
         descendants = process.children(recursive=True)
         process.terminate()
@@ -233,7 +232,7 @@ def _end(process: psutil.Process, timeout: float) -> None:
 
 
 def _ends_within(process: psutil.Process, timeout: float) -> bool:
-    """Wait for the end of a process; one that nobody reaps, for want of an init, has ended too."""
+    """Wait for the end of a process; a zombie that no init process reaps has ended too."""
     deadline = time.monotonic() + timeout
     while _is_running(process):
         if time.monotonic() > deadline:
@@ -243,10 +242,10 @@ def _ends_within(process: psutil.Process, timeout: float) -> bool:
 
 
 def check_ports(daemons: Iterable[Daemon]) -> None:
-    """Make sure that all ports of daemons that are about to start are free.
+    """Check that all ports of daemons are free before these are started.
 
     Raises:
-        LabError: naming every port that is taken, which daemon wants it and who holds it.
+        LabError: ports are in use; with the daemon that needs each port and the process that uses it.
     """
     wanted = [(port, daemon) for daemon in daemons for port in daemon.ports]
     deadline = time.monotonic() + _PORT_GRACE
@@ -263,14 +262,14 @@ def check_ports(daemons: Iterable[Daemon]) -> None:
     ]
     raise LabError(
         "; ".join(complaints),
-        "stop that process, or set LAB_PORT_BASE to the first of a free range of ports",
+        "stop that process, or set LAB_PORT_BASE to the start of a free range of ports",
     )
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on a port of 127.0.0.1 now."""
+    """Whether a server can listen on a port of 127.0.0.1."""
     with socket.socket() as probe:
-        # As servers do: connections of a server that has just stopped do not keep its port.
+        # As servers do, so that connections of a server that has just stopped do not block its port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
@@ -280,7 +279,7 @@ def is_free(port: int) -> bool:
 
 
 def _listeners() -> dict[int, str]:
-    """Who listens on which port, as far as the user may see."""
+    """The listening process of each port, if the user may see it."""
     holders: dict[int, str] = {}
     with contextlib.suppress(psutil.AccessDenied):
         for connection in psutil.net_connections("tcp"):
@@ -292,21 +291,21 @@ def _listeners() -> dict[int, str]:
 
 
 def bring_up(stages: Sequence[Mapping[Daemon, Command]], timeout: float) -> list[Daemon]:
-    """Start what does not run, stage after stage, each when the one before is ready.
+    """Start daemons that are not running, stage by stage, each stage after the previous one is ready.
 
-    A daemon that runs with another command is replaced, and so is one that ran before and does not get ready, as a
-    server may whose database was away for long. Nothing is started unless all ports are free.
+    A daemon that runs with another command is restarted, and so is one that was already running but does not get
+    ready, such as a server whose database was unavailable for long. Nothing is started unless all ports are free.
 
     Args:
         stages: daemons that start together and their commands, in the order of the stages.
-        timeout: seconds for all of it, and a part of them more for each daemon that is replaced for not being ready.
+        timeout: seconds for all stages; extended by a fraction for each daemon that is restarted as not ready.
 
     Returns:
         The daemons that this call started.
 
     Raises:
-        LabError: a port is taken, or a daemon cannot be started, ends or is not ready in time. What this call started
-            is stopped again if nothing ran before; what it has repaired stays.
+        LabError: a port is in use, or a daemon cannot be started, exits or is not ready in time. If no daemon was
+            running before, those that this call started are stopped again.
     """
     commands = {daemon: command for stage in stages for daemon, command in stage.items()}
     missing = [daemon for daemon, command in commands.items() if not daemon.runs(command)]
@@ -322,13 +321,13 @@ def bring_up(stages: Sequence[Mapping[Daemon, Command]], timeout: float) -> list
             reached += stage
             while late := _first_not_ready(reached, commands, started):
                 now = time.monotonic()
-                # Those that it needs are ready by then.
+                # The daemons that it needs are ready at this point.
                 waits.setdefault(late, now)
                 if late not in started and now - waits[late] > timeout * _PATIENCE:
                     late.stop()
                     deadline += timeout * _PATIENCE
                 elif now > deadline:
-                    raise _failed(late, f"{late.name} is not ready after {now - begin:.0f} s")
+                    raise _failure(late, f"{late.name} is not ready after {now - begin:.0f} s")
                 time.sleep(_POLL_INTERVAL)
     except BaseException:
         if len(missing) == len(commands):
@@ -338,7 +337,7 @@ def bring_up(stages: Sequence[Mapping[Daemon, Command]], timeout: float) -> list
 
 
 def stop_all(daemons: Sequence[Daemon]) -> None:
-    """Stop daemons in the reverse of the order in which they are started."""
+    """Stop daemons in the reverse order of their start."""
     for daemon in reversed(daemons):
         daemon.stop()
 
@@ -346,23 +345,23 @@ def stop_all(daemons: Sequence[Daemon]) -> None:
 def _first_not_ready(
     daemons: Sequence[Daemon], commands: Mapping[Daemon, Command], started: list[Daemon]
 ) -> Daemon | None:
-    """The first daemon to wait for, after starting those that do not run.
+    """The first daemon that is not ready, after starting those that are not running.
 
-    Each is started once, be it late: one that ran before may end because another one has ended.
+    Each daemon is started only once, but this may be late: one that was running may exit because another one did.
     """
     for daemon in daemons:
         if daemon.process() is None:
             if daemon in started:
-                raise _failed(daemon, f"{daemon.name} stopped while the lab waited for it")
+                raise _failure(daemon, f"{daemon.name} exited while the lab was waiting for it")
             started.append(daemon)
             daemon.start(commands[daemon])
     return next((daemon for daemon in daemons if not daemon.ready()), None)
 
 
-def _failed(daemon: Daemon, sentence: str) -> LabError:
+def _failure(daemon: Daemon, sentence: str) -> LabError:
     why = daemon.log_reason()
     return LabError(
         f"{sentence}{f': {why}' if why else ''}; the end of {daemon.log}:\n{daemon.log_tail()}",
-        "put right what the log says and run the same command again, which goes on from here; `make stop` before it"
-        " starts all processes anew, and only `make down` deletes what is there",
+        "fix the error in the log and run the same command again, which continues from here; `make stop` first restarts"
+        " all processes, and only `make down` deletes the state",
     )

@@ -1,9 +1,8 @@
 """The Pulumi project of a lab: the checkout itself, or a project folder with files for the lab's own ports.
 
-Pulumi reads and writes ``Pulumi.<stack>.yaml`` in the folder in which it runs, and the committed files name ports and
-state of the default lab. So any other lab has a project folder in its state: links to the program, and copies of the
-stack and tenant files that name its own ports. The copies belong to that lab; changes in the checkout reach those that
-have no changes of their own.
+Pulumi reads and writes ``Pulumi.<stack>.yaml`` in the folder in which it runs, and the committed files contain ports
+and paths of the default lab. So every other lab has a project folder in its state: links to the program, and copies of
+the stack and tenant files with its own ports. Changes in the checkout update the copies that the user has not changed.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ _STACK_FILE = re.compile(r"Pulumi\.(.+)\.yaml")
 _TENANTS = "tenants"
 _STATE_LINK = ".lab"
 _RECORD = ".copies.json"
-"""Digest of each copy as the lab has written it, by its path in the project folder."""
+"""Digest of each copy as written by the lab, by its path in the project folder."""
 
 _ADDRESS = re.compile(rf"(?<![\d.])({re.escape(LOOPBACK)}\]?:)(\d+)(?!\d)")
 
 
 def check_stack_files(settings: Settings, stacks: Iterable[str]) -> None:
-    """Make sure that every stack has a stack file, before anything is built, started or written.
+    """Check that every stack has a stack file, before anything is built, started or written.
 
     Raises:
-        LabError: one has none.
+        LabError: a stack file is missing.
     """
     folders = dict.fromkeys([settings.project, settings.pulumi_project])
     known = sorted({name for folder in folders for name in _stacks(folder)})
@@ -42,12 +41,12 @@ def check_stack_files(settings: Settings, stacks: Iterable[str]) -> None:
         if stack not in known:
             raise LabError(
                 f"there is no Pulumi.{stack}.yaml in {settings.project}; stacks: {', '.join(known) or 'none'}",
-                f"name one of the stacks that are there, or write Pulumi.{stack}.yaml first",
+                f"use one of these stacks, or write Pulumi.{stack}.yaml first",
             )
 
 
 def provide_project(settings: Settings) -> Path:
-    """Make the lab's Pulumi project complete, and keep what the user has changed there.
+    """Create or update the lab's Pulumi project, without the files that the user has changed.
 
     Returns:
         The folder in which Pulumi runs.
@@ -64,10 +63,10 @@ def provide_project(settings: Settings) -> Path:
 
 
 def delete_project(settings: Settings) -> Path | None:
-    """Delete the project folder of a lab that has its own, unless files in it are the user's.
+    """Delete the project folder of a lab that has its own, unless the user has changed files in it.
 
     Returns:
-        The folder, if it stays for the sake of such files.
+        The folder, if it is kept for that reason.
 
     Raises:
         LabError: it cannot be deleted.
@@ -94,7 +93,7 @@ def _file_names(folder: Path) -> list[str]:
 
 
 def _link_program(settings: Settings, folder: Path) -> None:
-    """Link all that is neither a stack file nor a tenant file, since stack files may name any file beside them."""
+    """Link everything except stack and tenant files, since stack files may refer to any file of the checkout."""
     copied = {_TENANTS, *(name for name in _file_names(settings.project) if "/" not in name)}
     links = {
         path.name: path
@@ -107,13 +106,13 @@ def _link_program(settings: Settings, folder: Path) -> None:
         if path.is_symlink() and _is_outdated(path, links, settings.project):
             path.unlink()
     for name, target in links.items():
-        # What is not a link by now is the user's.
+        # A file in place of a link is the user's.
         if not os.path.lexists(folder / name):
             (folder / name).symlink_to(target)
 
 
 def _is_outdated(link: Path, links: Mapping[str, Path], checkout: Path) -> bool:
-    """Whether a link is the lab's, and no longer right; those that the user has made stay."""
+    """Whether a link is the lab's and outdated; the user's own links are kept."""
     target = link.readlink()
     return target != links[link.name] if link.name in links else target.parent == checkout
 
@@ -135,7 +134,7 @@ def _copy_files(settings: Settings, folder: Path) -> None:
 
 
 def with_ports(text: str, port_base: int) -> str:
-    """A file of the checkout as it is for a lab with another port base: the same ports, counted from there."""
+    """A file of the checkout for a lab with another port base, with the same offsets from it."""
 
     def moved(address: re.Match[str]) -> str:
         offset = int(address[2]) - DEFAULT_PORT_BASE
@@ -146,8 +145,8 @@ def with_ports(text: str, port_base: int) -> str:
 
 def _warn_of_two_changes(original: Path, copy: Path) -> None:
     print(
-        f"warning: {original} has changed, and so has this lab's {copy}, which stays as it is\n"
-        f"remedy: make the same change there, or delete it to get a new copy",
+        f"warning: {original} has changed, but so has this lab's {copy}, which is kept as it is\n"
+        "remedy: make the same change there, or delete it to get a new copy",
         file=sys.stderr,
     )
 

@@ -1,16 +1,19 @@
-"""Pulumi on the lab: the CLI with its plugins, a file backend of its own, and the stacks that are applied with them."""
+"""Pulumi in the lab: the CLI with its plugins, a file backend, and the stacks that are applied with them."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from semver import Version
 
 from lab import pulumi_run
 from lab.build import ensure, pinned_version, tools_for
@@ -25,25 +28,25 @@ CLI = "pulumi"
 PLUGINS = ("pulumi-resource-kubernetes", "pulumi-resource-github")
 LANGUAGE_HOST = "pulumi-language-python"
 
-# Composed releases by the beginning of their tool's name, with the folder of the state that they are laid in.
+# Prefix of the tool name of a composed release, and the folder of the state for it.
 BUNDLES = {"flux-bundle-": "flux", "kyverno-chart-": "kyverno"}
 
-# Protects nothing but what the lab makes up itself; stacks of real clusters have a secrets provider of their own.
+# It protects only generated secrets of the lab; stacks of real clusters have their own secrets provider.
 LAB_PASSPHRASE = "flux-tenancy-lab"
 
 STACK_VARIABLE = "PULUMI_STACK"
-"""The current stack for `pulumi`, in the place of what `pulumi stack select` has recorded."""
+"""The current stack for `pulumi`, which overrides `pulumi stack select`."""
 
 FOLDER_VARIABLE = "PULUMI_OPTION_CWD"
-"""The folder in which `pulumi` runs, as its option `--cwd`; empty for the current one."""
+"""The folder in which `pulumi` runs, like its option `--cwd`; empty for the current folder."""
 
 
 class LabPulumi:
-    """The lab's Pulumi; knowing it installs nothing.
+    """The lab's Pulumi; creating the object installs nothing.
 
     Attributes:
         folder: its part of the state.
-        bin: folder with `pulumi`, to be put on PATH.
+        bin: folder with `pulumi`, for PATH.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -53,19 +56,19 @@ class LabPulumi:
         self._settings = settings
 
     def tools(self) -> list[str]:
-        """Names of the tools that have to be built: none where an official Pulumi of the right version is installed."""
+        """Names of the tools to build: none if an official Pulumi of a suitable version is installed."""
         return [] if self._official() else [CLI, *PLUGINS]
 
     def install(self) -> None:
-        """Put the CLI, its plugins and the language host where `environment()` leads to.
+        """Install the CLI, its plugins and the language host for `environment()`.
 
         Raises:
-            LabError: the CLI that the user named does not fit, or the state cannot be written.
+            LabError: the CLI in $PULUMI is not suitable, or the state cannot be written.
         """
         plugins = make_folder(self.folder / "home") / "plugins"
         make_folder(self._backend)
         write_file(self._passphrase, LAB_PASSPHRASE)
-        # Where it was before there was a launcher; the CLI warns of one on PATH.
+        # From versions of the lab without a launcher; the CLI warns about a language host on PATH.
         (self.bin / LANGUAGE_HOST).unlink(missing_ok=True)
         official = self._official()
         if official:
@@ -75,7 +78,7 @@ class LabPulumi:
             return
         tools = ensure(self._settings, [CLI, *PLUGINS])
         engine = self.folder / "engine"
-        # Not a symbolic link: the CLI follows it to itself, misses the language host there and warns at every call.
+        # Not a symbolic link: the CLI would follow it, and warn at every call that the language host is missing there.
         _place(tools[CLI], engine / CLI)
         for plugin, folder in self._plugin_folders().items():
             _link(tools[plugin], plugins / folder / plugin)
@@ -83,11 +86,11 @@ class LabPulumi:
         self._install_launcher(engine / CLI)
 
     def stop(self) -> None:
-        """End every `pulumi` of the lab that runs, and what killed ones have left."""
+        """End all running `pulumi` processes of the lab, and those that killed ones have left."""
         end(self._runs)
 
     def environment(self) -> dict[str, str]:
-        """What makes `pulumi` use the lab's backend, plugins, secrets and Git host, without PATH."""
+        """The lab's backend, plugins, secrets and Git host as environment variables for `pulumi`, without PATH."""
         token = GitHost(self._settings).token_file
         return {
             "PULUMI_HOME": str(self.folder / "home"),
@@ -107,7 +110,7 @@ class LabPulumi:
     ) -> subprocess.CompletedProcess[str]:
         """Run one `pulumi` command in a project; `options` are those of `subprocess.run`.
 
-        The stack and the folder that the user's shell has chosen do not count here.
+        The stack and the folder that are set in the user's shell are ignored.
         """
         path = f"{self.bin}{os.pathsep}{environ.get('PATH', os.defpath)}"
         inherited = {name: value for name, value in environ.items() if name not in (STACK_VARIABLE, FOLDER_VARIABLE)}
@@ -121,43 +124,43 @@ class LabPulumi:
         )
 
     def select(self, stack: str, project: Path) -> None:
-        """Make the stack exist and the current one, as `pulumi stack select --create` does.
+        """Run `pulumi stack select --create`.
 
         Raises:
-            LabError: with what Pulumi says.
+            LabError: the command failed; with its output.
         """
         done = self.run(["stack", "select", "--create", "--stack", stack], project, capture_output=True)
         if done.returncode:
             raise self.damage() or LabError(
-                f"the stack {stack} cannot be selected: {done.stderr.strip()}", f"look at Pulumi.{stack}.yaml"
+                f"cannot select the stack {stack}: {done.stderr.strip()}", f"check Pulumi.{stack}.yaml"
             )
 
     def selected(self, project: Path) -> str | None:
-        """The stack that is the current one in a project, as `pulumi stack select` or `up` left it."""
+        """The current stack of a project, as set by `pulumi stack select`."""
         done = self.run(["stack", "--show-name"], project, capture_output=True)
         return done.stdout.strip() or None if done.returncode == 0 else None
 
     def remove(self, stack: str, project: Path) -> None:
-        """Forget a stack whose cluster is going to be deleted; its file and the current stack stay as they are.
+        """Remove the state of a stack whose cluster is about to be deleted, if there is one.
 
-        Nothing is done where there is no such stack, or no Pulumi yet.
+        Its file and the current stack are not changed.
 
         Raises:
-            LabError: with what Pulumi says.
+            LabError: a command failed; with its output.
         """
         if not (self.bin / CLI).exists() or stack not in self._stacks(project):
             return
         current = self.selected(project)
-        # An interrupted update has left its lock.
+        # An interrupted update leaves its lock.
         self._run_or_fail(["cancel", "--yes", "--stack", stack], project)
         options = ["--yes", "--force", "--preserve-config", "--remove-backups", "--stack", stack]
         self._run_or_fail(["stack", "rm", *options], project)
-        # `stack rm` leaves no stack selected, whichever it was.
+        # After `stack rm` no stack is selected.
         if current not in (None, stack):
             self.select(current, project)
 
     def damage(self) -> LabError | None:
-        """Why `pulumi` fails, if it is for the state of a stack that is damaged."""
+        """The error of a damaged state, if that is why `pulumi` fails."""
         return damaged_state(self._backend)
 
     @property
@@ -172,7 +175,7 @@ class LabPulumi:
         if done.returncode:
             raise self.damage() or LabError(
                 f"`pulumi {' '.join(arguments)}` failed: {done.stderr.strip()}",
-                "mend what it says and run the command again; `make down` without STACK deletes the whole lab",
+                "fix the error and run the command again; `make down` without STACK deletes the whole lab",
             )
         return done.stdout
 
@@ -181,17 +184,17 @@ class LabPulumi:
         return self.folder / "passphrase"
 
     def _plugin_folders(self) -> dict[str, str]:
-        """The folder below `plugins` in which Pulumi looks for each plugin, e.g. resource-kubernetes-v4.25.0."""
+        """The folder of each plugin in `plugins`, e.g. resource-kubernetes-v4.25.0."""
         return {
             plugin: f"{plugin.removeprefix('pulumi-')}-{pinned_version(self._settings, plugin)}" for plugin in PLUGINS
         }
 
     def _official(self) -> Path | None:
-        """The CLI that the user named in $PULUMI, or one on PATH that fits and has what it needs beside it."""
+        """The CLI in $PULUMI, or a suitable one on PATH with its language host and plugins."""
         named = os.environ.get("PULUMI")
         if named:
             if reason := self._misfit(Path(named)):
-                raise LabError(f"PULUMI names {named}, which {reason}", "name another one or unset PULUMI")
+                raise LabError(f"PULUMI is {named}, which {reason}", "set it to another one or unset it")
             return Path(named).resolve()
         found = shutil.which(CLI)
         if found is None or Path(found).parent == self.bin or self._misfit(Path(found)):
@@ -199,23 +202,24 @@ class LabPulumi:
         return Path(found).resolve()
 
     def _misfit(self, cli: Path) -> str | None:
-        """Why a CLI cannot take the place of the built one."""
+        """Why a CLI cannot be used instead of the built one; None if it can."""
         wanted = pinned_version(self._settings, CLI)
         try:
             found = subprocess.run([cli, "version"], capture_output=True, text=True, check=True).stdout.strip()
         except (OSError, subprocess.CalledProcessError):
             return "cannot be run"
-        if _numbers(found)[:1] != _numbers(wanted)[:1] or _numbers(found) < _numbers(wanted):
-            return f"is {found}; the SDK needs {wanted} or a later one of the same major version"
+        release, oldest = (Version.parse(each.removeprefix("v")).finalize_version() for each in (found, wanted))
+        if release.major != oldest.major or release < oldest:
+            return f"is {found}; the SDK needs {wanted} or a later version with the same major number"
         if not cli.resolve().with_name(LANGUAGE_HOST).exists():
-            return f"has no {LANGUAGE_HOST} beside it"
+            return f"has no {LANGUAGE_HOST} in its folder"
         for folder in self._plugin_folders().values():
             if not (_official_plugins() / folder).is_dir():
-                return f"has no {folder}; `pulumi plugin install` gets it"
+                return f"has no {folder}; `pulumi plugin install` installs it"
         return None
 
     def _install_launcher(self, engine: Path) -> None:
-        """Put `pulumi` on PATH: a script, since a link would be followed."""
+        """Write `pulumi` for PATH: a script, since the CLI would follow a link."""
         arguments = [sys.executable, "-I", "-S", pulumi_run.__file__, str(engine), str(self._runs)]
         write_file(self.bin / CLI, f'#!/bin/sh\nexec {shlex.join(arguments)} "$@"\n', PROGRAM)
 
@@ -224,24 +228,24 @@ class LabPulumi:
 
 
 def up(settings: Settings, stack: str) -> None:
-    """Apply a stack of the project to its running cluster, as `pulumi up --yes` does; Pulumi and bundles are in place.
+    """Run `pulumi up --yes` for a stack of the project; its cluster runs, and Pulumi and bundles are installed.
 
     Raises:
-        LabError: the update failed; Pulumi has said why.
+        LabError: the update failed; Pulumi has printed the reason.
     """
     pulumi = LabPulumi(settings)
     project = settings.pulumi_project
     pulumi.select(stack, project)
     if pulumi.run(["up", "--yes", "--skip-preview", "--stack", stack], project).returncode:
         raise pulumi.damage() or LabError(
-            f"`pulumi up` of the stack {stack} failed", "mend what it says above and run the command again"
+            f"`pulumi up` of the stack {stack} failed", "fix the error above and run the command again"
         )
 
 
 def provide_bundles(settings: Settings) -> None:
-    """Lay the composed releases of Flux and Kyverno where the project's stacks look for them.
+    """Link the composed releases of Flux and Kyverno to the paths in the stack files.
 
-    The path in a stack file must be the same on every machine; the cache's is not.
+    These paths have to be the same on every machine, unlike those of the cache.
     """
     wanted = [name for name in tools_for(settings, "up") if name.startswith(tuple(BUNDLES))]
     for name, bundle in ensure(settings, wanted).items():
@@ -254,24 +258,24 @@ def _official_plugins() -> Path:
 
 
 def _link(target: Path, link: Path) -> None:
-    make_folder(link.parent)
-    partial = link.with_name(f".{link.name}.{os.getpid()}")
-    partial.unlink(missing_ok=True)
-    partial.symlink_to(target)
-    partial.replace(link)
+    with _replacing(link) as new:
+        new.symlink_to(target)
 
 
 def _place(file: Path, copy: Path) -> None:
-    """A second name for a file, or a copy where the folders are on two file systems."""
-    make_folder(copy.parent)
-    partial = copy.with_name(f".{copy.name}.{os.getpid()}")
-    partial.unlink(missing_ok=True)
-    try:
-        partial.hardlink_to(file)
-    except OSError:
-        shutil.copy2(file, partial)
-    partial.replace(copy)
+    """Create a hard link to a file, or a copy if the folders are on different file systems."""
+    with _replacing(copy) as new:
+        try:
+            new.hardlink_to(file)
+        except OSError:
+            shutil.copy2(file, new)
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.removeprefix("v").split("-")[0].split("."))
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A path to create, which then replaces ``path`` atomically."""
+    make_folder(path.parent)
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.unlink(missing_ok=True)
+    yield new
+    new.replace(path)

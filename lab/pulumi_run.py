@@ -1,12 +1,12 @@
-"""One run of the lab's `pulumi`: a temporary folder of its own, and nothing left of it once it has ended.
+"""One run of the lab's `pulumi`, with its own temporary folder; it leaves no processes and files.
 
-The engine stops its language host and its plugins when it ends, but not when it is killed: upstream's plugins look
+The engine stops its language host and its plugins when it ends, but not when it is killed: upstream's plugins check
 for their engine every five minutes, and the Kubernetes plugin not at all. So `pulumi` on PATH is a script that calls
-this one. It becomes the engine, and leaves a process of a session of its own behind, the keeper, which waits for the
-engine's end and then ends what the run has left: processes, which have the run's credentials in their environment,
+this one. It becomes the engine, and leaves another process in its own session, the keeper, which waits for the end of
+the engine and then removes what the run has left: processes, which have the run's credentials in their environment,
 and temporary files, such as the kubeconfig that the Kubernetes plugin writes at every start.
 
-It runs at each `pulumi`, in Python's isolated mode, so it imports nothing but the standard library.
+It runs in Python's isolated mode, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pathlib import Path
 from typing import NoReturn
 
 MARK = "LAB_PULUMI_RUN"
-"""Environment variable of all processes of a run that holds the path of its temporary folder."""
+"""Environment variable of all processes of a run, with the path of its temporary folder."""
 
 _GRACE = 5.0
-"""Seconds between asking processes to end and killing them."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 _POLL_INTERVAL = 0.1
 _QUIET_PERIOD = 0.5
-"""Seconds without a process before a run counts as ended: during `execve`, a process has no environment to read."""
+"""Seconds without a process after which a run has ended: during `execve`, a process has no environment to read."""
 
 _CANNOT_RUN = 126
 """Exit code of shells for a program that cannot be run."""
@@ -47,7 +47,7 @@ def launch(program: str, runs: Path, arguments: Sequence[str]) -> NoReturn:
     """
     runs.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=runs))
-    # It stays this process's when the process becomes another program, and is never that of another process.
+    # It still refers to this process after `execve`, and never to another process.
     engine = os.pidfd_open(os.getpid())
     keeper = os.fork()
     if keeper == 0:
@@ -72,9 +72,9 @@ def processes(folder: Path) -> list[int]:
 
 
 def end(folder: Path) -> None:
-    """End the processes of a run, or of all runs below a folder: ask them to, then kill them.
+    """End the processes of a run, or of all runs below a folder: first with SIGTERM, then with SIGKILL.
 
-    One that the kernel does not let go, as on a file system that hangs, is not waited for.
+    It does not wait for processes that the kernel cannot end, as on a file system that hangs.
     """
     begin = last_seen = now = time.monotonic()
     asked: set[int] = set()
@@ -91,16 +91,16 @@ def end(folder: Path) -> None:
 
 
 def _keep(engine: int, folder: Path) -> NoReturn:
-    """Wait for the engine's end, then clear up, in a process that no signal to the engine's group and terminal hits."""
+    """Wait for the end of the engine, then clean up, in a process that gets no signals of its group and terminal."""
     os.setsid()
-    # A child of nobody who might wait for it.
+    # So that no process has it as a child and waits for it.
     if os.fork():
         os._exit(0)
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in range(3):
             os.dup2(nowhere, descriptor)
-        # Whoever reads what `pulumi` prints, or waits for a lock that it holds, does not wait for this process.
+        # So that readers of the output of `pulumi`, or processes that wait for its locks, do not wait for this one.
         inherited = [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]
         for descriptor in inherited:
             if descriptor > 2 and descriptor != engine:
@@ -114,7 +114,7 @@ def _keep(engine: int, folder: Path) -> NoReturn:
 
 
 def _environment(process: Path) -> list[bytes]:
-    """The variables of a process; none where it is another user's, or has ended."""
+    """The variables of a process; empty if it is another user's or has ended."""
     try:
         return (process / "environ").read_bytes().split(b"\0")
     except OSError:
@@ -122,7 +122,7 @@ def _environment(process: Path) -> list[bytes]:
 
 
 def _close(descriptor: int) -> None:
-    with contextlib.suppress(OSError):  # that of the folder which has just been listed
+    with contextlib.suppress(OSError):  # that of the listed folder itself
         os.close(descriptor)
 
 

@@ -1,4 +1,4 @@
-"""The files of Pulumi's own backend, for the one error that the engine tells without naming a file."""
+"""The files of Pulumi's backend, for an error in which the engine names no file."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from lab.errors import LabError
 
 
 def damaged_state(backend: Path) -> LabError | None:
-    """The error of a state that is truncated, as by a kill or a full disk, with the way back to the newest valid one.
+    """The error for a truncated state, as from a kill or a full disk, with the command that repairs it.
 
-    One such file stops `pulumi` for its stack, and `pulumi stack ls` for all. The state itself is renamed into place;
-    the attributes beside it are written in place, so it is them that a kill truncates. Pulumi reads a state without.
+    With such a file, `pulumi` fails for its stack, and `pulumi stack ls` for all stacks. A kill truncates only the
+    attributes next to the state: Pulumi writes them in place, and does not need them.
 
     Source: `writerWithSidecar` in blob/fileblob of gocloud.dev
 
     Args:
-        backend: the folder of a backend `file://`.
+        backend: the folder of a `file://` backend.
     """
     stacks = backend / ".pulumi" / "stacks"
     for state in sorted(stacks.glob("*/*.json")):
-        if not _is_whole(state):
+        if not _is_intact(state):
             return _error(backend, state)
         attributes = state.with_name(f"{state.name}.attrs")
-        if attributes.exists() and not _is_whole(attributes):
+        if attributes.exists() and not _is_intact(attributes):
             return LabError(
                 f"{attributes}, which Pulumi reads with the state of stack {state.stem}, is truncated",
                 f"delete it with `{shlex.join(['rm', str(attributes)])}`; the state does not need it",
@@ -38,18 +38,19 @@ def _error(backend: Path, state: Path) -> LabError:
     history = backend / ".pulumi" / "history" / state.parent.name / stack
     # The backend writes the backup before each change of the state, and a checkpoint after each update.
     earlier = [state.with_name(f"{state.name}.bak"), *sorted(history.glob("*.checkpoint.json"), reverse=True)]
-    whole = next((file for file in earlier if _is_whole(file)), None)
-    if whole:
-        copy = shlex.join(["cp", str(whole), str(state)])
+    intact = next((file for file in earlier if _is_intact(file)), None)
+    if intact:
+        copy = shlex.join(["cp", str(intact), str(state)])
         remedy = (
-            f"make room if the disk is full; `{copy}` brings the state before back, then `pulumi refresh -s {stack}`"
+            "free some space if the disk is full;"
+            f" `{copy}` restores the previous state, then run `pulumi refresh -s {stack}`"
         )
     else:
-        remedy = f"no earlier state is whole either; delete the file and `make down STACK={stack}` to begin anew"
-    return LabError(f"the state of the stack {stack} in {state} is damaged: it is empty or cut off", remedy)
+        remedy = f"no earlier state is intact; delete the file and run `make down STACK={stack}` to start from scratch"
+    return LabError(f"the state of the stack {stack} in {state} is damaged: the file is empty or truncated", remedy)
 
 
-def _is_whole(file: Path) -> bool:
+def _is_intact(file: Path) -> bool:
     try:
         return isinstance(json.loads(file.read_bytes()), dict)
     except (OSError, ValueError):

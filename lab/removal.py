@@ -1,4 +1,4 @@
-"""Deleting single clusters of a lab, so that their next `up` starts from nothing."""
+"""Deletes single clusters of a lab, so that their next `up` starts from scratch."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from lab.settings import Settings
 
 
 def remove_clusters(settings: Settings, names: Sequence[str]) -> None:
-    """Delete clusters with Pulumi's state of their stacks and what these registered at the Git host.
+    """Delete clusters, Pulumi's state of their stacks, and what the stacks registered at the Git host.
 
-    Stack files, the Git host's repositories and other clusters stay.
+    Stack files, the Git host's repositories and other clusters are kept.
 
     Args:
-        names: of the stacks.
+        names: names of the stacks.
 
     Raises:
-        LabError: there is no such cluster, or the Git host or Pulumi refuses; the same call goes on where it stopped.
+        LabError: there is no such cluster, or the Git host or Pulumi fails; the same call can be repeated.
     """
     known = {cluster.name: cluster for cluster in clusters(settings)}
     for name in names:
         if not name:
-            raise LabError("STACK is empty", "name a stack, or leave STACK out to delete the whole lab")
+            raise LabError("STACK is empty", "name a stack, or omit STACK to delete the whole lab")
         if name not in known:
             raise LabError(
                 f"there is no cluster {name} in {settings.state / 'clusters'}; clusters: {', '.join(known) or 'none'}",
-                "name one of the clusters that are there",
+                "use one of these clusters",
             )
     for name in dict.fromkeys(names):
         _remove(settings, known[name])
 
 
 def _remove(settings: Settings, cluster: Cluster) -> None:
-    # The Git host first: where it does not run, nothing has changed. The cluster's folder last: as long as it is there,
-    # an interrupted removal can be run again.
+    # The Git host first: if it is not running, nothing has changed. The cluster's folder last: as long as it exists, an
+    # interrupted removal can be repeated.
     GitHost(settings).withdraw(cluster.name, cluster.webhook_url)
     cluster.stop()
     LabPulumi(settings).remove(cluster.name, provide_project(settings))

@@ -1,4 +1,4 @@
-"""Where the lab keeps its things and which ports it takes."""
+"""The folders and ports of the lab."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from lab.errors import LabError
 
 DEFAULT_PORT_BASE = 20800
-"""Below the range that Linux hands out to outgoing connections (32768 and up)."""
+"""Below the range that Linux uses for outgoing connections (32768 and up)."""
 
 STATE_PARTS = ("clusters", "git-host", "pulumi", "flux", "kyverno")
-"""Folders of the state that hold nothing of the user's own; ``lab.project`` looks after the project folder."""
+"""Folders of the state without files of the user; ``lab.project`` handles the project folder."""
 
 PORTS_EACH = 10
-"""TCP ports that the Git host takes, and each cluster."""
+"""TCP ports of the Git host, and of each cluster."""
 
 HIGHEST_INDEX = 63
-"""The last cluster of a lab."""
+"""Index of the last cluster of a lab."""
 
 PORTS_OF_A_LAB = PORTS_EACH * (HIGHEST_INDEX + 1)
 _LOWEST_PORT_BASE = 1024
@@ -28,14 +28,14 @@ _HIGHEST_PORT_BASE = 65535 - PORTS_OF_A_LAB
 
 @dataclass(frozen=True)
 class Settings:
-    """The lab's folders and ports; everything of the lab is found from here.
+    """The lab's folders and ports, from which all others are derived.
 
     Attributes:
-        project: the checkout, which holds ``lab/`` and the Pulumi program.
+        project: the checkout, with ``lab/`` and the Pulumi program.
         cache: finished tools, shared by all checkouts of the user.
-        state: clusters, Git host, Pulumi's state and their logs; ``down`` deletes it.
-        port_base: first TCP port of the lab, on 127.0.0.1. The Git host has the ten from this one on,
-            the cluster with index ``i`` those from ``port_base + 10 * i``.
+        state: the state of clusters, Git host and Pulumi, and their logs; ``down`` deletes it.
+        port_base: first TCP port of the lab, on 127.0.0.1. The Git host has the first ten ports, and the cluster with
+            index ``i`` the ten from ``port_base + 10 * i``.
     """
 
     project: Path
@@ -47,10 +47,10 @@ class Settings:
     def load(cls, environ: Mapping[str, str] = os.environ) -> Settings:
         """This checkout's settings; ``FLUX_TENANCY_CACHE``, ``LAB_STATE`` and ``LAB_PORT_BASE`` change them.
 
-        A lab with its own port base has its own state, so that it runs beside the default one.
+        A lab with another port base has another state, so that it can run at the same time as the default one.
 
         Raises:
-            LabError: ``LAB_PORT_BASE`` is not a port that leaves room for the lab's ports.
+            LabError: ``LAB_PORT_BASE`` is not a port, or too high for the lab's other ports.
         """
         project = Path(__file__).resolve().parent.parent
         port_base = _port_base(environ.get("LAB_PORT_BASE"))
@@ -63,15 +63,15 @@ class Settings:
 
     @property
     def pulumi_project(self) -> Path:
-        """The folder in which Pulumi runs: the checkout for the default lab, a project folder of its own for others.
+        """The folder in which Pulumi runs: the checkout for the default lab, its own project folder for another lab.
 
-        The stack and tenant files of the checkout name the ports and the state of the default lab.
+        The stack and tenant files of the checkout contain the ports and paths of the default lab.
         """
         return self.project if self.is_default else self.state / "project"
 
     @property
     def is_default(self) -> bool:
-        """Whether this is the lab that the files of the checkout describe."""
+        """Whether this is the lab that the stack files of the checkout are for."""
         return self.port_base == DEFAULT_PORT_BASE and self.state == _default_state(self.project, self.port_base)
 
 
@@ -81,7 +81,7 @@ def _default_state(project: Path, port_base: int) -> Path:
 
 
 def _folder(value: str | None) -> Path | None:
-    """An absolute path, for processes with another working directory; an empty value is an unset one."""
+    """An absolute path, for processes with another working directory; None if it is unset or empty."""
     return Path(value).expanduser().absolute() if value else None
 
 
@@ -99,5 +99,5 @@ def _port_base(value: str | None) -> int:
         return int(value)
     raise LabError(
         f"LAB_PORT_BASE is {value!r}, which is not a number from {_LOWEST_PORT_BASE} to {_HIGHEST_PORT_BASE}",
-        f"unset LAB_PORT_BASE to use {DEFAULT_PORT_BASE}, or set it to a free range",
+        f"unset LAB_PORT_BASE to use {DEFAULT_PORT_BASE}, or set it to the start of a free range",
     )

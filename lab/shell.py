@@ -1,4 +1,4 @@
-"""The lab in the user's own shell, and in commands that are run for a stack."""
+"""The lab's settings in the user's shell, and in commands that are run for a stack."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from lab.settings import Settings
 
 
 def exports(settings: Settings, stack: str | None = None) -> str:
-    """Shell commands that put the lab's tools, clusters and Pulumi settings into the environment.
+    """Shell commands that export the lab's tools, clusters and Pulumi settings.
 
     Args:
-        stack: name of the stack that is the current one for Pulumi and kubectl alike; by default the one that Pulumi
-            has selected, or else the first cluster.
+        stack: name of the current stack for Pulumi and kubectl; by default the one that Pulumi has selected, or else
+            that of the first cluster.
 
     Raises:
-        LabError: the lab was never started, so there is nothing to lead to, or has no cluster for the stack.
+        LabError: the lab was never started, or has no cluster for the stack.
     """
     pulumi, existing = _pulumi(settings), _existing(settings)
     if stack is None:
@@ -38,20 +38,20 @@ def exports(settings: Settings, stack: str | None = None) -> str:
 
 
 def missing_cluster(settings: Settings, stack: str) -> LabError:
-    """The error of a command for a cluster that there is not."""
+    """The error for a cluster that does not exist."""
     return LabError(
         f"there is no cluster {stack} in {settings.state / 'clusters'}", f"`make up STACK={stack}` creates it"
     )
 
 
 def execute(settings: Settings, stack: str, command: Sequence[str]) -> NoReturn:
-    """Become a command, with the lab's settings and in its Pulumi project if the stack's cluster is one of the lab's.
+    """Execute a command, with the lab's settings and in its Pulumi project if the stack has a cluster in the lab.
 
-    A stack of another cluster has the Pulumi, backend and credentials of whoever calls.
+    For other stacks, the command runs in the caller's environment.
 
     Args:
         stack: name of the stack.
-        command: program, looked for on PATH, and arguments.
+        command: program on PATH, and arguments.
 
     Raises:
         LabError: the program cannot be run, or the lab has the cluster but no Pulumi yet.
@@ -64,7 +64,9 @@ def execute(settings: Settings, stack: str, command: Sequence[str]) -> NoReturn:
     try:
         os.execvpe(command[0], list(command), os.environ | lab)
     except OSError as error:
-        raise LabError(f"cannot run {command[0]}: {error.strerror}", "see that it is installed and on PATH") from error
+        raise LabError(
+            f"cannot run {command[0]}: {error.strerror}", "make sure that it is installed and on PATH"
+        ) from error
 
 
 def _existing(settings: Settings) -> dict[str, Cluster]:
@@ -80,9 +82,9 @@ def _pulumi(settings: Settings) -> LabPulumi:
 
 def _variables(settings: Settings, stack: str | None) -> Mapping[str, str]:
     pulumi, existing = _pulumi(settings), _existing(settings)
-    # kubectl and sops are installed beside this Python.
+    # kubectl and sops are installed in the same folder as this Python.
     programs = (str(pulumi.bin), sysconfig.get_path("scripts"))
-    # Of several kubeconfigs kubectl takes the current context of the first.
+    # With several kubeconfigs, kubectl uses the current context of the first.
     first = [existing.pop(stack)] if stack in existing else []
     for cluster in first:
         use_own_context(cluster.kubeconfig, cluster.name)
@@ -97,9 +99,9 @@ def _variables(settings: Settings, stack: str | None) -> Mapping[str, str]:
 
 
 def _variables_of_the_lab(settings: Settings) -> Mapping[str, str]:
-    """What keeps `make` and `pulumi` at the same lab: without it, `pulumi` would read files of the default one."""
+    """Variables with which `make` and `pulumi` use this lab; otherwise `pulumi` would read files of the default one."""
     if settings.is_default:
-        # Where another lab's settings are in the shell.
+        # If the shell has another lab's settings.
         return {FOLDER_VARIABLE: ""} if os.environ.get(FOLDER_VARIABLE) else {}
     return {
         FOLDER_VARIABLE: str(provide_project(settings)),

@@ -1,4 +1,4 @@
-"""What of the lab runs, where, and how to reach it."""
+"""The state of the lab's processes, and how to reach them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from lab.git_host import GitHost
 from lab.processes import LOOPBACK, Daemon
 from lab.settings import Settings
 
-_WIDTH_OF_A_FILE = 240
-"""Columns where no terminal limits them: enough for the longest path of a log."""
+_FILE_WIDTH = 240
+"""Columns if the output is not a terminal: enough for the longest path of a log."""
 
 
 def show(settings: Settings) -> None:
-    """Print the state of all processes and the addresses, contexts and files that lead to them."""
+    """Print the state of all processes, and their addresses, contexts and files."""
     console = Console()
     if not console.is_terminal:
-        console = Console(width=_WIDTH_OF_A_FILE)
+        console = Console(width=_FILE_WIDTH)
     host, known = GitHost(settings), clusters(settings)
     if not known and not host.gitea.credentials_file.exists():
-        console.print(f"Nothing of the lab is in {settings.state}; `make up` starts it.", soft_wrap=True)
+        console.print(f"There is no lab in {settings.state}; `make up` creates it.", soft_wrap=True)
         return
     console.print(_processes(host, known))
-    console.print(Group(*_ways(settings, host, known)), soft_wrap=True)
+    console.print(Group(*_addresses(settings, host, known)), soft_wrap=True)
 
 
 def _processes(host: GitHost, known: list[Cluster]) -> Table:
@@ -54,13 +54,13 @@ def _row(daemon: Daemon) -> tuple[RenderableType, ...]:
     )
 
 
-def _ways(settings: Settings, host: GitHost, known: list[Cluster]) -> list[str]:
+def _addresses(settings: Settings, host: GitHost, known: list[Cluster]) -> list[str]:
     lines = [""]
     lines += [f"Cluster {each.name}: context {each.name} of {each.kubeconfig}" for each in known if each.exists()]
     lines += [
         f"Git host: {host.gitea.address}, user name and password in {host.gitea.credentials_file}",
-        f"The same as GitHub: {host.github_url} and {host.proxy.secure_address}/, token in {host.token_file}",
+        f"The same with GitHub's API: {host.github_url} and {host.proxy.secure_address}/, token in {host.token_file}",
         f"Stack and tenant files: {settings.pulumi_project}",
-        'All at hand in your shell: eval "$(make -s env)"',
+        'To use all of it in your shell: eval "$(make -s env)"',
     ]
     return lines

@@ -1,4 +1,4 @@
-"""The folder that keeps finished tools, outside the checkout, and what building leaves there."""
+"""The folder with finished tools, outside the checkout, and with the intermediate files of builds."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ GIGABYTE = 10**9
 _ELSEWHERE = "set FLUX_TENANCY_CACHE to a folder"
 
 GO_CACHE_AT_END = 5 * GIGABYTE
-"""Bytes of compiled packages that may stay when a run has built all that it was asked for: those that a later run
-may share, of the lab's own programs' tests or of another release."""
+"""Bytes of compiled packages that are kept after a build, for tests of the lab's own programs or for builds of other
+releases."""
 
 _KEPT_BUILDS = 2
-"""Builds of one tool that are kept: the newest, and the one before, which a running lab may still use."""
+"""Builds of one tool that are kept: the newest, and the previous one, which a running lab may still use."""
 
 
 def room_for(tools: Iterable[Tool]) -> float:
-    """The disk space in bytes that building tools takes at its peak, which is its end."""
+    """The disk space in bytes that building tools takes at its peak, which is at the end."""
     return sum(tool.room.compiled + tool.room.kept for tool in tools) * GIGABYTE
 
 
@@ -34,9 +34,8 @@ def room_for(tools: Iterable[Tool]) -> float:
 class ToolCache:
     """Layout of the cache folder.
 
-    ``tools/<name>/<key>/`` holds a finished tool and its assets and appears at once, complete. ``build/``
-    holds what building needs: logs, staged sources, compiled packages and remembered keys. It may be deleted
-    while nothing is built.
+    ``tools/<name>/<key>/`` contains a finished tool and its assets, and is created atomically. ``build/`` contains
+    logs, staged sources, compiled packages and remembered keys. It can be deleted while no build is running.
 
     Attributes:
         root: the folder, e.g. ~/.cache/flux-tenancy.
@@ -46,17 +45,17 @@ class ToolCache:
 
     @property
     def go_cache(self) -> Path:
-        """Compiled packages; an interrupted build goes on from here."""
+        """Compiled packages; an interrupted build continues from here."""
         return self.root / "build" / "go-cache"
 
     @property
     def work(self) -> Path:
-        """Temporary files of the compiler; what a killed build left there is deleted by the next."""
+        """Temporary files of the compiler; the next build deletes those of a killed one."""
         return self.root / "build" / "tmp"
 
     @property
     def lock(self) -> Path:
-        """The file that the process which builds holds locked."""
+        """The lock file of the process that builds."""
         return self.root / "build" / "lock"
 
     def log(self, tool: Tool) -> Path:
@@ -64,60 +63,60 @@ class ToolCache:
         return self.root / "build" / "logs" / f"{tool.name}.log"
 
     def source(self, tool: Tool) -> Path:
-        """The copy of the tool's module folder that it is built in, so that the checkout may be read-only.
+        """The copy of the tool's module folder in which it is built, so that the checkout can be read-only.
 
-        Each tool has its own: one of the same folder may be made while it is built.
+        Each tool has its own copy: another tool of the same module may be prepared while it is built.
         """
         return self.root / "build" / "src" / tool.name
 
     def result(self, tool: Tool, key: str) -> Path:
-        """The file that a tool is, there or not."""
+        """The path of a finished tool, whether it exists or not."""
         return self._tool(tool) / key / tool.file
 
     def prepare(self) -> None:
-        """Makes the folders."""
+        """Creates the folders."""
         for folder in ("build/logs", "build/src", "build/keys", "tools"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
 
     def not_writable(self, error: OSError) -> LabError:
-        """What to tell the user when something could not be written to the cache."""
+        """The error for a cache that cannot be written."""
         return LabError(
-            f"the tool cache {self.root} cannot be written to ({error.strerror})",
-            f"{_ELSEWHERE} that can, with room for the tools",
+            f"cannot write to the tool cache {self.root}: {error.strerror}",
+            f"{_ELSEWHERE} that is writable and has space for the tools",
         )
 
     def clear_work(self) -> None:
-        """Makes the folder for temporary files anew; only for the process that holds the lock."""
+        """Empties the folder for temporary files; only for the process that holds the lock."""
         shutil.rmtree(self.work, ignore_errors=True)
         self.work.mkdir()
 
     def require_room(self, tools: Iterable[Tool]) -> None:
-        """Checks that the disk has room for building tools.
+        """Checks that the disk has enough space for building tools.
 
         Raises:
-            LabError: it has not.
+            LabError: there is too little space.
         """
         needed = room_for(tools)
         free = shutil.disk_usage(self.root).free
         if free < needed:
             raise LabError(
                 f"building the missing tools needs {needed / GIGABYTE:.1f} GB in {self.root},"
-                f" and {free / GIGABYTE:.1f} GB are free",
-                f"make room, or {_ELSEWHERE} on a larger disk",
+                f" but only {free / GIGABYTE:.1f} GB are free",
+                f"free some space, or {_ELSEWHERE} on a larger disk",
             )
 
     def remembered_key(self, digest: str) -> str | None:
-        """The key that inputs with this digest had when they were last looked at."""
+        """The key that was remembered for inputs with this digest."""
         memory = self._memory(digest)
         return memory.read_text() if memory.is_file() else None
 
     def remember_key(self, digest: str, key: str) -> None:
-        """Keeps the key of inputs, so that next time they need not be looked at."""
+        """Remembers the key for inputs with this digest, so that it need not be computed again."""
         self._memory(digest).write_text(key)
 
     @contextmanager
     def publishing(self, tool: Tool, key: str) -> Iterator[Path]:
-        """A folder to make a tool in, which becomes ``tools/<name>/<key>`` when the block ends well."""
+        """A folder for building a tool, which becomes ``tools/<name>/<key>`` if the block succeeds."""
         parent = self._tool(tool)
         parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=parent, ignore_cleanup_errors=True) as folder:
@@ -128,7 +127,7 @@ class ToolCache:
         self._forget_old_builds(parent)
 
     def limit_compiled_packages(self, size: int) -> None:
-        """Deletes compiled packages until they take no more than so many bytes, those first that were used first."""
+        """Deletes the least recently used compiled packages until the others take at most ``size`` bytes."""
         files = [(file, file.stat()) for file in self.go_cache.rglob("*") if file.is_file()]
         taken = sum(status.st_size for _, status in files)
         for file, status in sorted(files, key=lambda entry: entry[1].st_mtime_ns):

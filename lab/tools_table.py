@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from lab.go_command import Go, Pin
 
 Purpose = Literal["up", "test", "test-all"]
-"""What tools are needed for: ``up`` is the staging stack alone, ``test`` the tests of every day, ``test-all`` those
-that are run now and then, too. Each needs the tools of those before it as well."""
+"""What tools are needed for: ``up`` is the staging stack, ``test`` the tests for every change, ``test-all`` all tests.
+Each purpose also needs the tools of those before it."""
 
 
 class _Entry(BaseModel):
@@ -22,7 +22,7 @@ class _Entry(BaseModel):
 
 
 class ModuleFiles(_Entry):
-    """Files or folders out of a Go module that go.mod pins."""
+    """Files or folders of a Go module that go.mod pins."""
 
     module: str
     """Path of the module."""
@@ -31,38 +31,38 @@ class ModuleFiles(_Entry):
 
 
 class Trim(_Entry):
-    """A Go module that a program is compiled with in part, because of a file of the lab's own in place of one of it.
+    """A Go module of which a program contains only some packages, since the lab replaces one of its files.
 
-    The build compiles a copy: of the pinned module the packages that are named here, with the lab's files over its
-    own. Where those files are wrong for another version of the module, or a package is missing, compiling fails.
+    The build compiles a copy with the named packages of the pinned module, in which files of the lab replace the
+    module's own. It fails if these files do not fit the version of the module, or if a package is missing.
     """
 
     module: str
     """Path of the module."""
     folder: str
-    """Folder within the module folder of the tool, with the lab's files at the paths that they have in the module.
-    Its name begins with ``_``, so that Go does not take it for packages of the tool's own."""
+    """Folder within the module folder of the tool, with the lab's files at their paths in the module. Its name begins
+    with ``_``, so that Go ignores it as a package of the tool."""
     packages: list[str]
     """Folders of the packages that are still needed, relative to the module's root."""
 
 
 class Document(_Entry):
-    """A file that the tool makes when it is built; the file, not the program, is then the result."""
+    """A file that the tool writes when it is built; the result is then the file, not the program."""
 
     file: str
-    """Name of the file, made by ``<program> --modules FILE --output FILE <arguments>``."""
+    """Name of the file, written by ``<program> --modules FILE --output FILE <arguments>``."""
     modules: list[str]
-    """Paths of the Go modules that the program reads, described to it as by ``go mod download -json``."""
+    """Paths of the Go modules that the program reads; it gets the output of ``go mod download -json`` for them."""
     arguments: list[str] = []
 
 
 class Room(_Entry):
-    """Disk space that building a tool adds to that of the tools before it in the table, in GB."""
+    """Disk space in GB that a tool needs in addition to the tools before it in the table."""
 
     compiled: Annotated[float, Field(ge=0)]
-    """Compiled packages, which are deleted in the end."""
+    """Compiled packages, which are deleted after the build."""
     kept: Annotated[float, Field(ge=0)]
-    """Downloaded modules, in the user's module cache, and the tool itself."""
+    """Downloaded modules in the user's module cache, and the tool itself."""
 
 
 class Tool(_Entry):
@@ -73,27 +73,27 @@ class Tool(_Entry):
     """
 
     name: str
-    """What the rest of the lab calls the tool by."""
+    """The tool's name in the lab."""
     module: str
     """Folder below lab/tools with the go.mod and go.sum that pin everything."""
     package: str
     """Import path of the main package, or ``./folder`` within the module folder."""
     package_from: str | None = None
-    """Module folder that the package's own source is taken from, where two modules share it."""
+    """Module folder with the package's source, if two modules share it."""
     version_of: str | None = None
     """Path of the module whose version is the tool's."""
     version: str = ""
-    """The tool's version; from go.mod, but for a release that is no Go module's."""
+    """The tool's version; from go.mod, unless it is not a release of a Go module."""
     purpose: Purpose = "up"
     """The first purpose that needs the tool."""
     ldflags: str = ""
-    """Linker flags besides those that all tools get."""
+    """Linker flags in addition to those of all tools."""
     copies: list[ModuleFiles] = []
     """Files put into the package's folder before compiling, e.g. to be embedded."""
     trims: list[Trim] = []
-    """Modules of which the program does not get all that they have."""
+    """Modules of which the program contains only some packages."""
     assets: list[ModuleFiles] = []
-    """Files and folders put beside the finished program, which finds them there at run time."""
+    """Files and folders in the folder of the finished program, which reads them at run time."""
     document: Document | None = None
     room: Room
     """Disk space that building needs."""
@@ -110,7 +110,7 @@ class Tool(_Entry):
 
     @property
     def modules_read(self) -> list[str]:
-        """Paths of the modules of which files are read, not only packages compiled."""
+        """Paths of the modules whose files are read, in addition to compiled packages."""
         files = [entry.module for entry in [*self.copies, *self.assets]]
         return files + (self.document.modules if self.document else [])
 

@@ -1,6 +1,6 @@
 """Checks the lab's own Go packages with go vet: ``python -m lab.vet``.
 
-It compiles what the packages import, unless the builder has done so already: both use the same cache and flags.
+It compiles the imports of the packages, unless the builder has already done so: both use the same cache and flags.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from lab.tool_cache import ToolCache
 from lab.tools_table import Tool, load_table, modules_folder
 
 _LEFT_OUT = ("pulumi-kubernetes", "pulumi-github", "gitea", "kubernetes")
-"""Modules that would take minutes to compile where the builder has trimmed its cache. Of the first three, only a main
-of a few lines is the lab's own: one embeds files that the builder puts beside it, so that it does not compile as it
-stands, and the others would have a whole provider or server compiled. The node agent, in the last, is vetted with its
-tests, which compile all of it (``tests/engine/test_lab_programs.py``)."""
+"""Modules that take minutes to compile after the builder has trimmed its cache. In the first three, only a main package
+of a few lines is the lab's own: one embeds files that the builder adds, so that it does not compile in the checkout,
+and the others import a whole provider or server. The node agent, in the last, is vetted with its tests, which compile
+all of it (``tests/engine/test_lab_programs.py``)."""
 
 
 def vet(settings: Settings) -> None:
     """Checks the packages of the checkout, tests included.
 
     Raises:
-        LabError: go vet finds something, Go is missing or too old, or the cache cannot be written to.
+        LabError: go vet reports something, Go is missing or too old, or the cache is not writable.
     """
     cache = ToolCache(settings.cache)
     modules = modules_folder(settings.project)
@@ -37,18 +37,18 @@ def vet(settings: Settings) -> None:
     tools = _own(load_table(settings.project, go).values())
     try:
         cache.prepare()
-        # A build that ends meanwhile would delete compiled packages that go vet is about to read.
+        # A build that ends in the meantime would delete compiled packages that go vet is about to read.
         with build_lock(cache.lock, partial(print, file=sys.stderr)):
             cache.clear_work()
             found = [line for tool in tools for line in _vet(go, tool, modules)]
     except OSError as error:
         raise cache.not_writable(error) from error
     if found:
-        raise LabError("go vet finds this:\n" + "\n".join(f"    {line}" for line in found), "correct the Go sources")
+        raise LabError("go vet reports:\n" + "\n".join(f"    {line}" for line in found), "fix the Go sources")
 
 
 def _own(tools: Iterable[Tool]) -> list[Tool]:
-    """The tools whose source is the lab's; of a source that two modules share, the one that has it."""
+    """The tools whose source is the lab's own; if two modules share it, the tool of the module that contains it."""
     return [
         tool
         for tool in tools
@@ -57,7 +57,7 @@ def _own(tools: Iterable[Tool]) -> list[Tool]:
 
 
 def _vet(go: Go, tool: Tool, modules: Path) -> list[str]:
-    """What go vet says of a tool's packages; nothing where all is well."""
+    """The output of go vet for a tool's packages; empty if there is nothing to report."""
     try:
         go.run(["vet", *COMPILED_ALIKE, f"{tool.package}/..."], modules / tool.module)
     except GoError as error:

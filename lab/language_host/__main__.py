@@ -17,7 +17,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import LanguageRuntimeServicer, language_pb2, language_pb2_grpc, plugin_pb2
 
-# The engine sends whole configurations and component inputs in one message; its own limit is the same.
+# The engine sends whole configurations and component inputs in one message; this is its own limit.
 MESSAGE_LIMIT_BYTES = 400 * 1024 * 1024
 
 
@@ -68,7 +68,7 @@ class PythonLanguageHost(LanguageRuntimeServicer):
                 pass_fds=[writing],
             )
             os.close(writing)
-            assert program.stdin is not None  # as it is with a pipe
+            assert program.stdin is not None  # since it is a pipe
             self._programs.add(program)
             try:
                 program.stdin.write(request.SerializeToString())
@@ -79,7 +79,7 @@ class PythonLanguageHost(LanguageRuntimeServicer):
                 self._programs.discard(program)
         if self._stopped.is_set():
             return language_pb2.RunResponse(bail=True)
-        # An empty answer is a program that ended by itself (sys.exit, a signal) before it could say how it went.
+        # Without an answer, the program has exited (sys.exit, a signal) before it could send one.
         if program.returncode and not response:
             return language_pb2.RunResponse(error=f"the program ended with exit code {program.returncode}")
         return language_pb2.RunResponse.FromString(response)
@@ -108,7 +108,7 @@ def _interpreter(info: language_pb2.ProgramInfo) -> Path:
 
 
 def _installed_plugins(python: Path) -> Iterator[plugin_pb2.PackageDependency]:
-    """What each installed Pulumi SDK says of the plugin it needs, in its `pulumi-plugin.json`."""
+    """The plugins that the installed Pulumi SDKs need, from their `pulumi-plugin.json`."""
     command = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     packages = subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
     for manifest in sorted(Path(packages).glob("*/pulumi-plugin.json")):

@@ -15,8 +15,8 @@ from pulumi.runtime.proto import language_pb2
 def run(request: language_pb2.RunRequest) -> language_pb2.RunResponse:
     """Run the program in this process.
 
-    The SDK has then already shown whatever went wrong as a diagnostic, so the engine is told to bail out without a
-    second message of its own.
+    The SDK has already reported errors as diagnostics, so the response asks the engine to bail out without another
+    message.
     """
     directory = request.info.program_directory or request.pwd
     entry_point = str(Path(directory, request.info.entry_point or request.program))
@@ -31,7 +31,7 @@ def run(request: language_pb2.RunRequest) -> language_pb2.RunResponse:
 
 
 if __name__ == "__main__":
-    # The engine cancels by an interrupt and tells the user so itself; a traceback would only hide it.
+    # The engine cancels with an interrupt and reports it; a traceback would only hide that.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     answer = int(sys.argv[1])
     response = run(language_pb2.RunRequest.FromString(sys.stdin.buffer.read()))

@@ -85,4 +85,4 @@ def test_whatever_else_the_stand_in_is_asked_for_is_refused(arguments):
     done = gpg(STAND_IN, *arguments)
 
     assert done.returncode == 1
-    assert done.stderr.startswith(b"the lab's GnuPG does nothing like gpg")
+    assert done.stderr.startswith(b"the lab's GnuPG does not support `gpg")

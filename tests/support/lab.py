@@ -194,15 +194,15 @@ class Lab:
         return {"version": version, "sha256": digest, "chart": {"bundle": str(path)}}
 
     def repository(
-        self, organisation: str, name: str, files: dict[str, str], folder: Path, private: bool = False
+        self, organization: str, name: str, files: dict[str, str], folder: Path, private: bool = False
     ) -> str:
         """Create a repository with these files; returns its URL for plain HTTP."""
-        source = folder / organisation / name
+        source = folder / organization / name
         for path, text in files.items():
             (source / path).parent.mkdir(parents=True, exist_ok=True)
             (source / path).write_text(text)
-        self.git.ensure_repository(organisation, name, source, private)
-        return self.git.url(organisation, name)
+        self.git.ensure_repository(organization, name, source, private)
+        return self.git.url(organization, name)
 
     def stop(self) -> None:
         self.pulumi.stop()

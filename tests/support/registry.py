@@ -32,7 +32,7 @@ class Registry:
     """
 
     def __init__(self, gitea: Gitea, owner: str) -> None:
-        """Make the owner of the images, an organisation that everybody sees."""
+        """Make the owner of the images, an organization that everybody sees."""
         self._gitea, self._owner = gitea, owner
         with gitea.client() as api:
             if api.get(f"/orgs/{owner}").status_code == httpx.codes.NOT_FOUND:

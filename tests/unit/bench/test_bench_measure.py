@@ -1,4 +1,4 @@
-"""Time and memory of a command and of what it starts, and nothing left behind."""
+"""Time and memory of a command and its child processes, none of which is left running."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class FakeCluster:
     def start_git_host(self) -> FakeCluster:
         return self
 
-    def ensure_repository(self, organisation: str, name: str, source: Path, private: bool) -> None:
+    def ensure_repository(self, organization: str, name: str, source: Path, private: bool) -> None:
         assert (source / "staging" / "config.yaml").exists() and not private
 
     def set_sections(self, policies: dict[str, Any], kyverno: None) -> None:
@@ -53,13 +53,13 @@ class FakeCluster:
     def scale_flux(self, replicas: int) -> None:
         self.running = replicas == 1
 
-    def url(self, organisation: str, name: str) -> str:
-        return f"git/{organisation}/{name}"
+    def url(self, organization: str, name: str) -> str:
+        return f"git/{organization}/{name}"
 
     def token(self, tenant: str) -> str:
         return tenant
 
-    def commit_files(self, organisation: str, name: str, files: Mapping[str, str], message: str) -> str:
+    def commit_files(self, organization: str, name: str, files: Mapping[str, str], message: str) -> str:
         self.commits.append((name, files))
         return f"commit-{len(self.commits)}"
 

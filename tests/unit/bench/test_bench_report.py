@@ -1,4 +1,4 @@
-"""The table, the page and the JSON of a contest say the same; each figure is compared with its own baseline."""
+"""The table, the page and the JSON of a contest agree; each figure is compared with its own baseline."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _BETA = {"name": "beta", "module": "m", "package": "./beta", "room": {"compiled"
 
 @dataclass
 class BuilderProject:
-    """A small checkout with one module of two tools: alpha of somebody else's source, beta of its own."""
+    """A small checkout with one module of two tools: alpha with source from another module, beta with its own."""
 
     settings: Settings
     build_log: Path
@@ -35,7 +35,7 @@ class BuilderProject:
         (self.settings.project / "lab/tools.yaml").write_text(yaml.safe_dump(list(tools)))
 
     def change_tool(self, tool: str, **fields: object) -> None:
-        """Writes the table again, with other values for one of its tools."""
+        """Rewrites the table, with other values for one of its tools."""
         table = yaml.safe_load((self.settings.project / "lab/tools.yaml").read_text())
         self.write_table(*[entry | fields if entry["name"] == tool else entry for entry in table])
 

@@ -1,4 +1,4 @@
-"""Stands in for the go command in tests of the builder: as much of it as the builder asks, in milliseconds.
+"""Stands in for the go command in tests of the builder: the part that the builder uses, in milliseconds.
 
 ``packages.json`` in the module folder says which modules a package is made of; a replaced one is the folder that
 stands in for it. The environment says the rest:
@@ -84,7 +84,7 @@ def build(arguments: list[str]) -> None:
     with Path(os.environ["FAKE_GO_LOG"]).open("a") as log:
         log.write(f"{package}\n")
     compiling = Path(os.environ["GOTMPDIR"], "compiling")
-    compiling.touch(exist_ok=False)  # An error where two compile at once.
+    compiling.touch(exist_ok=False)  # An error if two compile at the same time.
     for path in json.loads(Path("packages.json").read_text())[package]:
         if path not in [main(package), *os.environ.get("FAKE_GO_COMPILED", "").split()]:
             print(path, file=sys.stderr, flush=True)
@@ -99,7 +99,7 @@ def build(arguments: list[str]) -> None:
     for folder in replaced().values():
         used += Path(folder).rglob("*")
     comments = "".join(f"# {file}: {file.read_text()}\n" for file in sorted(used) if file.is_file())
-    # A program that shows what it was called with, and what it was compiled with.
+    # A program that prints its arguments, and what it was compiled from.
     output.write_text(f'#!/bin/sh\n# {" ".join(arguments)}\n{comments}echo "$@" > "$4"\n')
     output.chmod(0o755)
 

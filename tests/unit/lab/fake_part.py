@@ -1,4 +1,4 @@
-"""Stands in for every part of a cluster: serves TLS where the part would, and says that all is well.
+"""Stands in for every component of a cluster: serves TLS on the same port, and reports itself as healthy.
 
 Beside the cluster's certificates it notes each start in ``starts``, and it fails if there is ``fail-<part>``.
 """

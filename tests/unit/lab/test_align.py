@@ -1,4 +1,4 @@
-"""Modules that several tools contain have one version."""
+"""Modules that several tools contain have the same version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pins(**versions: str) -> dict[str, dict[str, Pin]]:
     return {folder: {X: Pin(X, version)} for folder, version in versions.items()}
 
 
-def test_the_labs_tools_share_what_they_are_made_of(tmp_path: Path) -> None:
+def test_the_labs_tools_have_the_same_versions_of_shared_modules(tmp_path: Path) -> None:
     go = Go(tmp_path / "cache", tmp_path / "work")
     assert behind(read_pins(go, modules_folder(Settings.load().project))) == {}, "run `python -m lab.align`"
 
@@ -34,30 +34,30 @@ def test_the_labs_tools_share_what_they_are_made_of(tmp_path: Path) -> None:
         ("v28.0.0+incompatible", "v29.6.2+incompatible"),
     ],
 )
-def test_the_older_version_is_behind(older: str, newer: str) -> None:
+def test_an_older_version_has_to_be_raised(older: str, newer: str) -> None:
     assert behind(pins(flux=older, kyverno=newer)) == {"flux": {X: newer}}
     assert behind(pins(flux=newer, kyverno=newer)) == {}
 
 
-def test_a_replaced_module_is_left_alone_and_counts_for_others() -> None:
+def test_a_replaced_module_is_not_raised_but_others_are_raised_to_it() -> None:
     held = {"kubernetes": {X: Pin(X, "v0.2.0", replaced=True)}}
     assert behind(held | pins(flux="v0.1.0")) == {"flux": {X: "v0.2.0"}}
     assert behind(held | pins(flux="v0.3.0")) == {}
 
 
-def test_a_fork_counts_for_nothing() -> None:
+def test_forks_are_ignored() -> None:
     fork = {"kyverno": {X: Pin("example.org/fork", "v9.0.0", replaced=True)}}
     assert behind(fork | pins(flux="v0.1.0")) == {}
 
 
-def test_what_stays_apart() -> None:
+def test_modules_that_keep_upstreams_versions() -> None:
     assert behind(pins(**{"pulumi-github": "v0.1.0", "flux": "v0.2.0"})) == {}
     own = "github.com/fluxcd/pkg/ssa"
     assert behind({"old": {own: Pin(own, "v0.1.0")}, "new": {own: Pin(own, "v0.2.0")}}) == {}
 
 
 class Folders(Go):
-    """A Go command that notes a new version, and raises it further where `brings` says so."""
+    """A Go command that records a new version, and raises those that it requires (`brings`)."""
 
     def __init__(self, modules: Path, brings: dict[str, str]) -> None:
         super().__init__(modules / "cache", modules / "work")
@@ -86,7 +86,7 @@ TOOLS = [
 ]
 
 
-def test_versions_are_raised_until_none_is_behind(tmp_path: Path) -> None:
+def test_versions_are_raised_until_all_are_equal(tmp_path: Path) -> None:
     go = Folders(tmp_path, {"v0.2.0": "v0.3.0"})
     align(go, tmp_path, TOOLS)
     assert go.versions == {"flux": "v0.3.0", "kyverno": "v0.3.0"}
@@ -96,7 +96,7 @@ def test_versions_are_raised_until_none_is_behind(tmp_path: Path) -> None:
     ]
 
 
-def test_versions_that_never_meet(tmp_path: Path) -> None:
+def test_versions_that_never_become_equal_are_an_error(tmp_path: Path) -> None:
     endless = {f"v0.{number}.0": f"v0.{number + 1}.0" for number in range(100)}
     with pytest.raises(LabError, match="after 5 rounds"):
         align(Folders(tmp_path, endless), tmp_path, TOOLS)

@@ -1,4 +1,4 @@
-"""The builder, with a Go command that only notes what it is asked: what is built when, what goes wrong."""
+"""The builder, with a Go command that only records its arguments: what is built when, and which errors occur."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ALPHA, BETA = "example.org/alpha", "./beta"
 
 @pytest.fixture
 def builder_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuilderProject:
-    """A checkout of its own, and on the PATH a Go command that answers in milliseconds."""
+    """A separate checkout, and on PATH a Go command that returns in milliseconds."""
     programs = tmp_path / "bin"
     programs.mkdir()
     fake = Path(__file__).with_name("fake_go.py").read_text()
@@ -49,9 +49,7 @@ def builder_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuilderP
     return project
 
 
-def test_builds_what_is_missing_and_nothing_twice(
-    builder_project: BuilderProject, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_tools_are_built_once(builder_project: BuilderProject, capsys: pytest.CaptureFixture[str]) -> None:
     first = build.ensure(builder_project.settings, BOTH)
     assert builder_project.builds() == [ALPHA, BETA]
     assert all(os.access(file, os.X_OK) for file in first.values())
@@ -62,7 +60,7 @@ def test_builds_what_is_missing_and_nothing_twice(
     assert capsys.readouterr().err == "", "what is finished is not looked at again"
 
 
-def test_a_tool_is_prepared_while_one_compiles_and_compiled_while_that_links(
+def test_a_tool_is_prepared_while_the_previous_one_compiles_and_compiled_while_it_links(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = builder_project.settings.cache
@@ -72,13 +70,15 @@ def test_a_tool_is_prepared_while_one_compiles_and_compiled_while_that_links(
     assert builder_project.builds() == [ALPHA, BETA]
 
 
-def test_no_two_tools_compile_at_once(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_tools_never_compile_at_the_same_time(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FAKE_GO_SECONDS", "0.5")
     build.ensure(builder_project.settings, BOTH)
     assert builder_project.builds() == [ALPHA, BETA]
 
 
-def test_the_progress_of_a_tool_counts_the_packages_that_are_compiled_now(
+def test_the_progress_counts_compiled_packages(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[tuple[str, str, int, int]] = []
@@ -90,7 +90,7 @@ def test_the_progress_of_a_tool_counts_the_packages_that_are_compiled_now(
     builder_project.pin(alpha="v1.2.3", shared="v1.0.0", files="v1.0.0", more="v1.0.0")
     packages = {ALPHA: ["example.org/shared", "example.org/files", "example.org/more", ALPHA]}
     (builder_project.module / "packages.json").write_text(json.dumps(packages))
-    # The compiler names only what it has to compile.
+    # The compiler prints only what it has to compile.
     monkeypatch.setenv("FAKE_GO_COMPILED", "example.org/shared example.org/files")
     build.ensure(builder_project.settings, ["alpha"], Noted(Console(file=io.StringIO())))
     assert [step for step in steps if step[0] == "alpha"] == [
@@ -101,7 +101,7 @@ def test_the_progress_of_a_tool_counts_the_packages_that_are_compiled_now(
     ]
 
 
-def test_builds_only_what_is_asked_for(builder_project: BuilderProject) -> None:
+def test_only_named_tools_are_built(builder_project: BuilderProject) -> None:
     assert list(build.ensure(builder_project.settings, ["beta"])) == ["beta"]
     assert builder_project.builds() == [BETA]
 
@@ -141,7 +141,7 @@ def _room_of_alpha(project: BuilderProject) -> None:
         (_room_of_alpha, []),
     ],
 )
-def test_a_change_rebuilds_just_the_tools_that_contain_it(
+def test_a_change_rebuilds_only_the_tools_that_contain_it(
     builder_project: BuilderProject, change: Callable[[BuilderProject], None], rebuilt: list[str]
 ) -> None:
     build.ensure(builder_project.settings, BOTH)
@@ -161,7 +161,7 @@ def test_another_go_version_rebuilds_everything(
     assert builder_project.builds() == [ALPHA, BETA]
 
 
-def test_going_back_to_the_last_version_builds_nothing(builder_project: BuilderProject) -> None:
+def test_returning_to_the_previous_version_builds_nothing(builder_project: BuilderProject) -> None:
     first = build.ensure(builder_project.settings, ["alpha"])
     _pin_of_alpha(builder_project)
     second = build.ensure(builder_project.settings, ["alpha"])
@@ -179,7 +179,7 @@ def test_older_builds_are_deleted(builder_project: BuilderProject) -> None:
     assert [path.exists() for path in paths] == [False, True, True]
 
 
-def test_a_release_that_is_no_modules_has_its_version_in_the_table(builder_project: BuilderProject) -> None:
+def test_a_release_that_is_not_a_module_has_its_version_in_the_table(builder_project: BuilderProject) -> None:
     builder_project.change_tool("beta", version="v6.15.0", ldflags="-X main.version={number}")
     tools = build.ensure(builder_project.settings, ["beta"])
     assert "-s -w -X main.version=6.15.0" in tools["beta"].read_text()
@@ -207,14 +207,14 @@ def test_names_and_linker_flags_have_the_pinned_version(builder_project: Builder
         ("test-all", {"up": ["alpha"], "test": ["alpha"], "test-all": BOTH}),
     ],
 )
-def test_a_purpose_needs_the_tools_of_those_before_it(
+def test_a_purpose_includes_the_tools_of_those_before_it(
     builder_project: BuilderProject, first_needed: Purpose, needed: dict[Purpose, list[str]]
 ) -> None:
     builder_project.change_tool("beta", purpose=first_needed)
     assert {purpose: build.tools_for(builder_project.settings, purpose) for purpose in needed} == needed
 
 
-def test_copies_are_compiled_in_and_the_checkout_stays_as_it_is(builder_project: BuilderProject) -> None:
+def test_copied_files_are_compiled_and_the_checkout_is_not_changed(builder_project: BuilderProject) -> None:
     _module_file("files", "data/embedded.json").write_text("embedded!")
     builder_project.change_tool("beta", copies=[{"module": "example.org/files", "paths": ["data/embedded.json"]}])
     before = _names(builder_project.settings.project)
@@ -225,7 +225,7 @@ def test_copies_are_compiled_in_and_the_checkout_stays_as_it_is(builder_project:
 
 @pytest.fixture
 def trimmed(builder_project: BuilderProject) -> None:
-    """The lab's file in place of one of ``shared``, which alpha is compiled with in part."""
+    """The lab's replacement of a file of ``shared``, of which alpha contains only a part."""
     for name in ("go.mod", "kept/upstream.go", "kept/kinds.go", "kept/below/left.go", "dropped/large.go"):
         _module_file("shared", name).write_text(f"shared's {name}")
     _module_file("shared", "kept/upstream.go").chmod(0o444)
@@ -237,7 +237,7 @@ def trimmed(builder_project: BuilderProject) -> None:
 
 
 @pytest.mark.usefixtures("trimmed")
-def test_a_trimmed_module_has_the_labs_files_over_its_own_and_only_the_packages_that_are_named(
+def test_a_trimmed_module_has_the_labs_files_and_only_the_named_packages(
     builder_project: BuilderProject,
 ) -> None:
     before = _contents(builder_project.settings.project)
@@ -273,7 +273,7 @@ def _another_version_of_what_is_dropped(project: BuilderProject) -> None:
     ],
 )
 @pytest.mark.usefixtures("trimmed")
-def test_a_trimmed_module_counts_for_what_is_compiled_of_it(
+def test_a_tool_is_rebuilt_for_changes_of_the_compiled_part_of_a_trimmed_module(
     builder_project: BuilderProject, change: Callable[[BuilderProject], None], rebuilt: list[str]
 ) -> None:
     build.ensure(builder_project.settings, BOTH)
@@ -283,7 +283,7 @@ def test_a_trimmed_module_counts_for_what_is_compiled_of_it(
     assert builder_project.builds() == rebuilt
 
 
-def test_assets_stand_beside_the_program_and_can_be_deleted(builder_project: BuilderProject) -> None:
+def test_assets_are_in_the_folder_of_the_program_and_can_be_deleted(builder_project: BuilderProject) -> None:
     page = _module_file("files", "web/templates/page.html")
     page.write_text("page")
     page.chmod(0o444)
@@ -299,7 +299,7 @@ def test_assets_stand_beside_the_program_and_can_be_deleted(builder_project: Bui
     assert builder_project.builds() == [ALPHA], "another version of the assets is another tool"
 
 
-def test_a_document_is_the_tool_and_has_its_digest_beside_it(builder_project: BuilderProject) -> None:
+def test_a_document_is_published_with_its_digest(builder_project: BuilderProject) -> None:
     document = {"file": "made.yaml", "modules": ["example.org/files"], "arguments": ["--extra"]}
     builder_project.change_tool("beta", document=document)
     made = build.ensure(builder_project.settings, ["beta"])["beta"]
@@ -309,24 +309,24 @@ def test_a_document_is_the_tool_and_has_its_digest_beside_it(builder_project: Bu
     assert made.with_name("made.yaml.sha256").read_text() == f"{digest}  made.yaml\n"
 
 
-def test_unknown_tool(builder_project: BuilderProject) -> None:
-    with pytest.raises(LabError, match="no tool named gamma; choose among alpha, beta"):
+def test_an_unknown_tool_is_an_error(builder_project: BuilderProject) -> None:
+    with pytest.raises(LabError, match="no tool named gamma; choose from alpha, beta"):
         build.ensure(builder_project.settings, ["alpha", "gamma"])
 
 
-def test_no_room(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_disk_space_is_an_error(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(builder_project.settings.project)
     monkeypatch.setattr("lab.tool_cache.shutil.disk_usage", lambda _: usage._replace(free=50 * 10**6))
     with pytest.raises(LabError) as error:
         build.ensure(builder_project.settings, BOTH)
     cache = builder_project.settings.cache
-    assert error.value.message == f"building the missing tools needs 0.4 GB in {cache}, and 0.1 GB are free"
+    assert error.value.message == f"building the missing tools needs 0.4 GB in {cache}, but only 0.1 GB are free"
     assert "FLUX_TENANCY_CACHE" in error.value.remedy
     assert builder_project.builds() == []
 
 
-def test_cache_that_cannot_be_written_to(builder_project: BuilderProject) -> None:
-    # A file where the folder should be: unlike missing permissions this stops root, too.
+def test_a_cache_that_is_not_writable_is_an_error(builder_project: BuilderProject) -> None:
+    # A file instead of the folder: unlike missing permissions, this is an error for root as well.
     builder_project.settings.cache.write_text("")
     with pytest.raises(LabError) as error:
         build.ensure(builder_project.settings, BOTH)
@@ -334,30 +334,32 @@ def test_cache_that_cannot_be_written_to(builder_project: BuilderProject) -> Non
     assert "FLUX_TENANCY_CACHE" in error.value.remedy
 
 
-def test_the_cache_runs_full_while_files_are_copied(
+def test_a_disk_that_becomes_full_while_files_are_copied_is_an_error(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("lab.build_source.shutil.copyfile", full)
-    with pytest.raises(LabError, match=r"cannot be written to \(No space left on device\); set FLUX_TENANCY_CACHE"):
+    with pytest.raises(
+        LabError, match="cannot write to the tool cache .*: No space left on device; set FLUX_TENANCY_CACHE"
+    ):
         build.ensure(builder_project.settings, BOTH)
 
 
-def test_go_is_missing(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_go_is_an_error(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(builder_project.settings.project))
     with pytest.raises(LabError, match="Go is not installed"):
         build.ensure(builder_project.settings, BOTH)
 
 
-def test_go_is_too_old(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_go_that_is_too_old_is_an_error(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_GO_VERSION", "go1.25.9")
-    with pytest.raises(LabError, match=r"lab/tools/m/go.mod needs Go 1\.26\.0 or later, and .*/go is go1\.25\.9"):
+    with pytest.raises(LabError, match=r"lab/tools/m/go.mod needs Go 1\.26\.0 or later, but .*/go is go1\.25\.9"):
         build.ensure(builder_project.settings, BOTH)
 
 
-def test_a_failed_build_shows_its_end_and_leaves_the_rest_to_go_on(
+def test_a_failed_build_shows_the_end_of_its_output_and_can_be_continued(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_GO_FAIL", BETA)
@@ -378,11 +380,11 @@ def test_a_failed_build_shows_its_end_and_leaves_the_rest_to_go_on(
 
 
 @pytest.mark.parametrize("waits_in", ["compile", "link"])
-def test_a_tool_that_fails_ends_the_others(
+def test_a_failed_build_stops_the_others(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch, waits_in: str
 ) -> None:
     cache = builder_project.settings.cache
-    # Alpha fails when beta is at work.
+    # Alpha fails while beta is being built.
     waits = {f"link {ALPHA}": f"{cache}/tools/beta/.new-*", f"{waits_in} {BETA}": f"{cache}/never"}
     monkeypatch.setenv("FAKE_GO_WAITS", json.dumps(waits))
     monkeypatch.setenv("FAKE_GO_FAIL", ALPHA)
@@ -396,7 +398,7 @@ def test_a_tool_that_fails_ends_the_others(
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupted_build_ends_its_commands_and_goes_on_later(
+def test_an_interrupted_build_stops_its_commands_and_can_be_continued(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits = {f"compile {BETA}": str(builder_project.settings.project / "never")}
@@ -416,7 +418,7 @@ def test_an_interrupted_build_ends_its_commands_and_goes_on_later(
     assert builder_project.builds() == [BETA]
 
 
-def test_a_go_command_that_is_stopped(builder_project: BuilderProject) -> None:
+def test_a_stopped_go_runs_no_commands(builder_project: BuilderProject) -> None:
     go = Go(builder_project.settings.cache, builder_project.settings.cache)
     assert go.platform
     go.stop()
@@ -428,14 +430,16 @@ def _go_commands() -> list[str]:
     return [" ".join(child.cmdline()) for child in psutil.Process().children() if "build" in child.cmdline()]
 
 
-def test_the_disk_runs_full(builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_becomes_full_while_compiling_is_an_error(
+    builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FAKE_GO_FAIL", ALPHA)
     monkeypatch.setenv("FAKE_GO_FAILURE", "write $WORK/b001/_pkg_.a: no space left on device")
-    with pytest.raises(LabError, match="the disk ran full while alpha was built"):
+    with pytest.raises(LabError, match="the disk became full while alpha was being built"):
         build.ensure(builder_project.settings, BOTH)
 
 
-def test_compiled_packages_are_kept_until_all_is_built_and_the_last_used_longer(
+def test_the_most_recently_used_compiled_packages_are_kept_after_a_build(
     builder_project: BuilderProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "GO_CACHE_AT_END", 10)
@@ -456,7 +460,7 @@ def test_compiled_packages_are_kept_until_all_is_built_and_the_last_used_longer(
     assert newer.exists(), "there is room for what was used last"
 
 
-def test_the_users_own_go_settings_do_not_change_what_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_users_go_settings_do_not_affect_builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GOFLAGS", "-mod=mod -race")
     monkeypatch.setenv("GOWORK", str(tmp_path / "go.work"))
     monkeypatch.setenv("CGO_ENABLED", "1")
@@ -469,7 +473,7 @@ def test_the_users_own_go_settings_do_not_change_what_is_built(monkeypatch: pyte
     assert environment["GOPROXY"] == "https://proxy.example.org"
 
 
-def test_a_second_builder_waits_and_says_for_whom(tmp_path: Path) -> None:
+def test_a_second_builder_waits_and_names_the_first(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     held, release = context.Event(), context.Event()
     holder = context.Process(target=_hold, args=(tmp_path / "lock", held, release))
@@ -494,7 +498,7 @@ def _hold(lock: Path, held, release) -> None:
         release.wait(20)
 
 
-def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_gets_a_line_from_time_to_time(capsys: pytest.CaptureFixture[str]) -> None:
     with BuildProgress(interval=0.05) as progress:
         progress.start("alpha", 1, 2)
         progress.step("alpha", "linking")
@@ -513,7 +517,7 @@ def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> N
     assert not any("gamma" in line for line in lines), "its turn has not come"
 
 
-def test_a_terminal_shows_each_tool_at_work() -> None:
+def test_a_terminal_shows_each_tool_that_is_being_built() -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100, highlight=False)
     picture = io.StringIO()
@@ -523,7 +527,7 @@ def test_a_terminal_shows_each_tool_at_work() -> None:
         progress.start("beta", 2, 2)
         progress.step("beta", "compiling", 10, 300)
         progress.step("gamma", "downloading")
-        # What is shown now, on a screen where nothing was before.
+        # The display at this moment, on an empty screen.
         Console(file=picture, width=100).print(progress._progress.get_renderable())
         progress.finish("alpha", 75)
         progress.finish("beta", 5)

@@ -61,7 +61,7 @@ def cluster(state: Path, name: str) -> Path:
     return folder
 
 
-def test_up_builds_then_starts_then_applies_and_takes_staging_by_default(calls):
+def test_up_builds_starts_and_applies_staging_by_default(calls):
     assert run("up").exit_code == 0
 
     assert calls == ["build", "Git host", "cluster staging", "bundles", "Pulumi", "stack staging"]
@@ -70,12 +70,12 @@ def test_up_builds_then_starts_then_applies_and_takes_staging_by_default(calls):
 @pytest.mark.parametrize(
     ("taken", "said"),
     [
-        ("", 'For pulumi, kubectl and git in your shell: eval "$(make -s env STACK=staging)"'),
-        ("production", 'in this shell stay at production; to take staging: eval "$(make -s env STACK=staging)"'),
+        ("", 'To use pulumi, kubectl and git in your shell: eval "$(make -s env STACK=staging)"'),
+        ("production", 'in this shell still use production; to switch to staging: eval "$(make -s env STACK=staging)"'),
         ("staging", None),
     ],
 )
-def test_up_says_which_stack_the_shell_takes(calls, monkeypatch, taken, said):
+def test_up_prints_how_to_use_the_stack_in_the_shell(calls, monkeypatch, taken, said):
     monkeypatch.setenv("PULUMI_STACK", taken)
 
     stderr = run("up").stderr
@@ -90,13 +90,13 @@ def test_up_takes_several_stacks(calls):
     assert calls[-2:] == ["stack staging", "stack production"]
 
 
-def test_start_does_all_but_bring_stacks_up(calls):
+def test_start_does_everything_but_apply_stacks(calls):
     assert run("start", "production").exit_code == 0
 
     assert calls == ["build", "Git host", "cluster production", "bundles", "Pulumi"]
 
 
-def test_up_of_a_stack_without_a_file_is_refused_before_anything_is_done(calls, state):
+def test_up_of_a_stack_without_a_file_fails_before_anything_is_done(calls, state):
     before = sorted(PROJECT.glob("*"))
 
     result = run("up", "staging", "typo")
@@ -115,14 +115,14 @@ def test_start_needs_no_stack_file(calls):
     assert "cluster spare" in calls
 
 
-def test_start_says_where_the_files_of_a_lab_with_other_ports_are(calls, state):
+def test_start_prints_the_project_folder_of_a_lab_with_other_ports(calls, state):
     result = run("start")
 
     assert f"Stack and tenant files of this lab: {state / 'project'}" in result.stderr
     assert (state / "project" / "Pulumi.staging.yaml").exists()
 
 
-def test_taken_ports_are_reported_before_anything_is_built(calls):
+def test_ports_in_use_are_reported_before_anything_is_built(calls):
     with socket.create_server(("127.0.0.1", PORT_BASE)), socket.create_server(("127.0.0.1", PORT_BASE + 20)):
         result = run("up", "staging", "production")
 
@@ -145,7 +145,7 @@ def test_an_error_is_two_lines_and_no_traceback(calls, monkeypatch):
     assert "Traceback" not in result.output
 
 
-def test_an_interrupt_is_one_line_and_the_exit_code_that_shells_know(calls, monkeypatch):
+def test_an_interrupt_is_one_line_and_the_exit_code_of_shells(calls, monkeypatch):
     def interrupt(self, tools):
         raise KeyboardInterrupt
 
@@ -158,7 +158,7 @@ def test_an_interrupt_is_one_line_and_the_exit_code_that_shells_know(calls, monk
     assert "Traceback" not in result.output
 
 
-def test_a_bad_port_base_is_an_error_too(state, monkeypatch):
+def test_an_invalid_port_base_is_an_error(state, monkeypatch):
     monkeypatch.setenv("LAB_PORT_BASE", "http")
 
     assert run("status").exit_code == 1
@@ -180,14 +180,14 @@ def test_kubeconfig_of_a_cluster_that_does_not_exist_is_an_error(state):
     assert "make up STACK=nowhere" in result.stderr
 
 
-def test_status_of_nothing_says_how_to_begin(state):
+def test_status_without_a_lab_says_how_to_create_one(state):
     result = run("status")
 
     assert result.exit_code == 0
     assert "make up" in result.stdout
 
 
-def test_status_names_processes_addresses_logs_and_ways_in(state):
+def test_status_shows_processes_addresses_logs_and_credentials(state):
     folder = cluster(state, "staging")
 
     result = run("status")
@@ -210,7 +210,7 @@ def test_status_names_processes_addresses_logs_and_ways_in(state):
     assert f"127.0.0.1:{PORT_BASE + 2}, {PORT_BASE + 3}" in proxy
 
 
-def test_env_is_for_the_shell_whatever_is_in_the_values(state, monkeypatch, tmp_path):
+def test_env_quotes_its_values_for_the_shell(state, monkeypatch, tmp_path):
     class Pulumi:
         bin = tmp_path / "it's a folder"
 
@@ -263,7 +263,7 @@ def shell_settings(state, monkeypatch):
 
 
 def current(state: Path, variables: dict[str, str]) -> tuple[str, str]:
-    """The stack that Pulumi takes, and the context that kubectl takes."""
+    """The current stack of Pulumi, and the current context of kubectl."""
     first = Path(variables["KUBECONFIG"].split(":")[0])
     assert first.is_relative_to(state)
     return variables["PULUMI_STACK"], yaml.safe_load(first.read_text())["current-context"]
@@ -289,7 +289,7 @@ def test_env_selects_one_stack_for_pulumi_and_kubectl(state, shell_settings, arg
     assert len(variables["KUBECONFIG"].split(":")) == 2
 
 
-def test_env_undoes_another_context_that_kubectl_has_written(state, shell_settings):
+def test_env_restores_the_context_that_kubectl_has_changed(state, shell_settings):
     (state / "clusters" / "staging" / "kubeconfig").write_text("contexts: [a]\ncurrent-context: production\n")
 
     assert current(state, shell_settings("staging")) == ("staging", "staging")
@@ -356,7 +356,7 @@ def test_exec_runs_in_the_project_of_the_stacks_lab_with_its_stack_and_context(s
     assert done.stdout.splitlines() == [str(state / "project"), "production", str(folder / "kubeconfig")]
 
 
-def test_exec_runs_a_command_of_another_stack_as_the_environment_is(state, monkeypatch):
+def test_exec_runs_a_command_for_another_stack_in_the_callers_environment(state, monkeypatch):
     cluster(state, "staging")
     fake_pulumi(state)
     monkeypatch.setenv("PULUMI_HOME", "/mine")
@@ -367,7 +367,7 @@ def test_exec_runs_a_command_of_another_stack_as_the_environment_is(state, monke
     assert (done.returncode, done.stdout) == (0, "/mine:\n")
 
 
-def test_exec_of_a_program_that_is_not_there_is_an_error(state):
+def test_exec_of_a_missing_program_is_an_error(state):
     done = lab_exec(state, "eu-1", "--", "no-such-program")
 
     assert done.returncode == 1
@@ -420,7 +420,7 @@ def test_logs_of_an_unknown_name_is_an_error(some_logs, name):
     assert f"there is no log of {name!r}" in result.stderr
 
 
-def test_down_deletes_the_labs_state_and_nothing_beside_it(state):
+def test_down_deletes_the_labs_state_and_nothing_else(state):
     cluster(state, "staging")
     (state / "git-host").mkdir()
     (state / "mine").write_text("")
@@ -432,7 +432,7 @@ def test_down_deletes_the_labs_state_and_nothing_beside_it(state):
 
 
 @pytest.mark.parametrize("command", ["stop", "down"])
-def test_stop_and_down_end_a_pulumi_that_runs(state, command):
+def test_stop_and_down_end_a_running_pulumi(state, command):
     run_of_pulumi = {"LAB_PULUMI_RUN": str(state / "pulumi" / "runs" / "one")}
     left = subprocess.Popen(["sleep", "600"], env=os.environ | run_of_pulumi)
     try:
@@ -449,11 +449,11 @@ def test_down_keeps_files_that_the_user_has_changed_and_says_so(calls, state):
 
     result = run("down")
 
-    assert f"{state / 'project'} stays" in result.stderr
+    assert f"{state / 'project'} is kept" in result.stderr
     assert (state / "project" / "Pulumi.staging.yaml").read_text() == "mine: true"
 
 
-def test_down_deletes_the_copies_that_nobody_has_changed(calls, state):
+def test_down_deletes_unchanged_copies(calls, state):
     run("start")
 
     assert run("down").exit_code == 0
@@ -461,7 +461,7 @@ def test_down_deletes_the_copies_that_nobody_has_changed(calls, state):
     assert not (state / "project").exists()
 
 
-def test_down_of_a_stack_deletes_its_cluster_alone(state):
+def test_down_of_a_stack_deletes_only_its_cluster(state):
     for name in ("staging", "production"):
         cluster(state, name)
 
@@ -493,7 +493,7 @@ def test_down_of_an_unknown_stack_deletes_nothing(state, name, said):
         ("up", [], {}, "lab up staging"),
     ],
 )
-def test_make_tells_a_stack_that_is_given_from_the_default_one(target, given, environ, command):
+def test_make_distinguishes_a_given_stack_from_the_default_one(target, given, environ, command):
     without = {name: value for name, value in os.environ.items() if name not in ("STACK", "MAKEFLAGS", "MAKELEVEL")}
     done = subprocess.run(
         ["make", "--dry-run", target, *given], cwd=PROJECT, env=without | environ, capture_output=True, text=True
@@ -502,7 +502,7 @@ def test_make_tells_a_stack_that_is_given_from_the_default_one(target, given, en
     assert done.stdout.splitlines()[-1].strip() == f".venv/bin/python -m {command}"
 
 
-def test_tools_prints_where_the_named_tools_are(state, monkeypatch):
+def test_tools_prints_the_paths_of_the_named_tools(state, monkeypatch):
     monkeypatch.setattr(cli, "ensure", lambda settings, names: {name: Path("/cache") / name for name in names})
 
     assert run("tools", "etcd").stdout == "etcd\t/cache/etcd\n"

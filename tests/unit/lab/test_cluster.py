@@ -1,4 +1,4 @@
-"""Clusters whose parts are stand-ins (fake_part.py): what is started, reused, replaced and refused."""
+"""Clusters with stand-ins for their components (fake_part.py): what is started, kept, restarted and refused."""
 
 import base64
 import ipaddress
@@ -53,7 +53,7 @@ def processes(cluster: Cluster) -> dict[str, psutil.Process | None]:
 
 
 def running(cluster: Cluster) -> dict[str, psutil.Process]:
-    """Those of the processes that there are."""
+    """The running processes."""
     return {part: process for part, process in processes(cluster).items() if process is not None}
 
 
@@ -61,7 +61,7 @@ def starts(cluster: Cluster) -> Counter[str]:
     return Counter((cluster.folder / "pki" / "starts").read_text().split())
 
 
-def test_a_second_up_reuses_what_runs(staging):
+def test_a_second_up_keeps_running_processes(staging):
     staging.up(TOOLS)
     first = processes(staging)
     assert all(first.values())
@@ -72,7 +72,7 @@ def test_a_second_up_reuses_what_runs(staging):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_killed_part_is_started_again_and_the_others_are_left_alone(staging, part):
+def test_a_killed_component_is_started_again_and_the_others_keep_running(staging, part):
     staging.up(TOOLS)
     before = processes(staging)
     running(staging)[part].kill()
@@ -84,7 +84,7 @@ def test_a_killed_part_is_started_again_and_the_others_are_left_alone(staging, p
     assert after[part] is not None
 
 
-def test_all_parts_are_started_again_after_a_reboot(staging):
+def test_all_components_are_started_again_after_a_reboot(staging):
     staging.up(TOOLS)
     for process in running(staging).values():
         process.kill()
@@ -114,11 +114,11 @@ def test_two_clusters_run_side_by_side(settings, staging):
 
     both = [*processes(staging).values(), *processes(production).values()]
     assert all(both) and len(set(both)) == 2 * len(PARTS)
-    # Of several kubeconfigs kubectl takes the context of the first: let it not be production.
+    # With several kubeconfigs, kubectl uses the context of the first, which must not be production.
     assert [cluster.name for cluster in clusters(settings)] == ["staging", "production"]
 
 
-def test_webhooks_reach_the_cluster_where_it_says_before_flux_is_there(settings, staging):
+def test_the_webhook_url_is_known_before_flux_is_installed(settings, staging):
     staging.up(TOOLS)
 
     agent = running(staging)["node-agent"]
@@ -128,7 +128,7 @@ def test_webhooks_reach_the_cluster_where_it_says_before_flux_is_there(settings,
     assert port in staging.daemons()["node-agent"].ports
 
 
-def test_a_part_that_fails_is_an_error_and_all_that_was_started_stops(staging):
+def test_a_component_that_fails_is_an_error_and_stops_the_others(staging):
     staging.up(TOOLS)
     staging.stop()
     (staging.folder / "pki" / "fail-kube-scheduler").touch()
@@ -142,7 +142,7 @@ def test_a_part_that_fails_is_an_error_and_all_that_was_started_stops(staging):
     assert not any(processes(staging).values())
 
 
-def test_a_taken_port_is_an_error_that_names_the_part_and_nothing_starts(settings, staging, monkeypatch):
+def test_a_port_in_use_is_an_error_that_names_the_component_and_nothing_starts(settings, staging, monkeypatch):
     monkeypatch.setattr("lab.processes._PORT_GRACE", 0)
     with (
         socket.create_server(("127.0.0.1", settings.port_base + 14)),
@@ -153,7 +153,7 @@ def test_a_taken_port_is_an_error_that_names_the_part_and_nothing_starts(setting
     assert not any(processes(staging).values())
 
 
-def test_new_certificates_reach_running_parts(staging):
+def test_new_certificates_restart_running_components(staging):
     staging.up(TOOLS)
     before = processes(staging)
     (staging.folder / "pki" / "api-ca.key").unlink()
@@ -163,7 +163,7 @@ def test_new_certificates_reach_running_parts(staging):
     assert not set(before.values()) & set(processes(staging).values())
 
 
-def test_the_administrators_kubeconfig_stands_alone_and_is_for_the_user_only(settings, staging):
+def test_the_administrators_kubeconfig_is_self_contained_and_only_for_its_owner(settings, staging):
     staging.up(TOOLS)
 
     config = yaml.safe_load(staging.kubeconfig.read_text())
@@ -176,7 +176,7 @@ def test_the_administrators_kubeconfig_stands_alone_and_is_for_the_user_only(set
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"index": 0}', '{"index": "x"}'])
-def test_a_damaged_record_is_written_anew(staging, text):
+def test_a_damaged_record_is_written_again(staging, text):
     staging.up(TOOLS)
     before = processes(staging)
     (staging.folder / "cluster.json").write_text(text)
@@ -197,12 +197,12 @@ def test_staging_and_production_have_their_own_index_and_others_the_next_free_on
 
 
 @pytest.mark.parametrize("name", ["", "Staging", "a.b", "-a", "a-", "a/b", "..", "a" * 64])
-def test_a_name_that_is_no_dns_label_is_refused(settings, name):
-    with pytest.raises(LabError, match=re.escape(f"{name!r} cannot be the name of a cluster")):
+def test_a_name_that_is_not_a_dns_label_is_an_error(settings, name):
+    with pytest.raises(LabError, match=re.escape(f"{name!r} is not a valid name of a cluster")):
         Cluster(settings, name)
 
 
-def test_a_state_that_cannot_be_written_is_an_error_with_its_path(tmp_path):
+def test_a_state_that_is_not_writable_is_an_error_with_its_path(tmp_path):
     (tmp_path / "file").write_text("")
     settings = Settings(tmp_path, tmp_path, tmp_path / "file" / "state", 20800)
 
@@ -216,13 +216,13 @@ def test_a_state_that_cannot_be_written_is_an_error_with_its_path(tmp_path):
 def test_a_full_disk_is_an_error_before_anything_starts(staging, monkeypatch):
     monkeypatch.setattr(files, "_ROOM_NEEDED", 2**60)
 
-    with pytest.raises(LabError, match="MiB are free for"):
+    with pytest.raises(LabError, match="MiB are free in"):
         staging.up(TOOLS)
 
     assert not staging.exists()
 
 
-def test_a_cluster_that_is_there_needs_no_further_room(staging, monkeypatch):
+def test_an_existing_cluster_needs_no_free_space(staging, monkeypatch):
     staging.up(TOOLS)
     staging.stop()
     monkeypatch.setattr(files, "_ROOM_NEEDED", 2**60)
@@ -242,7 +242,7 @@ def test_a_cluster_that_is_slow_to_get_ready_fails_and_stops(staging, monkeypatc
     assert not any(processes(staging).values())
 
 
-def test_no_two_clusters_share_an_address_whatever_their_state_and_ports():
+def test_clusters_with_different_ports_have_different_addresses():
     networks = [Network(first_port) for first_port in range(1024, 65530, PORTS_EACH)]
     ranges = sorted(ipaddress.IPv4Network(each) for n in networks for each in (n.service_range, n.pod_range))
 

@@ -23,7 +23,7 @@ def images(table: Path) -> dict[str, dict[str, Any]]:
     return {entry["image"]: entry for entry in json.loads(table.read_text())["images"]}
 
 
-def test_a_controller_listens_on_the_address_of_its_pod_alone(table, tmp_path):
+def test_a_controller_listens_only_on_the_address_of_its_pod(table, tmp_path):
     source = program(tmp_path, "source-controller")
 
     write_images(table, {"source-controller@v1.9.5": source})
@@ -37,7 +37,7 @@ def test_a_controller_listens_on_the_address_of_its_pod_alone(table, tmp_path):
     ]
 
 
-def test_only_notification_controller_is_told_where_to_listen_for_events(table, tmp_path):
+def test_only_notification_controller_has_an_address_for_events(table, tmp_path):
     names = ("source", "kustomize", "helm", "notification")
     write_images(table, {f"{name}-controller@v1": program(tmp_path, name) for name in names})
 
@@ -45,7 +45,7 @@ def test_only_notification_controller_is_told_where_to_listen_for_events(table, 
     assert told == ["ghcr.io/fluxcd/notification-controller:v1"]
 
 
-def test_kustomize_controller_alone_is_given_what_its_image_has_of_gnupg(table, tmp_path):
+def test_only_kustomize_controller_has_gnupg(table, tmp_path):
     names = ("source", "kustomize", "helm", "notification")
     write_images(table, {f"{name}-controller@v1": program(tmp_path, name) for name in names})
 
@@ -63,20 +63,20 @@ def test_kyverno_has_its_credentials_and_its_addresses_as_arguments(table, tmp_p
     assert set(entries) == {f"reg.kyverno.io/kyverno/{name}:v1.19.1" for name in names}
     for image, entry in entries.items():
         assert {"--kubeconfig={{.Kubeconfig}}", "--metricsHost={{.PodIP}}"} <= set(entry["args"])
-        # The Deployment names this one too, so it has to come last; the reports controller does not know it.
+        # The Deployment also sets this flag, so it has to come last; the reports controller does not have it.
         metrics = [] if "reports" in image else ["--controllerRuntimeMetricsAddress={{.PodIP}}:8080"]
         assert entry["overrides"] == metrics
     asked = [image for image, entry in entries.items() if "--webhookServerHost={{.PodIP}}" in entry["args"]]
     assert asked == ["reg.kyverno.io/kyverno/kyverno:v1.19.1"]
 
 
-def test_what_is_no_controller_or_was_not_built_is_not_listed(table, tmp_path):
+def test_only_controllers_that_were_built_are_listed(table, tmp_path):
     write_images(table, {"etcd": program(tmp_path, "etcd"), "helm-controller@v1.6.4": tmp_path / "missing"})
 
     assert images(table) == {}
 
 
-def test_images_of_an_earlier_call_stay_while_their_program_exists(table, tmp_path):
+def test_images_of_an_earlier_call_are_kept_while_their_program_exists(table, tmp_path):
     old, gone = program(tmp_path, "old"), program(tmp_path, "gone")
     write_images(table, {"helm-controller@v1.6.3": old, "helm-controller@v1.6.2": gone})
     gone.unlink()
@@ -97,7 +97,7 @@ def test_a_rebuilt_program_replaces_the_old_one(table, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"images": [{}]}'])
-def test_a_damaged_table_is_written_anew(table, tmp_path, text):
+def test_a_damaged_table_is_written_again(table, tmp_path, text):
     table.write_text(text)
 
     write_images(table, {"helm-controller@v1.6.4": program(tmp_path, "helm")})

@@ -3,7 +3,7 @@ import pytest
 from lab.errors import LabError, reported
 
 
-def test_an_error_ends_the_program_with_what_is_wrong_and_what_to_do(capsys):
+def test_an_error_ends_the_program_with_a_message_and_a_remedy(capsys):
     with pytest.raises(SystemExit) as end, reported():
         raise LabError("the disk is full", "make room")
 
@@ -11,7 +11,7 @@ def test_an_error_ends_the_program_with_what_is_wrong_and_what_to_do(capsys):
     assert capsys.readouterr().err == "error: the disk is full\nremedy: make room\n"
 
 
-def test_an_interrupt_ends_it_as_shells_expect(capsys):
+def test_an_interrupt_ends_the_program_with_the_exit_code_of_shells(capsys):
     with pytest.raises(SystemExit) as end, reported("nothing is left behind"):
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""The right to write events, taken out of a role as the API shows it."""
+"""The right to write events is removed from a role of the API."""
 
 from lab.events import without_events
 
@@ -10,7 +10,7 @@ ROLE = {
 }
 
 
-def test_all_but_events_stays_and_the_api_server_does_not_give_it_back():
+def test_only_rights_to_events_are_removed_and_the_api_server_does_not_restore_them():
     changed = without_events(ROLE)
 
     assert changed == {
@@ -23,6 +23,6 @@ def test_all_but_events_stays_and_the_api_server_does_not_give_it_back():
     }
 
 
-def test_a_role_without_them_is_left_alone():
+def test_a_role_without_rights_to_events_is_not_changed():
     assert without_events({**ROLE, "rules": [READ]}) is None
     assert without_events({}) is None

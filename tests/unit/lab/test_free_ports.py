@@ -14,7 +14,7 @@ CLAIMING = "from lab.free_ports import free_port_base; print(free_port_base({clu
 
 
 def claiming(clusters: int) -> subprocess.Popen[str]:
-    """Another process that has chosen ports and listens on none of them yet."""
+    """Another process that has chosen ports but does not listen on them yet."""
     command = [sys.executable, "-c", CLAIMING.format(clusters=clusters)]
     root = Path(__file__).parents[3]
     return subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -26,7 +26,7 @@ def port_of(process: subprocess.Popen[str]) -> int:
     return int(process.stdout.readline())
 
 
-def test_a_lab_beside_the_users_own_has_other_ports_that_are_all_free():
+def test_another_lab_gets_free_ports_outside_the_default_range():
     base = free_port_base(clusters=2)
     assert base >= DEFAULT_PORT_BASE + PORTS_OF_A_LAB
 
@@ -42,7 +42,7 @@ def test_no_free_ports_are_an_error(monkeypatch):
         free_port_base(clusters=1)
 
 
-def test_a_lab_that_another_process_is_about_to_start_has_its_ports_for_itself():
+def test_ports_that_another_process_has_chosen_are_not_used():
     with claiming(clusters=10) as other:
         theirs = port_of(other)
         ours = free_port_base(clusters=0)
@@ -51,7 +51,7 @@ def test_a_lab_that_another_process_is_about_to_start_has_its_ports_for_itself()
     assert not theirs <= ours < theirs + 110
 
 
-def test_the_ports_of_a_process_that_has_ended_are_free_again():
+def test_the_ports_of_an_ended_process_can_be_used_again():
     with claiming(clusters=0) as other:
         theirs = port_of(other)
         other.communicate("")

@@ -26,11 +26,11 @@ TOOLS = {"gitea": Path("gitea"), "github-proxy": Path("github-proxy")}
 
 
 class Api:
-    """Stands in for Gitea's REST API: knows organisations and repositories, the latter as bare folders."""
+    """Stands in for Gitea's REST API: with organizations, and with repositories as bare folders."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.organisations: dict[str, str] = {}
+        self.organizations: dict[str, str] = {}
         self.private: dict[str, bool] = {}
         self.changes: list[str] = []
 
@@ -43,7 +43,7 @@ class Api:
             self.changes.append(path)
             return self.create(path, json.loads(request.content))
         if path.startswith("/orgs/"):
-            return httpx.Response(200 if path.removeprefix("/orgs/") in self.organisations else 404)
+            return httpx.Response(200 if path.removeprefix("/orgs/") in self.organizations else 404)
         repository = self.repository(path.removeprefix("/repos/"))
         if not repository.exists():
             return httpx.Response(404)
@@ -54,11 +54,11 @@ class Api:
 
     def create(self, path: str, body: dict[str, Any]) -> httpx.Response:
         if path == "/orgs":
-            self.organisations[body["username"]] = body["visibility"]
+            self.organizations[body["username"]] = body["visibility"]
         else:
-            organisation = path.split("/")[2]
-            assert organisation in self.organisations
-            self.private[f"{organisation}/{body['name']}"] = body["private"]
+            organization = path.split("/")[2]
+            assert organization in self.organizations
+            self.private[f"{organization}/{body['name']}"] = body["private"]
             subprocess.run(
                 [
                     "git",
@@ -67,7 +67,7 @@ class Api:
                     "--bare",
                     "-b",
                     "main",
-                    self.repository(f"{organisation}/{body['name']}"),
+                    self.repository(f"{organization}/{body['name']}"),
                 ],
                 check=True,
             )
@@ -103,14 +103,14 @@ def host(tmp_path, monkeypatch, api) -> GitHost:
         "client",
         lambda self: httpx.Client(base_url="http://host/api/v1", transport=httpx.MockTransport(api)),
     )
-    monkeypatch.setattr(GitHost, "url", lambda self, organisation, name: str(api.repository(f"{organisation}/{name}")))
+    monkeypatch.setattr(GitHost, "url", lambda self, organization, name: str(api.repository(f"{organization}/{name}")))
     return GitHost(Settings(tmp_path / "project", tmp_path / "cache", tmp_path / "state", 20800))
 
 
 def test_missing_repositories_are_created_and_filled_from_the_project(host, api):
     host.up(TOOLS)
 
-    assert api.organisations == {"dev": "private"}
+    assert api.organizations == {"dev": "private"}
     assert api.private == {"dev/apps": True}
     assert content(api.repository("dev/apps"), "staging/welcome.yaml") == "hello: staging\n"
 
@@ -155,7 +155,7 @@ def registered(monkeypatch) -> Registered:
     return api
 
 
-def test_what_a_removed_stack_has_registered_is_withdrawn_and_nothing_else(host, registered):
+def test_only_what_a_removed_stack_has_registered_is_withdrawn(host, registered):
     host.gitea.credentials()
 
     host.withdraw("staging", "http://127.0.0.1:20816")
@@ -163,33 +163,33 @@ def test_what_a_removed_stack_has_registered_is_withdrawn_and_nothing_else(host,
     assert registered.deleted == ["/repos/dev/apps/keys/1", "/repos/dev/apps/hooks/4", "/repos/ops/tools/keys/7"]
 
 
-def test_there_is_nothing_to_withdraw_at_a_host_that_never_ran(host, registered):
+def test_nothing_is_withdrawn_at_a_host_that_was_never_started(host, registered):
     host.withdraw("staging", "http://127.0.0.1:20816")
 
     assert registered.deleted == []
 
 
-def test_withdrawing_from_a_host_that_does_not_run_is_an_error_with_a_remedy(host, monkeypatch):
+def test_withdrawing_from_a_stopped_host_is_an_error_with_a_remedy(host, monkeypatch):
     host.gitea.credentials()
     monkeypatch.setattr(Gitea, "client", lambda self: httpx.Client(base_url="http://127.0.0.1:9/api/v1"))
 
     with pytest.raises(LabError) as error:
         host.withdraw("staging", "http://127.0.0.1:20816")
 
-    assert "deploy keys and webhooks of staging cannot be removed" in error.value.message
+    assert "cannot remove the deploy keys and webhooks of staging" in error.value.message
     assert "make start STACK=staging" in error.value.remedy
 
 
-def test_a_public_repository_is_one_that_strangers_see(host, api, tmp_path):
+def test_a_public_repository_can_be_read_without_credentials(host, api, tmp_path):
     (tmp_path / "source").mkdir()
 
     host.ensure_repository("open", "note", tmp_path / "source", private=False)
 
-    assert api.organisations["open"] == "public"
+    assert api.organizations["open"] == "public"
     assert api.private["open/note"] is False
 
 
-def test_the_ways_in_follow_from_the_port_base(tmp_path):
+def test_addresses_follow_from_the_port_base(tmp_path):
     host = GitHost(Settings(tmp_path, tmp_path / "cache", tmp_path / "state", 20800))
 
     assert host.url("dev", "apps") == "http://127.0.0.1:20800/dev/apps.git"
@@ -199,7 +199,7 @@ def test_the_ways_in_follow_from_the_port_base(tmp_path):
     assert [daemon.ports for daemon in host.daemons()] == [(20800, 20801), (20802, 20803)]
 
 
-def test_a_second_up_changes_nothing_even_where_the_user_has_pushed_since(host, api):
+def test_a_second_up_keeps_the_users_commits(host, api):
     host.up(TOOLS)
     pushed = host.commit_files("dev", "apps", {"staging/welcome.yaml": "mine: true\n"}, "Mine")
     api.changes.clear()
@@ -210,7 +210,7 @@ def test_a_second_up_changes_nothing_even_where_the_user_has_pushed_since(host, 
     assert commits(api.repository("dev/apps"))[0] == pushed
 
 
-def test_a_repository_that_was_created_but_not_filled_is_filled_now(host, api):
+def test_an_empty_repository_is_filled(host, api):
     api.create("/orgs", {"username": "dev", "visibility": "private"})
     api.create("/orgs/dev/repos", {"name": "apps", "private": False})
 
@@ -219,7 +219,7 @@ def test_a_repository_that_was_created_but_not_filled_is_filled_now(host, api):
     assert len(commits(api.repository("dev/apps"))) == 1
 
 
-def test_a_repository_that_is_still_called_empty_after_a_killed_push_is_no_error(host, api, monkeypatch):
+def test_a_repository_that_gitea_reports_as_empty_after_a_killed_push_is_not_an_error(host, api, monkeypatch):
     host.up(TOOLS)
     filled = commits(api.repository("dev/apps"))
     monkeypatch.setattr(api, "is_empty", lambda repository: True)
@@ -229,7 +229,7 @@ def test_a_repository_that_is_still_called_empty_after_a_killed_push_is_no_error
     assert commits(api.repository("dev/apps")) == filled
 
 
-def test_a_refusal_of_the_api_is_an_error_with_the_log(host, api, monkeypatch):
+def test_a_refused_request_is_an_error_that_names_the_log(host, api, monkeypatch):
     monkeypatch.setattr(api, "create", lambda path, body: httpx.Response(403))
 
     with pytest.raises(LabError) as error:
@@ -291,7 +291,7 @@ def test_the_password_is_in_gits_environment_only(tmp_path):
     assert PASSWORD not in repr(user)
 
 
-def test_git_is_untouched_by_the_settings_of_the_user(tmp_path, monkeypatch):
+def test_git_ignores_the_users_settings(tmp_path, monkeypatch):
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = Somebody\n[http]\n\tproxy = http://proxy.example\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GIT_DIR", "/nowhere")
@@ -301,7 +301,7 @@ def test_git_is_untouched_by_the_settings_of_the_user(tmp_path, monkeypatch):
     assert "Somebody" not in settings and "proxy.example" not in settings
 
 
-def test_a_missing_git_is_an_error_that_says_so(tmp_path, monkeypatch):
+def test_a_missing_git_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(LabError, match="cannot run git") as error:
@@ -321,7 +321,7 @@ def configuration(gitea: Gitea) -> configparser.ConfigParser:
     return parser
 
 
-def test_gitea_is_closed_to_strangers_and_keeps_to_loopback(gitea):
+def test_gitea_allows_no_registration_and_listens_on_loopback_only(gitea):
     gitea._configure(static=Path("/assets"))
 
     ini = configuration(gitea)
@@ -334,7 +334,7 @@ def test_gitea_is_closed_to_strangers_and_keeps_to_loopback(gitea):
     assert ini["server"]["static_root_path"] == "/assets"
 
 
-def test_giteas_secrets_are_made_once_and_are_for_the_user_only(gitea):
+def test_giteas_secrets_are_generated_once_and_only_for_their_owner(gitea):
     gitea._configure(static=Path("/assets"))
     first = (gitea.folder / "app.ini").read_text()
 
@@ -346,7 +346,7 @@ def test_giteas_secrets_are_made_once_and_are_for_the_user_only(gitea):
         assert stat.S_IMODE((gitea.folder / name).stat().st_mode) == 0o600
 
 
-def test_the_administrators_password_is_made_up_once_and_is_for_the_user_only(gitea):
+def test_the_administrators_password_is_generated_once_and_only_for_its_owner(gitea):
     first = gitea.credentials()
 
     assert gitea.credentials() == first
@@ -356,13 +356,13 @@ def test_the_administrators_password_is_made_up_once_and_is_for_the_user_only(gi
     assert stat.S_IMODE(gitea.credentials_file.stat().st_mode) == 0o600
 
 
-def test_webhooks_go_to_this_machine_and_nowhere_else(gitea):
+def test_webhooks_are_sent_to_this_machine_only(gitea):
     gitea._configure(static=Path("/assets"))
 
     assert configuration(gitea)["webhook"]["allowed_host_list"] == "loopback"
 
 
-def test_the_host_key_is_made_once_and_pinned_for_clients(gitea):
+def test_the_host_key_is_generated_once_and_pinned_for_clients(gitea):
     assert gitea.host_key.ensure()
     pinned, private = gitea.host_key.known_hosts.read_text(), gitea.host_key.file.read_text()
 
@@ -379,7 +379,7 @@ def test_the_host_key_is_made_once_and_pinned_for_clients(gitea):
 
 
 @pytest.mark.parametrize("damage", ["", "no key", None])
-def test_a_damaged_host_key_is_made_anew_and_pinned_anew(gitea, damage):
+def test_a_damaged_host_key_is_replaced_and_pinned_again(gitea, damage):
     gitea.host_key.ensure()
     before = gitea.host_key.known_hosts.read_text()
     if damage is None:
@@ -393,7 +393,7 @@ def test_a_damaged_host_key_is_made_anew_and_pinned_anew(gitea, damage):
 
 
 class Tokens:
-    """Stands in for the part of Gitea's API that has to do with the administrator's token."""
+    """Stands in for the part of Gitea's API for the administrator's token."""
 
     def __init__(self) -> None:
         self.made: dict[str, list[str]] = {}
@@ -424,7 +424,7 @@ def tokens(monkeypatch) -> Tokens:
     return tokens
 
 
-def test_the_token_is_made_once_for_repositories_and_is_for_the_user_only(gitea, tokens):
+def test_the_token_is_created_once_for_repositories_and_only_for_its_owner(gitea, tokens):
     gitea._ensure_token()
     gitea._ensure_token()
 
@@ -433,7 +433,7 @@ def test_the_token_is_made_once_for_repositories_and_is_for_the_user_only(gitea,
     assert stat.S_IMODE(gitea.token_file.stat().st_mode) == 0o600
 
 
-def test_a_token_that_does_not_work_any_more_is_made_anew(gitea, tokens):
+def test_an_invalid_token_is_replaced(gitea, tokens):
     gitea._ensure_token()
     gitea.token_file.write_text("revoked\n")
 
@@ -442,13 +442,13 @@ def test_a_token_that_does_not_work_any_more_is_made_anew(gitea, tokens):
     assert gitea.token() == "token-1"
 
 
-def test_without_a_token_the_error_says_how_to_get_one(gitea):
+def test_a_missing_token_is_an_error_with_a_remedy(gitea):
     with pytest.raises(LabError, match="there is no token"):
         gitea.token()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"username": "lab-admin"}'])
-def test_damaged_credentials_are_made_anew(gitea, text):
+def test_damaged_credentials_are_replaced(gitea, text):
     gitea.folder.mkdir()
     gitea.credentials_file.write_text(text)
 
@@ -493,7 +493,7 @@ def test_the_sample_applications_texts_differ_by_environment():
 
 
 @pytest.mark.parametrize("environment", ["staging", "production"])
-def test_the_platforms_sample_names_each_environment_and_has_what_no_tenant_may(environment):
+def test_the_platforms_sample_has_each_environment_and_objects_that_tenants_may_not_create(environment):
     fleet = PROJECT / "lab" / "sample" / "platform" / "fleet"
     folder = fleet / "clusters" / environment
     files = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]

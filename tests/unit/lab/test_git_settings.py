@@ -1,4 +1,4 @@
-"""git as `make env` sets it up, run by a user whom nobody has told it anything of."""
+"""git with the settings of `make env`, for a user without settings of their own."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def host(tmp_path) -> GitHost:
 
 @pytest.fixture
 def user(tmp_path) -> dict[str, str]:
-    """The environment of somebody on a fresh machine."""
+    """The environment on a new machine."""
     (tmp_path / "home").mkdir()
     return {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "GIT_TERMINAL_PROMPT": "0"}
 
@@ -38,13 +38,13 @@ def git(environ: dict[str, str], *arguments: str, folder: Path | None = None, st
 
 
 def credentials(environ: dict[str, str], url: str) -> list[str]:
-    """What git logs in with."""
+    """The credentials that git uses."""
     lines = git(environ, "credential", "fill", stdin=f"url={url}\n\n").splitlines()
     return [line for line in lines if line.startswith(("username=", "password="))]
 
 
 def committer(environ: dict[str, str], folder: Path, url: str) -> str:
-    """As whom git commits in a clone of a repository."""
+    """The author of git's commits in a clone of a repository."""
     folder.mkdir()
     git(environ, "init", "--quiet", folder=folder)
     git(environ, "remote", "add", "origin", url, folder=folder)
@@ -55,7 +55,7 @@ def addresses(host: GitHost) -> list[str]:
     return [host.url("dev-team", "apps"), host.https_url("dev-team", "apps"), f"{host.github_url}dev-team/apps.git"]
 
 
-def test_git_logs_in_at_the_labs_host_and_nowhere_else(host, user):
+def test_git_logs_in_at_the_labs_host_only(host, user):
     environ = user | git_variables(host, user)
 
     for url in addresses(host):
@@ -64,9 +64,9 @@ def test_git_logs_in_at_the_labs_host_and_nowhere_else(host, user):
     assert credentials(environ, "http://127.0.0.1:9999/dev-team/apps.git") == []
 
 
-def test_no_variable_and_no_other_file_has_the_password(host, user):
+def test_the_password_is_in_no_variable_and_no_other_file(host, user):
     environ = user | git_variables(host, user)
-    # The user's own helper would keep what it is told.
+    # The user's own helper would store the password.
     git(environ, "config", "--global", "credential.helper", "store")
 
     git(
@@ -77,7 +77,7 @@ def test_no_variable_and_no_other_file_has_the_password(host, user):
     assert not Path(user["HOME"], ".git-credentials").exists()
 
 
-def test_git_commits_in_clones_from_the_labs_host_and_nowhere_else(host, user, tmp_path):
+def test_git_has_a_user_name_in_clones_from_the_labs_host_only(host, user, tmp_path):
     environ = user | git_variables(host, user)
 
     for number, url in enumerate(addresses(host)):
@@ -85,7 +85,7 @@ def test_git_commits_in_clones_from_the_labs_host_and_nowhere_else(host, user, t
     assert committer(environ, tmp_path / "elsewhere", ELSEWHERE) == ""
 
 
-def test_whoever_has_told_git_a_name_commits_under_it(host, user, tmp_path):
+def test_a_user_name_that_is_configured_in_git_is_used(host, user, tmp_path):
     git(user, "config", "--global", "user.email", "me@example.com")
 
     environ = user | git_variables(host, user)
@@ -93,7 +93,7 @@ def test_whoever_has_told_git_a_name_commits_under_it(host, user, tmp_path):
     assert committer(environ, tmp_path / "clone", addresses(host)[0]) == "me@example.com"
 
 
-def test_settings_of_the_environment_stay_and_those_of_the_lab_do_not_pile_up(host, user):
+def test_settings_in_the_environment_are_kept_and_the_labs_are_not_repeated(host, user):
     user |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.editor", "GIT_CONFIG_VALUE_0": "ed"}
 
     once = user | git_variables(host, user)
@@ -102,5 +102,5 @@ def test_settings_of_the_environment_stay_and_those_of_the_lab_do_not_pile_up(ho
     assert once | git_variables(host, once) == once
 
 
-def test_a_machine_without_git_gets_settings_all_the_same(host):
+def test_a_machine_without_git_gets_settings_as_well(host):
     assert int(git_variables(host, {"PATH": "/nowhere"})["GIT_CONFIG_COUNT"]) > 0

@@ -1,4 +1,4 @@
-"""The proxy before Gitea without its binary: a stand-in that serves HTTPS with the lab's certificate."""
+"""The proxy in front of Gitea without its binary: a stand-in that serves HTTPS with the lab's certificate."""
 
 import ssl
 import sys
@@ -31,7 +31,7 @@ server.serve_forever()
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Takes the place of ``github-proxy``; Python is the program then, and the stand-in its first argument."""
+    """Replaces ``github-proxy``: the program is Python, and the stand-in its first argument."""
     fake = tmp_path / "github-proxy"
     fake.write_text(FAKE)
     real = GithubProxy._command
@@ -59,7 +59,7 @@ def test_it_serves_with_a_certificate_of_the_labs_own_authority(proxy, program):
     assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1"]
 
 
-def test_a_second_up_leaves_it_alone(proxy, program):
+def test_a_second_up_keeps_the_running_proxy(proxy, program):
     proxy.up(program)
     first = proxy.daemon().process()
 
@@ -68,7 +68,7 @@ def test_a_second_up_leaves_it_alone(proxy, program):
     assert proxy.daemon().process() == first
 
 
-def test_a_new_certificate_reaches_it(proxy, program):
+def test_a_new_certificate_restarts_the_proxy(proxy, program):
     proxy.up(program)
     first, authority = proxy.daemon().process(), proxy.certificate_authority.read_text()
     proxy.certificate_authority.unlink()
@@ -80,7 +80,7 @@ def test_a_new_certificate_reaches_it(proxy, program):
     assert proxy.daemon().ready()
 
 
-def test_its_upstream_is_gitea_and_its_command_holds_no_secret(proxy):
+def test_its_upstream_is_gitea_and_its_command_has_no_secret(proxy):
     command = proxy._command(Path("/tools/github-proxy"))
 
     assert command[0] == "/tools/github-proxy"

@@ -1,10 +1,10 @@
-"""What the logs of the lab's programs say of their end, from lines that they have written."""
+"""Reasons in the logs of the lab's programs, from lines that they have written."""
 
 import pytest
 
 from lab.log_reason import reason
 
-# etcd on a full disk, with what it goes on about.
+# etcd on a full disk, with the lines that follow.
 ETCD = [
     '{"level":"warn","ts":"2026-11-22T21:25:46.8Z","caller":"embed/config.go:1","msg":"Running http and grpc"}',
     '{"level":"fatal","caller":"backend/backend.go:1","msg":"cannot save","error":"no space"}',
@@ -37,5 +37,5 @@ APISERVER = [
         (["2026/11/22 21:25:22 ERROR the proxy ends error=refused"], "the proxy ends error=refused"),
     ],
 )
-def test_the_last_of_the_gravest_lines_is_the_reason(lines, found):
+def test_the_last_of_the_most_severe_lines_is_the_reason(lines, found):
     assert reason(lines) == found

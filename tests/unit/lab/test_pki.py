@@ -33,7 +33,7 @@ def content(pki: Pki) -> dict[str, bytes]:
 
 
 def renewed(pki: Pki) -> set[str]:
-    """Names of the certificates that a renewal writes anew."""
+    """Names of the certificates that are renewed."""
     before = content(pki)
     assert not pki.is_usable()
     pki.renew()
@@ -42,7 +42,7 @@ def renewed(pki: Pki) -> set[str]:
     return {Path(name).stem for name in after if after[name] != before.get(name)}
 
 
-def test_what_is_new_is_usable_and_stays_as_it_is(pki):
+def test_new_certificates_are_usable_and_not_renewed(pki):
     before = content(pki)
 
     assert pki.is_usable()
@@ -51,14 +51,14 @@ def test_what_is_new_is_usable_and_stays_as_it_is(pki):
     assert content(pki) == before
 
 
-def test_private_keys_are_for_the_user_only(pki):
+def test_only_their_owner_can_read_private_keys(pki):
     keys = list(pki.folder.glob("*.key"))
 
     assert len(keys) > 10
     assert {stat.S_IMODE(key.stat().st_mode) for key in keys} == {0o600}
 
 
-def test_the_api_server_answers_as_loopback_and_as_the_service_kubernetes(pki):
+def test_the_api_servers_certificate_is_for_loopback_and_the_service_kubernetes(pki):
     names = certificate(pki, "kube-apiserver").extensions.get_extension_for_class(x509.SubjectAlternativeName).value
 
     assert {"localhost", "kubernetes.default", "kubernetes.default.svc.cluster.local"} <= set(
@@ -78,7 +78,7 @@ def test_the_api_server_answers_as_loopback_and_as_the_service_kubernetes(pki):
         ("kube-proxy", "system:kube-proxy", [NO_GROUP]),
         ("kube-controller-manager", "system:kube-controller-manager", [NO_GROUP]),
         ("kube-scheduler", "system:kube-scheduler", [NO_GROUP]),
-        # Servers' certificates authenticate clients as well, but as nobody who has rights.
+        # Servers' certificates also authenticate clients, but as users without rights.
         ("kube-apiserver", "kube-apiserver", [NO_GROUP]),
         ("node-agent-server", "system:node:lab", [NO_GROUP]),
     ],
@@ -90,7 +90,7 @@ def test_users_of_the_api_have_the_names_and_groups_that_rbac_knows_and_no_other
     assert [each.value for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)] == groups
 
 
-def test_who_is_signed_by_the_api_is_nobody_to_etcd_and_the_node_agent(pki):
+def test_etcd_and_the_node_agent_do_not_trust_certificates_of_the_apis_authority(pki):
     for name in INTERNAL:
         certificate(pki, name).verify_directly_issued_by(certificate(pki, INTERNAL_AUTHORITY))
     with pytest.raises((InvalidSignature, ValueError)):
@@ -108,8 +108,8 @@ def test_a_clients_certificate_serves_no_host_of_this_machine(pki):
     assert not any(map(serves_this_machine, clients))
 
 
-def test_a_key_without_its_certificate_is_made_anew_alone(pki):
-    # As left by a command that was killed between the two files.
+def test_only_the_certificate_of_another_key_is_renewed(pki):
+    # As after a command that was killed between the two files.
     pki.pair("admin").key.write_bytes(pki.pair("etcd").key.read_bytes())
 
     assert renewed(pki) == {"admin"}
@@ -117,19 +117,19 @@ def test_a_key_without_its_certificate_is_made_anew_alone(pki):
 
 @pytest.mark.parametrize("damage", [b"", b"-----BEGIN CERTIFICATE-----\n", b"\xff\x00"])
 @pytest.mark.parametrize("file", ["certificate", "key"])
-def test_a_damaged_file_is_made_anew(pki, file, damage):
+def test_a_damaged_file_is_renewed(pki, file, damage):
     getattr(pki.pair("kube-scheduler"), file).write_bytes(damage)
 
     assert renewed(pki) == {"kube-scheduler"}
 
 
-def test_with_its_authority_all_that_it_signed_is_made_anew(pki):
+def test_an_authority_is_renewed_with_all_its_certificates(pki):
     pki.pair(INTERNAL_AUTHORITY).key.unlink()
 
     assert renewed(pki) == {INTERNAL_AUTHORITY, *INTERNAL}
 
 
-def test_a_certificate_in_the_place_of_an_authority_is_none(pki):
+def test_a_certificate_is_not_accepted_as_an_authority(pki):
     for file in ("certificate", "key"):
         path: Path = getattr(pki.pair(API_AUTHORITY), file)
         path.write_bytes(getattr(pki.pair("admin"), file).read_bytes())
@@ -137,18 +137,18 @@ def test_a_certificate_in_the_place_of_an_authority_is_none(pki):
     assert API_AUTHORITY in renewed(pki)
 
 
-def test_a_missing_key_of_the_service_accounts_is_made_anew(pki):
+def test_a_missing_key_for_service_account_tokens_is_generated(pki):
     pki.service_account_key.write_text("")
 
     assert renewed(pki) == {"service-account"}
 
 
-def test_another_service_range_needs_another_certificate_of_the_api_server(pki):
+def test_another_service_range_renews_the_api_servers_certificate(pki):
     assert renewed(Pki(pki.folder, "lab", "127.66.0.1")) == {"kube-apiserver"}
 
 
-def test_a_node_agent_that_was_more_than_a_kubelet_gets_another_certificate(tmp_path, monkeypatch):
-    """The state of a lab from before: nothing else changes, so a cluster goes on with it."""
+def test_a_node_agents_certificate_from_an_older_lab_is_renewed(tmp_path, monkeypatch):
+    """The state of an older lab: other certificates do not change, so a cluster keeps working."""
     requests = pki_module._requests("lab", "127.65.0.1")
     del requests["kube-proxy"]
     requests["node-agent"] = certificates.Request("lab:node-agent", API_AUTHORITY, "system:masters")
@@ -161,7 +161,7 @@ def test_a_node_agent_that_was_more_than_a_kubelet_gets_another_certificate(tmp_
     assert renewed(pki) == {"node-agent", "kube-proxy"}
 
 
-def test_certificates_are_renewed_a_month_before_they_end(tmp_path, monkeypatch):
+def test_certificates_are_renewed_a_month_before_they_expire(tmp_path, monkeypatch):
     pki = Pki(tmp_path, "lab", "127.65.0.1")
     monkeypatch.setattr(certificates, "_LIFETIME", datetime.timedelta(days=29))
     pki.renew()
@@ -174,7 +174,7 @@ def test_certificates_are_renewed_a_month_before_they_end(tmp_path, monkeypatch)
     assert left > datetime.timedelta(days=300)
 
 
-def test_a_folder_that_cannot_be_written_is_an_error_with_its_path(tmp_path):
+def test_a_folder_that_is_not_writable_is_an_error_with_its_path(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(LabError, match=r"cannot change .*file"):

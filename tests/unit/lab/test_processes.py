@@ -23,7 +23,7 @@ def python(code: str) -> Command:
 
 @pytest.fixture
 def daemon(tmp_path):
-    """Makes daemons whose processes end with the test."""
+    """Creates daemons whose processes are stopped after the test."""
     made: list[Daemon] = []
 
     def make(name: str = "one", **options) -> Daemon:
@@ -58,9 +58,9 @@ def test_a_later_command_finds_the_process_and_stops_it(daemon):
     assert not one.pid_file.exists()
 
 
-def test_a_started_process_can_be_told_by_its_command_at_once(daemon, monkeypatch):
+def test_a_started_process_has_its_command_line_immediately(daemon, monkeypatch):
     one = daemon()
-    loading: list[list[str]] = [[], []]  # what Linux shows in the moment in which it loads the program
+    loading: list[list[str]] = [[], []]  # what Linux shows while it loads the program
     cmdline = psutil.Process.cmdline
     monkeypatch.setattr(psutil.Process, "cmdline", lambda process: loading.pop() if loading else cmdline(process))
 
@@ -69,7 +69,7 @@ def test_a_started_process_can_be_told_by_its_command_at_once(daemon, monkeypatc
     assert one.runs(python(FOREVER))
 
 
-def test_another_process_with_the_same_id_is_neither_taken_for_it_nor_stopped(daemon):
+def test_another_process_with_the_same_id_is_not_stopped(daemon):
     one = daemon()
     with subprocess.Popen(python(FOREVER)) as stranger:
         created = psutil.Process(stranger.pid).create_time()
@@ -84,25 +84,25 @@ def test_another_process_with_the_same_id_is_neither_taken_for_it_nor_stopped(da
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x", "created": 0}', '{"pid": 1}'])
-def test_a_damaged_pid_file_is_no_process(daemon, text):
+def test_a_damaged_pid_file_is_ignored(daemon, text):
     one = daemon()
     one.pid_file.write_text(text)
 
     assert one.process() is None
 
 
-def test_a_process_whose_pid_file_was_never_written_is_found_by_its_mark(daemon):
+def test_a_process_without_a_pid_file_is_found_by_its_environment(daemon):
     one = daemon()
     one.start(python(FOREVER))
     started = one.process()
-    eventually(started.environ)  # empty for the moment in which the kernel loads the program
+    eventually(started.environ)  # empty while the kernel loads the program
     one.pid_file.unlink()
 
     assert one.process() == started
     assert one.pid_file.exists()
 
 
-def test_what_a_daemon_has_started_is_not_taken_for_it(daemon):
+def test_a_child_process_is_not_mistaken_for_the_daemon(daemon):
     one = daemon()
     one.start(python(f"import subprocess, sys; subprocess.run([sys.executable, '-c', '{FOREVER}'])"))
     started = one.process()
@@ -112,7 +112,7 @@ def test_what_a_daemon_has_started_is_not_taken_for_it(daemon):
     assert one.process() == started
 
 
-def test_a_process_that_ignores_the_request_is_killed_with_what_it_had_started(daemon):
+def test_a_process_that_ignores_sigterm_is_killed_with_its_children(daemon):
     one = daemon(stop_timeout=0.2)
     child = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {FOREVER}"
     one.start(
@@ -123,7 +123,7 @@ def test_a_process_that_ignores_the_request_is_killed_with_what_it_had_started(d
     )
     process = one.process()
     eventually(process.children)
-    time.sleep(0.3)  # both ignore the signal by now
+    time.sleep(0.3)  # now both ignore the signal
     (descendant,) = process.children()
 
     one.stop()
@@ -132,7 +132,7 @@ def test_a_process_that_ignores_the_request_is_killed_with_what_it_had_started(d
     eventually(lambda: not descendant.is_running())
 
 
-def test_a_process_gets_no_secrets_of_the_users_environment(daemon, monkeypatch):
+def test_a_process_gets_no_secrets_from_the_users_environment(daemon, monkeypatch):
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "correct horse")
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     one = daemon()
@@ -144,7 +144,7 @@ def test_a_process_gets_no_secrets_of_the_users_environment(daemon, monkeypatch)
     assert "proxy.example" in one.log.read_text()
 
 
-def test_a_long_log_is_kept_beside_the_new_one(daemon, monkeypatch):
+def test_a_long_log_is_rotated(daemon, monkeypatch):
     monkeypatch.setattr(processes, "_LOG_LIMIT", 10)
     one = daemon()
     one.log.write_text("of the run before")
@@ -156,7 +156,7 @@ def test_a_long_log_is_kept_beside_the_new_one(daemon, monkeypatch):
     assert one.log.with_name(f"{one.log.name}.1").read_text() == "of the run before"
 
 
-def test_a_short_log_goes_on(daemon):
+def test_a_short_log_is_appended_to(daemon):
     one = daemon()
     one.log.write_text("before\n")
 
@@ -165,7 +165,7 @@ def test_a_short_log_goes_on(daemon):
     eventually(lambda: one.log_tail() == "before\nnew")
 
 
-def test_a_program_that_is_missing_is_an_error_with_its_path(daemon):
+def test_a_missing_program_is_an_error_with_its_path(daemon):
     with pytest.raises(LabError) as error:
         daemon().start(("/nowhere/etcd",))
 
@@ -173,7 +173,7 @@ def test_a_program_that_is_missing_is_an_error_with_its_path(daemon):
     assert "make tools" in error.value.remedy
 
 
-def test_what_runs_as_wanted_is_left_alone(daemon):
+def test_a_daemon_with_the_same_command_keeps_running(daemon):
     one, command = daemon(), python(FOREVER)
     assert bring_up([{one: command}], timeout=10) == [one]
     process = one.process()
@@ -182,7 +182,7 @@ def test_what_runs_as_wanted_is_left_alone(daemon):
     assert one.process() == process
 
 
-def test_what_runs_with_other_arguments_is_replaced(daemon):
+def test_a_daemon_with_another_command_is_restarted(daemon):
     one = daemon()
     bring_up([{one: python(FOREVER)}], timeout=10)
     old = one.process()
@@ -194,7 +194,7 @@ def test_what_runs_with_other_arguments_is_replaced(daemon):
     assert one.runs(newer)
 
 
-def test_all_taken_ports_are_reported_at_once_with_who_has_them_and_nothing_starts(daemon, taken_port, monkeypatch):
+def test_all_ports_in_use_are_reported_with_their_processes_and_nothing_starts(daemon, taken_port, monkeypatch):
     monkeypatch.setattr(processes, "_PORT_GRACE", 0)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -217,14 +217,14 @@ def test_all_taken_ports_are_reported_at_once_with_who_has_them_and_nothing_star
     assert first.process() is None and second.process() is None
 
 
-def test_a_port_that_gets_free_in_a_moment_is_free(daemon, monkeypatch):
+def test_a_port_that_becomes_free_in_a_moment_can_be_used(daemon, monkeypatch):
     answers = iter([False, False, True])
     monkeypatch.setattr(processes, "is_free", lambda port: next(answers))
 
     check_ports([daemon(ports=(1,))])
 
 
-def test_a_daemon_that_dies_is_an_error_with_the_end_of_its_log_and_the_others_stop(daemon):
+def test_a_daemon_that_exits_is_an_error_with_the_end_of_its_log_and_stops_the_others(daemon):
     healthy, broken = daemon("healthy"), daemon("broken", ready=lambda: False)
 
     with pytest.raises(LabError) as error:
@@ -248,7 +248,7 @@ def test_a_daemon_that_does_not_get_ready_is_an_error_and_stops(daemon):
     assert slow.process() is None
 
 
-def test_what_ran_before_a_failed_start_still_runs(daemon):
+def test_daemons_from_before_a_failed_start_keep_running(daemon):
     before = daemon("before")
     bring_up([{before: python(FOREVER)}], timeout=10)
 
@@ -258,8 +258,8 @@ def test_what_ran_before_a_failed_start_still_runs(daemon):
     assert before.process() is not None
 
 
-def test_one_that_runs_and_does_not_get_ready_is_started_again(daemon):
-    """As an API server may whose etcd was away for long."""
+def test_a_running_daemon_that_does_not_get_ready_is_restarted(daemon):
+    """Like an API server whose etcd was unavailable for long."""
     before: psutil.Process | None = None
     hung: Daemon = daemon("hung", ready=lambda: hung.process() != before)
     bring_up([{hung: python(FOREVER)}], timeout=10)
@@ -271,7 +271,7 @@ def test_one_that_runs_and_does_not_get_ready_is_started_again(daemon):
     assert hung.process() not in (None, before)
 
 
-def test_one_that_is_not_ready_for_a_moment_is_left_alone(daemon):
+def test_a_daemon_that_is_not_ready_for_a_moment_keeps_running(daemon):
     answers = iter([True, False, True])
     slow = daemon("slow", ready=lambda: next(answers))
     bring_up([{slow: python(FOREVER)}], timeout=10)
@@ -281,7 +281,7 @@ def test_one_that_is_not_ready_for_a_moment_is_left_alone(daemon):
     assert slow.process() == before
 
 
-def test_one_that_does_not_get_ready_anew_either_is_an_error_and_what_was_repaired_stays(daemon):
+def test_a_restarted_daemon_that_does_not_get_ready_is_an_error_and_the_others_keep_running(daemon):
     answer = [True]
     database, server = daemon("database"), daemon("server", ready=lambda: bool(answer))
     commands = {database: python(FOREVER), server: python(FOREVER)}
@@ -295,24 +295,24 @@ def test_one_that_does_not_get_ready_anew_either_is_an_error_and_what_was_repair
 
     assert database.process() is not None
     assert server.process() not in (None, before)
-    assert "run the same command again, which goes on from here" in error.value.remedy
+    assert "run the same command again, which continues from here" in error.value.remedy
     answer.append(True)
     assert bring_up([commands], timeout=10) == []
 
 
-def test_the_message_has_the_reason_that_a_trace_has_pushed_out_of_the_end_of_the_log(daemon):
+def test_the_message_has_the_reason_from_before_a_stack_trace(daemon):
     one = daemon("etcd")
     one.log.write_text("panic: of the process before\n")
     trace = "".join(f"\n\tgithub.com/etcd/main.go:{line}" for line in range(40))
     text = f"panic: failed to sync: no space left on device\n\ngoroutine 1 [running]:{trace}"
 
     with pytest.raises(
-        LabError, match="stopped while the lab waited for it: failed to sync: no space left on device; the"
+        LabError, match="exited while the lab was waiting for it: failed to sync: no space left on device; the"
     ):
         bring_up([{one: python(f"import sys; sys.exit({text!r})"), daemon(ready=lambda: False): python(FOREVER)}], 10)
 
 
-def test_the_log_of_an_earlier_process_is_no_reason(daemon):
+def test_the_log_of_an_earlier_process_is_ignored(daemon):
     one = daemon("etcd")
     one.log.write_text("panic: of the process before\n")
     one.start(python("print('all is well', flush=True); " + FOREVER))
@@ -321,7 +321,7 @@ def test_the_log_of_an_earlier_process_is_no_reason(daemon):
     assert one.log_reason() is None
 
 
-def test_one_that_ends_because_of_anothers_end_is_started_again(daemon):
+def test_a_daemon_that_exits_because_another_one_did_is_started_again(daemon):
     def ends_the_dependent() -> bool:
         if not attempts:
             dependent.process().kill()
@@ -339,7 +339,7 @@ def test_one_that_ends_because_of_anothers_end_is_started_again(daemon):
     assert dependent.process() is not None
 
 
-def test_a_later_stage_starts_when_the_one_before_is_ready(daemon):
+def test_a_stage_starts_after_the_previous_one_is_ready(daemon):
     asked: list[bool] = []
 
     def ready() -> bool:

@@ -1,4 +1,4 @@
-"""The project folder of a lab that is not the default one: what is in it, and whose changes count."""
+"""The project folder of a lab that is not the default one: its files, and whose changes are kept."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_the_default_lab_uses_the_checkout_and_writes_nothing(checkout, tmp_path
     assert everything(checkout) == before
 
 
-def test_another_lab_has_files_for_its_own_ports_and_leaves_the_checkout_alone(second, checkout):
+def test_another_lab_has_files_for_its_own_ports_and_does_not_change_the_checkout(second, checkout):
     folder = provide_project(second)
 
     assert (folder / "Pulumi.staging.yaml").read_text() == "webhookUrl: http://127.0.0.1:22016\n"
@@ -50,7 +50,7 @@ def test_another_lab_has_files_for_its_own_ports_and_leaves_the_checkout_alone(s
     assert (checkout / "Pulumi.staging.yaml").read_text() == "webhookUrl: http://127.0.0.1:20816\n"
 
 
-def test_the_program_is_the_checkouts_and_the_state_the_labs_own(second, checkout):
+def test_the_program_is_linked_to_the_checkout_and_the_state_is_the_labs(second, checkout):
     folder = provide_project(second)
 
     assert (folder / "Pulumi.yaml").resolve() == checkout / "Pulumi.yaml"
@@ -58,7 +58,7 @@ def test_the_program_is_the_checkouts_and_the_state_the_labs_own(second, checkou
     assert (folder / ".lab").resolve() == second.state
 
 
-def test_a_lab_with_another_state_and_the_default_ports_has_its_own_folder_too(checkout, tmp_path):
+def test_a_lab_with_another_state_and_the_default_ports_has_its_own_folder(checkout, tmp_path):
     folder = provide_project(Settings(checkout, tmp_path / "cache", tmp_path / "state", DEFAULT_PORT_BASE))
 
     assert folder == tmp_path / "state" / "project"
@@ -67,7 +67,7 @@ def test_a_lab_with_another_state_and_the_default_ports_has_its_own_folder_too(c
 
 
 @pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.name)
-def test_committed_files_change_in_nothing_but_the_labs_ports(file):
+def test_only_the_labs_ports_differ_from_the_committed_files(file):
     text = file.read_text()
     moved = with_ports(text, 22000)
 
@@ -89,11 +89,11 @@ def test_committed_files_change_in_nothing_but_the_labs_ports(file):
         ("http://127.0.0.1:208011", "http://127.0.0.1:208011"),
     ],
 )
-def test_only_addresses_of_the_default_lab_are_moved(text, moved):
+def test_only_ports_of_the_default_lab_are_replaced(text, moved):
     assert with_ports(text, 22000) == moved
 
 
-def test_what_the_user_changes_in_the_folder_stays(second):
+def test_files_that_the_user_has_changed_are_kept(second):
     file = provide_project(second) / "Pulumi.staging.yaml"
     file.write_text("mine: true\n")
 
@@ -102,7 +102,7 @@ def test_what_the_user_changes_in_the_folder_stays(second):
     assert file.read_text() == "mine: true\n"
 
 
-def test_a_change_in_the_checkout_reaches_what_the_user_has_not_changed(second, checkout):
+def test_a_change_in_the_checkout_updates_unchanged_copies(second, checkout):
     folder = provide_project(second)
     (checkout / "Pulumi.staging.yaml").write_text("baseUrl: http://127.0.0.1:20802/\n")
     (checkout / "tenants" / "new.yaml").write_text("namespaces: []\n")
@@ -113,7 +113,7 @@ def test_a_change_in_the_checkout_reaches_what_the_user_has_not_changed(second, 
     assert (folder / "tenants" / "new.yaml").exists()
 
 
-def test_changes_on_both_sides_are_said_once_and_the_labs_own_stay(second, checkout, capsys):
+def test_changes_on_both_sides_are_reported_once_and_the_labs_are_kept(second, checkout, capsys):
     file = provide_project(second) / "Pulumi.staging.yaml"
     file.write_text("mine: true\n")
     (checkout / "Pulumi.staging.yaml").write_text("theirs: true\n")
@@ -152,7 +152,7 @@ def test_links_follow_the_checkout(second, checkout):
     assert (folder / "keys").resolve() == checkout / "keys"
 
 
-def test_a_damaged_record_makes_copies_the_users(second, checkout):
+def test_without_a_valid_record_copies_are_kept(second, checkout):
     folder = provide_project(second)
     (folder / ".copies.json").write_text("[")
     (folder / "Pulumi.staging.yaml").write_text("mine: true\n")
@@ -162,7 +162,7 @@ def test_a_damaged_record_makes_copies_the_users(second, checkout):
     assert (folder / "Pulumi.staging.yaml").read_text() == "mine: true\n"
 
 
-def test_deleting_the_project_keeps_what_the_user_has_written(second, checkout):
+def test_deleting_the_project_keeps_the_users_files(second, checkout):
     folder = provide_project(second)
     assert delete_project(second) is None
     assert not folder.exists()
@@ -179,7 +179,7 @@ def test_the_project_of_the_default_lab_is_never_deleted(checkout, tmp_path):
     assert (checkout / "Pulumi.staging.yaml").exists()
 
 
-def test_a_stack_without_a_file_is_refused_with_those_that_there_are(second, checkout):
+def test_a_stack_without_a_file_is_an_error_that_lists_the_stacks(second, checkout):
     (checkout / "Pulumi.production.yaml").write_text("")
     before = everything(checkout)
 
@@ -191,7 +191,7 @@ def test_a_stack_without_a_file_is_refused_with_those_that_there_are(second, che
     assert everything(checkout) == before
 
 
-def test_a_stack_file_in_the_labs_own_folder_counts(second):
+def test_a_stack_file_in_the_labs_project_folder_is_found(second):
     (provide_project(second) / "Pulumi.qa.yaml").write_text("")
 
     check_stack_files(second, ["qa", "staging"])

@@ -1,4 +1,4 @@
-"""The lab's Pulumi without its binaries: where plugins are put, and which official CLI may take its place."""
+"""The lab's Pulumi without its binaries: where plugins are installed, and which official CLI can be used."""
 
 import os
 from pathlib import Path
@@ -46,7 +46,7 @@ def official(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_the_built_plugins_are_where_the_cli_looks_for_them(pulumi, tmp_path):
+def test_the_built_plugins_are_in_the_clis_folder(pulumi, tmp_path):
     pulumi.install()
 
     for plugin, folder in FOLDERS.items():
@@ -54,7 +54,7 @@ def test_the_built_plugins_are_where_the_cli_looks_for_them(pulumi, tmp_path):
         assert placed.resolve() == tmp_path / "cache" / plugin
 
 
-def test_an_official_cli_brings_its_own_plugins(pulumi, official):
+def test_an_official_cli_uses_its_own_plugins(pulumi, official):
     assert pulumi.tools() == []
 
     pulumi.install()
@@ -64,14 +64,14 @@ def test_an_official_cli_brings_its_own_plugins(pulumi, official):
 
 
 @pytest.mark.parametrize("folder", FOLDERS.values())
-def test_an_official_cli_without_one_of_the_plugins_is_refused(pulumi, official, folder):
+def test_an_official_cli_without_one_of_the_plugins_is_an_error(pulumi, official, folder):
     (official / "plugins" / folder).rmdir()
 
     with pytest.raises(LabError, match=f"has no {folder}"):
         pulumi.tools()
 
 
-def test_the_git_hosts_token_is_in_the_environment_once_there_is_one(pulumi, tmp_path):
+def test_the_git_hosts_token_is_in_the_environment_if_it_exists(pulumi, tmp_path):
     assert "GITHUB_TOKEN" not in pulumi.environment()
     (tmp_path / "state" / "git-host").mkdir(parents=True)
     (tmp_path / "state" / "git-host" / "token").write_text("t0ken\n")
@@ -90,7 +90,7 @@ esac
 
 
 def install_fake(pulumi: LabPulumi, current: str = "", cancel: str = ":") -> Path:
-    """A CLI that notes its arguments, one call in a line."""
+    """A CLI that records its arguments, one line for each call."""
     calls = pulumi.folder / "calls"
     pulumi.bin.mkdir(parents=True)
     (pulumi.bin / "pulumi").write_text(FAKE_CLI.format(calls=calls, current=current, cancel=cancel))
@@ -122,7 +122,7 @@ def test_removing_a_stack_leaves_the_other_one_selected(pulumi, tmp_path):
     assert changes(calls)[-1] == "stack select --create --stack production"
 
 
-def test_removing_a_stack_that_never_was_changes_nothing(pulumi, tmp_path):
+def test_removing_a_stack_that_does_not_exist_changes_nothing(pulumi, tmp_path):
     pulumi.remove("staging", tmp_path)
     calls = install_fake(pulumi)
 
@@ -131,14 +131,14 @@ def test_removing_a_stack_that_never_was_changes_nothing(pulumi, tmp_path):
     assert changes(calls) == []
 
 
-def test_a_stack_that_pulumi_does_not_remove_is_an_error_with_what_it_says(pulumi, tmp_path):
+def test_a_stack_that_pulumi_cannot_remove_is_an_error_with_its_output(pulumi, tmp_path):
     install_fake(pulumi, cancel="echo 'error: no room' >&2; exit 1")
 
     with pytest.raises(LabError, match="error: no room"):
         pulumi.remove("staging", tmp_path)
 
 
-def test_a_damaged_state_is_what_is_told_of_a_pulumi_that_fails(pulumi, tmp_path):
+def test_a_damaged_state_is_reported_if_pulumi_fails(pulumi, tmp_path):
     """The engine names neither the file nor its backup."""
     install_fake(pulumi, cancel="echo 'error: unexpected end of JSON input' >&2; exit 1")
     state = pulumi.folder / "backend/.pulumi/stacks/flux-tenancy/staging.json"
@@ -150,9 +150,7 @@ def test_a_damaged_state_is_what_is_told_of_a_pulumi_that_fails(pulumi, tmp_path
 
 
 @pytest.mark.parametrize(("current", "selected"), [("staging", "staging"), ("", None)])
-def test_the_selected_stack_is_the_recorded_one_whatever_the_shell_says(
-    pulumi, tmp_path, monkeypatch, current, selected
-):
+def test_the_selected_stack_does_not_depend_on_the_shell(pulumi, tmp_path, monkeypatch, current, selected):
     monkeypatch.setenv("PULUMI_STACK", "other")
     monkeypatch.setenv("PULUMI_OPTION_CWD", os.sep)
     calls = install_fake(pulumi, current)

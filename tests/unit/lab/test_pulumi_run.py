@@ -1,4 +1,4 @@
-"""What becomes of a run of `pulumi` when its engine ends, with a shell script in the engine's place."""
+"""The end of a run of `pulumi`, with a shell script instead of the engine."""
 
 import itertools
 import os
@@ -14,7 +14,7 @@ from lab import pulumi_run
 from lab.pulumi_run import end, processes
 from tests.support.lab import eventually
 
-# A plugin that outlives its engine, as one does that is not told of the engine's end.
+# A plugin that keeps running after its engine was killed.
 ENGINE = """#!/bin/sh
 touch "$TMPDIR/kubeconfig"
 setsid sh -c 'echo $$ >> {plugins}; exec sleep 600' > /dev/null 2>&1 < /dev/null &
@@ -38,7 +38,7 @@ class Runs:
         return subprocess.Popen([*launcher, *arguments], stdout=subprocess.PIPE, text=True, start_new_session=True)
 
     def plugin(self) -> int:
-        """The process that the last run has left, as soon as it is there."""
+        """The process that the last run has left, as soon as it exists."""
         return int(eventually(lambda: self.plugins.read_text().split() if self.plugins.exists() else [])[-1])
 
 
@@ -55,7 +55,7 @@ def said(engine: Any) -> str:
 
 
 def is_gone(process: int) -> bool:
-    """Whether a process has ended, be it that nobody has asked for its exit code."""
+    """Whether a process has ended, including zombies."""
     try:
         return "\nState:\tZ" in Path(f"/proc/{process}/status").read_text()
     except OSError:
@@ -76,8 +76,8 @@ def test_a_killed_run_leaves_no_process_and_no_file(runs):
     eventually(lambda: not Path(folder).exists(), what="the temporary folder's end")
 
 
-def test_a_run_that_is_killed_with_its_process_group_leaves_nothing_either(runs):
-    """As when a job of CI is cancelled."""
+def test_a_run_that_is_killed_with_its_process_group_leaves_nothing(runs):
+    """As when a CI job is canceled."""
     engine = runs.start()
     folder, plugin = Path(said(engine)), runs.plugin()
 
@@ -96,7 +96,7 @@ def test_a_run_ends_with_its_own_exit_code_and_leaves_nothing(runs):
     eventually(lambda: not Path(output.strip()).exists(), what="the temporary folder's end")
 
 
-def test_a_process_that_ignores_the_request_is_killed(runs, monkeypatch):
+def test_a_process_that_ignores_sigterm_is_killed(runs, monkeypatch):
     monkeypatch.setattr(pulumi_run, "_GRACE", 0.2)
     engine = runs.start(then="trap '' TERM; echo; while :; do sleep 600; done")
     said(engine)
@@ -107,8 +107,8 @@ def test_a_process_that_ignores_the_request_is_killed(runs, monkeypatch):
     assert engine.wait(timeout=10) == -signal.SIGKILL
 
 
-def test_a_process_that_the_first_look_misses_is_ended(runs, monkeypatch):
-    """As one that is in `execve` while its environment is read."""
+def test_a_process_that_the_first_check_misses_is_ended(runs, monkeypatch):
+    """Like one that is in `execve` while its environment is read."""
     engine = runs.start()
     said(engine)
     looks = itertools.chain([lambda folder: []], itertools.repeat(processes))
@@ -119,7 +119,7 @@ def test_a_process_that_the_first_look_misses_is_ended(runs, monkeypatch):
     assert engine.wait(timeout=10) == -signal.SIGTERM
 
 
-def test_all_runs_of_a_lab_end_and_those_of_another_one_go_on(runs, tmp_path):
+def test_all_runs_of_a_lab_end_and_those_of_another_one_continue(runs, tmp_path):
     other = Runs(tmp_path / "other")
     other.engine.parent.mkdir()
     engines = [each.start() for each in (runs, runs, other)]
@@ -134,7 +134,7 @@ def test_all_runs_of_a_lab_end_and_those_of_another_one_go_on(runs, tmp_path):
     end(other.folder)
 
 
-def test_an_engine_that_is_not_there_is_an_error_of_two_lines(tmp_path):
+def test_a_missing_engine_is_an_error_of_two_lines(tmp_path):
     launcher = [sys.executable, "-I", "-S", pulumi_run.__file__, "/nowhere/pulumi", str(tmp_path / "runs")]
 
     done = subprocess.run(launcher, capture_output=True, text=True, check=False)

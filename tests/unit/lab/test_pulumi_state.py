@@ -1,4 +1,4 @@
-"""States of Pulumi's file backend that were cut off."""
+"""Truncated states of Pulumi's file backend."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ STACKS, HISTORY = Path(".pulumi/stacks/flux-tenancy"), Path(".pulumi/history/flu
 
 @pytest.fixture
 def backend(tmp_path: Path) -> Path:
-    """A backend with two stacks, each whole."""
+    """A backend with two stacks, both intact."""
     (tmp_path / STACKS).mkdir(parents=True)
     (tmp_path / HISTORY).mkdir(parents=True)
     for stack in ("production", "staging"):
@@ -23,13 +23,13 @@ def backend(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_whole_states_are_no_error(backend, tmp_path):
+def test_intact_states_are_not_an_error(backend, tmp_path):
     assert damaged_state(backend) is None
     assert damaged_state(tmp_path / "nowhere") is None
 
 
 @pytest.mark.parametrize("text", ["", STATE[:10], "[]"])
-def test_a_damaged_state_is_named_with_the_backup(backend, text):
+def test_the_error_for_a_damaged_state_names_the_backup(backend, text):
     state = backend / STACKS / "staging.json"
     state.write_text(text)
 
@@ -52,7 +52,7 @@ def test_truncated_attributes_are_named_and_the_state_stays(backend):
     assert damaged_state(backend) is None
 
 
-def test_where_the_backup_is_damaged_too_it_is_the_last_update(backend):
+def test_if_the_backup_is_damaged_the_error_names_the_last_update(backend):
     state = backend / STACKS / "staging.json"
     state.write_text("")
     state.with_name("staging.json.bak").write_text("")
@@ -63,7 +63,7 @@ def test_where_the_backup_is_damaged_too_it_is_the_last_update(backend):
     assert f"`cp {backend / HISTORY / 'staging-2.checkpoint.json'} {state}`" in error.remedy
 
 
-def test_where_nothing_is_left_the_stack_begins_anew(backend):
+def test_without_an_intact_state_the_stack_has_to_start_from_scratch(backend):
     for file in (*(backend / STACKS).glob("staging*"), *(backend / HISTORY).iterdir()):
         file.write_text("")
 

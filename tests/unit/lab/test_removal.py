@@ -35,7 +35,7 @@ def names(settings: Settings) -> list[str]:
     return [cluster.name for cluster in clusters(settings)]
 
 
-def test_one_cluster_goes_and_the_others_and_the_git_host_stay(settings, calls):
+def test_one_cluster_is_removed_and_the_others_and_the_git_host_are_kept(settings, calls):
     (settings.state / "git-host").mkdir()
 
     remove_clusters(settings, ["staging"])
@@ -45,7 +45,7 @@ def test_one_cluster_goes_and_the_others_and_the_git_host_stay(settings, calls):
     assert (settings.state / "git-host").exists()
 
 
-def test_a_cluster_that_cannot_be_removed_is_still_known(settings, calls, monkeypatch):
+def test_a_cluster_that_cannot_be_removed_is_kept(settings, calls, monkeypatch):
     def refuse(self: LabPulumi, stack: str, project: Path) -> None:
         raise LabError("no", "try again")
 

@@ -25,7 +25,7 @@ def test_a_lab_with_its_own_ports_has_its_own_state_and_project_folder():
     assert default.is_default and not second.is_default
 
 
-def test_the_default_lab_has_the_checkout_as_its_project_however_it_is_named():
+def test_the_default_labs_project_is_the_checkout():
     project = Settings.load({}).project
     named = {"LAB_PORT_BASE": str(DEFAULT_PORT_BASE), "LAB_STATE": str(project / ".lab")}
 
@@ -37,29 +37,29 @@ def test_a_lab_with_the_default_ports_and_another_state_has_its_own_project_fold
     assert Settings.load({"LAB_STATE": "/s"}).pulumi_project == Path("/s/project")
 
 
-def test_variables_name_other_folders_and_ports():
+def test_variables_set_other_folders_and_ports():
     settings = Settings.load({"FLUX_TENANCY_CACHE": "/c", "LAB_STATE": "/s", "LAB_PORT_BASE": "30000"})
 
     assert (settings.cache, settings.state, settings.port_base) == (Path("/c"), Path("/s"), 30000)
 
 
-def test_the_cache_follows_the_users_cache_folder_unless_it_has_one_of_its_own():
+def test_the_cache_is_in_the_users_cache_folder_by_default():
     assert Settings.load({"XDG_CACHE_HOME": "/x"}).cache == Path("/x/flux-tenancy")
     assert Settings.load({"XDG_CACHE_HOME": "/x", "FLUX_TENANCY_CACHE": "/c"}).cache == Path("/c")
 
 
-def test_folders_are_absolute_because_processes_have_other_working_directories(monkeypatch, tmp_path):
+def test_folders_are_absolute(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     assert Settings.load({"LAB_STATE": "here"}).state == tmp_path / "here"
 
 
-def test_an_empty_variable_is_an_unset_one():
+def test_an_empty_variable_is_ignored():
     assert Settings.load({"LAB_STATE": "", "LAB_PORT_BASE": ""}) == Settings.load({})
 
 
 @pytest.mark.parametrize("value", ["http", "-1", "80", "65000", "2e4"])
-def test_a_port_base_without_room_for_the_labs_ports_is_refused(value):
+def test_a_port_base_that_is_too_high_is_an_error(value):
     with pytest.raises(LabError) as error:
         Settings.load({"LAB_PORT_BASE": value})
 

@@ -1,4 +1,4 @@
-"""go vet looks at the lab's own packages, in the builder's cache, and what it finds is an error."""
+"""go vet checks the lab's own packages with the builder's cache, and its reports are errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ esac
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuilderProject:
-    """A checkout, and on the PATH a Go command that notes what it is to look at."""
+    """A checkout, and on PATH a Go command that records its arguments."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/go").write_text(GO)
     (tmp_path / "bin/go").chmod(0o755)
@@ -34,9 +34,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuilderProject:
     return make_project(tmp_path)
 
 
-def test_own_packages_alone_are_looked_at_with_what_the_builder_has_compiled(
-    checkout: BuilderProject, tmp_path: Path
-) -> None:
+def test_only_own_packages_are_vetted_with_the_builders_cache(checkout: BuilderProject, tmp_path: Path) -> None:
     vet(checkout.settings)
 
     [line] = (tmp_path / "vet.log").read_text().splitlines()
@@ -46,7 +44,7 @@ def test_own_packages_alone_are_looked_at_with_what_the_builder_has_compiled(
     assert "-trimpath" in arguments
 
 
-def test_what_it_finds_is_an_error(checkout: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_of_go_vet_is_an_error(checkout: BuilderProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VET_SAYS", "beta/main.go:3:2: self-assignment of x to x")
 
     with pytest.raises(LabError, match=r"beta/main.go:3:2: self-assignment"):
