@@ -164,7 +164,7 @@ SPOT = [
 ]
 
 
-def test_without_its_webhook_the_native_policies_still_refuse(
+def test_native_policies_still_refuse_without_kyvernos_webhook(
     in_force: Callable[[PolicyEngine, str], None], api: ApiClient, stack: Environment
 ) -> None:
     """Threat 23: first nobody answers at Kyverno's webhooks, then they are gone."""

@@ -118,7 +118,7 @@ def bootstrapped(lab: Lab, request: pytest.FixtureRequest, tmp_path: Path) -> It
         yield cluster
 
 
-def test_a_bootstrapped_cluster_is_taken_over_without_one_object_made_anew(
+def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
     lab: Lab, project: Project, bootstrapped: Bootstrapped
 ) -> None:
     cluster, before = bootstrapped.cluster, bootstrapped.objects()

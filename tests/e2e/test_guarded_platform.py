@@ -159,7 +159,7 @@ def clear_labelled(cluster: RunningCluster) -> None:
 class TestGuardedPlatform:
     """A platform from its first update to its removal."""
 
-    def test_all_comes_up_at_once_and_in_order(self, stack: Environment) -> None:
+    def test_one_update_brings_everything_up_in_order(self, stack: Environment) -> None:
         text = stack.up()
 
         for kinds in ORDERS:
@@ -168,7 +168,7 @@ class TestGuardedPlatform:
         done = stack.cluster.kubectl("rollout", "status", "-n", "apps", "deployment/guestbook", "--timeout=60s")
         assert done.returncode == 0, done.stderr
 
-    def test_audit_warns_and_enforcing_leaves_what_is_there_alone(self, stack: Environment) -> None:
+    def test_audit_warns_and_enforce_leaves_existing_objects_alone(self, stack: Environment) -> None:
         cluster, policy = stack.cluster, object_name(PolicyName.TENANT_SERVICE_ACCOUNT)
         warnings = [line for line in cluster.create(nameless("older")).splitlines() if MISSING in line]
         assert len(warnings) == 2 and all(line.startswith("Warning: ") and policy in line for line in warnings)
@@ -210,7 +210,7 @@ class TestGuardedPlatform:
         eventually(lambda: applied(stack, "dev-team", "apps").endswith(commit))
         assert refused(lab, stack.cluster) == []
 
-    def test_a_tenants_chart_runs_once_all_that_its_refusal_names_is_allowed(
+    def test_a_tenants_chart_runs_once_everything_that_its_refusal_names_is_allowed(
         self, lab: Lab, stack: Environment
     ) -> None:
         registry = Registry(lab.git.gitea, "charts")
@@ -275,7 +275,7 @@ class TestGuardedPlatform:
         assert stack.project.resources(NAME) == before
         assert stack.cluster.find("namespace", "tools") is None
 
-    def test_a_tenant_that_holds_its_removal_loses_its_access_all_the_same(self, lab: Lab, stack: Environment) -> None:
+    def test_a_tenant_that_blocks_its_offboarding_still_loses_its_access(self, lab: Lab, stack: Environment) -> None:
         cluster = stack.cluster
         own = {"policies": {"sources": [sources(lab, "ops-team")]}}
         quick = {"sync": {"targetNamespace": "tools", "timeout": "10s", "wait": False}}
@@ -330,7 +330,7 @@ class TestGuardedPlatform:
         assert stack.applications("apps") == before
         assert refused(lab, stack.cluster) == []
 
-    def test_all_goes_in_reverse_and_leaves_nothing(self, lab: Lab, stack: Environment) -> None:
+    def test_destroy_removes_everything_in_reverse_order(self, lab: Lab, stack: Environment) -> None:
         cluster = stack.cluster
         cluster.apply(namespace("shop", {"toolkit.fluxcd.io/tenant": "blue-team"}))
         eventually(lambda: cluster.find("rolebinding", "blue-team-reconciler", "shop"))

@@ -62,7 +62,7 @@ def test_a_stack_that_the_earlier_program_applied_does_not_change(upgraded: Upgr
 class TestSuite:
     """The same tenant, first on a platform, then on Flux as it comes."""
 
-    def test_nothing_passes_and_each_layer_holds_alone(self, stack: Environment) -> None:
+    def test_no_attempt_passes_and_each_layer_holds_alone(self, stack: Environment) -> None:
         cluster = stack.cluster
 
         assert_safe(run(cluster.kubeconfig))

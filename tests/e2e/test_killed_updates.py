@@ -249,7 +249,7 @@ class TestKilledUpdates:
     """One stack: undisturbed to see what it comes to, and then killed again and again."""
 
     @pytest.mark.parametrize("which", ["small", "large", "rotated"])
-    def test_undisturbed(self, killed: Killed, which: str) -> None:
+    def test_an_undisturbed_update(self, killed: Killed, which: str) -> None:
         killed.configure(which)
         killed.stack.up()
         if which == "rotated":
@@ -259,7 +259,7 @@ class TestKilledUpdates:
         eventually(lambda: killed.stack.cluster.find("configmap", "note", "shop"))
         killed.undisturbed[which] = killed.snapshot()
 
-    def test_undisturbed_destroy(self, killed: Killed) -> None:
+    def test_an_undisturbed_destroy(self, killed: Killed) -> None:
         outcome = killed.stack.project.destroy(NAME)
         assert outcome.succeeded, outcome.text
         killed.undisturbed["gone"] = killed.snapshot()
@@ -269,7 +269,7 @@ class TestKilledUpdates:
     def test_up_is_killed(self, killed: Killed, moment: str, effect: Effect | None) -> None:
         killed.kill("up", moment, effect)
 
-    def test_up_heals(self, killed: Killed) -> None:
+    def test_the_next_up_recovers(self, killed: Killed) -> None:
         killed.stack.up()
         killed.has_come_to("small")
         killed.configure("large")
@@ -278,7 +278,7 @@ class TestKilledUpdates:
     def test_update_is_killed(self, killed: Killed, moment: str, effect: Effect | None) -> None:
         killed.kill("up", moment, effect)
 
-    def test_update_heals(self, killed: Killed) -> None:
+    def test_the_next_update_recovers(self, killed: Killed) -> None:
         killed.stack.up()
         killed.has_come_to("large")
         killed.configure("rotated")
@@ -290,7 +290,7 @@ class TestKilledUpdates:
         killed.stack.up()
         killed.kill("up", *PREVIOUS_KEY)
 
-    def test_rotation_heals(self, killed: Killed) -> None:
+    def test_the_next_rotation_recovers(self, killed: Killed) -> None:
         killed.stack.up()
         killed.has_come_to("rotated")
         killed.configure("small")
@@ -299,12 +299,14 @@ class TestKilledUpdates:
     def test_offboarding_is_killed(self, killed: Killed, moment: str, effect: Effect | None) -> None:
         killed.kill("up", moment, effect)
 
-    def test_offboarding_heals(self, killed: Killed) -> None:
+    def test_the_next_offboarding_recovers(self, killed: Killed) -> None:
         killed.stack.up()
         killed.has_come_to("small")
 
     @pytest.mark.parametrize(("moment", "effect"), DESTROY, ids=names(DESTROY))
-    def test_destroy_is_killed_and_up_brings_all_back(self, killed: Killed, moment: str, effect: Effect | None) -> None:
+    def test_destroy_is_killed_and_up_restores_everything(
+        self, killed: Killed, moment: str, effect: Effect | None
+    ) -> None:
         killed.kill("destroy", moment, effect)
         eventually(lambda: not terminating(killed.stack.cluster), timeout=120)
         outcome = killed.stack.project.up(NAME)

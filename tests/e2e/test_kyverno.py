@@ -107,19 +107,21 @@ def pods(cluster: RunningCluster) -> set[str]:
 class TestKyverno:
     """Installed, disturbed and removed."""
 
-    def test_it_serves_when_the_update_ends_and_a_second_one_changes_nothing(self, guarded: Environment) -> None:
+    def test_kyverno_serves_when_the_update_ends_and_a_second_update_changes_nothing(
+        self, guarded: Environment
+    ) -> None:
         """So it does after an update that was killed in the middle of the installation."""
         assert guarded.outputs()["kyverno"] == {"version": "1.19.1"}
         assert guarded.cluster.create(LEGITIMATE, DRY_RUN) == ""
         assert "flux-tenancy-service-exposure" in guarded.cluster.create(ATTEMPT, DRY_RUN)
         assert guarded.changes() == {}
 
-    def test_nobody_below_cluster_admin_may_write_policies_or_exceptions(self, guarded: Environment) -> None:
+    def test_only_cluster_admins_may_write_policies_or_exceptions(self, guarded: Environment) -> None:
         for role in ("admin", "edit", "view"):
             rules = guarded.cluster.get("clusterrole", role)["rules"]
             assert not [rule for rule in rules if any("kyverno" in group for group in rule.get("apiGroups", ()))], role
 
-    def test_webhooks_fail_closed_and_are_asked_through_the_service(self, guarded: Environment) -> None:
+    def test_webhooks_fail_closed_and_are_called_through_the_service(self, guarded: Environment) -> None:
         webhooks = [
             webhook
             for kind in WEBHOOK_KINDS
@@ -132,7 +134,7 @@ class TestKyverno:
         open_ones = {webhook["name"] for webhook in webhooks if webhook["failurePolicy"] != "Fail"}
         assert open_ones == {"monitor-webhooks.kyverno.svc"}
 
-    def test_a_replica_that_ends_and_a_rolling_restart_are_not_noticed(self, guarded: Environment) -> None:
+    def test_no_request_fails_during_the_end_of_a_replica_or_a_rolling_restart(self, guarded: Environment) -> None:
         cluster = guarded.cluster
         before = pods(cluster)
         assert len(before) == 2
@@ -146,9 +148,7 @@ class TestKyverno:
             eventually(lambda: not before & pods(cluster))
             settle(loop, ended=3)
 
-    def test_a_kyverno_that_is_not_the_stacks_is_left_alone(
-        self, lab: Lab, guarded: Environment, tmp_path: Path
-    ) -> None:
+    def test_a_foreign_kyverno_is_left_alone(self, lab: Lab, guarded: Environment, tmp_path: Path) -> None:
         stranger = Project(tmp_path / "stranger", lab.pulumi)
         # Adoption takes over many things, and not this one.
         cluster = guarded.config["cluster"] | {"adopt": True}
@@ -159,7 +159,7 @@ class TestKyverno:
         assert not outcome.succeeded
         assert "(FT-CLU-106)" in outcome.text and "(the namespace kyverno, " in outcome.text
 
-    def test_what_is_removed_leaves_no_webhook_and_a_cluster_that_takes_requests(self, guarded: Environment) -> None:
+    def test_removal_leaves_no_webhook_and_a_cluster_that_accepts_requests(self, guarded: Environment) -> None:
         cluster = guarded.cluster
 
         outcome = guarded.project.destroy(NAME)
@@ -174,7 +174,7 @@ class TestKyverno:
 
 
 @pytest.mark.exhaustive
-def test_an_upgrade_is_previewed_as_one_change_and_is_not_noticed(lab: Lab, tmp_path: Path) -> None:
+def test_an_upgrade_previews_one_change_and_no_request_fails(lab: Lab, tmp_path: Path) -> None:
     project = Project(tmp_path / "project", lab.pulumi)
     with guarded_by(lab, project, UPGRADED, "1.19.0") as guarded:
         guarded.config["kyverno"] = kyverno(lab, "1.19.1")

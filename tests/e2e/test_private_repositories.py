@@ -220,7 +220,7 @@ def test_a_tenant_that_fails_blocks_neither_platform_nor_tenants(started: Starte
     assert "nobody/nothing" in started.status("broken")["message"]
 
 
-def test_what_a_killed_update_has_registered_is_replaced(started: Started) -> None:
+def test_keys_and_webhooks_of_a_killed_update_are_replaced(started: Started) -> None:
     """The key that is wanted, which the host would refuse again, one that is not wanted any more, and a webhook."""
     left = r"the (?:deploy key|webhook) .* of shop-team/shop .* \(FT-GIT-022\)"
     told = set(re.findall(left, started.said))
@@ -239,14 +239,14 @@ class TestDeployKey:
         assert registered["title"] == f"flux-tenancy {NAME}/shop {shop.key.fingerprint}"
         assert shop.stack.outputs()["tenants"]["shop"]["deployKey"]["fingerprint"] == shop.key.fingerprint
 
-    def test_the_key_may_fetch_and_not_push(self, shop: Shop) -> None:
+    def test_the_deploy_key_is_read_only(self, shop: Shop) -> None:
         assert ask(shop.url, shop.key.private, "git-upload-pack") == ""
         assert "not" in ask(shop.url, shop.key.private, "git-receive-pack")
 
-    def test_nothing_changes_when_nothing_has_changed(self, shop: Shop) -> None:
+    def test_an_unchanged_stack_previews_no_change(self, shop: Shop) -> None:
         assert shop.stack.changes() == {}
 
-    def test_a_push_is_applied_at_once_and_not_at_the_next_interval(
+    def test_a_push_is_applied_before_the_next_interval(
         self, shop: Shop, record_property: Callable[[str, object], None]
     ) -> None:
         """The source looks only every hour by itself."""
@@ -264,7 +264,7 @@ class TestDeployKey:
         record_property("seconds from push to cluster", seconds)
         assert seconds < 60
 
-    def test_a_key_is_rotated_without_one_failed_fetch_and_the_previous_one_goes_with_the_next_update(
+    def test_a_key_is_rotated_without_a_failed_fetch_and_the_next_update_removes_the_previous_key(
         self, shop: Shop
     ) -> None:
         previous = shop.rotate()
@@ -287,7 +287,7 @@ class TestDeployKey:
         [(name, change)] = shop.stack.changes().items()
         assert (name.split()[0], change) == ("RepositoryDeployKey", ["delete"])
 
-    def test_a_host_with_another_key_is_refused_and_the_previous_key_stays(self, shop: Shop) -> None:
+    def test_an_unknown_host_key_is_refused_and_the_previous_deploy_key_stays(self, shop: Shop) -> None:
         """A rotation at the moment at which somebody else answers for the Git host."""
         address = shop.lab.git.known_hosts.read_text().split()[0]
         shop.stack.config["git"] = {"knownHosts": [f"{address} {generate().public}"]}
@@ -304,7 +304,7 @@ class TestDeployKey:
         finally:
             shop.restore()
 
-    def test_a_rotation_that_does_not_come_through_keeps_no_other_tenant(self, shop: Shop) -> None:
+    def test_a_failed_rotation_does_not_block_other_tenants(self, shop: Shop) -> None:
         """The branch is in the tenant's hands; what the stack removes elsewhere is not."""
         with shop.without_branch():
             previous = shop.rotate()
@@ -321,7 +321,7 @@ class TestDeployKey:
         shop.stack.cluster.reconcile("gitrepository", "shop", "shop")
         eventually(lambda: shop.source()[0] == "True", what="source is fetched")
 
-    def test_a_revoked_key_is_told_and_a_new_one_mends_it(self, shop: Shop) -> None:
+    def test_a_revoked_key_is_reported_and_a_new_one_fixes_it(self, shop: Shop) -> None:
         """Somebody has removed the key at the Git host itself; the previous one has gone with its own update."""
         with shop.lab.git.gitea.client() as api:
             for registered in shop.lab.git.deploy_keys(*REPOSITORY):
@@ -339,7 +339,7 @@ class TestDeployKey:
             shop.rotate()
             shop.restore()
 
-    def test_an_outage_of_github_is_told_and_can_be_left_out_of_an_update(self, shop: Shop) -> None:
+    def test_an_outage_of_github_is_reported_and_an_update_can_exclude_it(self, shop: Shop) -> None:
         """GitHub's provider asks GitHub who the owner is before it finds that nothing has changed."""
         sync, tenancy = shop.stack.config["tenants"]["shop"]["sync"], shop.stack.config["tenancy"]
         sync["interval"] = "7m"
@@ -361,7 +361,7 @@ class TestDeployKey:
             shop.lab.start_git_host()
             shop.stack.config["tenancy"] = tenancy
 
-    def test_no_private_value_is_to_be_found_anywhere(self, started: Started, shop: Shop) -> None:
+    def test_no_private_value_leaks(self, started: Started, shop: Shop) -> None:
         """Of any kind: deploy key, tokens, what signs webhooks, what decrypts, and what a Secret has of them."""
         stack, run = shop.stack, shop.stack.project.run
         receiver = stack.cluster.get("secret", "shop-webhook", "shop")
@@ -385,7 +385,7 @@ class TestDeployKey:
         for text in [printed, *(each.read_text(errors="replace") for each in files if each.is_file())]:
             assert not [value for value in values if value in text]
 
-    def test_an_update_needs_credentials_though_nothing_is_to_be_registered(self, lab: Lab, shop: Shop) -> None:
+    def test_an_update_needs_credentials_even_if_it_registers_nothing(self, lab: Lab, shop: Shop) -> None:
         """Without them the providers would be written without a token into the state."""
         stack, token = shop.stack, lab.git.token_file
         owners = stack.config["github"].pop("owners")
@@ -421,9 +421,7 @@ def newcomer(lab: Lab, stack: Environment) -> Iterator[Environment]:
     stack.write()
 
 
-def test_new_keys_are_refused_before_anything_is_applied_when_github_is_not_there(
-    lab: Lab, newcomer: Environment
-) -> None:
+def test_new_keys_are_refused_before_anything_is_applied_if_github_is_down(lab: Lab, newcomer: Environment) -> None:
     before = newcomer.project.resources(NAME)
     newcomer.write()
 
@@ -455,7 +453,7 @@ class UsedUp(BaseHTTPRequestHandler):
         pass
 
 
-def test_a_used_up_rate_limit_is_told_before_anything_is_applied(newcomer: Environment) -> None:
+def test_an_exhausted_rate_limit_is_reported_before_anything_is_applied(newcomer: Environment) -> None:
     before = newcomer.project.resources(NAME)
     server = HTTPServer(("127.0.0.1", 0), UsedUp)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -474,19 +472,19 @@ def test_a_used_up_rate_limit_is_told_before_anything_is_applied(newcomer: Envir
     assert newcomer.project.resources(NAME) == before
 
 
-def test_https_with_a_token_and_an_authority_of_ones_own(started: Started) -> None:
+def test_https_works_with_a_token_and_a_private_certificate_authority(started: Started) -> None:
     assert noted(started.stack, "token") == "first"
     assert started.status("token")["ready"] == "True"
 
 
-def test_a_wrong_token_is_told(started: Started) -> None:
+def test_a_wrong_token_is_reported(started: Started) -> None:
     message = started.status("wrong-token")["message"]
     assert "authentication" in message
     assert "tenant wrong-token is not ready" in started.said
     assert started.wrong_token not in started.said + message
 
 
-def test_a_github_app_is_handed_to_flux_which_asks_for_its_token(started: Started) -> None:
+def test_flux_requests_tokens_with_the_github_app(started: Started) -> None:
     """The lab's Git host has no Apps, so this shows the way as far as the question for a token of the installation."""
     assert started.stack.cluster.get("gitrepository", "app", "app")["spec"]["provider"] == "github"
     assert "app/installations/2/access_tokens" in started.status("app")["message"]

@@ -40,7 +40,7 @@ def images(environment: Environment) -> set[str]:
     return {item["spec"]["template"]["spec"]["containers"][0]["image"].split("/")[-1] for item in found}
 
 
-def test_an_upgrade_is_previewed_and_applied_with_tenants_undisturbed(lab: Lab, stack: Environment) -> None:
+def test_an_upgrade_of_flux_does_not_disturb_tenants(lab: Lab, stack: Environment) -> None:
     namespaces = ("apps", "tools")
     eventually(lambda: len(stack.applications(*namespaces)) == 2)
     before = stack.applications(*namespaces)

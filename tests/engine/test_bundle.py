@@ -104,7 +104,7 @@ def bundle(request: pytest.FixtureRequest) -> Bundle:
     return Bundle(request.param, ensure(Settings.load(), [name])[name])
 
 
-def test_digest(bundle: Bundle) -> None:
+def test_the_bundle_has_the_pinned_digest(bundle: Bundle) -> None:
     assert hashlib.sha256(bundle.file.read_bytes()).hexdigest() == SHA256[bundle.version]
 
 
@@ -115,7 +115,7 @@ def test_the_stacks_of_the_project_pin_a_composed_bundle(stack: str) -> None:
     assert flux["sha256"] == SHA256[flux["version"]]
 
 
-def test_says_at_its_head_what_differs_from_the_release_and_nothing_else(bundle: Bundle) -> None:
+def test_its_header_lists_exactly_the_differences_from_the_release(bundle: Bundle) -> None:
     comments = [line for line in bundle.file.read_text().splitlines() if line.startswith("#")]
     assert comments == [
         f"# Substituted: Flux v{bundle.version} has {controller} {released}, this bundle {composed}."
@@ -123,7 +123,7 @@ def test_says_at_its_head_what_differs_from_the_release_and_nothing_else(bundle:
     ]
 
 
-def test_kinds(bundle: Bundle) -> None:
+def test_it_has_the_kinds_of_the_release(bundle: Bundle) -> None:
     assert Counter(o["kind"] for o in bundle.objects) == {
         "ClusterRole": 3,
         "ClusterRoleBinding": 2,
@@ -137,7 +137,7 @@ def test_kinds(bundle: Bundle) -> None:
     }
 
 
-def test_definitions(bundle: Bundle) -> None:
+def test_it_has_the_definitions_of_the_release(bundle: Bundle) -> None:
     names = {f"{plural}.{group}" for group, plurals in CRDS.items() for plural in plurals}
     assert set(bundle.of_kind("CustomResourceDefinition")) == names
 
@@ -147,7 +147,7 @@ def test_deployments_are_the_pinned_controllers(bundle: Bundle) -> None:
     assert images == {name: f"ghcr.io/fluxcd/{name}:{version}" for name, version in CONTROLLERS[bundle.version].items()}
 
 
-def test_flags(bundle: Bundle) -> None:
+def test_controllers_have_the_flags_of_the_release(bundle: Bundle) -> None:
     flags = {name: _container(d)["args"] for name, d in bundle.of_kind("Deployment").items()}
     for storing in ("source-controller", "source-watcher"):
         own = [
@@ -173,7 +173,7 @@ def test_rules_of_the_controllers(bundle: Bundle) -> None:
     assert sorted(full) == sorted(CRDS)
 
 
-def test_bindings(bundle: Bundle) -> None:
+def test_it_has_the_bindings_of_the_release(bundle: Bundle) -> None:
     bindings = bundle.of_kind("ClusterRoleBinding")
     subjects = {name: {subject["name"] for subject in binding["subjects"]} for name, binding in bindings.items()}
     assert subjects == {
@@ -183,7 +183,7 @@ def test_bindings(bundle: Bundle) -> None:
     assert bindings["cluster-reconciler"]["roleRef"]["name"] == "cluster-admin"
 
 
-def test_aggregated_roles(bundle: Bundle) -> None:
+def test_it_has_the_aggregated_roles_of_the_release(bundle: Bundle) -> None:
     prefix = "rbac.authorization.k8s.io/aggregate-to-"
     aggregated = {
         name: {label.removeprefix(prefix) for label in role["metadata"]["labels"] if label.startswith(prefix)}
@@ -196,7 +196,7 @@ def test_aggregated_roles(bundle: Bundle) -> None:
     }
 
 
-def test_network_policies(bundle: Bundle) -> None:
+def test_it_has_the_network_policies_of_the_release(bundle: Bundle) -> None:
     policies = bundle.of_kind("NetworkPolicy")
     assert set(policies) == {"allow-egress", "allow-scraping", "allow-webhooks"}
     assert policies["allow-egress"]["spec"]["egress"] == [{}]
@@ -204,7 +204,7 @@ def test_network_policies(bundle: Bundle) -> None:
     assert policies["allow-webhooks"]["spec"]["podSelector"] == {"matchLabels": {"app": "notification-controller"}}
 
 
-def test_namespace_and_labels(bundle: Bundle) -> None:
+def test_it_has_the_namespace_and_labels_of_the_release(bundle: Bundle) -> None:
     [namespace] = bundle.of_kind("Namespace").values()
     assert namespace["metadata"] == {
         "name": "flux-system",
@@ -271,7 +271,7 @@ class TestComposer:
         result = subprocess.run([*command, *arguments], capture_output=True, text=True)
         return (output.read_text() if result.returncode == 0 else ""), result.stderr
 
-    def test_urls_are_answered_from_the_modules(
+    def test_urls_are_served_from_the_modules(
         self, bundle: Bundle, tmp_path: Path, modules: dict[str, Manifest]
     ) -> None:
         composed, _ = self.compose(bundle, tmp_path, modules)
@@ -290,14 +290,14 @@ class TestComposer:
         assert composed.startswith("# Substituted: Flux v2.0.0 has source-controller v1.0.0, this bundle v0.9.0.\n")
 
     @pytest.mark.parametrize("declared", ["source-controller", "helm-controller"])
-    def test_a_declaration_without_need_is_refused(
+    def test_an_unneeded_declaration_is_refused(
         self, bundle: Bundle, tmp_path: Path, modules: dict[str, Manifest], declared: str
     ) -> None:
         composed, error = self.compose(bundle, tmp_path, modules, f"--substitute={declared}")
         assert not composed
         assert declared in error
 
-    def test_a_controller_without_module_is_refused(
+    def test_a_controller_without_a_module_is_refused(
         self, bundle: Bundle, tmp_path: Path, modules: dict[str, Manifest]
     ) -> None:
         del modules["source-controller"]

@@ -91,16 +91,14 @@ def test_a_wrong_digest_and_an_unreachable_cluster_come_together(project: Projec
     assert "https://127.0.0.1:1 cannot be reached; is the cluster running" in text
 
 
-def test_another_cluster_than_the_expected_one_is_refused(project: Project, stack: dict[str, Any]) -> None:
+def test_an_unexpected_cluster_is_refused(project: Project, stack: dict[str, Any]) -> None:
     stack["cluster"]["uid"] = "00000000-0000-0000-0000-000000000000"
     text = refusal(project, stack)
 
     assert "00000000-0000-0000-0000-000000000000" in text and "(FT-CLU-101)" in text
 
 
-def test_a_namespace_that_is_somebody_elses_is_refused(
-    project: Project, cluster: RunningCluster, stack: dict[str, Any]
-) -> None:
+def test_a_foreign_namespace_is_refused(project: Project, cluster: RunningCluster, stack: dict[str, Any]) -> None:
     cluster.kubectl("create", "namespace", "taken")
     project.tenant("dev-team", {"namespaces": [{"name": "taken"}], "source": {"url": "https://git.example.com/a/b"}})
     stack["tenants"] = {"dev-team": {}}

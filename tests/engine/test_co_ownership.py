@@ -72,7 +72,7 @@ def spec_of(api: ApiClient) -> dict[str, Any]:
     return spec
 
 
-def test_a_field_that_the_platform_leaves_out_stays_until_it_is_taken_back(server: ApiServer) -> None:
+def test_a_removed_field_stays_until_its_ownership_is_taken_back(server: ApiServer) -> None:
     platform = server.client
     api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), Path())
     platform.apply(source(ignore="/docs"))
@@ -90,7 +90,7 @@ def test_a_field_that_the_platform_leaves_out_stays_until_it_is_taken_back(serve
     assert co_owners(read_syncs(api), RECORDED) == []
 
 
-def test_nothing_is_asked_about_what_is_gone(server: ApiServer) -> None:
+def test_deleted_objects_are_not_requested(server: ApiServer) -> None:
     api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), Path())
 
     request_reconciliation(api, source() | {"metadata": {"name": "gone", "namespace": "apps"}}, NOON)
@@ -102,7 +102,7 @@ def test_the_clusters_time_is_that_of_its_api_server(server: ApiServer) -> None:
     assert abs(read_time(api) - datetime.now(UTC)) < timedelta(minutes=1)
 
 
-def test_what_is_not_this_stacks_or_only_asks_flux_to_look_is_left_alone(server: ApiServer) -> None:
+def test_foreign_objects_and_requests_for_reconciliation_are_left_alone(server: ApiServer) -> None:
     platform = server.client
     api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), Path())
     platform.apply(source())

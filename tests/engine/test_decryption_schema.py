@@ -58,7 +58,7 @@ def built(config: Decryption | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=lambda service: "-".join(list(service.values())[:1]))
-def test_a_key_management_service_is_named_as_the_release_knows_it(
+def test_decryption_with_a_key_service_matches_the_releases_schema(
     decryption: Draft202012Validator, service: dict[str, Any]
 ) -> None:
     found = built(Decryption.model_validate({"workloadIdentity": service}))
@@ -67,7 +67,7 @@ def test_a_key_management_service_is_named_as_the_release_knows_it(
     assert found == {"provider": "sops", "serviceAccountName": "dev-team-decryption"}
 
 
-def test_keys_are_named_as_the_release_knows_it(decryption: Draft202012Validator) -> None:
+def test_decryption_with_keys_matches_the_releases_schema(decryption: Draft202012Validator) -> None:
     keys = {
         "age": {"identities": age_keys.generate().private},
         "openpgp": {"privateKeys": openpgp_keys.generate("of a test").private},
@@ -78,6 +78,6 @@ def test_keys_are_named_as_the_release_knows_it(decryption: Draft202012Validator
     decryption.validate(built(None))
 
 
-def test_a_field_that_the_release_does_not_know_would_be_found(decryption: Draft202012Validator) -> None:
+def test_an_unknown_field_fails_the_schema(decryption: Draft202012Validator) -> None:
     assert not decryption.is_valid(built(None) | {"serviceAccount": "dev-team"})
     assert not decryption.is_valid({"provider": "pulumi"})

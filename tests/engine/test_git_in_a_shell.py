@@ -25,7 +25,7 @@ git log -1 --format=%ae origin/main
 
 
 @pytest.mark.parametrize("way", ["url", "https_url"])
-def test_a_clone_a_commit_and_a_push_ask_for_nothing(
+def test_clone_commit_and_push_need_no_input(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

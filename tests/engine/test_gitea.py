@@ -16,7 +16,7 @@ from tests.support.lab import Lab
 WRITERS, TOKENS = 8, 6
 
 
-def test_writes_at_the_same_moment_wait_for_each_other(lab: Lab) -> None:
+def test_concurrent_writes_wait_for_each_other(lab: Lab) -> None:
     """A database whose connections share a cache refuses some: "database table is locked", HTTP 500 or 401."""
     gitea = lab.git.gitea
 
@@ -45,7 +45,7 @@ def chart(name: str) -> bytes:
     return archive.getvalue()
 
 
-def test_packages_are_named_by_the_address_that_was_asked(lab: Lab) -> None:
+def test_package_urls_use_the_host_of_the_request(lab: Lab) -> None:
     """What Helm and a container runtime are told to go on with is behind the same certificate."""
     address, gitea = lab.git.proxy.secure_address, lab.git.gitea
     charts = f"/api/packages/{ADMINISTRATOR}/helm"

@@ -56,7 +56,7 @@ def messages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_what_sops_encrypts_for_any_imported_key_is_decrypted(program, home, messages):
+def test_secrets_for_any_imported_key_are_decrypted(program, home, messages):
     for key in (FIRST, SECOND):
         done = gpg(program, "--homedir", str(home), "--batch", "--import", stdin=key.private)
         assert done.returncode == 0, done.stderr
@@ -70,7 +70,7 @@ def test_what_sops_encrypts_for_any_imported_key_is_decrypted(program, home, mes
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_what_is_encrypted_for_another_key_is_not(program, home, messages):
+def test_secrets_for_another_key_are_not_decrypted(program, home, messages):
     gpg(program, "--homedir", str(home), "--batch", "--import", stdin=FIRST.private)
 
     done = gpg(program, "--homedir", str(home), "-d", stdin=messages[1])
@@ -81,7 +81,7 @@ def test_what_is_encrypted_for_another_key_is_not(program, home, messages):
 
 
 @pytest.mark.parametrize("arguments", [[], ["-d"], ["--homedir", "x", "--batch", "--export"]])
-def test_whatever_else_the_stand_in_is_asked_for_is_refused(arguments):
+def test_the_stand_in_refuses_all_other_commands(arguments):
     done = gpg(STAND_IN, *arguments)
 
     assert done.returncode == 1

@@ -86,7 +86,7 @@ class TestWaits:
         assert project.changes(NAME).keys() >= OF_DEV_TEAM | OF_OPS_TEAM
         assert asked(project) == []
 
-    def test_a_wait_that_fails_stops_what_needs_it_and_no_other_tenant(self, project: Project) -> None:
+    def test_a_failed_wait_stops_its_dependents_and_no_other_tenant(self, project: Project) -> None:
         count(project, "tools")
 
         outcome = project.run("up", "--yes", "--skip-preview", "--continue-on-error", "--stack", NAME)
@@ -104,7 +104,7 @@ class TestWaits:
         assert set(project.resources(NAME)) >= OF_DEV_TEAM | OF_OPS_TEAM
         assert asked(project) == [f"apps {quota}" for quota in QUOTAS]
 
-    def test_an_update_without_changes_asks_nothing(self, project: Project) -> None:
+    def test_an_update_without_changes_waits_for_nothing(self, project: Project) -> None:
         count(project)
 
         assert project.up(NAME).succeeded

@@ -70,7 +70,7 @@ def test_the_stacks_of_the_project_pin_a_composed_archive(stack: str) -> None:
     assert kyverno["sha256"] == SHA256[kyverno["version"]]
 
 
-def test_it_is_the_chart_of_its_kyverno_under_the_name_that_is_published(archive: Archive) -> None:
+def test_it_is_kyvernos_chart_under_its_published_name(archive: Archive) -> None:
     metadata = archive.metadata()
 
     assert (metadata["version"], metadata["appVersion"]) == (CHARTS[archive.version], f"v{archive.version}")
@@ -78,14 +78,14 @@ def test_it_is_the_chart_of_its_kyverno_under_the_name_that_is_published(archive
     assert not [name for name in archive.files if name.startswith("kyverno/ci/") or name.endswith((".gotmpl", ".lock"))]
 
 
-def test_every_chart_that_it_depends_on_is_in_it_in_the_version_that_it_asks_for(archive: Archive) -> None:
+def test_it_contains_all_dependencies_in_the_required_versions(archive: Archive) -> None:
     asked = {each["name"]: each["version"] for each in archive.metadata()["dependencies"]}
 
     assert set(asked) == {"crds", "grafana", "kyverno-api"}
     assert {name: archive.metadata(f"kyverno/charts/{name}")["version"] for name in asked} == asked
 
 
-def test_what_was_left_out_is_said_in_the_archive_and_is_off_by_default(archive: Archive) -> None:
+def test_omitted_dependencies_are_listed_and_off_by_default(archive: Archive) -> None:
     values = yaml.safe_load(archive.files["kyverno/values.yaml"])
 
     assert "openreports, reports-server" in archive.metadata()["annotations"]["flux-tenancy.dev/composed"]
@@ -93,7 +93,7 @@ def test_what_was_left_out_is_said_in_the_archive_and_is_off_by_default(archive:
     assert not values["reportsServer"]["enabled"]
 
 
-def test_every_type_of_policy_is_defined(archive: Archive) -> None:
+def test_all_policy_types_are_defined(archive: Archive) -> None:
     folder = "kyverno/charts/kyverno-api/templates/crds/policies.kyverno.io_"
     defined = {name.removeprefix(folder).removesuffix(".yaml") for name in archive.files if name.startswith(folder)}
 

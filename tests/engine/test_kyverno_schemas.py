@@ -47,7 +47,7 @@ def images() -> list[str]:
     return controller_images(yaml.load_all(bundle.read_text(), yaml.CSafeLoader))
 
 
-def test_tenants_images_are_asked_for_as_the_release_knows_it(policies: dict[str, Draft202012Validator]) -> None:
+def test_the_policy_for_tenants_images_matches_the_releases_schema(policies: dict[str, Draft202012Validator]) -> None:
     entries: list[dict[str, Any]] = [
         {"images": IMAGES, "key": PUBLIC_KEY},
         {"images": IMAGES, "key": PUBLIC_KEY, "transparencyLog": False},
@@ -59,7 +59,7 @@ def test_tenants_images_are_asked_for_as_the_release_knows_it(policies: dict[str
     policies["ImageValidatingPolicy"].validate(tenant_images(signatures, registries, PolicyMode.ENFORCE)["spec"])
 
 
-def test_fluxs_own_images_are_asked_for_as_the_release_knows_it(
+def test_the_policy_for_fluxs_images_matches_the_releases_schema(
     policies: dict[str, Draft202012Validator], images: list[str]
 ) -> None:
     spec = flux_images(images, PolicyMode.ENFORCE)["spec"]
@@ -70,19 +70,19 @@ def test_fluxs_own_images_are_asked_for_as_the_release_knows_it(
         assert f'image(ref).repository() == "fluxcd/{controller}"' in named["expression"]
 
 
-def test_onboarding_is_written_as_the_release_knows_it(policies: dict[str, Draft202012Validator]) -> None:
+def test_the_onboarding_policies_match_the_releases_schema(policies: dict[str, Draft202012Validator]) -> None:
     for manifest in onboarding(TenancyConfig(), FluxConfig(version="2.9.5", sha256="0" * 64), PolicyMode.ENFORCE):
         policies[manifest["kind"]].validate(manifest["spec"])
 
 
-def test_a_field_that_the_release_does_not_know_would_be_found(policies: dict[str, Draft202012Validator]) -> None:
+def test_an_unknown_field_fails_the_schema(policies: dict[str, Draft202012Validator]) -> None:
     spec = tenant_images([], RegistryAccess(), PolicyMode.ENFORCE)["spec"]
 
     assert not policies["ImageValidatingPolicy"].is_valid(spec | {"images": "all"})
     assert not policies["ImageValidatingPolicy"].is_valid(spec | {"signers": []})
 
 
-def test_fluxs_signer_is_the_workflow_that_the_pinned_controllers_are_released_by(tmp_path: Path) -> None:
+def test_fluxs_signer_is_the_release_workflow_of_the_pinned_controllers(tmp_path: Path) -> None:
     """The certificate names the reusable workflow at the tag that the release workflow of each controller uses.
 
     Source: https://docs.github.com/actions/reference/openid-connect-reference, `job_workflow_ref`.

@@ -147,7 +147,7 @@ def test_an_unknown_image_is_marked_as_simulated(lab: Lab, spare: Cluster) -> No
     running.kubectl("delete", "pod", "stand-in", "-n", "default")
 
 
-def test_no_event_tells_of_addresses_that_only_the_labs_pods_have(lab: Lab, spare: Cluster) -> None:
+def test_no_event_shows_addresses_of_the_labs_pods(lab: Lab, spare: Cluster) -> None:
     """The API refuses loopback addresses in Endpoints and EndpointSlices; a tenant is told nothing of that."""
     running = RunningCluster.of(spare)
     running.kubectl("create", "namespace", "served")
@@ -200,7 +200,7 @@ def test_a_node_has_the_rights_of_a_kubelet_and_no_more(lab: Lab, spare: Cluster
     running.kubectl("delete", "pod", "mounts", "-n", "default")
 
 
-def test_a_stranger_is_told_no_more_than_the_version(lab: Lab, spare: Cluster) -> None:
+def test_a_stranger_learns_only_the_version(lab: Lab, spare: Cluster) -> None:
     server = f"https://127.0.0.1:{spare.daemons()['kube-apiserver'].ports[0]}"
     with httpx.Client(base_url=server, verify=False, trust_env=False) as stranger:
         assert stranger.get("/version").is_success

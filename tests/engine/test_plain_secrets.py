@@ -77,13 +77,13 @@ def test_encrypted_keys_are_planned(stack: Stack) -> None:
     assert outcome.succeeded and "kubernetes:core/v1:Secret" in outcome.text, outcome.text
 
 
-def test_in_a_project_with_another_name(stack: Stack) -> None:
+def test_plain_secrets_are_found_in_a_project_with_another_name(stack: Stack) -> None:
     stack.file.write_text(yaml.safe_dump(stack.plain()))
 
     assert f"Pulumi.{NAME}.yaml: {EXPOSED}" in stack.refusal()
 
 
-def test_below_a_key_without_the_projects_name_or_with_anothers(stack: Stack) -> None:
+def test_plain_secrets_are_found_below_a_key_with_no_or_another_project_name(stack: Stack) -> None:
     content = stack.plain()
     content["config"]["tenants"] = content["config"].pop(f"{PROJECT}:tenants")
     content["config"]["flux-tenancy:git"] = {}
@@ -99,7 +99,7 @@ def test_below_a_key_without_the_projects_name_or_with_anothers(stack: Stack) ->
         assert f"Pulumi.{NAME}.yaml: {line}" in text
 
 
-def test_in_a_file_that_the_command_names(stack: Stack) -> None:
+def test_plain_secrets_are_found_in_a_file_given_on_the_command_line(stack: Stack) -> None:
     other = stack.project.folder / "other.yaml"
     other.write_text(yaml.safe_dump(stack.plain()))
 
@@ -112,7 +112,7 @@ def test_in_a_file_that_the_command_names(stack: Stack) -> None:
     assert outcome.succeeded, outcome.text
 
 
-def test_in_the_projects_own_file(stack: Stack) -> None:
+def test_plain_secrets_are_found_in_the_project_file(stack: Stack) -> None:
     stack.file.write_text(yaml.safe_dump(stack.plain(key=None)))
     file = stack.project.folder / "Pulumi.yaml"
     said = file.read_text()

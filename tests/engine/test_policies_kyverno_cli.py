@@ -101,7 +101,9 @@ def judge(tool: Path, folder: Path, run: Run, cases: list[Case]) -> Iterator[tup
 
 
 @pytest.mark.parametrize(("run", "cases"), RUNS, ids=[str(run) for run, _ in RUNS])
-def test_the_command_line_judges_as_the_api_server(tool: Path, tmp_path: Path, run: Run, cases: list[Case]) -> None:
+def test_kyvernos_command_line_agrees_with_the_api_server(
+    tool: Path, tmp_path: Path, run: Run, cases: list[Case]
+) -> None:
     wrong = [
         f"{case.name}: expected {case.refused!r}, found {said}"
         for case, said in judge(tool, tmp_path, run, cases)
@@ -110,7 +112,7 @@ def test_the_command_line_judges_as_the_api_server(tool: Path, tmp_path: Path, r
     assert wrong == []
 
 
-def test_what_the_command_line_cannot_judge_is_known() -> None:
+def test_cases_beyond_kyvernos_command_line_are_listed() -> None:
     """Each of these rows is the native test's alone, and the whole cluster's."""
     wholly = {case.policy for case in CASES} - {case.policy for case in JUDGED}
 

@@ -134,7 +134,7 @@ def test_a_request_of_the_table(api: ApiClient, in_force: Callable[[str], None],
 
 
 @pytest.mark.parametrize(("user", "passes"), [(User.PATCHER, True), (User.MEMBER, False)])
-def test_whoever_may_delete_collections_in_the_whole_cluster_is_the_platform(
+def test_a_user_who_may_delete_collections_in_the_whole_cluster_belongs_to_the_platform(
     api: ApiClient, in_force: Callable[[str], None], user: User, passes: bool
 ) -> None:
     in_force("open")
@@ -146,7 +146,7 @@ def test_whoever_may_delete_collections_in_the_whole_cluster_is_the_platform(
     assert passes or "Secret key has the label" in response.json()["message"]
 
 
-def test_a_controllers_service_account_is_never_asked(api: ApiClient, in_force: Callable[[str], None]) -> None:
+def test_a_controllers_service_account_is_never_checked(api: ApiClient, in_force: Callable[[str], None]) -> None:
     in_force("open")
     quota = next(case for case in CASES if case.id == "tenant-limits: a higher quota")
     change = partial(api.request, "PATCH", quota.target, user=USERS[User.MEMBER], body=quota.object, dry_run=True)
@@ -158,7 +158,7 @@ def test_a_controllers_service_account_is_never_asked(api: ApiClient, in_force: 
 
 
 @pytest.mark.parametrize(("user", "groups"), [(User.MEMBER, ("system:nodes",)), (User.NODE, ("system:authenticated",))])
-def test_half_of_a_nodes_identity_makes_no_node(
+def test_a_nodes_user_name_or_group_alone_does_not_make_a_node(
     api: ApiClient, in_force: Callable[[str], None], user: User, groups: tuple[str, ...]
 ) -> None:
     """As the Node authorizer sees it: whoever it bounds is left alone, and nobody else."""
@@ -172,7 +172,7 @@ def test_half_of_a_nodes_identity_makes_no_node(
     assert "ResourceQuota objects of this namespace are the platform's alone" in response.json()["message"]
 
 
-def test_a_claim_needs_no_class_where_the_cluster_has_a_default_one(
+def test_a_claim_needs_no_class_if_the_cluster_has_a_default_class(
     api: ApiClient, in_force: Callable[[str], None]
 ) -> None:
     in_force("open")
@@ -208,7 +208,7 @@ TARGET = {"apiVersion": "v1", "kind": "Node", "name": NODE_NAME}
         (SCHEDULER, "debugged", "status", STATUS),
     ],
 )
-def test_pods_are_placed_and_reported_on_in_a_tenants_namespace(
+def test_pods_in_a_tenants_namespace_are_scheduled_and_get_a_status(
     api: ApiClient,
     in_force: Callable[[str], None],
     identity: tuple[str, tuple[str, ...]],
@@ -234,7 +234,7 @@ def test_pods_are_placed_and_reported_on_in_a_tenants_namespace(
     assert response.is_success, response.text
 
 
-def test_policies_about_namespaces_leave_the_cluster_alone(api: ApiClient, in_force: Callable[[str], None]) -> None:
+def test_policies_for_namespaces_ignore_cluster_scoped_objects(api: ApiClient, in_force: Callable[[str], None]) -> None:
     """A selector of namespaces does not hold off objects without one."""
     in_force("open")
     assert api.request("DELETE", CLUSTER_POLICY, user=ONE_POLICY, dry_run=True).is_success

@@ -62,7 +62,7 @@ def told(api: client.ApiClient) -> list[str]:
     return [each.summary for each in read_further_access(api, TENANTS).get("dev-team", [])]
 
 
-def test_a_cluster_has_nothing_for_a_tenant_until_somebody_binds_it(server: ApiServer, api: client.ApiClient) -> None:
+def test_a_tenant_has_no_further_rights_until_somebody_binds_it(server: ApiServer, api: client.ApiClient) -> None:
     assert told(api) == []
 
     rule = {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get"]}
@@ -86,7 +86,7 @@ def test_a_cluster_has_nothing_for_a_tenant_until_somebody_binds_it(server: ApiS
     ]
 
 
-def test_whoever_may_not_read_bindings_is_told(api: client.ApiClient) -> None:
+def test_missing_rights_to_read_bindings_are_reported(api: client.ApiClient) -> None:
     api.set_default_header("Impersonate-User", "reader")
 
     with pytest.raises(ClusterUnavailable, match="403 Forbidden"):

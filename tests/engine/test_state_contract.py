@@ -75,7 +75,7 @@ def program(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Program:
     return Program(lab, tmp_path_factory.mktemp("contract"))
 
 
-def test_the_state_is_read_as_the_update_before_has_left_it_whether_or_not_that_ended_well(program: Program) -> None:
+def test_the_state_is_that_of_the_previous_update_whether_or_not_it_succeeded(program: Program) -> None:
     assert program.found("up", succeeds=False, token=True, fails=True) == {}
 
     after_failure = program.found("preview", token=True, fails=False)

@@ -74,7 +74,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
 class TestWaysOfRunning:
     """One after the other; each has done what it says, and leaves nothing for the next update to change."""
 
-    def test_a_fresh_stack_is_applied_as_its_saved_plan_says(self, stack: Ways, tmp_path: Path) -> None:
+    def test_a_fresh_stack_is_applied_with_its_saved_plan(self, stack: Ways, tmp_path: Path) -> None:
         plan = tmp_path / "plan.json"
 
         stack.run("preview", "--save-plan", str(plan))
@@ -85,7 +85,7 @@ class TestWaysOfRunning:
         assert stack.changes() == {}
         assert stack.made_up() == made_up
 
-    def test_a_changed_stack_is_applied_as_its_saved_plan_says_whatever_its_syncs_do(
+    def test_a_changed_stack_is_applied_with_its_saved_plan_whatever_its_syncs_do(
         self, stack: Ways, tmp_path: Path
     ) -> None:
         """Another repository fails for another reason, which is told after the update."""
@@ -150,7 +150,7 @@ class TestWaysOfRunning:
         assert stack.interval("new-team") == "20m"
         assert stack.changes() == {}
 
-    def test_a_stack_that_is_half_gone_is_destroyed_by_the_program(self, stack: Ways) -> None:
+    def test_a_half_deleted_stack_is_destroyed_by_the_program(self, stack: Ways) -> None:
         stack.cluster.kubectl("delete", "namespace", "new-team")
         refused = stack.project.up(NAME)
         assert not refused.succeeded and "(FT-CLU-111)" in refused.text

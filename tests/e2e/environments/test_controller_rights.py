@@ -71,7 +71,7 @@ def stolen(production_stack: Environment, tmp_path: Path, request: pytest.Fixtur
     return Stolen(production_stack, request.param, tmp_path)
 
 
-def test_in_the_platforms_namespaces_it_may_act_as_nobody_and_read_no_secret(stolen: Stolen) -> None:
+def test_a_controller_may_impersonate_nobody_and_read_no_secret_in_the_platforms_namespaces(stolen: Stolen) -> None:
     for place in PLATFORM:
         allowed = stolen.allowed(place)
 
@@ -80,7 +80,7 @@ def test_in_the_platforms_namespaces_it_may_act_as_nobody_and_read_no_secret(sto
         assert "is forbidden" in stolen.kubectl("get", "secrets", "-n", place).stderr
 
 
-def test_in_a_tenants_namespace_it_may_act_as_the_tenant_and_get_what_its_objects_name(stolen: Stolen) -> None:
+def test_a_controller_may_impersonate_the_tenant_and_read_referenced_objects_in_its_namespace(stolen: Stolen) -> None:
     allowed = stolen.allowed("apps")
 
     assert {each for each in allowed if each[0] == "impersonate"} == {
@@ -102,7 +102,7 @@ def test_in_a_tenants_namespace_it_may_act_as_the_tenant_and_get_what_its_object
         ("--as=system:serviceaccount:apps:another",),
     ],
 )
-def test_it_may_act_as_nobody_else(stolen: Stolen, identity: tuple[str, ...]) -> None:
+def test_a_controller_may_impersonate_nobody_else(stolen: Stolen, identity: tuple[str, ...]) -> None:
     refused = stolen.kubectl("get", "namespaces", *identity)
 
     assert "cannot impersonate" in refused.stderr
@@ -116,7 +116,7 @@ def test_the_tenants_of_two_namespaces_are_kept_apart(stolen: Stolen) -> None:
     assert stolen.kubectl("get", "pods", "-n", "tools", "--as=system:serviceaccount:tools:flux").returncode == 0
 
 
-def test_what_the_platforms_repository_is_applied_as_is_kustomize_controllers_to_act_as_and_no_other(
+def test_only_kustomize_controller_may_impersonate_the_account_of_the_platforms_sync(
     staging_stack: Environment, tmp_path: Path
 ) -> None:
     found = {
@@ -151,7 +151,7 @@ def infra(lab: Lab, staging_stack: Environment, tmp_path: Path) -> Iterator[str]
     cluster.kubectl("delete", "namespace", place)
 
 
-def test_a_sync_of_the_platforms_elsewhere_says_what_it_lacks_and_the_role_of_the_docs_serves_it(
+def test_a_platform_sync_in_another_namespace_needs_the_role_from_the_docs(
     staging_stack: Environment, infra: str
 ) -> None:
     cluster = staging_stack.cluster
@@ -175,7 +175,7 @@ CHART = {
 }
 
 
-def test_a_release_of_the_tenants_is_installed_with_values_of_its_own_and_uninstalled(
+def test_a_tenants_release_is_installed_with_its_values_and_uninstalled(
     lab: Lab, staging_stack: Environment, tmp_path: Path
 ) -> None:
     """helm-controller makes the chart, reads the values and acts as the tenant; the tenant makes everything else."""

@@ -255,14 +255,16 @@ def unharmed(teams: Teams, stack: Environment) -> bool:
     return teams.pay.ready(stack) == "True" and stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True"
 
 
-def test_each_environment_decrypts_what_is_encrypted_for_it(
+def test_each_environment_decrypts_its_own_secrets(
     teams: Teams, staging_stack: Environment, production_stack: Environment
 ) -> None:
     assert (teams.pay.password(staging_stack) or "").startswith("of-staging")
     assert teams.pay.password(production_stack) == "of-production"
 
 
-def test_the_outputs_say_whom_to_encrypt_for(teams: Teams, staging_stack: Environment, commands: Commands) -> None:
+def test_the_outputs_list_the_recipients_to_encrypt_for(
+    teams: Teams, staging_stack: Environment, commands: Commands
+) -> None:
     told = staging_stack.outputs()["tenants"]["pay"]["sops"]
 
     listed = staging_stack.config["tenants"]["pay"]["sync"]["decryption"]["age"]["recipients"]
@@ -271,11 +273,11 @@ def test_the_outputs_say_whom_to_encrypt_for(teams: Teams, staging_stack: Enviro
     assert own == [rule for rule in merged if "staging" in rule["path_regex"]]
 
 
-def test_nothing_changes_when_nothing_has_changed(teams: Teams, staging_stack: Environment) -> None:
+def test_an_unchanged_stack_previews_no_change(teams: Teams, staging_stack: Environment) -> None:
     assert staging_stack.changes() == {}
 
 
-def test_what_is_encrypted_for_another_environment_is_refused(teams: Teams, staging_stack: Environment) -> None:
+def test_a_secret_for_another_environment_is_refused(teams: Teams, staging_stack: Environment) -> None:
     pay = teams.pay
     good, foreign = ((pay.clone / path).read_text() for path in (STAGING, PRODUCTION))
     before = pay.password(staging_stack)
@@ -295,7 +297,7 @@ def warnings(stack: Environment, namespace: str) -> list[str]:
     return [each["message"] for each in events if each["type"] == "Warning"]
 
 
-def test_a_tenant_is_told_that_it_cannot_decrypt_what_is_another_tenants(
+def test_a_tenant_cannot_decrypt_another_tenants_secret_and_learns_why(
     teams: Teams, staging_stack: Environment
 ) -> None:
     message = teams.foreign.refusal(staging_stack, saying="cannot get sops data key")
@@ -306,7 +308,7 @@ def test_a_tenant_is_told_that_it_cannot_decrypt_what_is_another_tenants(
     assert unharmed(teams, staging_stack)
 
 
-def test_without_a_key_nothing_encrypted_is_applied_as_it_is(teams: Teams, staging_stack: Environment) -> None:
+def test_without_a_key_encrypted_files_are_not_applied(teams: Teams, staging_stack: Environment) -> None:
     teams.keyless.refusal(staging_stack, saying="cannot get sops data key")
     assert teams.keyless.password(staging_stack) is None
     assert unharmed(teams, staging_stack)
@@ -317,16 +319,14 @@ def test_a_hybrid_post_quantum_identity_decrypts(teams: Teams, staging_stack: En
     assert staging_stack.outputs()["tenants"]["hybrid"]["sops"]["age"] == [teams.hybrid_recipient]
 
 
-def test_openpgp_decrypts_as_well(teams: Teams, staging_stack: Environment) -> None:
+def test_an_openpgp_key_decrypts(teams: Teams, staging_stack: Environment) -> None:
     eventually(lambda: teams.openpgp.password(staging_stack) == "by-openpgp")
     [key] = openpgp_keys.read_private_keys(teams.openpgp.private_keys(staging_stack, "openpgp.privateKeys"))
     assert staging_stack.outputs()["tenants"]["openpgp"]["sops"]["openpgp"] == {key.fingerprint: key.public}
     assert teams.openpgp.ready(staging_stack) == "True"
 
 
-def test_a_key_that_somebody_has_deleted_is_missed_by_this_tenant_alone(
-    teams: Teams, staging_stack: Environment
-) -> None:
+def test_a_deleted_key_affects_only_its_tenant(teams: Teams, staging_stack: Environment) -> None:
     name = teams.lost.sync(staging_stack)["spec"]["decryption"]["secretRef"]["name"]
 
     staging_stack.cluster.kubectl("delete", "secret", name, "-n", "lost")
@@ -357,7 +357,7 @@ def test_a_changed_file_is_refused(teams: Teams, staging_stack: Environment) -> 
     assert unharmed(teams, staging_stack)
 
 
-def test_a_broken_mac_is_refused_by_sops_and_not_looked_at_by_flux(teams: Teams, staging_stack: Environment) -> None:
+def test_a_broken_mac_is_refused_by_sops_but_not_by_flux(teams: Teams, staging_stack: Environment) -> None:
     """Each value is authenticated by itself. That none is missing, only the MAC tells, and Flux does not ask it:
     it decrypts what Kustomize has built, to which labels were added meanwhile (`checkSopsMac` of its decryptor).
     """
@@ -369,7 +369,7 @@ def test_a_broken_mac_is_refused_by_sops_and_not_looked_at_by_flux(teams: Teams,
     assert teams.broken_mac.password(staging_stack) == "whole"
 
 
-def test_keys_are_rotated_and_withdrawn_without_one_failed_reconciliation(
+def test_keys_are_rotated_and_withdrawn_without_a_failed_reconciliation(
     teams: Teams, staging_stack: Environment, commands: Commands
 ) -> None:
     pay = teams.pay
@@ -405,7 +405,7 @@ def test_keys_are_rotated_and_withdrawn_without_one_failed_reconciliation(
     assert len([each for each in secrets if each["metadata"]["name"].startswith("pay-sops-")]) == 1
 
 
-def test_a_key_that_a_file_still_needs_is_not_withdrawn(
+def test_a_key_is_not_withdrawn_while_a_file_needs_it(
     teams: Teams, staging_stack: Environment, commands: Commands
 ) -> None:
     pay = teams.pay
@@ -420,9 +420,7 @@ def test_a_key_that_a_file_still_needs_is_not_withdrawn(
     commands.key(staging_stack, "pay", "--withdraw", newest.recipient)
 
 
-def test_the_platforms_own_secrets_are_decrypted_with_a_key_of_its_own(
-    teams: Teams, staging_stack: Environment
-) -> None:
+def test_the_platforms_secrets_are_decrypted_with_its_own_key(teams: Teams, staging_stack: Environment) -> None:
     staging_stack.cluster.reconcile("gitrepository", "flux-system", "flux-system")
 
     found = eventually(lambda: staging_stack.cluster.find("secret", "password", "flux-system"))

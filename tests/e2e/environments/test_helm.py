@@ -63,7 +63,7 @@ def all_deployed(environment: Environment) -> bool:
     return deployed(environment).keys() == set(NAMES)
 
 
-def test_a_tenants_charts_run_in_the_versions_of_each_environment(environments: dict[str, Environment]) -> None:
+def test_a_tenants_charts_run_in_each_environments_version(environments: dict[str, Environment]) -> None:
     for overlay, environment in environments.items():
         expected = {name: (f"{name}-{EXPECTED[overlay]}", overlay) for name in NAMES}
 

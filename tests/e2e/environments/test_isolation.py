@@ -53,7 +53,7 @@ def attempts(staging_stack: Environment) -> Iterator[Attempts]:
     made.undo()
 
 
-def test_a_sync_without_service_account_is_refused_as_the_powerless_default(
+def test_a_sync_without_service_account_runs_as_the_default_account_without_rights(
     staging_stack: Environment, attempts: Attempts
 ) -> None:
     nameless = kustomization("nameless")
@@ -77,7 +77,7 @@ def test_a_source_in_another_namespace_is_refused(staging_stack: Environment, at
 
 
 @pytest.mark.parametrize("transport", ["http", "file"])
-def test_a_remote_base_is_refused_before_git_connects_or_starts_anything(
+def test_a_remote_base_is_refused_before_git_connects_or_starts_a_program(
     lab: Lab, staging_stack: Environment, attempts: Attempts, tmp_path: Path, transport: str
 ) -> None:
     """kustomize runs git before it looks whether remote bases are allowed; `file` is what git starts a helper for."""
@@ -142,7 +142,7 @@ def elsewhere() -> Iterator[Elsewhere]:
         ("remote-data", "configMapGenerator: [{{name: copied, files: ['data={url}/secret.txt']}}]\n"),
     ],
 )
-def test_a_remote_file_is_refused_before_anything_is_connected_to(
+def test_a_remote_file_is_refused_before_any_connection(
     lab: Lab,
     staging_stack: Environment,
     attempts: Attempts,
@@ -167,7 +167,7 @@ def test_a_remote_file_is_refused_before_anything_is_connected_to(
     assert staging_stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True"
 
 
-def test_kustomizations_that_wait_hold_up_nobody_else(
+def test_waiting_kustomizations_do_not_block_other_tenants(
     lab: Lab, staging_stack: Environment, attempts: Attempts, tmp_path: Path
 ) -> None:
     """The release has four workers for all tenants."""
@@ -224,9 +224,7 @@ def test_a_cluster_role_in_the_repository_is_refused_and_the_tenant_sees_why(
         ("default", "pods"),
     ],
 )
-def test_the_tenant_may_do_nothing_outside_its_namespaces(
-    staging_stack: Environment, namespace: str, kind: str
-) -> None:
+def test_the_tenant_has_no_rights_outside_its_namespaces(staging_stack: Environment, namespace: str, kind: str) -> None:
     for verb in ("create", "get"):
         assert not may(staging_stack, verb, kind, namespace)
 

@@ -85,7 +85,7 @@ def test_a_push_changes_the_cluster_and_a_removed_file_is_pruned(lab: Lab, stagi
     eventually(lambda: staging_stack.cluster.find("configmap", "extra", "apps") is None, what="the pruning")
 
 
-def test_what_the_platform_keeps_in_git_is_applied_with_its_own_rights(lab: Lab, staging_stack: Environment) -> None:
+def test_the_platforms_repository_is_applied_with_the_platforms_rights(lab: Lab, staging_stack: Environment) -> None:
     sync = staging_stack.outputs()["flux"]["sync"]
     assert sync["status"] == {"ready": "True", "message": ""}
     assert sync["path"] == "./clusters/staging"

@@ -108,7 +108,7 @@ def rollout(staging_stack: Environment) -> Iterator[Rollout]:
     staging_stack.up()
 
 
-def test_the_report_goes_before_the_refusal(rollout: Rollout) -> None:
+def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
     assert "policies.engine is none" in rollout.report()
     versions = _versions(rollout)
 

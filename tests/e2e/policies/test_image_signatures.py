@@ -58,13 +58,13 @@ def ask(cluster: RunningCluster, image: str) -> str:
 
 
 @pytest.mark.parametrize("form", ["bundled", "tagged"])
-def test_a_signed_image_is_taken_by_its_digest_and_its_tag(cluster: RunningCluster, images: Images, form: str) -> None:
+def test_a_signed_image_is_accepted_by_digest_and_by_tag(cluster: RunningCluster, images: Images, form: str) -> None:
     """cosign 3 signs by bundles, and those before by tags, as Flux's releases are."""
     assert ask(cluster, getattr(images, form)) == ""
     assert ask(cluster, f"{images.repository}:{form}") == ""
 
 
-def test_a_tag_is_replaced_by_what_was_checked(cluster: RunningCluster, images: Images) -> None:
+def test_a_tag_is_replaced_by_the_verified_digest(cluster: RunningCluster, images: Images) -> None:
     assert cluster.create(pod("pinned", HOME, f"{images.repository}:bundled")) == ""
 
     [container] = cluster.get("pod", "pinned", HOME)["spec"]["containers"]
@@ -72,7 +72,7 @@ def test_a_tag_is_replaced_by_what_was_checked(cluster: RunningCluster, images: 
 
 
 @pytest.mark.parametrize("image", ["unsigned", "foreign"])
-def test_an_image_that_another_or_nobody_has_signed_is_refused(
+def test_an_image_without_a_signature_or_with_another_is_refused(
     cluster: RunningCluster, images: Images, image: str
 ) -> None:
     by_digest = getattr(images, image)
@@ -81,7 +81,7 @@ def test_an_image_that_another_or_nobody_has_signed_is_refused(
     assert f"{NOT_SIGNED}{images.repository}:{image}@{digest}{REMEDY}" in ask(cluster, f"{images.repository}:{image}")
 
 
-def test_each_of_a_pods_images_counts(cluster: RunningCluster, images: Images) -> None:
+def test_every_image_of_a_pod_is_checked(cluster: RunningCluster, images: Images) -> None:
     several = pod("several", HOME, images.bundled)
     [signed] = several["spec"]["containers"]
     several["spec"]["initContainers"] = [signed | {"name": "init", "image": images.unsigned}]
@@ -91,7 +91,7 @@ def test_each_of_a_pods_images_counts(cluster: RunningCluster, images: Images) -
     assert f"{NOT_SIGNED}{images.unsigned}{REMEDY}" in said
 
 
-def test_a_pod_gets_no_unsigned_image_later(cluster: RunningCluster, images: Images) -> None:
+def test_a_pod_cannot_change_to_an_unsigned_image(cluster: RunningCluster, images: Images) -> None:
     cluster.create(pod("later", HOME, images.bundled))
 
     changed = cluster.kubectl("set", "image", "pod/later", "-n", HOME, f"app={images.unsigned}").stderr
@@ -101,18 +101,16 @@ def test_a_pod_gets_no_unsigned_image_later(cluster: RunningCluster, images: Ima
     assert NOT_SIGNED in debugged.stderr
 
 
-def test_other_images_and_other_namespaces_are_not_asked_for_signatures(
-    cluster: RunningCluster, images: Images
-) -> None:
+def test_other_images_and_other_namespaces_need_no_signatures(cluster: RunningCluster, images: Images) -> None:
     assert ask(cluster, "registry.example.com/other/app:1.0") == ""
     assert cluster.create(pod("elsewhere", "default", images.unsigned), "--dry-run=server") == ""
 
 
-def test_what_the_registry_does_not_answer_for_is_refused(cluster: RunningCluster, images: Images) -> None:
+def test_an_image_is_refused_if_its_registry_does_not_answer(cluster: RunningCluster, images: Images) -> None:
     assert "failed to resolve digest for image" in ask(cluster, f"{images.repository}:missing")
 
 
-def test_a_pod_that_runs_can_be_changed_while_the_registry_is_down(
+def test_a_running_pod_can_be_changed_while_the_registry_is_down(
     lab: Lab, cluster: RunningCluster, images: Images
 ) -> None:
     cluster.create(pod("running", HOME, images.bundled))

@@ -73,7 +73,7 @@ def test_a_stack_that_the_earlier_program_applied_does_not_change(upgraded_stack
 
 
 @pytest.mark.parametrize(("kind", "answer"), [("resourcequotas", "yes"), ("configmaps", "no"), ("roles", "no")])
-def test_kyverno_may_make_what_is_needed_for_that_and_no_more(cluster: RunningCluster, kind: str, answer: str) -> None:
+def test_kyverno_may_create_only_what_onboarding_needs(cluster: RunningCluster, kind: str, answer: str) -> None:
     said = cluster.kubectl("auth", "can-i", "create", kind, "-n", OLDER, user=BACKGROUND_CONTROLLER).stdout
 
     assert said == f"{answer}\n"
@@ -98,7 +98,7 @@ def test_the_platform_may_choose_another_pod_security(cluster: RunningCluster) -
     assert labels["pod-security.kubernetes.io/enforce"] == "baseline"
 
 
-def test_what_is_removed_or_changed_comes_back_again_and_again(cluster: RunningCluster, shop: str) -> None:
+def test_removed_or_changed_objects_are_restored_repeatedly(cluster: RunningCluster, shop: str) -> None:
     for _ in range(2):
         for kind, name in expected("blue-team", shop):
             cluster.kubectl("delete", kind, name, "-n", shop)
@@ -108,7 +108,7 @@ def test_what_is_removed_or_changed_comes_back_again_and_again(cluster: RunningC
     eventually(lambda: {} not in cluster.get("networkpolicy", "blue-team-default-deny", shop)["spec"]["egress"])
 
 
-def test_the_limits_hold_the_tenant(cluster: RunningCluster, shop: str) -> None:
+def test_the_limits_apply_to_the_tenant(cluster: RunningCluster, shop: str) -> None:
     user = f"system:serviceaccount:{shop}:blue-team"
     said = [
         cluster.create(git_repository(f"source-{number}", "https://git.example.com/a/b", shop), user=user)
@@ -121,7 +121,7 @@ def test_the_limits_hold_the_tenant(cluster: RunningCluster, shop: str) -> None:
     assert "forbidden" in cluster.kubectl("delete", "resourcequota", "--all", "-n", shop, user=user).stderr
 
 
-def test_a_kustomization_there_runs_as_the_tenant(lab: Lab, cluster: RunningCluster, shop: str, tmp_path: Path) -> None:
+def test_a_kustomization_in_it_runs_as_the_tenant(lab: Lab, cluster: RunningCluster, shop: str, tmp_path: Path) -> None:
     role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: power\nrules: []\n"
     note = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: note\n"
     files = {"ours/note.yaml": note, "theirs/role.yaml": role}
@@ -137,7 +137,7 @@ def test_a_kustomization_there_runs_as_the_tenant(lab: Lab, cluster: RunningClus
     assert f'User "system:serviceaccount:{shop}:blue-team" cannot patch resource "clusterroles"' in refusal
 
 
-def test_another_label_makes_it_another_tenants(cluster: RunningCluster, shop: str) -> None:
+def test_another_label_hands_it_to_another_tenant(cluster: RunningCluster, shop: str) -> None:
     cluster.kubectl("label", "namespace", shop, "--overwrite", f"{LABEL}=red-team")
 
     eventually(lambda: is_furnished(cluster, "red-team", shop))
@@ -146,7 +146,7 @@ def test_another_label_makes_it_another_tenants(cluster: RunningCluster, shop: s
     assert spec["ingress"] == [{"from": [{"namespaceSelector": {"matchLabels": {LABEL: "red-team"}}}]}]
 
 
-def test_without_the_label_it_is_nobodys(cluster: RunningCluster, shop: str) -> None:
+def test_without_the_label_it_belongs_to_no_tenant(cluster: RunningCluster, shop: str) -> None:
     cluster.kubectl("label", "namespace", shop, f"{LABEL}-")
 
     eventually(lambda: not named(cluster, shop))
@@ -154,7 +154,7 @@ def test_without_the_label_it_is_nobodys(cluster: RunningCluster, shop: str) -> 
     assert cluster.find("namespace", shop) is not None
 
 
-def test_a_tenant_may_have_several_and_none_reaches_into_another(cluster: RunningCluster, shop: str) -> None:
+def test_a_tenant_may_have_several_namespaces_without_access_between_them(cluster: RunningCluster, shop: str) -> None:
     cluster.apply(namespace("shop-jobs", {LABEL: "blue-team"}))
     eventually(lambda: is_furnished(cluster, "blue-team", "shop-jobs"))
 
@@ -164,13 +164,13 @@ def test_a_tenant_may_have_several_and_none_reaches_into_another(cluster: Runnin
 
 
 @pytest.mark.parametrize("tenant", ["flux-system", "kube-fans", "kyverno", "Blue"])
-def test_a_name_that_no_tenant_can_have_is_refused(cluster: RunningCluster, tenant: str) -> None:
+def test_an_invalid_tenant_name_is_refused(cluster: RunningCluster, tenant: str) -> None:
     said = cluster.create(namespace("asked", {LABEL: tenant}), "--dry-run=server")
 
     assert f"label {LABEL} {tenant} is no name that a tenant can have" in said
 
 
-def test_no_label_makes_a_tenants_of_the_platforms_namespace(cluster: RunningCluster) -> None:
+def test_the_label_is_refused_on_the_platforms_namespace(cluster: RunningCluster) -> None:
     said = cluster.kubectl("label", "namespace", "flux-system", f"{LABEL}=blue-team").stderr
 
     assert "namespace flux-system is no name that a tenant can have" in said
@@ -197,7 +197,7 @@ def test_a_namespace_older_than_the_policies_waits_for_its_pod_security(cluster:
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_a_background_controller_that_starts_anew_goes_on(cluster: RunningCluster, shop: str) -> None:
+def test_a_restarted_background_controller_goes_on(cluster: RunningCluster, shop: str) -> None:
     deployment = "deployment/kyverno-background-controller"
     cluster.kubectl("rollout", "restart", "-n", "kyverno", deployment)
     cluster.kubectl("rollout", "status", "-n", "kyverno", deployment, "--timeout=120s")
@@ -208,7 +208,7 @@ def test_a_background_controller_that_starts_anew_goes_on(cluster: RunningCluste
     eventually(lambda: is_furnished(cluster, "blue-team", shop))
 
 
-def test_a_namespace_goes_with_all_in_it(cluster: RunningCluster) -> None:
+def test_a_namespace_can_be_deleted_with_everything_in_it(cluster: RunningCluster) -> None:
     cluster.apply(namespace("short", {LABEL: "blue-team"}))
     eventually(lambda: is_furnished(cluster, "blue-team", "short"))
 

@@ -12,7 +12,7 @@ from tests.support.registry import Registry
 IMAGES, SHOP = "audited", "outliving"
 
 
-def test_limits_outlive_their_policies_which_find_them_again_and_an_audit_warns(
+def test_limits_outlive_the_onboarding_policies_and_audit_warns_about_signatures(
     kyverno_stack: Environment, registry: Registry
 ) -> None:
     """Onboarding goes, with Kyverno's rights for it, and comes back; signatures are warned of meanwhile."""

@@ -5,6 +5,6 @@ import pytest
 from tests.support.earlier_program import EarlierProgram
 
 
-def test_a_clone_without_the_commit_is_told_to_fetch_the_history(tmp_path):
+def test_a_clone_without_the_commit_fails_with_a_remedy(tmp_path):
     with pytest.raises(AssertionError, match="fetch the whole history with `git fetch --unshallow`"):
         EarlierProgram(tmp_path / "checkout", "0" * 40)

@@ -90,7 +90,7 @@ def test_a_scenario_keeps_its_order_in_a_random_one(suite: pytest.Pytester, seed
     result.assert_outcomes(passed=5)
 
 
-def test_a_step_that_is_selected_brings_those_before_it_along(suite: pytest.Pytester) -> None:
+def test_a_selected_step_runs_with_its_earlier_steps(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_steps=STEPS)
 
     result = suite.runpytest_inprocess("-v", "test_steps.py::TestSteps::test_b[1]")
@@ -98,7 +98,7 @@ def test_a_step_that_is_selected_brings_those_before_it_along(suite: pytest.Pyte
     assert names(result) == ["TestSteps::test_a", "TestSteps::test_b[1]"]
 
 
-def test_what_builds_on_a_failed_step_is_skipped_and_nothing_else(suite: pytest.Pytester) -> None:
+def test_only_steps_after_a_failed_step_are_skipped(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_failing=FAILING)
 
     result = suite.runpytest_inprocess("-v")

@@ -34,7 +34,7 @@ class Cluster:
 
 
 @ENGINES
-def test_a_set_that_answers_for_itself_is_in_force_at_once(engine):
+def test_a_set_whose_probe_refuses_is_in_force_at_once(engine):
     cluster = Cluster(REFUSED)
 
     cluster.wait(engine)
@@ -43,7 +43,7 @@ def test_a_set_that_answers_for_itself_is_in_force_at_once(engine):
     assert cluster.waited == 0
 
 
-def test_it_is_waited_for_while_nobody_the_set_before_or_no_engine_answers():
+def test_the_wait_goes_on_while_the_previous_set_or_no_engine_answers():
     cluster = Cluster(None, BEFORE, NO_SERVICE, REFUSED)
 
     cluster.wait()
@@ -60,7 +60,7 @@ def test_it_is_waited_for_while_nobody_the_set_before_or_no_engine_answers():
     ],
 )
 @ENGINES
-def test_one_that_never_is_ends_with_what_was_answered(engine, answer, reason):
+def test_a_timeout_reports_the_last_answer(engine, answer, reason):
     cluster = Cluster(answer)
 
     with pytest.raises(NotInForce) as refused:

@@ -51,7 +51,7 @@ def labels(mode=ENFORCE):
     return onboarding(TENANCY, FLUX, mode)
 
 
-def test_what_nobody_asks_for_is_not_there():
+def test_nothing_is_rendered_unless_configured():
     assert made(engine="both") == []
 
 
@@ -64,7 +64,7 @@ def test_what_nobody_asks_for_is_not_there():
         (ALL, flux() + tenants() + labels()),
     ],
 )
-def test_each_comes_with_its_setting(asked, expected):
+def test_each_policy_has_a_setting(asked, expected):
     assert made(**asked) == expected
 
 
@@ -76,12 +76,12 @@ def test_each_comes_with_its_setting(asked, expected):
         ("onboarding", flux() + tenants() + labels(AUDIT)),
     ],
 )
-def test_each_has_a_mode_of_its_own(policy, expected):
+def test_each_policy_can_have_its_own_mode(policy, expected):
     assert made(**ALL, modes={policy: "audit"}) == expected
     assert expected != made(**ALL)
 
 
-def test_the_mode_of_all_is_theirs_too():
+def test_the_common_mode_applies_to_them():
     assert made(**ALL, mode="audit") == flux(AUDIT) + tenants(AUDIT) + labels(AUDIT)
 
 
@@ -93,12 +93,12 @@ def test_the_mode_of_all_is_theirs_too():
         ("onboarding", flux() + tenants()),
     ],
 )
-def test_one_that_is_off_is_left_out(policy, expected):
+def test_a_policy_that_is_off_is_not_rendered(policy, expected):
     assert made(**ALL, modes={policy: "off"}) == expected
 
 
 @pytest.mark.parametrize("without", [{"onboarding": False}, {"modes": {"onboarding": "off"}}])
-def test_kyverno_gets_rights_in_the_background_while_it_onboards(without):
+def test_kyvernos_background_controller_gets_rights_for_onboarding_only(without):
     def rules(**policies):
         return kyverno_rules(PoliciesConfig.model_validate(ALL | policies), FLUX)
 

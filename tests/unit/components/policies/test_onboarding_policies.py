@@ -29,7 +29,7 @@ def spec(kind, mode=PolicyMode.ENFORCE, tenancy=TENANCY, flux=FLUX):
     return one(onboarding(tenancy, flux, mode), kind, NAME)["spec"]
 
 
-def test_a_labelled_namespace_gets_what_a_listed_tenants_has():
+def test_a_labelled_namespace_gets_the_objects_of_a_listed_tenant():
     listed = tenant_objects("dev-team", tenant_config(namespaces=[{"name": "apps"}]), TENANCY)
 
     labelled = tenant_template(TENANCY, FLUX, "dev-team", "apps")
@@ -46,7 +46,7 @@ def test_a_labelled_namespace_gets_what_a_listed_tenants_has():
     }
 
 
-def test_controllers_that_may_do_everything_get_nothing_in_a_labelled_namespace():
+def test_controllers_with_all_rights_get_no_binding_in_a_labelled_namespace():
     flux = flux_config(controllerRights="release")
 
     kinds = [json.loads(each["template"]["value"])["kind"] for each in spec("GeneratingPolicy", flux=flux)["generate"]]
@@ -55,7 +55,7 @@ def test_controllers_that_may_do_everything_get_nothing_in_a_labelled_namespace(
     assert SHARED_IMPERSONATION not in json.dumps(background_rules(flux))
 
 
-def test_kyverno_fills_in_the_names():
+def test_names_are_kyvernos_placeholders():
     [identity, binding, *_] = [json.loads(each["template"]["value"]) for each in spec("GeneratingPolicy")["generate"]]
 
     assert {each["template"]["interpolate"] for each in spec("GeneratingPolicy")["generate"]} == {"cel"}
@@ -67,7 +67,7 @@ def test_kyverno_fills_in_the_names():
     }
 
 
-def test_a_labelled_namespace_is_closed_even_where_listed_ones_are_open():
+def test_a_labelled_namespace_has_a_network_policy_even_if_listed_ones_have_none():
     kinds = [
         json.loads(each["template"]["value"])["kind"]
         for each in spec("GeneratingPolicy", tenancy=TenancyConfig())["generate"]
@@ -75,7 +75,7 @@ def test_a_labelled_namespace_is_closed_even_where_listed_ones_are_open():
     assert kinds == ["ServiceAccount", "RoleBinding", "RoleBinding", "ResourceQuota", "ResourceQuota", "NetworkPolicy"]
 
 
-def test_the_objects_are_kept_up_and_stay_when_the_policy_goes():
+def test_generated_objects_are_synchronized_and_outlive_the_policy():
     assert spec("GeneratingPolicy")["evaluation"] == {
         "generateExisting": {"enabled": True},
         "synchronize": {"enabled": True},
@@ -92,7 +92,7 @@ def test_namespaces_of_listed_tenants_are_left_to_pulumi(kind):
     assert labelled.endswith(f'object.metadata.labels["app.kubernetes.io/managed-by"] != "{mark}")')
 
 
-def test_pod_security_is_restricted_unless_the_platform_has_said_otherwise():
+def test_pod_security_is_restricted_unless_the_platform_sets_another_level():
     [mutation] = spec("MutatingPolicy")["mutations"]
     [namespace] = tenant_objects("dev-team", tenant_config(), TENANCY).namespaces
 
@@ -103,7 +103,7 @@ def test_pod_security_is_restricted_unless_the_platform_has_said_otherwise():
             assert f'"{key}" in object.metadata.labels' in spec("GeneratingPolicy")["matchConditions"][-1]["expression"]
 
 
-def test_no_label_makes_a_tenant_of_the_clusters_own_parts():
+def test_the_clusters_own_namespaces_cannot_be_labelled():
     conditions = {each["name"]: each["expression"] for each in spec("GeneratingPolicy")["matchConditions"]}
     tenant, namespace = (each["expression"] for each in spec("ValidatingPolicy")["validations"])
 
@@ -111,12 +111,12 @@ def test_no_label_makes_a_tenant_of_the_clusters_own_parts():
     assert '"flux-system"' in tenant and '"kube-"' in tenant
 
 
-def test_a_mode_says_what_becomes_of_an_impossible_label():
+def test_the_mode_applies_to_invalid_labels():
     assert spec("ValidatingPolicy")["validationActions"] == ["Deny"]
     assert spec("ValidatingPolicy", PolicyMode.AUDIT)["validationActions"] == ["Audit", "Warn"]
 
 
-def test_kyverno_may_bind_what_a_tenant_needs_and_no_other_role():
+def test_kyverno_may_bind_only_the_roles_that_tenants_need():
     rules = background_rules(FLUX)
     [bind] = [rule for rule in rules if "bind" in rule["verbs"]]
     writable = {resource for rule in rules if "create" in rule["verbs"] for resource in rule["resources"]}

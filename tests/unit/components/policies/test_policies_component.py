@@ -60,7 +60,7 @@ def wait_as_the_engine(engine):
 
 
 @ENGINES
-def test_every_object_is_registered_under_the_component_and_marked_as_pulumis(engine):
+def test_every_object_is_a_child_of_the_component_with_pulumis_mark(engine):
     component = f"{COMPONENTS[engine].__name__} policies"
     resources = registered(engine)
 
@@ -74,7 +74,7 @@ def test_every_object_is_registered_under_the_component_and_marked_as_pulumis(en
 
 
 @ENGINES
-def test_the_probe_comes_after_all_policies_and_these_after_the_component(engine):
+def test_the_probe_depends_on_all_policies(engine):
     resources = registered(engine)
 
     # The engine registers no child before its component, nor removes what that needs before the children.
@@ -87,7 +87,7 @@ def test_the_probe_comes_after_all_policies_and_these_after_the_component(engine
 
 
 @ENGINES
-def test_what_is_guarded_comes_after_the_last_of_them_whose_change_waits_until_they_are_in_force(engine):
+def test_guarded_resources_depend_on_the_last_policy_whose_change_waits_until_all_are_in_force(engine):
     """It is the probe's own policy, the one object that changes with every other."""
     resources = registered(engine)
 
@@ -97,13 +97,13 @@ def test_what_is_guarded_comes_after_the_last_of_them_whose_change_waits_until_t
     assert not any(resources[name].hooks for name in OBJECTS | {"Binding probe"})
 
 
-def test_what_kyvernos_probe_has_refused_is_forgotten_before_it_changes():
+def test_events_of_kyvernos_probe_are_deleted_before_it_changes():
     assert "before_update" not in registered(PolicyEngine.NATIVE)[LAST].hooks
     assert registered(PolicyEngine.KYVERNO)[LAST].hooks["before_update"] == ["kyverno-probe-refusals-forgotten"]
 
 
 @ENGINES
-def test_the_cluster_is_asked_beside_flux(monkeypatch, engine):
+def test_the_probe_is_created_in_fluxs_namespace(monkeypatch, engine):
     asked = []
     monkeypatch.setattr(tenancy_policies, "refusal", lambda *question: asked.append(question))
     monkeypatch.setattr(

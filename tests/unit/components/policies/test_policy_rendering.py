@@ -29,7 +29,7 @@ def spec(render, mode=PolicyMode.ENFORCE, **changes):
     return render(policy(**changes), mode)[0]["spec"]
 
 
-def test_native_is_a_policy_and_its_binding():
+def test_a_native_policy_has_a_binding():
     rendered, binding = native(policy(), PolicyMode.ENFORCE)
 
     assert rendered["kind"] == "ValidatingAdmissionPolicy"
@@ -38,7 +38,7 @@ def test_native_is_a_policy_and_its_binding():
     assert rendered["metadata"] == binding["metadata"] == {"name": "flux-tenancy-no-kubeconfig"}
 
 
-def test_kyverno_adds_no_kinds_of_its_own():
+def test_kyverno_autogenerates_no_rules():
     [rendered] = kyverno(policy(), PolicyMode.ENFORCE)
 
     assert rendered["kind"] == "ValidatingPolicy"
@@ -46,13 +46,13 @@ def test_kyverno_adds_no_kinds_of_its_own():
     assert rendered["spec"]["autogen"] == {"podControllers": {"controllers": []}}
 
 
-def test_kyverno_reports_on_what_is_there_and_not_on_who_might_have_put_it_there():
+def test_kyverno_reports_existing_content_but_not_policies_about_users():
     found = [spec(kyverno, subject=subject)["evaluation"]["background"]["enabled"] for subject in Subject]
 
     assert found == [True, False]
 
 
-def test_audit_lets_pass_and_warns():
+def test_audit_allows_and_warns():
     assert native(policy(), PolicyMode.AUDIT)[1]["spec"]["validationActions"] == ["Audit", "Warn"]
     assert kyverno(policy(), PolicyMode.AUDIT)[0]["spec"]["validationActions"] == ["Audit", "Warn"]
 
@@ -63,7 +63,7 @@ def test_a_policy_that_cannot_be_evaluated_refuses(render):
 
 
 @RENDERERS
-def test_content_is_judged_when_what_is_read_of_it_changes(render):
+def test_content_is_checked_when_the_part_that_is_read_changes(render):
     rendered = spec(render, reads="{object}.?spec.?template")
 
     assert rendered["matchConditions"] == [
@@ -78,7 +78,7 @@ def test_content_is_judged_when_what_is_read_of_it_changes(render):
 
 
 @RENDERERS
-def test_tenants_are_judged_before_the_platform_is_asked_for(render):
+def test_the_platforms_rights_are_evaluated_last(render):
     rendered = spec(render, subject=Subject.TENANTS)
 
     assert rendered["validations"][0]["expression"] == "(a || b) || variables.platform"
@@ -88,7 +88,7 @@ def test_tenants_are_judged_before_the_platform_is_asked_for(render):
 
 
 @RENDERERS
-def test_only_tenants_namespaces_are_looked_into_and_nothing_of_the_cluster(render):
+def test_only_namespaced_objects_of_tenants_are_matched(render):
     constraints = spec(render)["matchConstraints"]
 
     assert constraints["namespaceSelector"] == {
@@ -106,7 +106,7 @@ def test_only_tenants_namespaces_are_looked_into_and_nothing_of_the_cluster(rend
 
 
 @RENDERERS
-def test_what_has_no_namespace_is_selected_by_none(render):
+def test_cluster_scoped_objects_have_no_namespace_selector(render):
     constraints = spec(render, tenant_namespaces_only=False)["matchConstraints"]
 
     assert "namespaceSelector" not in constraints
@@ -114,7 +114,7 @@ def test_what_has_no_namespace_is_selected_by_none(render):
 
 
 @RENDERERS
-def test_a_message_that_fails_has_another_to_stand_in(render):
+def test_a_failing_message_expression_has_a_fallback(render):
     [validation] = spec(render)["validations"]
 
     assert validation["messageExpression"] == "'no'"

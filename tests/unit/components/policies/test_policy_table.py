@@ -63,12 +63,12 @@ def test_a_set_is_registered_in_order_with_the_probe_last(engine):
     assert list(found.probe) == probe_policy(engine, found.digest)
 
 
-def test_messages_and_rendering_are_those_of_applied_clusters():
+def test_messages_and_rendering_match_applied_clusters():
     assert rendered() == golden("policies")
 
 
 @ENGINES
-def test_a_policy_that_is_off_is_left_out_and_another_mode_is_its_own(engine):
+def test_a_policy_that_is_off_is_left_out_and_a_policy_can_have_its_own_mode(engine):
     config = PoliciesConfig(modes={PolicyName.HOST_ACCESS: PolicyMode.OFF, PolicyName.NO_KUBECONFIG: PolicyMode.AUDIT})
 
     found = policy_set(config, engine)
@@ -85,7 +85,7 @@ def test_a_policy_that_is_off_is_left_out_and_another_mode_is_its_own(engine):
 
 
 @ENGINES
-def test_the_digest_follows_all_that_is_rendered(engine):
+def test_the_digest_covers_everything_that_is_rendered(engine):
     digests = {
         policy_set(PoliciesConfig.model_validate(config), engine).digest
         for config in ({}, {"minimumInterval": "1m"}, {"mode": "audit"}, {"modes": {"host-access": "off"}})
@@ -96,7 +96,7 @@ def test_the_digest_follows_all_that_is_rendered(engine):
 
 
 @ENGINES
-def test_the_probe_sees_its_own_request_alone_and_names_the_set(engine):
+def test_the_probe_matches_only_its_own_request_and_names_the_set(engine):
     spec = probe_policy(engine, "0123")[0]["spec"]
     metadata = probe_request(engine)["metadata"]
 
@@ -113,7 +113,7 @@ def test_each_engine_has_a_probe_of_its_own():
     assert native["labels"] != kyverno["labels"]
 
 
-def test_what_the_platform_put_there_covers_all_that_a_tenant_may_write():
+def test_platform_objects_covers_everything_that_a_tenant_may_write():
     covered = {(rule.group, name) for rule in by_name()[PolicyName.PLATFORM_OBJECTS].resources for name in rule.names}
 
     assert {(group, name) for group, names in MANAGED for name in names if "/" not in name} < covered
@@ -136,7 +136,7 @@ def resources_of(name):
         PolicyName.ALLOWED_IMAGES,
     ],
 )
-def test_whatever_makes_pods_is_looked_at(name):
+def test_all_kinds_that_make_pods_are_checked(name):
     assert resources_of(name) - {("", "persistentvolumeclaims")} == {
         ("", "pods"),
         ("", "pods/ephemeralcontainers"),
@@ -150,7 +150,7 @@ def test_whatever_makes_pods_is_looked_at(name):
     }
 
 
-def test_all_of_flux_that_a_tenant_may_write_is_looked_at():
+def test_all_flux_kinds_that_a_tenant_may_write_are_checked():
     written = {(group, name) for group, names in MANAGED if group.endswith(".fluxcd.io") for name in names}
 
     assert resources_of(PolicyName.NO_CROSS_NAMESPACE_REFERENCES) == written
@@ -159,13 +159,13 @@ def test_all_of_flux_that_a_tenant_may_write_is_looked_at():
     assert statuses | {("source.toolkit.fluxcd.io", "externalartifacts")} < resources_of(PolicyName.STATUS_WRITES)
 
 
-def test_only_namespaces_are_looked_at_outside_of_tenants_namespaces():
+def test_namespaces_are_the_only_cluster_scoped_objects_that_are_checked():
     assert [policy.name for policy in policies(PoliciesConfig()) if not policy.tenant_namespaces_only] == [
         PolicyName.TENANT_NAMESPACE
     ]
 
 
-def test_no_message_says_what_a_secret_holds():
+def test_no_message_contains_a_secrets_data():
     """Messages go to logs, events and status conditions."""
     for policy in policies(CONFIGS["listed"]):
         for each in policy.validations:
@@ -201,7 +201,7 @@ def test_every_setting_is_a_key_of_the_configuration():
     assert (stack | tenant) - named == general | of_kyverno_alone
 
 
-def test_what_a_tenant_has_on_top_stands_at_its_namespaces():
+def test_a_tenants_lists_are_annotations_of_its_namespaces():
     lists = {
         "sources": ["https://charts.example.com", "oci://registry.example.com/charts/*"],
         "images": ["registry.example.com/org/*"],
@@ -216,7 +216,7 @@ def test_what_a_tenant_has_on_top_stands_at_its_namespaces():
     }
 
 
-def test_every_attempt_that_admission_has_to_stop_is_some_policys():
+def test_every_threat_at_admission_has_a_policy():
     stopped = {number for policy in policies(PoliciesConfig()) for number in policy.threats}
 
     assert stopped >= {number for number, threat in THREATS.items() if threat.at_admission}
@@ -230,7 +230,7 @@ def test_the_page_has_every_policy_of_the_table():
         assert f"| `{policy.name}` | {policy.refuses} |" in page
 
 
-def test_the_page_says_where_the_policies_of_kyverno_alone_are_explained():
+def test_the_page_links_to_the_docs_of_kyvernos_own_policies():
     section = policies_page().partition("## Of Kyverno alone")[2].partition("\n## ")[0]
     rows = {row.split(" | ")[0].strip("| `"): row for row in section.splitlines() if row.startswith("| `")}
 

@@ -13,7 +13,7 @@ def client(server: str) -> ApiClient:
     return ApiClient(Configuration(host=server))
 
 
-def test_the_events_about_the_probe_are_deleted_and_no_others():
+def test_only_events_about_the_probe_are_deleted():
     asked: list[Any] = []
 
     with serving({}, asked=asked) as server:
@@ -23,10 +23,10 @@ def test_the_events_about_the_probe_are_deleted_and_no_others():
 
 
 @pytest.mark.parametrize("status", [403, 404, 500])
-def test_events_that_stay_hold_nothing_up(status):
+def test_events_that_cannot_be_deleted_block_nothing(status):
     with serving({}, status) as server:
         forget_refusals(client(server))
 
 
-def test_a_cluster_that_cannot_be_reached_is_told_by_what_asks_it_next():
+def test_an_unreachable_cluster_is_left_to_the_next_request_to_report():
     forget_refusals(client(f"http://127.0.0.1:{closed_port()}"))

@@ -35,19 +35,19 @@ def refused(tmp_path, *entries: dict[str, Any], **policies: Any) -> list[str]:
     return [line.removeprefix("Pulumi.staging.yaml: policies.") for line in problems(tmp_path, **stack)]
 
 
-def test_a_key_is_checked_against_the_public_log_unless_it_has_none():
+def test_a_signature_is_looked_up_in_the_transparency_log_unless_disabled():
     assert spec(KEYED)["attestors"] == [{"name": "signer0", "cosign": {"key": {"data": KEY}}}]
     [offline] = spec(KEYED | {"transparencyLog": False})["attestors"]
     assert offline["cosign"]["ctlog"] == {"insecureIgnoreTlog": True, "insecureIgnoreSCT": True}
 
 
-def test_the_whole_identity_has_to_match():
+def test_the_whole_identity_must_match():
     [attestor] = spec(KEYLESS)["attestors"]
     identity = {"issuer": ISSUER, "subjectRegExp": f"^(?:{WORKFLOW})$"}
     assert attestor["cosign"] == {"keyless": {"identities": [identity]}}
 
 
-def test_an_identity_can_be_named_exactly():
+def test_an_identity_can_be_exact():
     [attestor] = spec(KEYED, {"images": IMAGES, "keyless": {"issuer": ISSUER, "subject": "a@example.com"}})[
         "attestors"
     ][1:]
@@ -79,11 +79,11 @@ def test_an_identity_can_be_named_exactly():
         ),
     ],
 )
-def test_images_are_matched_as_kyverno_reads_their_names(pattern: str, expression: str):
+def test_images_are_matched_as_kyverno_parses_their_names(pattern: str, expression: str):
     assert spec(KEYED | {"images": [pattern]})["matchImageReferences"] == [{"expression": expression}]
 
 
-def test_every_pattern_of_an_entry_asks_for_the_signature():
+def test_every_pattern_of_an_entry_requires_the_signature():
     [validation] = spec(KEYED | {"images": ["a.example.com/x", "b.example.com/y"]})["validations"]
     [named] = spec(KEYED | {"images": ["a.example.com/x", "b.example.com/y"]})["matchImageReferences"]
     assert named["expression"].startswith("((") and " || " in named["expression"]
@@ -96,7 +96,7 @@ def test_one_of_several_signers_is_enough():
     assert "policies.images.signatures" in validation["messageExpression"]
 
 
-def test_pods_alone_are_looked_at_when_their_images_may_have_changed():
+def test_only_pods_are_checked_when_their_images_may_have_changed():
     found = spec(KEYED)
     assert [rule["resources"] for rule in found["matchConstraints"]["resourceRules"]] == [
         ["pods"],
@@ -108,12 +108,12 @@ def test_pods_alone_are_looked_at_when_their_images_may_have_changed():
     assert found["matchConstraints"]["namespaceSelector"]["matchExpressions"][0]["key"] == "toolkit.fluxcd.io/tenant"
 
 
-def test_tags_are_pinned_before_they_are_checked():
+def test_tags_are_pinned_before_verification():
     expected = {"mutateDigest": True, "verifyDigest": True, "required": True}
     assert spec(KEYED)["validationConfigurations"] == expected
 
 
-def test_credentials_are_named_only_where_there_are_any():
+def test_credentials_are_rendered_only_if_configured():
     assert "credentials" not in spec(KEYED)
     assert spec(KEYED, registries={"secrets": ["pull"], "insecure": True})["credentials"] == {
         "allowInsecureRegistry": True,
@@ -121,7 +121,7 @@ def test_credentials_are_named_only_where_there_are_any():
     }
 
 
-def test_flux_itself_comes_up_without_kyverno_and_tenants_do_not():
+def test_the_policy_for_flux_fails_open_and_for_tenants_closed():
     images = ["ghcr.io/fluxcd/source-controller:v1.9.5", "ghcr.io/fluxcd/helm-controller:v1.6.4@sha256:" + "0" * 64]
     found = flux_images(images, PolicyMode.AUDIT)["spec"]
     assert (found["failurePolicy"], spec(KEYED)["failurePolicy"]) == ("Ignore", "Fail")
@@ -139,7 +139,7 @@ def test_flux_itself_comes_up_without_kyverno_and_tenants_do_not():
 @pytest.mark.parametrize(
     "entry", [KEYED, KEYLESS, KEYED | {"transparencyLog": False}], ids=["key", "keyless", "offline"]
 )
-def test_signatures_in_order_are_taken(tmp_path, entry: dict[str, Any]):
+def test_valid_signatures_are_accepted(tmp_path, entry: dict[str, Any]):
     images = {"allowed": IMAGES, "signatures": [entry]}
     stack = load(
         tmp_path,
@@ -166,7 +166,7 @@ def test_signatures_in_order_are_taken(tmp_path, entry: dict[str, Any]):
         (KEYED | {"images": []}, "images.signatures[0].images: must not be empty"),
     ],
 )
-def test_half_an_entry_is_refused(tmp_path, entry: dict[str, Any], problem: str):
+def test_an_incomplete_entry_is_refused(tmp_path, entry: dict[str, Any], problem: str):
     assert refused(tmp_path, entry) == [problem]
 
 
@@ -179,7 +179,7 @@ def test_half_an_entry_is_refused(tmp_path, entry: dict[str, Any], problem: str)
         (KEY[:60] + KEY[80:], "is no whole public key"),
     ],
 )
-def test_what_is_no_public_key_is_refused_and_not_repeated(tmp_path, key: str, problem: str):
+def test_an_invalid_public_key_is_refused_and_not_repeated(tmp_path, key: str, problem: str):
     [found] = refused(tmp_path, {"images": IMAGES, "key": key})
     assert found.startswith(f"images.signatures[0].key: {problem}")
     assert key.splitlines()[-2:][0] not in found
@@ -192,13 +192,13 @@ def test_what_is_no_public_key_is_refused_and_not_repeated(tmp_path, key: str, p
         (r"(?!evil)https://.*", "looks around or back, which RE2 cannot"),
     ],
 )
-def test_what_kyverno_could_not_match_is_refused(tmp_path, expression: str, problem: str):
+def test_a_pattern_that_kyverno_cannot_match_is_refused(tmp_path, expression: str, problem: str):
     entry = {"images": IMAGES, "keyless": {"issuer": ISSUER, "subjectRegExp": expression}}
     [found] = refused(tmp_path, entry)
     assert found.startswith(f"images.signatures[0].keyless.subjectRegExp: {expression!r} {problem}")
 
 
-def test_kubernetes_own_policies_cannot_look_for_signatures(tmp_path):
+def test_native_policies_cannot_verify_signatures(tmp_path):
     told = refused(tmp_path, KEYED, engine="native", fluxImages=True, onboarding=True)
     assert told == [
         f"{key}: needs Kyverno, and policies.engine is native; set that to both"
@@ -206,6 +206,6 @@ def test_kubernetes_own_policies_cannot_look_for_signatures(tmp_path):
     ]
 
 
-def test_signatures_need_an_allow_list_that_other_names_do_not_get_around(tmp_path):
+def test_signatures_need_an_allow_list_that_covers_all_names(tmp_path):
     [problem] = refused(tmp_path, images={"signatures": [KEYED]})
     assert problem.startswith("images.signatures: names images that policies.images.allowed does not limit")
