@@ -304,9 +304,7 @@ class TestKilledUpdates:
         killed.has_come_to("small")
 
     @pytest.mark.parametrize(("moment", "effect"), DESTROY, ids=names(DESTROY))
-    def test_destroy_is_killed_and_up_restores_everything(
-        self, killed: Killed, moment: str, effect: Effect | None
-    ) -> None:
+    def test_destroy_is_killed_and_up_restores_all(self, killed: Killed, moment: str, effect: Effect | None) -> None:
         killed.kill("destroy", moment, effect)
         eventually(lambda: not terminating(killed.stack.cluster), timeout=120)
         outcome = killed.stack.project.up(NAME)

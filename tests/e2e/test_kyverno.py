@@ -107,9 +107,7 @@ def pods(cluster: RunningCluster) -> set[str]:
 class TestKyverno:
     """Installed, disturbed and removed."""
 
-    def test_kyverno_serves_when_the_update_ends_and_a_second_update_changes_nothing(
-        self, guarded: Environment
-    ) -> None:
+    def test_kyverno_serves_after_the_update_and_a_second_one_changes_nothing(self, guarded: Environment) -> None:
         """So it does after an update that was killed in the middle of the installation."""
         assert guarded.outputs()["kyverno"] == {"version": "1.19.1"}
         assert guarded.cluster.create(LEGITIMATE, DRY_RUN) == ""

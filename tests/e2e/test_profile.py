@@ -80,9 +80,7 @@ class TestProfile:
         assert failures(stack.cluster, "dev-team", "apps") == []
         assert stack.outputs()["flux"]["profile"] == "multi-tenant"
 
-    def test_a_sync_without_rights_to_prune_does_not_block_the_deletion_of_its_namespace(
-        self, stack: Environment
-    ) -> None:
+    def test_a_sync_without_rights_to_prune_does_not_block_its_namespace(self, stack: Environment) -> None:
         """The refused sync of the step before is still there: its finalizer must not outlive the tenant."""
         assert stack.cluster.get("kustomization", "nameless", "apps")
 

@@ -101,9 +101,7 @@ def judge(tool: Path, folder: Path, run: Run, cases: list[Case]) -> Iterator[tup
 
 
 @pytest.mark.parametrize(("run", "cases"), RUNS, ids=[str(run) for run, _ in RUNS])
-def test_kyvernos_command_line_agrees_with_the_api_server(
-    tool: Path, tmp_path: Path, run: Run, cases: list[Case]
-) -> None:
+def test_the_command_line_agrees_with_the_api_server(tool: Path, tmp_path: Path, run: Run, cases: list[Case]) -> None:
     wrong = [
         f"{case.name}: expected {case.refused!r}, found {said}"
         for case, said in judge(tool, tmp_path, run, cases)

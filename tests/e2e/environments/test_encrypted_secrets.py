@@ -262,9 +262,7 @@ def test_each_environment_decrypts_its_own_secrets(
     assert teams.pay.password(production_stack) == "of-production"
 
 
-def test_the_outputs_list_the_recipients_to_encrypt_for(
-    teams: Teams, staging_stack: Environment, commands: Commands
-) -> None:
+def test_the_outputs_list_the_recipients(teams: Teams, staging_stack: Environment, commands: Commands) -> None:
     told = staging_stack.outputs()["tenants"]["pay"]["sops"]
 
     listed = staging_stack.config["tenants"]["pay"]["sync"]["decryption"]["age"]["recipients"]
