@@ -1,1 +1,1 @@
-"""Commands of the platform admin beside `pulumi`: they change the stack's configuration, never the cluster."""
+"""Commands of the platform team in addition to `pulumi`: they change the stack's configuration, never the cluster."""

@@ -1,7 +1,7 @@
-"""What the API server answers to a request, read for what the policies say of it.
+"""The objections of policies in an answer of the API server.
 
-A policy in audit mode speaks in a `Warning` header, one that is enforced in the refusal. Both engines have their own
-words for it, which are read here and nowhere else.
+A policy in audit mode objects in a `Warning` header, an enforced one in the refusal. Each engine formats them in its
+own way, and only this module parses them.
 
 Source: https://www.rfc-editor.org/rfc/rfc7234#section-5.5, `validating/dispatcher.go` of k8s.io/apiserver 0.36 and
 `pkg/webhooks/resource/vpol/handler.go` of Kyverno 1.19
@@ -22,7 +22,7 @@ _WARNING = re.compile(r'299 \S+ "(?P<text>(?:[^"\\]|\\.)*)"')
 _NATIVE_WARNING = re.compile(
     r"Validation failed for ValidatingAdmissionPolicy '(?P<policy>[^']+)' with binding '[^']+': (?P<message>.*)"
 )
-# From the beginning on: what follows may hold text of a tenant's.
+# Anchored at the beginning: what follows may contain a tenant's text.
 _NATIVE_REFUSAL = re.compile(
     r"[^:]* is forbidden: ValidatingAdmissionPolicy '(?P<policy>[^']+)'(?: with binding '[^']+')? denied request: "
     r"(?P<message>.*)"
@@ -39,9 +39,9 @@ class Answer:
     """An answer of the API server.
 
     Attributes:
-        status: of HTTP.
-        warnings: its `Warning` headers, as the client has them.
-        message: why the request was refused; empty where it was not.
+        status: the HTTP status.
+        warnings: the `Warning` headers, as the client returns them.
+        message: why the request was refused; empty if it was not.
     """
 
     status: int
@@ -55,13 +55,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Objection:
-    """What a policy has against a request.
+    """An objection of a policy to a request.
 
     Attributes:
-        policy: which.
-        engine: the one that has evaluated it, `native` or `kyverno`.
-        mode: `enforce` where the request was refused for it, `audit` where it was only warned of.
-        message: the policy's own words.
+        policy: the policy.
+        engine: the engine that evaluated it, `native` or `kyverno`.
+        mode: `enforce` if the request was refused, `audit` if it was only warned about.
+        message: the policy's message.
     """
 
     policy: PolicyName
@@ -71,10 +71,10 @@ class Objection:
 
 
 def objections(answer: Answer) -> list[Objection]:
-    """What this project's policies have against the request; other warnings and refusals are none of theirs.
+    """The objections of this project's policies; other warnings and refusals are left out.
 
-    A refusal ends a request, so it may be the first of several: ValidatingAdmissionPolicies are asked before Kyverno,
-    and only the first of them is told.
+    A refusal ends a request, so there may be more: the API server evaluates ValidatingAdmissionPolicies before it calls
+    Kyverno, and reports only the first of them.
     """
     found = [each for header in answer.warnings for each in _warned(header)]
     return list(dict.fromkeys([*found, *_refused(answer.message)]))
@@ -104,7 +104,7 @@ def _objection(policy: str, engine: PolicyEngine, mode: PolicyMode, message: str
 
 
 def _text(header: str) -> str:
-    """The text of a `Warning` header; a header is bytes, which the client takes for Latin-1."""
+    """The text of a `Warning` header; the client decodes headers as Latin-1."""
     found = _WARNING.match(header)
     text = re.sub(r"\\(.)", r"\1", found["text"]) if found else ""
     return printable(text.encode("latin-1", "replace").decode("utf-8", "replace"))

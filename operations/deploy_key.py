@@ -1,4 +1,4 @@
-"""`make deploy-key`: a new key for a repository, stored encrypted in the stack. Its private half is never shown."""
+"""`make deploy-key`: creates a deploy key and stores it encrypted in the stack. The private key is never shown."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from operations.described_source import DescribedSource, platform_source, tenant
 from operations.described_stack import listed_tenants
 from operations.errors import Operation, OperationError, check_one_owner
 from operations.pulumi_config import PulumiConfig
+from operations.wordings import NO_SSH_URL
 
 PROJECT = Path(__file__).parents[1]
 _GIT_URL: TypeAdapter[str] = TypeAdapter(GitUrl)
@@ -25,11 +26,11 @@ app = typer.Typer(add_completion=False)
 
 @app.command(cls=Operation)
 def deploy_key(
-    stack: Annotated[str, typer.Option(help="name of the stack, which stands for an environment")],
+    stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")],
     tenant: Annotated[str, typer.Argument(help="name of the tenant", show_default=False)] = "",
     platform: Annotated[bool, typer.Option("--platform", help="the platform's own repository, flux.sync")] = False,
 ) -> None:
-    """Make a read-only deploy key for a repository, and store it in the stack, encrypted."""
+    """Create a read-only deploy key for a repository and store it in the stack, encrypted."""
     source = _source(stack, tenant, platform)
     _check_url(source)
     config, path = PulumiConfig(stack, PROJECT), f"{source.path}.deployKey"
@@ -39,21 +40,22 @@ def deploy_key(
     config.set_secret(path, key.private)
 
     if not is_listed:
-        typer.echo(f"Listed the tenant {tenant} in {source.file}, as {tenant_file_name(tenant)} has it")
+        typer.echo(f"Added tenant {tenant} to {source.file}, as described in {tenant_file_name(tenant)}")
     typer.echo(f"Stored a new {key.public.split()[0]} key of {source.owner}, encrypted, in {source.file}: {path}")
     typer.echo(f"Fingerprint: {key.fingerprint}")
     if old:
         typer.echo(f"Replaces:    {old}")
     if source.repository is None:
-        withdraw = "; remove the old key there after it" if old else ""
-        typer.echo(f"Next: let this key read, and only read, the repository {source.url}, since nobody else does it:")
+        withdraw = ", and then remove the previous key there" if old else ""
+        typer.echo(f"Next: add this key with read access to the repository {source.url}:")
         typer.echo(f"  {key.public}")
-        typer.echo(f"then `pulumi preview` and `pulumi up`{withdraw}.")
+        typer.echo(f"then run `pulumi preview` and `pulumi up`{withdraw}.")
     else:
-        typer.echo(f"Next: `pulumi preview` and `pulumi up`, which registers it, read-only, at {source.repository}.")
+        typer.echo(f"Next: run `pulumi preview` and `pulumi up`, which registers it read-only at {source.repository}.")
         if old:
             typer.echo(
-                "The old key stays registered until Flux has fetched with the new one; the next `pulumi up` removes it."
+                "The previous key stays registered until Flux has fetched with the new one; the next `pulumi up` "
+                "removes it."
             )
 
 
@@ -61,31 +63,28 @@ def _source(stack: str, tenant: str, platform: bool) -> DescribedSource:
     check_one_owner(
         tenant,
         platform,
-        "whose key is it?",
-        "`make deploy-key TENANT=… STACK=…`, or PLATFORM=1 for the platform's own repository",
+        "run `make deploy-key TENANT=… STACK=…`, or with PLATFORM=1 for the platform's own repository",
     )
     return platform_source(stack, PROJECT) if platform else tenant_source(stack, tenant, PROJECT)
 
 
 def _check_url(source: DescribedSource) -> None:
-    """A key for a URL that takes none would only keep the stack from being applied."""
+    """With a deploy key for any other URL, the stack could not be applied."""
     try:
         _GIT_URL.validate_python(source.url)
         reason = "" if source.url.startswith("ssh://") else f"{source.url!r} does not begin with ssh://"
     except ValidationError as error:
         reason = message(error.errors()[0], show_input=True)
     if reason:
-        raise OperationError(
-            f"{source.path}.url: {reason}", "name the repository first, like ssh://git@git.example.com/team/repository"
-        )
+        raise OperationError.of(NO_SSH_URL, path=source.path, reason=reason)
 
 
 def _fingerprint(private: str) -> str:
-    """The fingerprint of a key that was there before; it need not have been one."""
+    """The fingerprint of the previous value, which need not be a key."""
     try:
         return read_private_key(private).fingerprint
     except SshKeyError:
-        return "a value that is no usable key"
+        return "a value that is not a usable key"
 
 
 if __name__ == "__main__":

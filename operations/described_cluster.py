@@ -1,4 +1,4 @@
-"""What a stack file says of cluster and policies: what is needed to ask the cluster, without the tenants' secrets."""
+"""The cluster and the policies as the stack file describes them, read without the tenants' secrets."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from components.cluster.config import ClusterConfig
-from components.config.errors import MisplacedValueError
+from components.config.errors import MisplacedValueError, Problem
 from components.config.section import Section
 from components.policies.config import PoliciesConfig
 from components.stack.messages import dotted, message
 from components.stack.origins import stack_file_name
 from components.stack.stack_file import is_encrypted
 from operations.described_stack import described_section
-from operations.errors import OperationError
+from operations.errors import invalid
 from operations.pulumi_config import PulumiConfig
 
 _Section = TypeVar("_Section", bound=Section)
@@ -24,10 +24,10 @@ _CONTENT = "kubeconfigContent"
 
 
 def described_cluster(stack: str, project: Path) -> ClusterConfig:
-    """The cluster of a stack; where the stack holds the kubeconfig itself, Pulumi decrypts it.
+    """The cluster of a stack; Pulumi decrypts the kubeconfig if the stack contains it.
 
     Raises:
-        OperationError: there is no such stack, it does not say which cluster, or Pulumi does not decrypt it.
+        OperationError: the stack does not exist, names no cluster, or Pulumi cannot decrypt it.
     """
     section = described_section(stack, "cluster", project)
     if is_encrypted(section.get(_CONTENT)):
@@ -36,10 +36,10 @@ def described_cluster(stack: str, project: Path) -> ClusterConfig:
 
 
 def described_policies(stack: str, project: Path) -> PoliciesConfig:
-    """The policies that a stack asks for.
+    """The policies of a stack.
 
     Raises:
-        OperationError: there is no such stack, or what it says of policies is not in order.
+        OperationError: the stack does not exist, or its section `policies` is not valid.
     """
     return _checked(PoliciesConfig, described_section(stack, "policies", project), stack, "policies")
 
@@ -52,6 +52,4 @@ def _checked(model: type[_Section], section: Mapping[str, object], stack: str, n
         reason = first.get("ctx", {}).get("error")
         beside = reason.path if isinstance(reason, MisplacedValueError) else ()
         path = dotted((name, *first["loc"], *beside))
-        raise OperationError(
-            f"{stack_file_name(stack)}: {path}: {message(first, show_input=False)}", "mend that first"
-        ) from None
+        raise invalid(Problem(stack_file_name(stack), path, message(first, show_input=False))) from None

@@ -1,4 +1,4 @@
-"""What the files say of a Git source, before the stack is in order: a source that waits for its key is not."""
+"""A Git source as the files describe it; the stack need not be valid, since a source may still lack its key."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from operations.described_stack import described_platform, described_tenant
 
 @dataclass(frozen=True)
 class DescribedSource:
-    """A source as it stands in the files.
+    """A source as it is in the files.
 
     Attributes:
-        owner: whose it is, in words: `the tenant dev-team`, or `the platform`.
-        path: where its keys stand in the stack, e.g. `tenants.dev-team.source`.
+        owner: what messages call its owner: `tenant dev-team`, or `the platform`.
+        path: path of the source in the stack, e.g. `tenants.dev-team.source`.
         file: the stack's file.
-        url: URL of the repository; empty where neither file has one yet.
-        repository: `owner/name` at GitHub, where the program registers keys; None elsewhere.
-        has_deploy_key: whether there is a key already.
+        url: URL of the repository; empty if neither file has one yet.
+        repository: `owner/name` at GitHub, if the program registers keys there; otherwise None.
+        has_deploy_key: whether it has a deploy key already.
     """
 
     owner: str
@@ -33,20 +33,20 @@ class DescribedSource:
 
 
 def tenant_source(stack: str, tenant: str, project: Path) -> DescribedSource:
-    """The source of a tenant that the stack lists, or has a base for and is about to list.
+    """The source of a tenant that the stack lists, or of one with a base file that is about to be listed.
 
     Raises:
-        OperationError: there is no such stack, or it does not have the tenant.
+        OperationError: the stack or the tenant does not exist.
     """
     source = described_tenant(stack, tenant, project, may_be_new=True).value.get("source")
-    return _described(f"the tenant {tenant}", f"tenants.{tenant}.source", stack_file_name(stack), source)
+    return _described(f"tenant {tenant}", f"tenants.{tenant}.source", stack_file_name(stack), source)
 
 
 def platform_source(stack: str, project: Path) -> DescribedSource:
     """The source of the platform's own sync.
 
     Raises:
-        OperationError: there is no such stack, or it has no such sync.
+        OperationError: the stack does not exist or has no such sync.
     """
     source = described_platform(stack, project).get("source")
     return _described("the platform", "flux.sync.source", stack_file_name(stack), source)

@@ -1,4 +1,4 @@
-"""What the files say of a stack, before it is in order: one that waits for a key is not."""
+"""A stack as its files describe it; it need not be valid, since it may still lack a key."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from components.stack.overlay import Overlaid
 from components.stack.project_file import ProjectFile, read_project_file
 from components.stack.stack_file import StackFile, is_encrypted, read_stack_file
 from components.stack.tenant_files import read_tenant
-from operations.errors import OperationError
+from operations.errors import OperationError, invalid
+from operations.wordings import NO_PLATFORM_SYNC, NO_STACKS, UNKNOWN_STACK, UNKNOWN_TENANT
 
 PLATFORM = ("flux", "sync")
 
 
 def described_project(project: Path) -> ProjectFile:
-    """What the project's own file says.
+    """The project's own file.
 
     Raises:
         OperationError: it cannot be read.
@@ -26,7 +27,7 @@ def described_project(project: Path) -> ProjectFile:
     try:
         return read_project_file(project)
     except ConfigurationError as error:
-        raise OperationError(str(error.problems[0]), "mend that first") from None
+        raise invalid(error.problems[0]) from None
 
 
 def described_stacks(project: Path) -> list[str]:
@@ -42,36 +43,35 @@ def listed_tenants(stack: str, project: Path) -> Mapping[str, Any]:
     """The tenants of a stack with their entries.
 
     Raises:
-        OperationError: there is no such stack.
+        OperationError: the stack does not exist.
     """
     tenants = described_file(stack, project).at(("tenants",))
     return tenants if isinstance(tenants, Mapping) and not is_encrypted(tenants) else {}
 
 
 def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = False) -> Overlaid:
-    """A tenant that the stack lists, laid over its base.
+    """A tenant's entry in the stack, merged over its base file.
 
     Args:
         stack: name of the stack.
         tenant: name of the tenant.
         project: folder of the project.
-        may_be_new: whether its base alone will do, since the stack is about to list it.
+        may_be_new: whether a base file is enough, since the stack is about to list the tenant.
 
     Raises:
-        OperationError: there is no such stack, or it does not have the tenant.
+        OperationError: the stack or the tenant does not exist.
     """
     name, listed = stack_file_name(stack), listed_tenants(stack, project)
     is_readable = not is_encrypted(described_file(stack, project).at(("tenants",)))
     is_new = may_be_new and is_readable and (project / tenant_file_name(tenant)).is_file()
     if tenant not in listed and not is_new:
-        has = f"it has {', '.join(listed)}" if listed else "it has none"
-        raise OperationError(
-            f"{name} lists no tenant {tenant}; {has}",
-            f"add `{tenant}: {{}}` below {described_project(project).name}:tenants first",
+        tenants = ", ".join(listed) or "none"
+        raise OperationError.of(
+            UNKNOWN_TENANT, file=name, tenant=tenant, tenants=tenants, project=described_project(project).name
         )
     overlaid = read_tenant(tenant, listed.get(tenant), name, project)
     if isinstance(overlaid, Problem):
-        raise OperationError(str(overlaid), "mend that first")
+        raise invalid(overlaid)
     return overlaid
 
 
@@ -79,19 +79,19 @@ def described_platform(stack: str, project: Path) -> Mapping[str, Any]:
     """The platform's own sync.
 
     Raises:
-        OperationError: there is no such stack, or it has no such sync.
+        OperationError: the stack does not exist or has no such sync.
     """
     sync = described_file(stack, project).at(PLATFORM)
     if not isinstance(sync, Mapping):
-        raise OperationError(f"{stack_file_name(stack)} has no flux.sync", "write flux.sync.source.url there first")
+        raise OperationError.of(NO_PLATFORM_SYNC, file=stack_file_name(stack))
     return sync
 
 
 def described_section(stack: str, section: str, project: Path) -> Mapping[str, Any]:
-    """A top-level section of a stack; empty where the stack has none.
+    """A top-level section of a stack; empty if the stack has none.
 
     Raises:
-        OperationError: there is no such stack.
+        OperationError: the stack does not exist.
     """
     found = described_file(stack, project).at((section,))
     return found if isinstance(found, Mapping) else {}
@@ -101,16 +101,13 @@ def described_file(stack: str, project: Path) -> StackFile:
     """The stack's file.
 
     Raises:
-        OperationError: there is no such stack, or the file has keys that belong to nobody.
+        OperationError: the stack does not exist, or its file has unknown keys.
     """
     name, of_project = stack_file_name(stack), described_project(project)
     if not (of_project.stack_folder / name).is_file():
-        found = described_stacks(project)
-        raise OperationError(
-            f"there is no {name} for a stack {stack}",
-            f"name one that is described: STACK={' or '.join(found)}" if found else f"describe the stack in {name}",
-        )
+        stacks = " or ".join(described_stacks(project))
+        raise OperationError.of(UNKNOWN_STACK if stacks else NO_STACKS, stack=stack, file=name, stacks=stacks)
     file = read_stack_file(stack, of_project)
     if file.problems:
-        raise OperationError("; ".join(map(str, file.problems)), "mend that first")
+        raise invalid(*file.problems)
     return file

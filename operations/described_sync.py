@@ -1,4 +1,4 @@
-"""What the files say of a sync and of what decrypts it: all of it but the keys themselves is public."""
+"""A sync and its decryption as the files describe them; all of it but the private keys is public."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from operations.described_stack import described_platform, described_tenant
 
 @dataclass(frozen=True)
 class DescribedSync:
-    """A sync as it stands in the files.
+    """A sync as it is in the files.
 
     Attributes:
-        owner: whose it is, in words: `the tenant dev-team`, or `the platform`.
-        option: how the commands call the owner: `TENANT=dev-team`, or `PLATFORM=1`.
-        path: where its decryption stands in the stack, e.g. `tenants.dev-team.sync.decryption`.
+        owner: what messages call its owner: `tenant dev-team`, or `the platform`.
+        option: the commands' option for the owner: `TENANT=dev-team`, or `PLATFORM=1`.
+        path: path of its decryption in the stack, e.g. `tenants.dev-team.sync.decryption`.
         file: the stack's file.
         folder: the folder of the repository that it applies.
-        decryption: what stands there, secrets encrypted; empty where nothing does.
+        decryption: the section, with secrets encrypted; empty if there is none.
     """
 
     owner: str
@@ -34,7 +34,7 @@ class DescribedSync:
     decryption: Mapping[str, Any]
 
     def at(self, key: str) -> Any:
-        """What stands at a key below `decryption`, such as `age.recipients`; None where nothing does."""
+        """The value of a key below `decryption`, such as `age.recipients`; None if it is not set."""
         found: Any = self.decryption
         for part in key.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
@@ -42,14 +42,14 @@ class DescribedSync:
 
 
 def described_sync(stack: str, tenant: str, project: Path) -> DescribedSync:
-    """The sync of a tenant, or the platform's own where the tenant's name is empty.
+    """The sync of a tenant, or the platform's own if the tenant's name is empty.
 
     Raises:
-        OperationError: there is no such stack, or it does not have such a sync.
+        OperationError: the stack does not exist or has no such sync.
     """
     if tenant:
         sync = described_tenant(stack, tenant, project).value.get("sync")
-        names = (f"the tenant {tenant}", f"TENANT={tenant}", f"tenants.{tenant}.sync.decryption")
+        names = (f"tenant {tenant}", f"TENANT={tenant}", f"tenants.{tenant}.sync.decryption")
         default = SyncConfig.model_fields["path"].default
     else:
         sync = described_platform(stack, project)

@@ -1,4 +1,4 @@
-"""Objects of tenants' namespaces, and what admission would say if they were created now.
+"""Objects in tenants' namespaces, and how admission would answer if they were created now.
 
 Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
 """
@@ -22,7 +22,7 @@ from operations.dry_run_copies import copy_of
 
 @dataclass(frozen=True, order=True)
 class Kind:
-    """A kind of objects as the cluster serves it.
+    """A kind as the cluster serves it.
 
     Attributes:
         api_version: e.g. `apps/v1`.
@@ -35,14 +35,14 @@ class Kind:
     resource: str
 
     def path(self, namespace: str = "") -> str:
-        """Where its objects stand: those of one namespace, or of all."""
+        """The path of its objects, in one namespace or in all."""
         root = "/apis" if "/" in self.api_version else "/api"
         within = f"namespaces/{namespace}/" if namespace else ""
         return f"{root}/{self.api_version}/{within}{self.resource}"
 
 
 def tenant_namespaces(api: client.ApiClient) -> dict[str, str]:
-    """The tenant of each of the tenants' namespaces; those that are being deleted take nothing new."""
+    """The tenant of each namespace, except those that are being deleted, where nothing can be created."""
     return {
         namespace["metadata"]["name"]: namespace["metadata"]["labels"][TENANT_LABEL]
         for namespace in items(api, "/api/v1/namespaces", labelSelector=TENANT_LABEL)
@@ -51,11 +51,11 @@ def tenant_namespaces(api: client.ApiClient) -> dict[str, str]:
 
 
 def served_kinds(api: client.ApiClient, group: str, resources: Iterable[str]) -> Iterator[Kind]:
-    """The namespaced kinds of a group, each in the version that the API server prefers among those that have it.
+    """The namespaced kinds of a group, each in the API server's preferred version that has it.
 
     Args:
-        group: API group; the core one is the empty string.
-        resources: plural names; one that the cluster does not serve is passed over.
+        group: API group; the core group is the empty string.
+        resources: plural names; those that the cluster does not serve are skipped.
     """
     missing = set(resources)
     for api_version in _versions(api, group):
@@ -67,14 +67,14 @@ def served_kinds(api: client.ApiClient, group: str, resources: Iterable[str]) ->
 
 
 def objects(api: client.ApiClient, kind: Kind, namespaces: Mapping[str, str]) -> Iterator[Manifest]:
-    """The objects of a kind in some namespaces, but for those that are being deleted."""
+    """The objects of a kind in some namespaces, except those that are being deleted."""
     for each in items(api, kind.path()):
         if each["metadata"]["namespace"] in namespaces and "deletionTimestamp" not in each["metadata"]:
             yield {"apiVersion": kind.api_version, "kind": kind.name, **each}
 
 
 def would_be_created(api: client.ApiClient, kind: Kind, manifest: Manifest) -> Answer:
-    """What the API server says to a copy of an object; it is not created."""
+    """The API server's answer to the creation of a copy of an object, as a dry run."""
     path = kind.path(manifest["metadata"]["namespace"])
     try:
         response = ask(api, "POST", path, copy_of(manifest), dryRun="All")

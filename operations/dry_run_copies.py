@@ -1,6 +1,6 @@
-"""A copy of an object as somebody would create it anew: without what the cluster itself has put there.
+"""A copy of an object as somebody would create it: without what the cluster itself has added.
 
-The copy gets another name from the API server, so that it can be asked for beside the object.
+The API server generates another name for the copy, since the object's own name is taken.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 from components.cluster.manifests import Manifest
 
 _KEPT = ("namespace", "labels", "annotations")
-# Labels by which the job controller knows its pods.
+# Labels by which the job controller finds its pods.
 _JOB_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 
 
 def copy_of(manifest: Manifest) -> Manifest:
-    """The copy to ask for; the object stays as it is."""
+    """The copy to create; the object is not changed."""
     copy = deepcopy({key: value for key, value in manifest.items() if key not in ("metadata", "status")})
     metadata = manifest["metadata"]
     copy["metadata"] = {key: deepcopy(metadata[key]) for key in _KEPT if key in metadata}
@@ -28,7 +28,7 @@ def copy_of(manifest: Manifest) -> Manifest:
 
 
 def _strip_service(spec: dict[str, Any]) -> None:
-    # "None" is asked for; an address is given.
+    # "None" is an input; an address is assigned by the cluster.
     if spec.get("clusterIP") != "None":
         spec.pop("clusterIP", None)
         spec.pop("clusterIPs", None)
@@ -39,7 +39,7 @@ def _strip_service(spec: dict[str, Any]) -> None:
 
 def _strip_pod(spec: dict[str, Any]) -> None:
     spec.pop("nodeName", None)
-    # They can only be added to a pod that runs.
+    # They can only be added to a running pod.
     spec.pop("ephemeralContainers", None)
 
 

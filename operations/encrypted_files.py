@@ -1,4 +1,4 @@
-"""The files of a checkout that SOPS has encrypted, and for whom. Nothing of them is decrypted.
+"""The files of a checkout that SOPS has encrypted, and their recipients. Nothing is decrypted.
 
 Source: https://getsops.io/docs/#encryption-protocol; SOPS writes the same metadata in each of its formats.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from operations.errors import OperationError
+from operations.wordings import NO_CHECKOUT
 
 _ENCRYPTED = "ENC[AES256_GCM,"
 # `recipient: age1…` in YAML, `"recipient": "age1…"` in JSON, `sops_age__list_0__map_recipient=age1…` in dotenv and INI.
@@ -22,25 +23,25 @@ class EncryptedFile:
 
     Attributes:
         path: its path inside the checkout.
-        keys: recipients of age and fingerprints of OpenPGP keys that it is encrypted for.
+        keys: age recipients and OpenPGP fingerprints that it is encrypted for.
     """
 
     path: PurePosixPath
     keys: frozenset[str]
 
     def is_below(self, folder: str) -> bool:
-        """Whether it lies in a folder of the repository, such as `./staging`."""
+        """Whether it is in a folder of the repository, such as `./staging`."""
         return self.path.is_relative_to(PurePosixPath(folder))
 
 
 def encrypted_files(checkout: Path) -> list[EncryptedFile]:
-    """All of them, by their paths.
+    """All of them, sorted by path.
 
     Raises:
-        OperationError: there is no such folder.
+        OperationError: the folder does not exist.
     """
     if not checkout.is_dir():
-        raise OperationError(f"there is no folder {checkout}", "give the path of a checkout: REPO=../apps")
+        raise OperationError.of(NO_CHECKOUT, folder=checkout)
     found = []
     for file in sorted(checkout.rglob("*")):
         path = PurePosixPath(file.relative_to(checkout).as_posix())

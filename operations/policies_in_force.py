@@ -1,4 +1,4 @@
-"""Which policies of this project a cluster has, by engine and mode: as it says itself, not as the stack asks for."""
+"""The policies of this project in a cluster, by engine and mode, as the cluster itself reports them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class PolicyInForce:
 
 
 def policies_in_force(api: client.ApiClient) -> list[PolicyInForce]:
-    """The policies that a request meets in this cluster.
+    """The policies that are evaluated for a request in this cluster.
 
     Raises:
-        ApiException: the API server does not let the user see them.
+        ApiException: the API server refuses to list them.
     """
     return sorted([*_native(api), *_kyverno(api)])
 
@@ -45,7 +45,7 @@ def _native(api: client.ApiClient) -> Iterator[PolicyInForce]:
 
 
 def _kyverno(api: client.ApiClient) -> Iterator[PolicyInForce]:
-    """Kyverno's policies come into force with its webhooks, and go with them."""
+    """Kyverno's policies are in force only while its webhooks are registered."""
     webhooks = [
         webhook["name"]
         for configuration in items(api, f"{_ADMISSION}/validatingwebhookconfigurations")

@@ -1,4 +1,4 @@
-"""What would be refused of what runs: every object that a policy of content looks at, asked for as a dry run."""
+"""What policies would refuse of what runs: a dry run of every object that a content policy matches."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from components.policies.policy import Policy
 from operations.admission_answers import Answer, objections
 from operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from operations.errors import OperationError
+from operations.wordings import DRY_RUN_FAILED, DRY_RUN_FORBIDDEN, WEBHOOK_DOWN
 
 _WEBHOOK_IS_DOWN = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<reason>.*)', re.DOTALL)
-# What the authorizer says; admission says why an object is forbidden, and to nobody in particular.
+# The authorizer's message names the user; messages of admission do not.
 _NOT_ALLOWED = re.compile(r'[^:]* is forbidden: User "')
 
 
@@ -35,14 +36,14 @@ class Place:
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """What a policy has against an object.
+    """An objection of a policy to an object.
 
     Attributes:
-        place: the object, or what controls it.
-        policy: which policy.
-        message: its words.
-        mode: whether the policy refuses already, or warns only.
-        engines: those that say so.
+        place: the object, or its controller.
+        policy: the policy.
+        message: the policy's message.
+        mode: whether the policy already refuses, or only warns.
+        engines: the engines that object.
     """
 
     place: Place
@@ -54,7 +55,7 @@ class Finding:
 
 @dataclass(frozen=True, order=True)
 class OtherRefusal:
-    """Why something that is no policy of this project would refuse an object, e.g. a quota or Pod Security."""
+    """Why something other than this project's policies would refuse an object, e.g. a quota or Pod Security."""
 
     place: Place
     reason: str
@@ -65,9 +66,9 @@ class Findings:
     """What was found, sorted.
 
     Attributes:
-        asked: number of objects that were asked for.
-        findings: what policies have against them.
-        others: what else would refuse them.
+        asked: number of objects that were tried.
+        findings: the objections of policies.
+        others: other refusals.
     """
 
     asked: int
@@ -76,11 +77,11 @@ class Findings:
 
 
 def find(api: client.ApiClient, policies: Sequence[Policy]) -> Findings:
-    """Ask for a copy of every object of the tenants' that one of these policies of content looks at.
+    """Dry-run a copy of every tenant object that one of these content policies matches.
 
     Raises:
-        OperationError: an answer says nothing of the policies, since a webhook is down or the user may not ask.
-        ApiException: the API server does not let the user look.
+        OperationError: an answer does not come from the policies: a webhook is down, or the user may not dry-run.
+        ApiException: the API server refuses to list objects.
     """
     namespaces = tenant_namespaces(api)
     watched = watched_kinds(api, policies)
@@ -105,7 +106,7 @@ def find(api: client.ApiClient, policies: Sequence[Policy]) -> Findings:
 
 
 def watched_kinds(api: client.ApiClient, policies: Sequence[Policy]) -> dict[Kind, frozenset[PolicyName]]:
-    """The kinds that policies look at, with those policies; subresources are requests, not objects."""
+    """The kinds that policies match, with those policies; subresources are requests, not objects."""
     wanted: dict[tuple[str, str], set[PolicyName]] = defaultdict(set)
     for policy in policies:
         for resources in policy.resources:
@@ -126,7 +127,7 @@ def _controller(manifest: Manifest) -> Mapping[str, str] | None:
 
 
 def _is_judged_by_its_controller(manifest: Manifest, kind: Kind, watched: Mapping[Kind, frozenset[PolicyName]]) -> bool:
-    """Whether all policies that look at an object look at what controls it as well, such as the Deployment of a pod."""
+    """Whether every policy that matches an object matches its controller, too, such as the Deployment of a pod."""
     if (owner := _controller(manifest)) is None:
         return False
     group = owner["apiVersion"].rpartition("/")[0]
@@ -138,29 +139,21 @@ def _is_judged_by_its_controller(manifest: Manifest, kind: Kind, watched: Mappin
 
 
 def _place(manifest: Manifest, namespaces: Mapping[str, str]) -> Place:
-    """An object, or what controls it: the owner is what somebody can mend."""
+    """An object, or its controller, which is what somebody can correct."""
     metadata = manifest["metadata"]
     shown = _controller(manifest) or {"kind": manifest["kind"], "name": metadata["name"]}
-    # Nobody checks what is named as an owner.
+    # The API server does not validate owner references.
     kind, name = printable(shown["kind"]), printable(shown["name"])
     return Place(namespaces[metadata["namespace"]], metadata["namespace"], kind, name)
 
 
 def _check(answer: Answer, manifest: Manifest) -> None:
-    """Make sure that an answer comes from admission as a whole."""
+    """Check that an answer comes from the whole admission chain."""
     message = printable(answer.message)
     what = f"{manifest['kind']} {manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
     if found := _WEBHOOK_IS_DOWN.search(message):
-        raise OperationError(
-            f"the webhook {found['name']} does not answer for {what}: {found['reason']}",
-            "see that its pods run, Kyverno's with `kubectl get pods -n kyverno`; no report without it",
-        )
+        raise OperationError.of(WEBHOOK_DOWN, webhook=found["name"], object=what, reason=found["reason"])
     if answer.status == 401 or _NOT_ALLOWED.match(message):
-        raise OperationError(
-            f"this user may not ask for a dry run of {what}: {message}",
-            "use credentials with cluster-admin rights",
-        )
+        raise OperationError.of(DRY_RUN_FORBIDDEN, object=what, reason=message)
     if answer.status >= 500 or answer.status == 429:
-        raise OperationError(
-            f"the API server answers {answer.status} to a dry run of {what}: {message}", "try again once it is well"
-        )
+        raise OperationError.of(DRY_RUN_FAILED, status=answer.status, object=what, reason=message)

@@ -1,6 +1,6 @@
-"""`make policy-report`: what the policies would refuse of what tenants run already, before they are enforced.
+"""`make policy-report`: shows what the policies would refuse of what tenants already run, before they are enforced.
 
-It asks the API server for a dry run of every such object, so whatever engine stands behind it answers for itself.
+It sends the API server a dry run of every such object, so each engine answers for itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from kubernetes import client
 from rich.console import Console
 
 from components.cluster.client import ClusterUnavailable, connect, explaining
+from components.config.errors import Problem
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.policy import Policy, Subject
 from components.policies.table import policies
@@ -24,10 +25,11 @@ from components.tenant.bindings import read_bindings, read_further_access
 from components.tenant.further_access import tenants_of
 from operations.described_cluster import described_cluster, described_policies
 from operations.dry_run import tenant_namespaces
-from operations.errors import Operation, OperationError
+from operations.errors import Operation, OperationError, invalid
 from operations.policies_in_force import PolicyInForce, policies_in_force
 from operations.policy_findings import find
 from operations.policy_report_text import WIDTH, FurtherAccess, as_json, as_table
+from operations.wordings import NO_POLICIES, POLICIES_MISSING
 
 PROJECT = Path(__file__).parents[1]
 
@@ -40,21 +42,21 @@ class Output(StrEnum):
 
 
 class _Report(Operation):
-    """As `git diff --exit-code`: 1 is for what was found, so a report that cannot be made has another status."""
+    """Like `git diff --exit-code`: 1 means findings, so a report that fails has another exit status."""
 
     failure = 2
 
 
 @app.command(cls=_Report)
 def policy_report(
-    stack: Annotated[str, typer.Option(help="name of the stack, which stands for an environment")],
+    stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")],
     output: Annotated[Output, typer.Option(help="for people, or for programs")] = Output.TABLE,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="end with 1 where something would be refused")] = False,
 ) -> None:
-    """Show what the stack's policies would refuse of what runs, and what tenants may do beside their role.
+    """Show what the stack's policies would refuse of what runs, and what tenants may do in addition to their role.
 
-    Changes nothing. Ends with 0 whatever was found, or with --exit-code with 1 where something would be refused; with 2
-    where that cannot be said.
+    Changes nothing. Exits with 0; with --exit-code, exits with 1 if something would be refused. Exits with 2 if the
+    report fails.
     """
     config = described_policies(stack, PROJECT)
     content = [policy for policy in policies(config) if policy.subject is Subject.CONTENT]
@@ -66,20 +68,20 @@ def policy_report(
             found = find(api, content)
         further = _further_access(api)
     except ClusterUnavailable as error:
-        raise OperationError(f"{stack_file_name(stack)}: cluster.{error.key}: {error}", "mend that first") from None
+        raise invalid(Problem(stack_file_name(stack), f"cluster.{error.key}", error.args[0])) from None
     names = [policy.name for policy in content]
     in_force = [each for each in in_force if each.policy in names]
     if output is Output.JSON:
         typer.echo(as_json(found, in_force, further))
     else:
-        # Into a file or a pipe the table goes as wide as it needs.
+        # In a file or a pipe the table is as wide as it needs.
         Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(found, in_force, further))
     if found.findings and exit_code:
         raise typer.Exit(1)
 
 
 def _further_access(api: client.ApiClient) -> FurtherAccess:
-    """What else tenants' accounts may do; that this user may not see it is no reason to make no report."""
+    """What else tenants' accounts may do; the report is made even if this user may not read it."""
     try:
         bindings = read_bindings(api)
         with explaining(api):
@@ -92,23 +94,17 @@ def _further_access(api: client.ApiClient) -> FurtherAccess:
 def _check(
     stack_file: str, config: PoliciesConfig, content: Sequence[Policy], in_force: Sequence[PolicyInForce]
 ) -> None:
-    """Make sure that silence means something: all that the stack asks for is there to speak."""
+    """Check that the cluster has all policies of the stack: without them, no objection would mean nothing."""
     wanted = {PolicyEngine.NATIVE: config.engine.native, PolicyEngine.KYVERNO: config.engine.kyverno}
     engines = [engine for engine, on in wanted.items() if on]
     if not engines:
-        raise OperationError(
-            f"{stack_file} has no policies: policies.engine is none",
-            "choose an engine, with `policies.mode: audit`, and `pulumi up`",
-        )
+        raise OperationError.of(NO_POLICIES, file=stack_file)
     there = {(each.policy, each.engine) for each in in_force}
     asked = [policy.name for policy in content if config.mode_of(policy.name) is not PolicyMode.OFF]
     missing = {engine: [name for name in asked if (name, engine) not in there] for engine in engines}
     lacks = [f"{engine}: {'all' if names == asked else ', '.join(names)}" for engine, names in missing.items() if names]
     if lacks:
-        raise OperationError(
-            f"the cluster lacks policies of {stack_file} ({'; '.join(lacks)})",
-            "`pulumi up` first; for Kyverno's, see with `kubectl get pods -n kyverno` that it runs",
-        )
+        raise OperationError.of(POLICIES_MISSING, file=stack_file, missing="; ".join(lacks))
 
 
 if __name__ == "__main__":

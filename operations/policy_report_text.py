@@ -25,11 +25,11 @@ WIDTH = 160
 
 @dataclass(frozen=True)
 class FurtherAccess:
-    """What tenants' accounts may do beside their role.
+    """What tenants' accounts may do in addition to their role.
 
     Attributes:
-        bindings: what gives it to them, by tenant.
-        unknown: why that cannot be said; empty where it can.
+        bindings: the bindings that grant it, by tenant.
+        unknown: why it cannot be read; empty if it can.
     """
 
     bindings: Mapping[str, Sequence[FurtherBinding]] = field(default_factory=dict)
@@ -38,10 +38,10 @@ class FurtherAccess:
 
 @dataclass(frozen=True)
 class PolicyLine:
-    """The sum of one policy.
+    """The summary of one policy.
 
     Attributes:
-        objects: how many it is against.
+        objects: number of objects that it objects to.
     """
 
     policy: PolicyName
@@ -53,7 +53,7 @@ class PolicyLine:
 def summary(found: Findings, in_force: Sequence[PolicyInForce]) -> list[PolicyLine]:
     """A line for each policy and mode, in the order of their names.
 
-    What speaks but is not in the list of policies in force is there as well, such as Kyverno's image policies.
+    Policies that object without being in the list, such as Kyverno's image policies, are included.
     """
     engines: dict[tuple[PolicyName, PolicyMode], set[PolicyEngine]] = defaultdict(set)
     for each in in_force:
@@ -72,15 +72,15 @@ def as_table(found: Findings, in_force: Sequence[PolicyInForce], further: Furthe
     """For a terminal."""
     parts: list[RenderableType] = []
     if further.bindings:
-        parts.append(Text("What tenants' accounts may do beside the role that the platform gives them:"))
+        parts.append(Text("What tenants' accounts may do in addition to the platform's role:"))
         bindings = [(tenant, each.summary) for tenant, given in further.bindings.items() for each in given]
         parts.append(_table(("tenant", "binding"), bindings))
     if further.unknown:
-        parts.append(Text(f"What tenants' accounts may do beside their role is not known: {further.unknown}"))
+        parts.append(Text(f"Cannot read what tenants' accounts may do in addition to their role: {further.unknown}"))
     if found.findings:
         parts.append(_table(("tenant", "namespace", "object", "policy", "engine", "message"), _rows(found.findings)))
     if found.others:
-        parts.append(Text("Refused by something else, whatever the policies say:"))
+        parts.append(Text("Refused by something other than the policies:"))
         rows = [(*_where(each.place), each.reason) for each in found.others]
         parts.append(_table(("tenant", "namespace", "object", "reason"), rows))
     lines = [(line.policy, line.mode, ", ".join(line.engines), str(line.objects)) for line in summary(found, in_force)]
@@ -129,7 +129,7 @@ def _sentence(found: Findings) -> str:
         return f"None of {found.asked} objects would be refused."
     return (
         f"{objects} of {found.asked} objects would be refused if they were created now or their spec changed. "
-        "Nothing that runs is touched."
+        "Running objects are not affected."
     )
 
 
@@ -138,6 +138,6 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     for heading in headings:
         table.add_column(heading, overflow="fold", justify="right" if heading == "objects" else "left")
     for row in rows:
-        # As text: what stands in square brackets is no markup of ours.
+        # As text, so that square brackets are not markup.
         table.add_row(*map(Text, row))
     return table

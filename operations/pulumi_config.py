@@ -1,6 +1,6 @@
 """The configuration of a stack, read and written by `pulumi config` with the stack's own secrets provider.
 
-Values go in on standard input, since other users of the machine can read the arguments of a process.
+Values are passed on standard input, since other users of the machine can read a process's arguments.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from pathlib import Path
 
 from operations.described_stack import described_project
 from operations.errors import OperationError
+from operations.wordings import NOT_LOGGED_IN, PULUMI_FAILED, PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, WRONG_PASSPHRASE
 
 
 class PulumiConfig:
-    """What `pulumi config` does with one stack.
+    """`pulumi config` for one stack.
 
     Attributes:
         stack: name of the stack.
@@ -34,7 +35,7 @@ class PulumiConfig:
         self._run(["set", "--secret"], path, value)
 
     def set_list(self, path: str, values: Sequence[str]) -> None:
-        """Write public values as the list at a path, in place of what stands there.
+        """Replace the list at a path by public values.
 
         Raises:
             OperationError: Pulumi cannot be run, or refuses.
@@ -59,30 +60,18 @@ class PulumiConfig:
                 [*command, "--non-interactive"], cwd=self.project, input=value, text=True, capture_output=True
             )
         except FileNotFoundError:
-            raise OperationError(
-                "pulumi is not on PATH",
-                "install the Pulumi CLI, or begin with `make up` where the stack is one of the lab",
-            ) from None
+            raise OperationError.of(PULUMI_NOT_FOUND) from None
         if done.returncode != 0:
             raise self._refusal(done.stderr)
         return done.stdout
 
     def _refusal(self, output: str) -> OperationError:
-        """What Pulumi has said, in the words of somebody who has to go on."""
+        """Pulumi's error, with what to do about it."""
         if "no stack named" in output:
-            return OperationError(
-                f"Pulumi has no stack {self.stack}",
-                f"`pulumi stack ls` lists them, `pulumi stack init {self.stack}` makes one",
-            )
+            return OperationError.of(UNKNOWN_TO_PULUMI, stack=self.stack)
         if "passphrase" in output:
-            return OperationError(
-                f"the stack {self.stack} is encrypted with another passphrase, or none is set",
-                "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to the path of a file with it",
-            )
+            return OperationError.of(WRONG_PASSPHRASE, stack=self.stack)
         if "PULUMI_ACCESS_TOKEN" in output:
-            return OperationError("Pulumi does not know where the state is", "`pulumi login` to the stack's backend")
-        said = [line.removeprefix("error: ") for line in output.splitlines() if line.strip()]
-        return OperationError(
-            f"Pulumi refused: {said[-1] if said else 'it does not say why'}",
-            f"see whether `pulumi config --stack {self.stack}` works in the project's folder",
-        )
+            return OperationError.of(NOT_LOGGED_IN)
+        lines = [line.removeprefix("error: ") for line in output.splitlines() if line.strip()]
+        return OperationError.of(PULUMI_FAILED, reason=lines[-1] if lines else "it gives no reason", stack=self.stack)

@@ -1,4 +1,4 @@
-"""`make sops-config`: the `.sops.yaml` of a tenant's repository, or of the platform's, for all environments."""
+"""`make sops-config`: prints the `.sops.yaml` of a tenant's repository, or the platform's, for all environments."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import TypeAdapter, ValidationError
 
+from components.config.errors import Problem
 from components.keys.types import AgeRecipient, OpenPgpFingerprint
 from components.stack.messages import message
 from components.sync.sops_config import Environment
@@ -16,8 +17,9 @@ from components.sync.sops_config import sops_config as rendered
 from components.sync.workload_identity import PROVIDERS
 from operations.described_stack import PLATFORM, described_file, described_stacks, listed_tenants
 from operations.described_sync import DescribedSync, described_sync
-from operations.errors import Operation, OperationError, check_one_owner
+from operations.errors import Operation, OperationError, check_one_owner, invalid
 from operations.sops_keys import AGE, OPENPGP
+from operations.wordings import NO_PUBLIC_KEYS, NO_RECIPIENTS, SHARED_KEY
 
 PROJECT = Path(__file__).parents[1]
 _TYPES: dict[str, TypeAdapter[str]] = {
@@ -33,22 +35,18 @@ def sops_config(
     tenant: Annotated[str, typer.Argument(help="name of the tenant", show_default=False)] = "",
     platform: Annotated[bool, typer.Option("--platform", help="the platform's own repository")] = False,
 ) -> None:
-    """Print the creation rules of all stacks; needs no passphrase and no cluster, since all of it is public."""
+    """Print the creation rules for all stacks; needs no passphrase and no cluster, since all of it is public."""
     check_one_owner(
         tenant,
         platform,
-        "whose repository is it?",
-        "`make sops-config TENANT=…`, or PLATFORM=1 for the platform's own repository",
+        "run `make sops-config TENANT=…`, or with PLATFORM=1 for the platform's own repository",
     )
     syncs = [described_sync(stack, tenant, PROJECT) for stack in described_stacks(PROJECT) if _has(stack, tenant)]
     environments = {sync.file: Environment(sync.folder, _keys(sync)) for sync in syncs}
     encrypted = {file: environment for file, environment in environments.items() if environment.keys}
     if not encrypted:
         option = f"TENANT={tenant}" if tenant else "PLATFORM=1"
-        raise OperationError(
-            f"no stack has keys that decrypt for {f'the tenant {tenant}' if tenant else 'the platform'}",
-            f"`make sops-key {option} STACK=…` makes one",
-        )
+        raise OperationError.of(NO_RECIPIENTS, owner=f"tenant {tenant}" if tenant else "the platform", option=option)
     _check_apart(encrypted)
     typer.echo(rendered(encrypted.values()), nl=False)
 
@@ -60,40 +58,35 @@ def _has(stack: str, tenant: str) -> bool:
 
 
 def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
-    """Key of a creation rule -> whom it encrypts for, as far as the files say it in plain text."""
+    """Recipients by the key of a creation rule, as far as the files have them in plain text."""
     found = {}
     for kind in (AGE, OPENPGP):
         public = sync.at(kind.public)
         if sync.at(kind.secret) is not None and not public:
-            raise OperationError(
-                f"{sync.file} has {sync.path}.{kind.secret}, but not {sync.path}.{kind.public}",
-                "add the public halves, which `pulumi stack output` shows",
-            )
+            secret, missing = f"{sync.path}.{kind.secret}", f"{sync.path}.{kind.public}"
+            raise OperationError.of(NO_PUBLIC_KEYS, file=sync.file, secret=secret, public=missing)
         if public:
-            found[kind.option] = tuple(_checked(kind.option, public, f"{sync.file}: {sync.path}.{kind.public}"))
+            found[kind.option] = tuple(_checked(kind.option, public, sync.file, f"{sync.path}.{kind.public}"))
     identity = sync.at("workloadIdentity")
     if identity and identity.get("keys"):
         found[PROVIDERS[identity["provider"]].rule] = tuple(identity["keys"])
     return found
 
 
-def _checked(kind: str, values: Any, where: str) -> Iterator[str]:
+def _checked(kind: str, values: Any, file: str, path: str) -> Iterator[str]:
     try:
         yield from (_TYPES[kind].validate_python(value) for value in values)
     except ValidationError as error:
-        raise OperationError(f"{where}: {message(error.errors()[0], show_input=False)}", "mend that first") from None
+        raise invalid(Problem(file, path, message(error.errors()[0], show_input=False))) from None
 
 
 def _check_apart(environments: dict[str, Environment]) -> None:
-    """No key may decrypt in two environments: one cluster could then read what is meant for another."""
+    """No key may decrypt in two environments: one cluster could then read another's secrets."""
     owners: dict[str, str] = {}
     for file, environment in environments.items():
         for key in (key for option in _TYPES for key in environment.keys.get(option, ())):
             if owners.setdefault(key, file) != file:
-                raise OperationError(
-                    f"{owners[key]} and {file} share the key {key}",
-                    "`make sops-key` makes one of its own for each stack; then withdraw it from one of them",
-                )
+                raise OperationError.of(SHARED_KEY, first=owners[key], second=file, key=key)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""`make sops-key`: a new key that decrypts what is encrypted for a tenant, or for the platform, in one environment.
+"""`make sops-key`: creates a key that decrypts for a tenant, or for the platform, in one environment.
 
-It is stored in the stack, encrypted, before the keys that are there already: those go on decrypting until they are
-withdrawn. Private halves are never shown.
+It is stored in the stack, encrypted, in front of the existing keys, which decrypt until they are withdrawn. Private
+keys are never shown.
 """
 
 from __future__ import annotations
@@ -19,6 +19,14 @@ from operations.encrypted_files import EncryptedFile, encrypted_files
 from operations.errors import Operation, OperationError, check_one_owner
 from operations.pulumi_config import PulumiConfig
 from operations.sops_keys import AGE, OPENPGP, POST_QUANTUM, KeyKind, SopsKey, kind_of
+from operations.wordings import (
+    LAST_KEY,
+    NO_KEYS,
+    NO_POST_QUANTUM_OPENPGP,
+    NOTHING_ELSE_DECRYPTS,
+    UNKNOWN_KEY,
+    UNREADABLE_KEY,
+)
 
 PROJECT = Path(__file__).parents[1]
 
@@ -27,23 +35,22 @@ app = typer.Typer(add_completion=False)
 
 @app.command(cls=Operation)
 def sops_key(
-    stack: Annotated[str, typer.Option(help="name of the stack, which stands for an environment")],
+    stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")],
     tenant: Annotated[str, typer.Argument(help="name of the tenant", show_default=False)] = "",
     platform: Annotated[bool, typer.Option("--platform", help="the platform's own sync, flux.sync")] = False,
-    openpgp: Annotated[bool, typer.Option("--openpgp", help="an OpenPGP key, instead of one of age")] = False,
-    post_quantum: Annotated[bool, typer.Option("--post-quantum", help="a hybrid post-quantum key of age")] = False,
-    withdraw: Annotated[str, typer.Option(help="recipient or fingerprint of a key to take out")] = "",
-    repo: Annotated[Path | None, typer.Option(help="checkout of the repository, to see what is to be done")] = None,
+    openpgp: Annotated[bool, typer.Option("--openpgp", help="an OpenPGP key instead of an age identity")] = False,
+    post_quantum: Annotated[bool, typer.Option("--post-quantum", help="a hybrid post-quantum age identity")] = False,
+    withdraw: Annotated[str, typer.Option(help="recipient or fingerprint of a key to withdraw")] = "",
+    repo: Annotated[Path | None, typer.Option(help="checkout of the repository, to list the affected files")] = None,
 ) -> None:
-    """Make a key that decrypts for a sync, beside those that it has, or take one of those out."""
+    """Create an additional key that decrypts for a sync, or withdraw one of its keys."""
     check_one_owner(
         tenant,
         platform,
-        "whose key is it?",
-        "`make sops-key TENANT=… STACK=…`, or PLATFORM=1 for the platform's own sync",
+        "run `make sops-key TENANT=… STACK=…`, or with PLATFORM=1 for the platform's own sync",
     )
     if openpgp and post_quantum:
-        raise OperationError("OpenPGP keys are not post-quantum", "take one of OPENPGP and POST_QUANTUM out")
+        raise OperationError.of(NO_POST_QUANTUM_OPENPGP)
     sync = described_sync(stack, tenant, PROJECT)
     files = encrypted_files(repo) if repo is not None else None
     config = PulumiConfig(stack, PROJECT)
@@ -61,15 +68,15 @@ def _add(kind: KeyKind, sync: DescribedSync, files: Sequence[EncryptedFile] | No
     typer.echo(f"Stored a new {kind.name} of {sync.owner}, encrypted, in {sync.file}: {sync.path}.{kind.secret}")
     typer.echo(f"{kind.public_name}: {new.public}")
     typer.echo("Next:")
-    typer.echo("  `pulumi preview` and `pulumi up`, so that the cluster can decrypt with it;")
+    typer.echo("  run `pulumi preview` and `pulumi up`, so that the cluster can decrypt with it;")
     typer.echo(
-        f"  `make -s sops-config {sync.option} > .sops.yaml` for the repository, so that `sops` encrypts for it;"
+        f"  run `make -s sops-config {sync.option} > .sops.yaml` for the repository, so that `sops` encrypts for it;"
     )
     if kind is OPENPGP:
-        typer.echo("  its public half, for those who encrypt, is in the stack's outputs: docs/secrets.md;")
+        typer.echo("  the stack's outputs show the public key for those who encrypt: docs/secrets.md;")
     if old or files:
         behind = [file for file in files or () if _is_behind(file, new, old, sync)]
-        _tell_of_files(files, behind, "updatekeys --yes")
+        _list_files(files, behind, "updatekeys --yes")
     for key in old:
         typer.echo(
             f"  {key.public} decrypts until `make sops-key {sync.option} STACK={config.stack} WITHDRAW={key.public}`"
@@ -81,32 +88,27 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
     keys = _stored(kind, sync, config)
     remaining = [key for key in keys if key.public != public]
     if len(remaining) == len(keys):
-        has = f"it has {', '.join(key.public for key in keys)}" if keys else f"it has no {kind.name}"
-        raise OperationError(f"{sync.owner} has no key {public} in {sync.file}; {has}", "name one of those")
+        fields = {"owner": sync.owner, "key": public, "file": sync.file, "kind": kind.name}
+        raise OperationError.of(UNKNOWN_KEY if keys else NO_KEYS, **fields, keys=", ".join(key.public for key in keys))
     if not remaining:
-        raise OperationError(
-            f"{public} is the only {kind.name} of {sync.owner} in {sync.file}",
-            f"make another first, `make sops-key {sync.option} STACK={config.stack}`, or take "
-            f"{sync.path}.{kind.option if kind is AGE else 'openpgp'} out",
-        )
+        section = f"{sync.path}.{kind.option if kind is AGE else 'openpgp'}"
+        fields = {"owner": sync.owner, "key": public, "file": sync.file, "kind": kind.name}
+        raise OperationError.of(LAST_KEY, **fields, option=sync.option, stack=config.stack, path=section)
     named = [file for file in files or () if public in file.keys]
     left = {key.public for key in remaining}
     if lost := [printable(str(file.path)) for file in named if not file.keys & left]:
-        raise OperationError(
-            f"nothing else decrypts {', '.join(lost)}",
-            f"encrypt for {remaining[0].public} first: `sops updatekeys --yes {lost[0]}` with the .sops.yaml of "
-            f"`make -s sops-config {sync.option}`",
-        )
+        fields = {"files": ", ".join(lost), "file": lost[0], "key": remaining[0].public, "option": sync.option}
+        raise OperationError.of(NOTHING_ELSE_DECRYPTS, **fields)
     _store(kind, remaining, sync, config)
 
-    typer.echo(f"Took {public} out of {sync.file}: {sync.path}.{kind.secret}")
+    typer.echo(f"Removed {public} from {sync.file}: {sync.path}.{kind.secret}")
     typer.echo("Next:")
-    typer.echo("  `pulumi preview` and `pulumi up`: from then on the cluster does not decrypt with it;")
+    typer.echo("  run `pulumi preview` and `pulumi up`: from then on the cluster does not decrypt with it;")
     typer.echo(
-        f"  `make -s sops-config {sync.option} > .sops.yaml` for the repository, so that `sops` knows it no more;"
+        f"  run `make -s sops-config {sync.option} > .sops.yaml` for the repository, so that `sops` stops using it;"
     )
-    _tell_of_files(files, named, f"rotate --in-place --rm-{kind.option} {public}")
-    typer.echo("  whoever had it can still read what Git keeps of before: renew those secrets if it was lost.")
+    _list_files(files, named, f"rotate --in-place --rm-{kind.option} {public}")
+    typer.echo("  whoever has the key can still decrypt Git's history: renew those secrets if the key was leaked.")
 
 
 def _stored(kind: KeyKind, sync: DescribedSync, config: PulumiConfig) -> list[SopsKey]:
@@ -116,8 +118,8 @@ def _stored(kind: KeyKind, sync: DescribedSync, config: PulumiConfig) -> list[So
     try:
         return kind.read(config.get(f"{sync.path}.{kind.secret}"))
     except ValueError as error:
-        raise OperationError(
-            f"{sync.file}: {sync.path}.{kind.secret}: {error}", "take it out, or put the right one there, and try again"
+        raise OperationError.of(
+            UNREADABLE_KEY, file=sync.file, path=f"{sync.path}.{kind.secret}", reason=error
         ) from None
 
 
@@ -127,23 +129,24 @@ def _store(kind: KeyKind, keys: list[SopsKey], sync: DescribedSync, config: Pulu
 
 
 def _is_behind(file: EncryptedFile, new: SopsKey, old: Sequence[SopsKey], sync: DescribedSync) -> bool:
-    """Whether this environment reads the file, and the new key does not decrypt it."""
+    """Whether this environment reads the file and the new key does not decrypt it."""
     reads = file.is_below(sync.folder) or any(key.public in file.keys for key in old)
     return reads and new.public not in file.keys
 
 
-def _tell_of_files(files: Sequence[EncryptedFile] | None, behind: Sequence[EncryptedFile], command: str) -> None:
+def _list_files(files: Sequence[EncryptedFile] | None, behind: Sequence[EncryptedFile], command: str) -> None:
     if files is None:
-        typer.echo(f"  in a checkout, `sops {command} <file>` for each encrypted file; REPO=<checkout> lists them;")
+        typer.echo(f"  in a checkout, run `sops {command} <file>` for each encrypted file; REPO=<checkout> lists them;")
     elif behind:
         typer.echo(
-            f"  in the checkout, by somebody who can decrypt them, {len(behind)} of {len(files)} encrypted files:"
+            f"  in the checkout, somebody who can decrypt them has to update {len(behind)} of {len(files)} encrypted "
+            "files:"
         )
         for file in behind:
-            # Whoever writes to the repository names the file, and the line is there to be copied.
+            # Anyone with write access to the repository chooses the name, and users copy the line into a shell.
             typer.echo(f"    sops {command} {quote(printable(str(file.path)))}")
     else:
-        typer.echo(f"  nothing in the checkout, which has {len(files)} encrypted files;")
+        typer.echo(f"  in the checkout, none of {len(files)} encrypted files has to be updated;")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The two kinds of keys that decrypt, seen alike: made, read out of the stack, and called by their public halves."""
+"""The kinds of decryption keys behind one interface: create, read from the stack, and name by the public half."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class SopsKey:
 
     Attributes:
         private: what is stored, encrypted.
-        public: what it is called by: recipient or fingerprint.
+        public: its name: the recipient or the fingerprint.
     """
 
     private: str = field(repr=False)
@@ -26,13 +26,13 @@ class KeyKind:
     """One kind.
 
     Attributes:
-        name: in words.
-        public_name: what its public half is called.
-        secret: key below `decryption` that holds the private halves.
+        name: what messages call it.
+        public_name: what messages call the public half.
+        secret: key below `decryption` that holds the private keys.
         public: key below `decryption` that lists the public halves.
-        option: what the command line of `sops` calls it by.
-        read: the keys of a text, newest first; raises a ValueError that repeats nothing of it.
-        generate: makes a new key for whom is named.
+        option: name of the option of `sops`.
+        read: reads the keys in a text, newest first; its ValueError repeats nothing of the text.
+        generate: creates a key for the named owner.
     """
 
     name: str
@@ -82,5 +82,5 @@ OPENPGP = KeyKind(
 
 
 def kind_of(public: str) -> KeyKind:
-    """The kind of a key that is called by this public half."""
+    """The kind of the key with this public half."""
     return AGE if public.startswith(age_keys.RECIPIENT) else OPENPGP

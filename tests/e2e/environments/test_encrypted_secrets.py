@@ -413,7 +413,7 @@ def test_a_key_is_not_withdrawn_while_a_file_needs_it(
         sops_key.app, ["pay", "--stack", "staging", "--withdraw", needed.recipient, "--repo", str(pay.clone)]
     )
     assert done.exit_code == 1
-    assert f"error: nothing else decrypts {STAGING}\n" in done.output
+    assert f"decrypts {STAGING} (FT-OPS-034)\n" in done.output
     newest = pay.identities(staging_stack)[0]
     commands.key(staging_stack, "pay", "--withdraw", newest.recipient)
 

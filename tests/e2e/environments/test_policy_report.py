@@ -109,7 +109,7 @@ def rollout(staging_stack: Environment) -> Iterator[Rollout]:
 
 
 def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
-    assert "policies.engine is none" in rollout.report()
+    assert "(FT-OPS-043)" in rollout.report()
     versions = _versions(rollout)
 
     text = rollout.policies(engine="native", mode="audit")

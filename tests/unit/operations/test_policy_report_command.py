@@ -207,7 +207,7 @@ def test_a_refusal_of_a_policy_that_is_enforced_is_a_finding(stack):
     assert content["refusedOtherwise"] == []
 
 
-def test_what_else_refuses_is_told_apart_and_is_no_finding(stack):
+def test_other_refusals_are_listed_apart_and_are_not_findings(stack):
     quota = 'deployments "shop-x" is forbidden: exceeded quota: few'
     stack.cluster.judge = lambda asked: Said(403, message=quota) if asked["kind"] == "Deployment" else Said()
 
@@ -216,7 +216,7 @@ def test_what_else_refuses_is_told_apart_and_is_no_finding(stack):
     ]
 
 
-def test_a_warning_counts_even_where_something_else_refuses(stack):
+def test_a_warning_is_a_finding_even_if_something_else_refuses(stack):
     stack.cluster.judge = lambda asked: Said(
         403, (by_native("host-access", "no"),), 'x "y" is forbidden: exceeded quota'
     )
@@ -271,7 +271,7 @@ def test_pods_that_more_policies_look_at_than_their_owner_are_judged_themselves(
     assert stack.found()["asked"] == 4
 
 
-def test_the_table_says_where_what_and_that_nothing_is_touched(stack):
+def test_the_table_shows_objects_policies_and_messages(stack):
     stack.cluster.judge = lambda asked: Said(
         warnings=(by_native("service-exposure", NODE_PORT),) if asked["kind"] == "Service" else ()
     )
@@ -285,7 +285,8 @@ def test_the_table_says_where_what_and_that_nothing_is_touched(stack):
     assert "host-access audit native 0" in lines
     assert not [line for line in lines if line.startswith("tenant-limits")]
     assert lines[-1] == (
-        "2 of 3 objects would be refused if they were created now or their spec changed. Nothing that runs is touched."
+        "2 of 3 objects would be refused if they were created now or their spec changed. "
+        "Running objects are not affected."
     )
 
 
@@ -316,7 +317,7 @@ def widened(stack: Stack) -> Stack:
     return stack
 
 
-def test_what_a_tenant_has_beside_its_role_is_in_the_report_and_refuses_nothing(widened):
+def test_further_access_of_a_tenant_is_in_the_report_and_is_not_a_finding(widened):
     assert widened.found()["furtherAccess"] == {
         "bindings": [
             {
@@ -333,12 +334,12 @@ def test_what_a_tenant_has_beside_its_role_is_in_the_report_and_refuses_nothing(
     }
 
 
-def test_what_a_tenant_has_beside_its_role_is_in_the_table(widened):
+def test_further_access_of_a_tenant_is_in_the_table(widened):
     code, out, _ = widened.run()
 
     assert code == 0
     assert " ".join(out.split()).startswith(
-        "What tenants' accounts may do beside the role that the platform gives them: tenant binding "
+        "What tenants' accounts may do in addition to the platform's role: tenant binding "
     )
     assert (
         "dev-team ClusterRoleBinding gotk [31m for ServiceAccount apps/dev-team: "
@@ -355,7 +356,7 @@ def test_whoever_may_not_read_bindings_and_roles_has_a_report_without_them(widen
     content = widened.found()
 
     assert code == 0
-    assert "What tenants' accounts may do beside their role is not known: http://127.0.0.1:" in out
+    assert "Cannot read what tenants' accounts may do in addition to their role: http://127.0.0.1:" in out
     assert content["asked"] == 3
     assert content["furtherAccess"]["bindings"] == []
     assert "refuses this user (403 Forbidden)" in content["furtherAccess"]["unknown"]
@@ -378,7 +379,7 @@ def test_a_pipeline_can_ask_for_a_status_that_tells_findings(stack, warnings, st
     assert out.splitlines()[-1].startswith("3 of 3 objects" if warnings else "None of 3 objects")
 
 
-def test_make_hands_on_whether_findings_are_to_be_told_by_the_status():
+def test_make_passes_on_the_exit_code_option():
     def recipe(*variables: str) -> str:
         command = ["make", "--dry-run", "policy-report", *variables]
         return subprocess.run(command, cwd=policy_report.PROJECT, capture_output=True, text=True, check=True).stdout
@@ -390,7 +391,7 @@ def test_make_hands_on_whether_findings_are_to_be_told_by_the_status():
 def test_a_stack_without_engine_has_no_report(stack):
     stack.write("none")
 
-    assert stack.refused()[0] == "error: Pulumi.staging.yaml has no policies: policies.engine is none"
+    assert stack.refused()[0].endswith("(FT-OPS-043)")
 
 
 def test_policies_that_the_cluster_lacks_are_named_by_engine(stack):
@@ -398,13 +399,11 @@ def test_policies_that_the_cluster_lacks_are_named_by_engine(stack):
     stack.cluster.native(AUDIT, *NAMES[:2])
     stack.cluster.kyverno(AUDIT, NAMES[0], NAMES[2])
 
-    assert stack.refused()[0] == (
-        "error: the cluster lacks policies of Pulumi.staging.yaml (native: no-kubeconfig; kyverno: host-access)"
-    )
+    assert stack.refused()[0].endswith("(native: no-kubeconfig; kyverno: host-access) (FT-OPS-044)")
     assert stack.cluster.asked == []
 
 
-def test_a_policy_that_is_off_is_not_missed(stack):
+def test_a_policy_that_is_off_is_not_missing(stack):
     stack.write(modes="no-kubeconfig: 'off'")
     stack.cluster.native(AUDIT, *NAMES[:2])
 
@@ -412,49 +411,45 @@ def test_a_policy_that_is_off_is_not_missed(stack):
 
 
 @pytest.mark.parametrize("gone", ["validatingwebhookconfigurations", "not configured", "validatingadmissionpolicies"])
-def test_a_policy_that_is_not_evaluated_is_missed(stack, gone):
+def test_a_policy_that_is_not_evaluated_is_missing(stack, gone):
     stack.write("both")
     stack.cluster.kyverno(AUDIT, *NAMES, configured="False" if gone == "not configured" else "True")
     stack.cluster.objects = {path: each for path, each in stack.cluster.objects.items() if not path.endswith(gone)}
 
     engine = "native" if gone == "validatingadmissionpolicies" else "kyverno"
-    assert stack.refused()[0] == f"error: the cluster lacks policies of Pulumi.staging.yaml ({engine}: all)"
+    assert stack.refused()[0].endswith(f"({engine}: all) (FT-OPS-044)")
 
 
-def test_a_webhook_that_is_down_is_no_clean_report(stack):
+def test_a_webhook_that_is_down_is_an_error(stack):
     said = (
         'Internal error occurred: failed calling webhook "vpol.validate.kyverno.svc-fail": failed to call webhook: Post'
     )
     stack.cluster.judge = lambda asked: Said(500, message=said)
 
-    assert stack.refused()[0] == (
-        "error: the webhook vpol.validate.kyverno.svc-fail does not answer for Service apps/web: "
-        "failed to call webhook: Post"
-    )
+    error = stack.refused()[0]
+    assert error.endswith("failed to call webhook: Post (FT-OPS-040)")
+    assert "vpol.validate.kyverno.svc-fail" in error and "Service apps/web" in error
 
 
-def test_a_user_who_may_not_ask_is_told(stack):
+def test_a_user_who_may_not_dry_run_is_an_error(stack):
     said = 'services is forbidden: User "me" cannot create resource "services" in API group "" in the namespace "apps"'
     stack.cluster.judge = lambda asked: Said(403, message=said)
 
-    assert stack.refused() == [
-        f"error: this user may not ask for a dry run of Service apps/web: {said}",
-        "remedy: use credentials with cluster-admin rights",
-    ]
+    error, _ = stack.refused()
+    assert error.endswith(f"Service apps/web: {said} (FT-OPS-041)")
 
 
-def test_an_api_server_in_trouble_is_no_clean_report(stack):
+def test_an_unhealthy_api_server_is_an_error(stack):
     stack.cluster.judge = lambda asked: Said(503, message="the server is currently unable to handle the request")
 
-    assert stack.refused()[0].startswith(
-        "error: the API server answers 503 to a dry run of Service apps/web: the server"
-    )
+    error = stack.refused()[0]
+    assert error.endswith("(FT-OPS-042)") and "503" in error and "Service apps/web" in error
 
 
 @pytest.mark.parametrize(
     ("status", "said"), [(403, "refuses this user (403 Forbidden)"), (500, "answers 500 Internal")]
 )
-def test_a_cluster_that_lets_nobody_look_is_told(stack, status, said):
+def test_a_cluster_that_refuses_the_user_is_an_error(stack, status, said):
     stack.cluster.status = status
 
     error = stack.refused()[0]
@@ -463,17 +458,15 @@ def test_a_cluster_that_lets_nobody_look_is_told(stack, status, said):
     assert said in error
 
 
-def test_a_cluster_that_cannot_be_reached_is_told(stack):
+def test_a_cluster_that_cannot_be_reached_is_an_error(stack):
     write_kubeconfig(stack.folder, "http://127.0.0.1:1")
 
     code, out, error = stack.run_without_cluster()
 
     assert (code, out) == (2, "")
-    assert error.splitlines() == [
-        "error: Pulumi.staging.yaml: cluster.kubeconfig: http://127.0.0.1:1 cannot be reached; is the cluster running, "
-        "and may this machine reach it?",
-        "remedy: mend that first",
-    ]
+    problem, remedy = error.splitlines()
+    assert problem.startswith("error: Pulumi.staging.yaml: cluster.kubeconfig: http://127.0.0.1:1 ")
+    assert remedy.startswith("remedy: ")
 
 
 def test_a_kubeconfig_that_the_stack_holds_itself_is_decrypted_by_pulumi(stack, monkeypatch):
@@ -494,18 +487,12 @@ def test_a_kubeconfig_that_the_stack_holds_itself_is_decrypted_by_pulumi(stack, 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (
-            "config: {}",
-            "cluster: name the cluster by exactly one of kubeconfig (a path) and kubeconfigContent (a secret)",
-        ),
-        (
-            "config: {flux-tenancy:policies: {mode: 'off'}}",
-            "policies.mode: is off; leave mode out and set engine to none",
-        ),
+        ("config: {}", "cluster: "),
+        ("config: {flux-tenancy:policies: {mode: 'off'}}", "policies.mode: "),
         ("config: {flux-tenancy:policies: {modes: {x: audit}}}", "policies.modes"),
     ],
 )
-def test_a_stack_that_is_not_in_order_is_told_by_its_key(stack, text, problem):
+def test_a_stack_that_is_not_valid_is_an_error_of_its_key(stack, text, problem):
     (stack.folder / "Pulumi.staging.yaml").write_text(text)
 
     code, _, error = stack.run_without_cluster()

@@ -12,7 +12,6 @@ from components.keys.openpgp_keys import read_private_keys
 from operations import sops_key
 
 AGE = "tenants.dev-team.sync.decryption.age"
-HOW = "remedy: `make sops-key TENANT=… STACK=…`, or PLATFORM=1 for the platform's own sync\n"
 STRANGER = "age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z"
 
 
@@ -59,11 +58,11 @@ def test_a_first_key_is_stored_and_only_its_recipient_is_shown(project):
     [identity] = read_identities(project.kept(f"{AGE}.identities"))
     assert recipients(project) == [identity.recipient]
     assert out.splitlines() == [
-        f"Stored a new age identity of the tenant dev-team, encrypted, in Pulumi.staging.yaml: {AGE}.identities",
+        f"Stored a new age identity of tenant dev-team, encrypted, in Pulumi.staging.yaml: {AGE}.identities",
         f"Recipient: {identity.recipient}",
         "Next:",
-        "  `pulumi preview` and `pulumi up`, so that the cluster can decrypt with it;",
-        "  `make -s sops-config TENANT=dev-team > .sops.yaml` for the repository, so that `sops` encrypts for it;",
+        "  run `pulumi preview` and `pulumi up`, so that the cluster can decrypt with it;",
+        "  run `make -s sops-config TENANT=dev-team > .sops.yaml` for the repository, so that `sops` encrypts for it;",
     ]
     assert identity.private not in out
     assert "SECRET-KEY" not in (project.folder / "Pulumi.staging.yaml").read_text()
@@ -78,12 +77,12 @@ def test_the_platform_has_a_key_of_its_own(project):
     assert project.said("flux", "sync", "decryption", "age", "recipients") == [identity.recipient]
 
 
-def test_a_hybrid_key_is_made_where_it_is_asked_for(project):
+def test_a_post_quantum_identity_is_created_on_request(project):
     assert "Recipient: age1pq1" in make(project, "--post-quantum")
     assert recipients(project)[0].startswith("age1pq1")
 
 
-def test_an_openpgp_key_says_whose_it_is(project):
+def test_an_openpgp_key_names_its_owner(project):
     out = make(project, "--openpgp")
 
     [key] = read_private_keys(project.kept("tenants.dev-team.sync.decryption.openpgp.privateKeys"))
@@ -93,7 +92,7 @@ def test_an_openpgp_key_says_whose_it_is(project):
     assert key.private.splitlines()[4] not in out
 
 
-def test_a_key_more_goes_before_those_that_still_decrypt(project):
+def test_a_further_key_is_stored_in_front_of_the_existing_ones(project):
     make(project)
     [first] = recipients(project)
 
@@ -106,7 +105,7 @@ def test_a_key_more_goes_before_those_that_still_decrypt(project):
     )
 
 
-def test_the_checkout_tells_which_files_are_to_be_encrypted_anew(project, checkout):
+def test_files_of_a_checkout_that_need_the_new_key_are_listed(project, checkout):
     make(project)
     [first] = recipients(project)
     encrypted(checkout, "staging/a.yaml", first)
@@ -118,13 +117,13 @@ def test_the_checkout_tells_which_files_are_to_be_encrypted_anew(project, checko
     out = make(project, "--repo", str(checkout))
 
     assert out.splitlines()[5:8] == [
-        "  in the checkout, by somebody who can decrypt them, 2 of 3 encrypted files:",
+        "  in the checkout, somebody who can decrypt them has to update 2 of 3 encrypted files:",
         "    sops updatekeys --yes base/b.yaml",
         "    sops updatekeys --yes staging/a.yaml",
     ]
 
 
-def test_the_name_of_a_file_is_no_command_and_steers_no_terminal(project, checkout):
+def test_the_name_of_a_file_is_quoted_and_escaped(project, checkout):
     make(project)
     encrypted(checkout, "staging/a.yaml; touch b\x1b[31m\n.yaml", *recipients(project))
 
@@ -148,14 +147,14 @@ def test_files_of_each_format_of_sops_are_read(project, checkout, text):
     newest, _ = recipients(project)
     (checkout / "file").write_text("ENC[AES256_GCM,data:AA==]\n" + text.format(only))
 
-    assert "error: nothing else decrypts file\n" in project.refused(
+    assert "decrypts file (FT-OPS-034)\n" in project.refused(
         sops_key.app, "dev-team", "--stack", "staging", "--withdraw", only, "--repo", str(checkout)
     )
     (checkout / "file").write_text("ENC[AES256_GCM,data:AA==]\n" + text.format(newest))
-    assert "  nothing in the checkout, which has 1 encrypted files;" in withdraw(project, only, "--repo", str(checkout))
+    assert "none of 1 encrypted files" in withdraw(project, only, "--repo", str(checkout))
 
 
-def test_a_withdrawn_key_is_gone_and_whatever_names_it_is_listed(project, checkout):
+def test_a_withdrawn_key_is_removed_and_its_files_are_listed(project, checkout):
     make(project)
     [old] = recipients(project)
     make(project)
@@ -167,13 +166,13 @@ def test_a_withdrawn_key_is_gone_and_whatever_names_it_is_listed(project, checko
 
     assert recipients(project) == [newest]
     assert out.splitlines() == [
-        f"Took {old} out of Pulumi.staging.yaml: {AGE}.identities",
+        f"Removed {old} from Pulumi.staging.yaml: {AGE}.identities",
         "Next:",
-        "  `pulumi preview` and `pulumi up`: from then on the cluster does not decrypt with it;",
-        "  `make -s sops-config TENANT=dev-team > .sops.yaml` for the repository, so that `sops` knows it no more;",
-        "  in the checkout, by somebody who can decrypt them, 1 of 2 encrypted files:",
+        "  run `pulumi preview` and `pulumi up`: from then on the cluster does not decrypt with it;",
+        "  run `make -s sops-config TENANT=dev-team > .sops.yaml` for the repository, so that `sops` stops using it;",
+        "  in the checkout, somebody who can decrypt them has to update 1 of 2 encrypted files:",
         f"    sops rotate --in-place --rm-age {old} staging/a.yaml",
-        "  whoever had it can still read what Git keeps of before: renew those secrets if it was lost.",
+        "  whoever has the key can still decrypt Git's history: renew those secrets if the key was leaked.",
     ]
 
 
@@ -191,50 +190,49 @@ def test_an_openpgp_key_is_withdrawn_by_its_fingerprint(project):
 
 
 @pytest.mark.parametrize(("arguments", "out_of"), [((), "age"), (("--openpgp",), "openpgp")])
-def test_the_only_key_is_not_withdrawn(project, arguments, out_of):
+def test_the_only_key_cannot_be_withdrawn(project, arguments, out_of):
     make(project, *arguments)
     kind = project.said("tenants", "dev-team", "sync", "decryption", out_of)
     [only] = kind.get("recipients") or kind.get("fingerprints")
 
     said = project.refused(sops_key.app, "dev-team", "--stack", "staging", "--withdraw", only)
 
-    assert said.startswith(f"error: {only} is the only ")
-    assert said.endswith(f"or take tenants.dev-team.sync.decryption.{out_of} out\n")
+    assert said.startswith(f"error: {only} ") and "(FT-OPS-033)\n" in said
+    assert said.endswith(f" tenants.dev-team.sync.decryption.{out_of}\n")
 
 
-def test_a_key_that_is_not_there_is_not_withdrawn(project):
-    assert "it has no age identity" in project.refused(
-        sops_key.app, "dev-team", "--stack", "staging", "--withdraw", STRANGER
-    )
+def test_an_unknown_key_cannot_be_withdrawn(project):
+    assert "(FT-OPS-032)" in project.refused(sops_key.app, "dev-team", "--stack", "staging", "--withdraw", STRANGER)
     make(project)
 
     said = project.refused(sops_key.app, "dev-team", "--stack", "staging", "--withdraw", STRANGER)
 
-    assert said == (
-        f"error: the tenant dev-team has no key {STRANGER} in Pulumi.staging.yaml; it has {recipients(project)[0]}\n"
-        "remedy: name one of those\n"
-    )
+    assert "(FT-OPS-031)\n" in said and "tenant dev-team" in said and STRANGER in said
+    assert said.endswith(f"{recipients(project)[0]}\n")
 
 
-def test_what_was_no_key_is_told_and_not_repeated(project):
+def test_a_value_that_is_not_a_key_is_an_error_that_does_not_repeat_it(project):
     make(project)
     project.secrets["staging", f"{AGE}.identities"] = "pa55word"
 
     said = project.refused(sops_key.app, "dev-team", "--stack", "staging")
 
-    assert said.startswith(f"error: Pulumi.staging.yaml: {AGE}.identities: has a line 1 that is no identity")
+    assert said.startswith(f"error: Pulumi.staging.yaml: {AGE}.identities: ") and "(FT-OPS-035)\n" in said
     assert "pa55word" not in said
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "code", "field"),
     [
-        ((), f"error: whose key is it?\n{HOW}"),
-        (("dev-team", "--platform"), f"error: name one of a tenant and the platform\n{HOW}"),
-        (("dev-taem",), "error: Pulumi.staging.yaml lists no tenant dev-taem; it has dev-team, ops-team\n"),
-        (("dev-team", "--openpgp", "--post-quantum"), "error: OpenPGP keys are not post-quantum\n"),
-        (("dev-team", "--repo", "nowhere"), "error: there is no folder nowhere\n"),
+        ((), "FT-OPS-006", "`make sops-key TENANT=… STACK=…`"),
+        (("dev-team", "--platform"), "FT-OPS-007", "`make sops-key TENANT=… STACK=…`"),
+        (("dev-taem",), "FT-OPS-004", "it has dev-team, ops-team"),
+        (("dev-team", "--openpgp", "--post-quantum"), "FT-OPS-030", "OPENPGP"),
+        (("dev-team", "--repo", "nowhere"), "FT-OPS-008", "nowhere"),
     ],
 )
-def test_what_is_not_in_order_is_told_in_two_lines(project, arguments, said):
-    assert project.refused(sops_key.app, *arguments, "--stack", "staging").startswith(said)
+def test_an_error_is_two_lines_with_a_code(project, arguments, code, field):
+    error, remedy = project.refused(sops_key.app, *arguments, "--stack", "staging").splitlines()
+
+    assert error.startswith("error: ") and error.endswith(f" ({code})") and remedy.startswith("remedy: ")
+    assert field in error + remedy

@@ -1,0 +1,88 @@
+"""What the commands say when they cannot go on: each message on its own line, its remedy on the next."""
+
+from __future__ import annotations
+
+from components.config.wordings import Wording
+
+INVALID = Wording("FT-OPS-001", "{problems}", "correct it and run the command again")
+UNKNOWN_STACK = Wording("FT-OPS-002", "stack {stack} has no {file}", "use one of these: STACK={stacks}")
+NO_STACKS = Wording("FT-OPS-003", "stack {stack} has no {file}", "describe the stack in {file}")
+UNKNOWN_TENANT = Wording(
+    "FT-OPS-004", "{file} lists no tenant {tenant}; it has {tenants}", "add `{tenant}: {{}}` below {project}:tenants"
+)
+NO_PLATFORM_SYNC = Wording("FT-OPS-005", "{file} has no flux.sync", "set flux.sync.source.url first")
+NO_OWNER = Wording("FT-OPS-006", "no tenant or platform is named", "{usage}")
+TWO_OWNERS = Wording("FT-OPS-007", "both a tenant and the platform are named", "{usage}")
+NO_CHECKOUT = Wording(
+    "FT-OPS-008", "folder {folder} does not exist", "set REPO to the path of a checkout: REPO=../apps"
+)
+PULUMI_NOT_FOUND = Wording(
+    "FT-OPS-010", "pulumi is not on PATH", "install the Pulumi CLI, or run `make up` first if the stack is in the lab"
+)
+UNKNOWN_TO_PULUMI = Wording(
+    "FT-OPS-011", "Pulumi has no stack {stack}", "list them with `pulumi stack ls`, or run `pulumi stack init {stack}`"
+)
+WRONG_PASSPHRASE = Wording(
+    "FT-OPS-012",
+    "stack {stack} is encrypted with another passphrase, or no passphrase is set",
+    "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to the path of a file that contains it",
+)
+NOT_LOGGED_IN = Wording("FT-OPS-013", "Pulumi is not logged in to a backend", "run `pulumi login`")
+PULUMI_FAILED = Wording(
+    "FT-OPS-014", "Pulumi failed: {reason}", "run `pulumi config --stack {stack}` in the project's folder"
+)
+NO_SSH_URL = Wording(
+    "FT-OPS-020", "{path}.url: {reason}", "set an ssh URL first, like ssh://git@git.example.com/team/repository"
+)
+NO_POST_QUANTUM_OPENPGP = Wording(
+    "FT-OPS-030", "OpenPGP keys are not post-quantum", "remove OPENPGP or POST_QUANTUM from the command"
+)
+UNKNOWN_KEY = Wording("FT-OPS-031", "{owner} has no key {key} in {file}", "use one of these: {keys}")
+NO_KEYS = Wording("FT-OPS-032", "{owner} has no key {key} in {file}", "{file} has no {kind} of {owner} to withdraw")
+LAST_KEY = Wording(
+    "FT-OPS-033",
+    "{key} is the only {kind} of {owner} in {file}",
+    "create another first with `make sops-key {option} STACK={stack}`, or remove {path}",
+)
+NOTHING_ELSE_DECRYPTS = Wording(
+    "FT-OPS-034",
+    "no other key decrypts {files}",
+    "encrypt for {key} first: `sops updatekeys --yes {file}` with the .sops.yaml of `make -s sops-config {option}`",
+)
+UNREADABLE_KEY = Wording(
+    "FT-OPS-035", "{file}: {path}: {reason}", "remove it or set the right key, and run the command again"
+)
+NO_RECIPIENTS = Wording(
+    "FT-OPS-036", "no stack has decryption keys for {owner}", "create one with `make sops-key {option} STACK=…`"
+)
+NO_PUBLIC_KEYS = Wording(
+    "FT-OPS-037", "{file} has {secret}, but not {public}", "add the public keys, which `pulumi stack output` shows"
+)
+SHARED_KEY = Wording(
+    "FT-OPS-038",
+    "{first} and {second} share the key {key}",
+    "create a key for each stack with `make sops-key`, then withdraw this one from one of them",
+)
+WEBHOOK_DOWN = Wording(
+    "FT-OPS-040",
+    "webhook {webhook} does not answer for {object}: {reason}",
+    "check that its pods run (for Kyverno: `kubectl get pods -n kyverno`), and run the command again",
+)
+DRY_RUN_FORBIDDEN = Wording(
+    "FT-OPS-041", "this user may not dry-run {object}: {reason}", "use credentials with cluster-admin rights"
+)
+DRY_RUN_FAILED = Wording(
+    "FT-OPS-042",
+    "the API server answers {status} to a dry run of {object}: {reason}",
+    "run the command again once the API server is healthy",
+)
+NO_POLICIES = Wording(
+    "FT-OPS-043",
+    "{file} has no policies: policies.engine is none",
+    "choose an engine with `policies.mode: audit`, and run `pulumi up`",
+)
+POLICIES_MISSING = Wording(
+    "FT-OPS-044",
+    "the cluster lacks policies of {file} ({missing})",
+    "run `pulumi up` first; for Kyverno's, check with `kubectl get pods -n kyverno` that it runs",
+)
