@@ -90,7 +90,7 @@ def test_a_public_key_whose_packets_have_headers_of_the_old_format_is_taken():
             OPENPGP + OPENPGP.replace("PUBLIC", "PRIVATE"),
             f"holds a private key, which has been readable here and is to be revoked; {EXPORT}",
         ),
-        (OPENPGP[:80], DAMAGED_OPENPGP),
+        pytest.param(OPENPGP[:80], DAMAGED_OPENPGP, id="truncated"),
         ("a note\n" + OPENPGP, DAMAGED_OPENPGP),
         (OPENPGP.replace("\n\n", "\n"), DAMAGED_OPENPGP),
         (OPENPGP.replace("xj", "x?"), DAMAGED_OPENPGP),
