@@ -1,8 +1,9 @@
-"""A deploy key in plain text is refused by whichever way Pulumi takes it; encrypted it passes by each that is meant."""
+"""A deploy key in plain text is refused in every file that Pulumi reads; an encrypted one is accepted."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.support.project import Outcome, Project
 
 NAME, PROJECT = "plain", "platform"
 KEY = generate().private
-EXPOSED = "tenants.dev-team.source.deployKey: stands in plain text"
+EXPOSED = "tenants.dev-team.source.deployKey: "
 
 
 class Stack:
@@ -93,10 +94,10 @@ def test_plain_secrets_are_found_below_a_key_with_no_or_another_project_name(sta
 
     for line in (
         EXPOSED,
-        f"tenants: lacks the project's name; write {PROJECT}:tenants",
-        f"flux-tenancy:git: belongs to a project flux-tenancy, and this one is {PROJECT}; write {PROJECT}:git",
+        f"tenants: .*{PROJECT}:tenants",
+        f"flux-tenancy:git: .*{PROJECT}:git",
     ):
-        assert f"Pulumi.{NAME}.yaml: {line}" in text
+        assert re.search(f"Pulumi.{NAME}.yaml: {line}", text)
 
 
 def test_plain_secrets_are_found_in_a_file_given_on_the_command_line(stack: Stack) -> None:
