@@ -34,9 +34,9 @@ SAMPLE = {(case.policy, case.refused is None): case.id for case in reversed(CASE
 
 
 def rows() -> Iterator[Any]:
-    """Kyverno is asked everything here; tests/engine/test_policies_native.py asks the API server's own policies.
+    """Kyverno gets every request here; tests/engine/test_policies_native.py covers the native policies.
 
-    What is left is whether either engine, alone or with the other, is in force in a whole cluster.
+    The rest shows that each engine, alone or with the other, is in force in a whole cluster.
     """
     for engine in ENGINES:
         for config in CONFIGS:

@@ -139,7 +139,7 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
     preview = project.run("preview", "--diff", "--stack", NAME)
     assert preview.succeeded, preview.text
     assert "--no-cross-namespace-refs=true" in preview.text
-    # What the platform's repository gives to the tenant stays, and is told.
+    # Access that the platform's repository gives to the tenant stays, and is reported.
     beside = (
         "ClusterRoleBinding gotk-reconciler for ServiceAccount apps/dev-team: "
         "ClusterRole cluster-admin adds everything in the whole cluster"

@@ -1,4 +1,4 @@
-"""The whole platform behind both engines: it comes up in order, lives with its policies, and goes in reverse."""
+"""The whole platform with both engines: it comes up in order, runs with its policies, and is removed in reverse."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def sources(lab: Lab, owner: str) -> str:
 
 
 def refused(lab: Lab, cluster: RunningCluster) -> list[str]:
-    """What admission refused to the controllers, but for the door that one step asks for on purpose."""
+    """What admission refused to the controllers, except for the door that one step requests on purpose."""
     return [line for line in refused_to_controllers(lab, cluster) if "Service/apps/door" not in line]
 
 
@@ -101,21 +101,21 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
 
 
 def order(text: str, done: str, kinds: tuple[str, ...]) -> list[str]:
-    """In which order Pulumi was done with objects of these kinds; those of one kind in a row count once."""
+    """The order in which Pulumi finished objects of these kinds; consecutive ones of a kind count once."""
     names = re.findall(rf"kubernetes:\S+:(\w+ \S+) {done}", text)
     found = (kind for name in names for kind in kinds if name == kind or name.startswith(f"{kind} "))
     return [kind for kind, _ in groupby(found)]
 
 
 def nameless(name: str) -> dict[str, Any]:
-    """A sync that does not say as whom it is applied."""
+    """A sync without a service account."""
     manifest = kustomization(name)
     del manifest["spec"]["serviceAccountName"]
     return manifest
 
 
 def holding(owner: dict[str, Any]) -> dict[str, Any]:
-    """An object that nobody finalizes, and that its owner is to wait for."""
+    """An object with a finalizer that nobody removes, which blocks the deletion of its owner."""
     reference = {key: owner[key] for key in ("apiVersion", "kind")} | {
         key: owner["metadata"][key] for key in ("name", "uid")
     }
@@ -129,7 +129,7 @@ def holding(owner: dict[str, Any]) -> dict[str, Any]:
 
 
 def was_handled(environment: Environment, name: str) -> bool:
-    """Whether Flux has written into the status that it has looked, as it was asked to."""
+    """Whether Flux's status shows that it handled the last request for a reconciliation."""
     found = environment.cluster.get("kustomization", name, "apps")
     asked = found["metadata"]["annotations"]["reconcile.fluxcd.io/requestedAt"]
     return bool(found["status"].get("lastHandledReconcileAt") == asked)
@@ -142,7 +142,7 @@ def applied(environment: Environment, name: str, namespace: str) -> str:
 
 
 def clear_labelled(cluster: RunningCluster) -> None:
-    """What was onboarded by label outlives the stack, without rights; the documented command removes it."""
+    """Objects that were onboarded by label outlive the stack, without rights; the documented command removes them."""
     asked = ("auth", "can-i", "create", "configmaps", "-n", "shop")
     answer = cluster.kubectl(*asked, user="system:serviceaccount:shop:blue-team").stdout
     assert answer.startswith("no - RBAC") and '"flux-tenancy-tenant" not found' in answer
@@ -177,7 +177,7 @@ class TestGuardedPlatform:
         stack.config["policies"]["mode"] = "enforce"
         stack.up()
 
-        # What was well before is asked whether it still is.
+        # A sync that was ready before is reconciled again.
         assert was_handled(stack, "dev-team")
         said = cluster.create(nameless("newer"))
         assert f"'{policy}' denied request: {MISSING}" in said
@@ -188,7 +188,7 @@ class TestGuardedPlatform:
         assert done.returncode == 0, done.stderr
 
     def test_a_tenants_pod_gets_the_token_that_it_mounts(self, lab: Lab, stack: Environment) -> None:
-        """Its node asks for it, while policies refuse tokens to the tenant."""
+        """Its node requests it, while policies refuse tokens to the tenant."""
         cluster = stack.cluster
         template = cluster.get("deployment", "guestbook", "apps")["spec"]["template"]["spec"]
         mounting = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mounting", "namespace": "apps"}}

@@ -1,4 +1,4 @@
-"""The isolation suite against a platform with its policies, and against plain Flux, where it has to find holes."""
+"""The isolation suite against a platform with policies, and against plain Flux, where it must find holes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.project import Project
 
 NAME = "isolation"
 LEFT = "gitrepositories,kustomizations,helmreleases,imagepolicies,artifactgenerators,rolebindings"
-# What nothing refuses in a plain Flux; the tenant's namespace still has its level of Pod Security, and its quota.
+# Attempts that pass with plain Flux; the tenant's namespace still has Pod Security and its quota.
 HOLES = {
     "1-kustomization-source",
     "4-remote-base",
@@ -60,7 +60,7 @@ def test_a_stack_that_the_earlier_program_applied_does_not_change(upgraded: Upgr
 
 @pytest.mark.scenario
 class TestSuite:
-    """The same tenant, first on a platform, then on Flux as it comes."""
+    """The same tenant, first on a platform, then with plain Flux."""
 
     def test_no_attempt_passes_and_each_layer_holds_alone(self, stack: Environment) -> None:
         cluster = stack.cluster
@@ -86,7 +86,7 @@ class TestSuite:
 
         assert found.code == 1
         assert found.ids("passed") >= HOLES
-        # Flux itself was asked: it looks for the source in the other namespace.
+        # Flux itself answered: it looks for the source in the other namespace.
         assert found.attempts["1-kustomization-source"]["layers"]["flux"]["state"] == "open"
         assert beginning(found.ids("refused"), "7-", "8-")
         assert stack.cluster.kubectl("get", LEFT, "-A", "-l", LABEL, "-o", "name").stdout == ""

@@ -1,4 +1,4 @@
-"""Kyverno on a cluster of its own: installed, disturbed, upgraded and removed, asked all the while."""
+"""Kyverno on its own cluster under continuous requests: installed, disturbed, upgraded and removed."""
 
 from __future__ import annotations
 

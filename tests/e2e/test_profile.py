@@ -1,4 +1,4 @@
-"""Changing the profile of Flux under a running tenant, which does not notice, and removing what it leaves behind."""
+"""Changes of Flux's profile do not disturb a running tenant, and what they leave behind is removed."""
 
 from __future__ import annotations
 

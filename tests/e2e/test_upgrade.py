@@ -1,4 +1,4 @@
-"""Another release of Flux under running tenants and enforced policies: the tenants do not notice."""
+"""An upgrade of Flux does not disturb running tenants under enforced policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The composed Flux bundles against what Flux's releases are known to be."""
+"""The composed Flux bundles, compared with known facts about Flux's releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The right cluster, or none: what the real engine says and does before the first resource."""
+"""The program refuses a wrong cluster before the first resource, with the real engine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def stack(lab: Lab, cluster: RunningCluster) -> dict[str, Any]:
 
 
 def refusal(project: Project, sections: dict[str, Any]) -> str:
-    """What `pulumi up` prints when it refuses; nothing may have been applied, and nobody may see a traceback."""
+    """What `pulumi up` prints when it refuses; nothing is applied, and there is no traceback."""
     project.stack(NAME, **sections)
     before = applied(project)
     outcome = project.up(NAME)
@@ -48,7 +48,7 @@ def refusal(project: Project, sections: dict[str, Any]) -> str:
 
 
 def applied(project: Project) -> list[str]:
-    """What the state holds beside what the engine puts there for itself: the stack, and its own provider."""
+    """The resources in the state, without the stack itself and the engine's own provider."""
     return [entry for entry in project.resources(NAME) if entry != "pulumi default" and not entry.startswith("Stack ")]
 
 

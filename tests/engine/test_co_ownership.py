@@ -1,4 +1,4 @@
-"""What another manager has applied of the platform's source: found and taken back, on a real API server."""
+"""Fields of the platform's objects that another manager owns are found and taken back, on a real API server."""
 
 from __future__ import annotations
 

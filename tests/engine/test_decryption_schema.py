@@ -1,4 +1,4 @@
-"""What decrypts, held against the schema of the very release that is installed."""
+"""The `decryption` of syncs, validated with the schema of the installed release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""git in a shell after `make env`, for somebody whom nobody has told it anything of, at the real Git host."""
+"""git needs no setup in a shell after `make env`, at the real Git host."""
 
 from __future__ import annotations
 

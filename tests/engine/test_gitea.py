@@ -46,7 +46,7 @@ def chart(name: str) -> bytes:
 
 
 def test_package_urls_use_the_host_of_the_request(lab: Lab) -> None:
-    """What Helm and a container runtime are told to go on with is behind the same certificate."""
+    """The URLs that Helm and a container runtime are redirected to have the same certificate."""
     address, gitea = lab.git.proxy.secure_address, lab.git.gitea
     charts = f"/api/packages/{ADMINISTRATOR}/helm"
     credentials = gitea.credentials()

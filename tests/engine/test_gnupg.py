@@ -1,4 +1,4 @@
-"""The lab's stand-in for GnuPG, and GnuPG itself where there is one: both decrypt with the keys that are made here."""
+"""The lab's stand-in for GnuPG, and GnuPG itself if installed: both decrypt with the keys that are made here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits as hooks of the real engine: one tenant's fails alone, and where nothing changes nobody waits.
+"""Waits as hooks of the real engine: a tenant's wait fails alone, and an update without changes does not wait.
 
 The objects are components, which the engine creates as it does all else, so that neither a provider nor a cluster is
 needed to see what it makes of a hook.
@@ -69,7 +69,7 @@ def project(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def count(project: Project, *namespaces: str) -> None:
-    """Have these namespaces counted, and forget who asked."""
+    """Let these namespaces be counted, and clear the recorded waits."""
     (project.folder / "counting").write_text(" ".join(namespaces))
     (project.folder / "asked").write_text("")
 

@@ -1,4 +1,4 @@
-"""The isolation suite against clusters that this program did not make: a real API server, and Flux as it is described.
+"""The isolation suite against clusters of others: a real API server, and Flux as documented.
 
 No controller runs: what Flux itself refuses is seen by how its Deployments are to be started.
 """

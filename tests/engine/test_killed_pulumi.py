@@ -1,4 +1,4 @@
-"""What a `pulumi` that is killed in the middle of an update leaves behind, by the real engine and plugin."""
+"""What a `pulumi` that is killed during an update leaves behind, with the real engine and plugin."""
 
 from __future__ import annotations
 

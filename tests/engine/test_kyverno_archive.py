@@ -1,4 +1,4 @@
-"""The composed archives of Kyverno's chart against what the published ones are known to be."""
+"""The composed archives of Kyverno's chart, compared with known facts about the published ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies that only Kyverno has, held against the schemas of the very release that the lab runs.
+"""Kyverno's own policies, validated with the schemas of the release that the lab runs.
 
 What a keyless signature is asked for cannot be tried without Sigstore's public log, so this is what holds it.
 """

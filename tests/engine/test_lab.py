@@ -1,4 +1,4 @@
-"""The lab's promises to its user, kept by real processes and seen through its own commands."""
+"""What the lab promises its user, with real processes and its own commands."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_an_unknown_image_is_marked_as_simulated(lab: Lab, spare: Cluster) -> No
 
 
 def test_no_event_shows_addresses_of_the_labs_pods(lab: Lab, spare: Cluster) -> None:
-    """The API refuses loopback addresses in Endpoints and EndpointSlices; a tenant is told nothing of that."""
+    """The API refuses loopback addresses in Endpoints and EndpointSlices; no event tells a tenant about it."""
     running = RunningCluster.of(spare)
     running.kubectl("create", "namespace", "served")
     running.kubectl("run", "app", "--image=registry.example/any:1", "--port=80", "--expose", "-n", "served")

@@ -1,4 +1,4 @@
-"""The programs of the lab that are written in Go pass the tests that stand beside them, and go vet."""
+"""The lab's Go programs pass their own tests and go vet."""
 
 from __future__ import annotations
 

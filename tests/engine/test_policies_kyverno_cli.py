@@ -1,4 +1,4 @@
-"""Kyverno's policies without a cluster: the table's requests, as Kyverno's own command line judges them.
+"""Kyverno's policies without a cluster: the requests of the table, evaluated by Kyverno's command line.
 
 It knows no users, no rights and no request for a part of an object, and the two sides of an UPDATE are the same to it.
 So whether the user is the platform is answered here, and the rows that it cannot judge are listed, never left out.
@@ -27,7 +27,7 @@ from lab.build import ensure
 from lab.settings import Settings
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User, merged
 
-# The real Kyverno is asked the same in tests/e2e/test_admission.py; this is whether its command line can be used, too.
+# tests/e2e/test_admission.py sends the same to the real Kyverno; this shows that its command line can be used, too.
 pytestmark = pytest.mark.exhaustive
 
 TOOL = "kubectl-kyverno"

@@ -33,7 +33,7 @@ BY_CONFIG = [pytest.param(name, case, id=case.id) for name in CONFIGS for case i
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
-    """An API server with all that the cases stand on, from before there were policies."""
+    """An API server with everything that the cases need, created before the policies."""
     tools = ensure(Settings.load(), [*TOOLS, FLUX])
     server = ApiServer(tmp_path_factory.mktemp("api"), free_port_base(0))
     server.start(tools)
@@ -161,7 +161,7 @@ def test_a_controllers_service_account_is_never_checked(api: ApiClient, in_force
 def test_a_nodes_user_name_or_group_alone_does_not_make_a_node(
     api: ApiClient, in_force: Callable[[str], None], user: User, groups: tuple[str, ...]
 ) -> None:
-    """As the Node authorizer sees it: whoever it bounds is left alone, and nobody else."""
+    """As in the Node authorizer: only users with a node's name and group are exempt."""
     in_force("open")
     quota = next(case for case in CASES if case.id == "tenant-limits: a higher quota")
     member = {"kind": "User", "name": USERS[user]}

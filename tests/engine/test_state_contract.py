@@ -1,4 +1,4 @@
-"""What the program relies on where it reads the stack's own state: a function of the engine that no SDK calls."""
+"""What the program relies on to read the stack's state: a function of the engine that no SDK calls."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Program:
         lab.pulumi.select(NAME, folder)
 
     def found(self, command: str, succeeds: bool = True, **config: bool) -> dict[str, Any]:
-        """What the program has found, beside the stack and the engine's own provider, in a run with such settings."""
+        """What the program read from the state, without the stack and the engine's own provider."""
         settings = [f"--config={key}={str(value).lower()}" for key, value in config.items()]
         options = [] if command == "preview" else ["--yes", "--skip-preview"]
         done = self._lab.pulumi.run(

@@ -1,4 +1,4 @@
-"""Every way in which Pulumi runs the program, in a project with a name of its own, on the real engine."""
+"""Every way in which Pulumi runs the program, in a project with another name, on the real engine."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
         project.tenant(team, {"namespaces": [{"name": team}], "source": source})
     with lab.cluster(NAME) as cluster:
         flux = lab.bundle("2.9.5") | {"webhookUrl": cluster.webhook_url}
-        # No sync gets ready, which is told, and nobody waits for it.
+        # No sync becomes ready, which is reported; nothing waits for it.
         ways = Ways(lab, project, cluster, flux=flux, github={}, tenancy={"settleTimeout": "1s"})
         ways.change("10m", "dev-team", "ops-team")
         yield ways
@@ -88,7 +88,7 @@ class TestWaysOfRunning:
     def test_a_changed_stack_is_applied_with_its_saved_plan_whatever_its_syncs_do(
         self, stack: Ways, tmp_path: Path
     ) -> None:
-        """Another repository fails for another reason, which is told after the update."""
+        """Another repository fails for another reason, which the outputs report after the update."""
         plan = tmp_path / "plan.json"
         stack.project.tenant(
             "ops-team",

@@ -1,1 +1,1 @@
-"""What the tests with real parts share: a lab of their own, and a Pulumi project of their own on it."""
+"""What tests with real parts share: their own lab, and their own Pulumi project on it."""

@@ -1,4 +1,4 @@
-"""Requests that go on while Kyverno is disturbed, and what admission has refused to controllers."""
+"""Continuous requests while Kyverno is disturbed, and what admission refused to controllers."""
 
 from __future__ import annotations
 

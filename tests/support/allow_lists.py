@@ -1,4 +1,4 @@
-"""What an entry of an allow-list allows and what not: one table for Python and for both engines."""
+"""What entries of allow-lists allow: one table for Python and both engines."""
 
 from __future__ import annotations
 

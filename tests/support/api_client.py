@@ -1,4 +1,4 @@
-"""HTTP requests to an API server as any user, with its own words for what it refuses."""
+"""HTTP requests to an API server as any user, with its own error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real API server alone, for what it decides by itself: seconds to start, and nobody else writes to it."""
+"""A real API server without controllers, which starts in seconds and to which nobody else writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program as it was at an earlier commit: today's must not change the stacks that it has applied."""
+"""The program at an earlier commit: today's program must not change the stacks that it applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One stack of the real program on its cluster, and tenants as their base files have them."""
+"""One stack of the real program on its cluster, and base files of tenants."""
 
 from __future__ import annotations
 

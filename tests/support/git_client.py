@@ -1,4 +1,4 @@
-"""What somebody with a deploy key can do at the Git host, and commits with signatures."""
+"""Access to the Git host with a deploy key, and signed commits."""
 
 from __future__ import annotations
 

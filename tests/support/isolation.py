@@ -1,4 +1,4 @@
-"""The isolation suite as a command, run by tests, and which of its rows a cluster of the lab is asked."""
+"""The isolation suite as a command of tests, and a tenant for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Updates that are killed, as by `kill -9` or the end of a CI job: between what was done and the record of it."""
+"""Updates that are killed, as by `kill -9` or the end of a CI job: between an operation and its record in the state."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.support.lab import Lab
 from tests.support.project import Project
 
 EFFECT_TIMEOUT_SECONDS = 30.0
-# What the engine gets to ask for what it has just told of.
+# Time for the engine to send the request that it has just announced.
 _MOMENT_SECONDS = 0.02
-# What a plugin gets to do what it was asked for last; an object of the API server takes some milliseconds.
+# Time for a plugin to finish its last request; an object of the API server takes some milliseconds.
 _GRACE_SECONDS = 0.4
 
 
@@ -32,7 +32,7 @@ def kill_at(
 ) -> str:
     """Begin an update, kill it with all its processes at a moment, and break its lock; returns what it had printed.
 
-    The engine stops at that moment and its plugins do not: what it has just asked for is done, and not recorded.
+    The engine stops at that moment and its plugins do not: its last request is carried out, but not recorded.
 
     Args:
         lab: the lab.
@@ -92,7 +92,7 @@ def _stop_after(engine: subprocess.Popen[str], effect: Callable[[], object] | No
 
 
 def _kill(engine: subprocess.Popen[str]) -> None:
-    """Kill the engine and all that it has started, by their ids."""
+    """Kill the engine and all processes that it started, by their ids."""
     with suppress(psutil.NoSuchProcess):
         # Stopped, so that it starts nothing more meanwhile.
         engine.send_signal(signal.SIGSTOP)

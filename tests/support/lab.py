@@ -1,4 +1,4 @@
-"""A lab beside the user's: own state, own ports, the same tools."""
+"""A lab in addition to the user's: own state, own ports, the same tools."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Lab:
 
     @contextmanager
     def cluster(self, name: str) -> Iterator[RunningCluster]:
-        """A new cluster, which is removed after the block with all that ran in it."""
+        """A new cluster, which is removed after the block."""
         cluster = Cluster(self.settings, name)
         try:
             cluster.up(self.tools)

@@ -1,4 +1,4 @@
-"""The order of the tests: what takes longest first, or by chance."""
+"""The order of the tests: the longest first, or random."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST = (
     "tests/e2e/test_adopted_cluster.py",
     "tests/e2e/test_admission.py",
 )
-"""Minutes each: begun late, one of them is all that still runs in the end. The order of all others is of no account."""
+"""They take minutes each: started late, one of them would run alone at the end. The order of others is irrelevant."""
 
 
 def longest_first(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -25,9 +25,9 @@ def longest_first(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
-    """The tests in an order by chance: the modules, the groups marked `together` in each, and the tests in those.
+    """The tests in a random order: the modules, the groups marked `together` in each, and the tests in those.
 
-    A module stays in one piece, since what its tests share is made once.
+    A module stays in one piece, since its tests share fixtures.
 
     Args:
         items: the tests.
@@ -35,7 +35,7 @@ def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
     """
     chance = random.Random(seed)
     order = {item: chance.random() for item in items}
-    # Each module and each group comes where its first test by chance is.
+    # Each module and each group comes where its first test is in the random order.
     places: dict[tuple[str, ...], float] = {}
     for item in items:
         for key in ((str(item.path),), (str(item.path), _group(item))):

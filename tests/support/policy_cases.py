@@ -1,6 +1,6 @@
-"""Requests that the tenancy policies are about, as data: who asks for what, and what becomes of it.
+"""Requests that the tenancy policies check, as data: the user, the request, and whether it is refused.
 
-The same table is asked of the API server, of Kyverno's command line and of a whole cluster.
+The API server, Kyverno's command line and a whole cluster get the same table.
 """
 
 from __future__ import annotations

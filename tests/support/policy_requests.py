@@ -1,4 +1,4 @@
-"""The users of the policies' cases, with their roles, and how each of their requests is made."""
+"""The users of the policies' cases, their roles, and their requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real program in a project folder of the test's own, with stacks and tenants that the test writes."""
+"""The real program in a test's own project folder, with stacks and tenants that the test writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lab.pulumi import LabPulumi
 CHECKOUT = Path(__file__).parents[2]
 NAME = "flux-tenancy"
 PROGRAM = ("__main__.py", "Pulumi.yaml", "components", ".venv")
-# Where a text is put to be encrypted; it never stays.
+# A temporary key for text to encrypt.
 SCRATCH_KEY = "scratch"
 
 
@@ -33,7 +33,7 @@ class Project:
     """A Pulumi project on the lab's own backend.
 
     Attributes:
-        folder: where it lies.
+        folder: of the project.
         name: the project's name.
     """
 
@@ -71,7 +71,7 @@ class Project:
         (self.folder / "tenants" / f"{name}.yaml").write_text(text)
 
     def stack(self, name: str, **sections: Any) -> None:
-        """Write the stack's configuration, as an editor would, keeping what Pulumi itself put there."""
+        """Write the stack's configuration, but keep Pulumi's own entries."""
         file = self.folder / f"Pulumi.{name}.yaml"
         content = yaml.safe_load(file.read_text()) if file.exists() else {}
         content["config"] = {
@@ -84,7 +84,7 @@ class Project:
             self._stacks.add(name)
 
     def secret(self, stack: str, text: str) -> dict[str, str]:
-        """A text as it stands in the stack file once the stack's own secrets provider has encrypted it."""
+        """A text as the stack file has it, encrypted by the stack's secrets provider."""
         file = self.folder / f"Pulumi.{stack}.yaml"
         if not file.exists():
             self.stack(stack)
@@ -108,13 +108,13 @@ class Project:
         return self.run("destroy", "--yes", "--skip-preview", "--stack", stack)
 
     def changes(self, stack: str) -> dict[str, list[str]]:
-        """What a preview would change: the keys of each changed resource that differ, by `Kind name`."""
+        """What a preview would change: operation and changed keys of each resource, by `Kind name`."""
         return {
             _short(step["urn"]): [step["op"], *sorted(step.get("detailedDiff") or ())] for step in self._steps(stack)
         }
 
     def imports(self, stack: str) -> list[str]:
-        """What a preview would take over, by `Kind name`."""
+        """What a preview would import, by `Kind name`."""
         return [_short(step["urn"]) for step in self._steps(stack) if step["op"] == "import"]
 
     def _steps(self, stack: str) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ class Project:
         return outputs
 
     def resources(self, stack: str) -> list[str]:
-        """What the state holds, by `Kind name`."""
+        """The resources in the state, as `Kind name`."""
         done = self._pulumi.run(["stack", "export", "--stack", stack], self.folder, capture_output=True)
         return [_short(entry["urn"]) for entry in json.loads(done.stdout)["deployment"].get("resources", ())]
 

@@ -1,4 +1,4 @@
-"""Images and charts in the lab's registry, which is its Git host, and signatures of images by the real cosign."""
+"""Images and charts in the registry of the lab's Git host, and image signatures by the real cosign."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_FILES = bytes(1024)
 
 
 class Registry:
-    """The registry, as somebody who may push to it sees it; whoever wants may pull.
+    """The registry for a user who may push; anybody may pull.
 
     Source: https://github.com/opencontainers/distribution-spec/blob/main/spec.md
     """

@@ -1,4 +1,4 @@
-"""Schemas of custom resources, as strict as a reader of the manifests would be."""
+"""Schemas of custom resources that reject unknown fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real `sops`, as somebody in a tenant's team uses it."""
+"""The real `sops`, as a tenant's team uses it."""
 
 from __future__ import annotations
 

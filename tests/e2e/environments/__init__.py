@@ -1,1 +1,1 @@
-"""Both environments of the platform: what one of these tests changes, it puts back, or it is its own tenant's."""
+"""Both environments of the platform: a test restores what it changes, or changes only its own tenant."""

@@ -1,4 +1,4 @@
-"""What somebody could do who has broken into kustomize- or helm-controller: asked with a token of the very account."""
+"""What an attacker with the token of kustomize-controller or helm-controller could do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets in Git: each tenant's are decrypted by its own sync, in one environment, and by nobody else.
+"""Secrets in Git: only a tenant's own sync in one environment decrypts them.
 
 One update brings a tenant for each case; that it was all said without a private key in it is looked for where all other
 secrets are, in tests/e2e/test_private_repositories.py.
@@ -251,7 +251,7 @@ def commit_for_tampering(teams: Teams) -> None:
 
 
 def unharmed(teams: Teams, stack: Environment) -> bool:
-    """Whether the tenants beside are as they were."""
+    """Whether the other tenants are unchanged."""
     return teams.pay.ready(stack) == "True" and stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True"
 
 

@@ -1,4 +1,4 @@
-"""A tenant runs charts from its own Git, by both kinds of HelmRepository, and each environment takes its versions."""
+"""A tenant runs charts from its Git repository and both kinds of HelmRepository, with versions per environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tenant tries and what Flux itself refuses, with the message that the tenant sees."""
+"""Attempts that Flux itself refuses, with the message that the tenant sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From configuration to a reconciled tenant, and the daily life after that."""
+"""From configuration to a reconciled tenant, and daily operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies come to a cluster that runs: warned of first, reported with what is there already, then enforced."""
+"""The rollout of policies on a running cluster: audited, reported on existing objects, then enforced."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One stack with everything that Kyverno alone can do: tests of its features, each with namespaces of its own."""
+"""One stack with everything that only Kyverno offers; each test has its own namespaces."""

@@ -1,4 +1,4 @@
-"""A stack without tenants whose policies both engines enforce, with what Kyverno alone can do.
+"""A stack without tenants, with both engines and everything that only Kyverno offers.
 
 It is brought up by the earlier program.
 """

@@ -1,6 +1,6 @@
-"""What the stack of this folder starts from."""
+"""The starting point of this folder's stack."""
 
 OLDER = "older"
 """A namespace that was labelled for a tenant before there were policies."""
 TENANCY = {"limits": {"fluxObjects": 3}}
-"""What the stack has for all tenants."""
+"""The stack's settings for all tenants."""

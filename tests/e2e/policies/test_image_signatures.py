@@ -1,4 +1,4 @@
-"""Images that have to be signed: a registry on loopback, the real cosign, and the real Kyverno.
+"""Image signatures with a registry on loopback, the real cosign, and the real Kyverno.
 
 Signatures of Flux's own images cannot be looked for here: they are in Sigstore's public log, to which the lab has no
 way. tests/engine/test_kyverno_schemas.py holds that policy against Kyverno's schema and Flux's own workflows.

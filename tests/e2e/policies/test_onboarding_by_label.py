@@ -1,4 +1,4 @@
-"""Onboarding by label, with the real Kyverno: a namespace that the platform labels is furnished, and kept so."""
+"""Onboarding by label with the real Kyverno: a labelled namespace is provisioned, and kept so."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _numbers = itertools.count(1)
 
 
 def named(cluster: RunningCluster, place: str) -> set[tuple[str, str]]:
-    """Kind and name of what a namespace was furnished with."""
+    """Kind and name of the objects that a namespace was provisioned with."""
     return {
         (item["kind"], item["metadata"]["name"])
         for kind in KINDS
@@ -42,7 +42,7 @@ def expected(tenant: str, place: str) -> set[tuple[str, str]]:
     return {(each["kind"], each["metadata"]["name"]) for each in template(tenant, place)}
 
 
-def is_furnished(cluster: RunningCluster, tenant: str, place: str) -> bool:
+def is_provisioned(cluster: RunningCluster, tenant: str, place: str) -> bool:
     return named(cluster, place) == expected(tenant, place)
 
 
@@ -53,15 +53,15 @@ def cluster(kyverno_stack: Environment) -> RunningCluster:
 
 @pytest.fixture
 def shop(cluster: RunningCluster) -> str:
-    """A namespace of the tenant blue-team, furnished; each test has one of its own."""
+    """A provisioned namespace of the tenant blue-team; each test has its own."""
     name = f"shop-{next(_numbers)}"
     cluster.apply(namespace(name, {LABEL: "blue-team"}))
-    eventually(lambda: is_furnished(cluster, "blue-team", name))
+    eventually(lambda: is_provisioned(cluster, "blue-team", name))
     return name
 
 
 def content(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What was asked for, without what the API server and Kyverno note down."""
+    """An object without the fields that the API server and Kyverno add."""
     metadata = manifest["metadata"]
     kept = {"name": metadata["name"], "namespace": metadata["namespace"], "labels": {LABEL: metadata["labels"][LABEL]}}
     body = {key: value for key, value in manifest.items() if key not in ("metadata", "status")}
@@ -91,7 +91,7 @@ def test_a_labelled_namespace_gets_what_a_listed_tenant_has(cluster: RunningClus
 
 def test_the_platform_may_choose_another_pod_security(cluster: RunningCluster) -> None:
     cluster.apply(namespace("batch", {LABEL: "blue-team", "pod-security.kubernetes.io/enforce": "baseline"}))
-    eventually(lambda: is_furnished(cluster, "blue-team", "batch"))
+    eventually(lambda: is_provisioned(cluster, "blue-team", "batch"))
 
     labels = cluster.get("namespace", "batch")["metadata"]["labels"]
 
@@ -102,7 +102,7 @@ def test_removed_or_changed_objects_are_restored_repeatedly(cluster: RunningClus
     for _ in range(2):
         for kind, name in expected("blue-team", shop):
             cluster.kubectl("delete", kind, name, "-n", shop)
-        eventually(lambda: is_furnished(cluster, "blue-team", shop))
+        eventually(lambda: is_provisioned(cluster, "blue-team", shop))
     wide = '{"spec": {"egress": [{}]}}'
     cluster.kubectl("patch", "networkpolicy", "blue-team-default-deny", "-n", shop, "--type=merge", "-p", wide)
     eventually(lambda: {} not in cluster.get("networkpolicy", "blue-team-default-deny", shop)["spec"]["egress"])
@@ -140,7 +140,7 @@ def test_a_kustomization_in_it_runs_as_the_tenant(lab: Lab, cluster: RunningClus
 def test_another_label_hands_it_to_another_tenant(cluster: RunningCluster, shop: str) -> None:
     cluster.kubectl("label", "namespace", shop, "--overwrite", f"{LABEL}=red-team")
 
-    eventually(lambda: is_furnished(cluster, "red-team", shop))
+    eventually(lambda: is_provisioned(cluster, "red-team", shop))
 
     spec = cluster.get("networkpolicy", "red-team-default-deny", shop)["spec"]
     assert spec["ingress"] == [{"from": [{"namespaceSelector": {"matchLabels": {LABEL: "red-team"}}}]}]
@@ -156,7 +156,7 @@ def test_without_the_label_it_belongs_to_no_tenant(cluster: RunningCluster, shop
 
 def test_a_tenant_may_have_several_namespaces_without_access_between_them(cluster: RunningCluster, shop: str) -> None:
     cluster.apply(namespace("shop-jobs", {LABEL: "blue-team"}))
-    eventually(lambda: is_furnished(cluster, "blue-team", "shop-jobs"))
+    eventually(lambda: is_provisioned(cluster, "blue-team", "shop-jobs"))
 
     [subject] = cluster.get("rolebinding", "blue-team-reconciler", "shop-jobs")["subjects"]
 
@@ -179,9 +179,9 @@ def test_the_label_is_refused_on_the_platforms_namespace(cluster: RunningCluster
 def test_a_namespace_of_a_listed_tenant_is_left_to_pulumi(cluster: RunningCluster, shop: str) -> None:
     listed = {LABEL: "dev-team", "app.kubernetes.io/managed-by": "flux-tenancy"}
     cluster.apply(namespace("listed", listed))
-    # What comes after it is furnished, so it would be by now.
+    # A later namespace is provisioned, so this one would be by now.
     cluster.apply(namespace("after", {LABEL: "blue-team"}))
-    eventually(lambda: is_furnished(cluster, "blue-team", "after"))
+    eventually(lambda: is_provisioned(cluster, "blue-team", "after"))
 
     assert named(cluster, "listed") == set()
     assert "pod-security.kubernetes.io/enforce" not in cluster.get("namespace", "listed")["metadata"]["labels"]
@@ -192,7 +192,7 @@ def test_a_namespace_older_than_the_policies_waits_for_its_pod_security(cluster:
 
     cluster.kubectl("annotate", "namespace", OLDER, "touched=yes")
 
-    eventually(lambda: is_furnished(cluster, "older-team", OLDER))
+    eventually(lambda: is_provisioned(cluster, "older-team", OLDER))
     labels = cluster.get("namespace", OLDER)["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
@@ -205,12 +205,12 @@ def test_a_restarted_background_controller_goes_on(cluster: RunningCluster, shop
     cluster.kubectl("annotate", "namespace", shop, "touched=yes")
     cluster.kubectl("delete", "resourcequota", "blue-team-flux-objects", "-n", shop)
 
-    eventually(lambda: is_furnished(cluster, "blue-team", shop))
+    eventually(lambda: is_provisioned(cluster, "blue-team", shop))
 
 
 def test_a_namespace_can_be_deleted_with_everything_in_it(cluster: RunningCluster) -> None:
     cluster.apply(namespace("short", {LABEL: "blue-team"}))
-    eventually(lambda: is_furnished(cluster, "blue-team", "short"))
+    eventually(lambda: is_provisioned(cluster, "blue-team", "short"))
 
     done = cluster.kubectl("delete", "namespace", "short", "--timeout=60s")
 

@@ -1,10 +1,10 @@
-"""Policies that only Kyverno has, taken back and put into force again by an update."""
+"""Kyverno's own policies are disabled and enabled again by updates."""
 
 from __future__ import annotations
 
 from tests.e2e.manifests import namespace, pod
 from tests.e2e.policies.test_image_signatures import NOT_SIGNED, REMEDY
-from tests.e2e.policies.test_onboarding_by_label import BACKGROUND_CONTROLLER, LABEL, is_furnished
+from tests.e2e.policies.test_onboarding_by_label import BACKGROUND_CONTROLLER, LABEL, is_provisioned
 from tests.support.environment import Environment
 from tests.support.lab import eventually
 from tests.support.registry import Registry
@@ -15,12 +15,12 @@ IMAGES, SHOP = "audited", "outliving"
 def test_limits_outlive_the_onboarding_policies_and_audit_warns_about_signatures(
     kyverno_stack: Environment, registry: Registry
 ) -> None:
-    """Onboarding goes, with Kyverno's rights for it, and comes back; signatures are warned of meanwhile."""
+    """Onboarding is disabled and enabled again, with Kyverno's rights for it; signatures are audited meanwhile."""
     cluster, policies = kyverno_stack.cluster, kyverno_stack.config["policies"]
     reserved = namespace("asked", {LABEL: "flux-system"})
     unsigned = registry.push("app", "audited")
     cluster.apply(namespace(SHOP, {LABEL: "blue-team"}))
-    eventually(lambda: is_furnished(cluster, "blue-team", SHOP))
+    eventually(lambda: is_provisioned(cluster, "blue-team", SHOP))
     cluster.apply(namespace(IMAGES, {LABEL: "dev-team"}))
 
     kyverno_stack.config["policies"] = policies | {"onboarding": False, "modes": {"tenant-images": "audit"}}
@@ -33,7 +33,7 @@ def test_limits_outlive_the_onboarding_policies_and_audit_warns_about_signatures
         assert said.startswith("Warning: ")
         assert cluster.find("pod", "warned", IMAGES) is not None
         eventually(lambda: "is no name" not in cluster.create(reserved, "--dry-run=server"))
-        assert is_furnished(cluster, "blue-team", SHOP)
+        assert is_provisioned(cluster, "blue-team", SHOP)
         asked = ("auth", "can-i", "create", "resourcequotas", "-n", SHOP)
         eventually(lambda: cluster.kubectl(*asked, user=BACKGROUND_CONTROLLER).stdout == "no\n")
     finally:
@@ -44,4 +44,4 @@ def test_limits_outlive_the_onboarding_policies_and_audit_warns_about_signatures
     assert NOT_SIGNED in cluster.create(pod("refused", IMAGES, unsigned))
     cluster.kubectl("annotate", "namespace", SHOP, "touched=again")
     cluster.kubectl("delete", "networkpolicy", "blue-team-default-deny", "-n", SHOP)
-    eventually(lambda: is_furnished(cluster, "blue-team", SHOP))
+    eventually(lambda: is_provisioned(cluster, "blue-team", SHOP))

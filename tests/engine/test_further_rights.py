@@ -1,4 +1,4 @@
-"""What tenants may do beside their role, read from a real API server with the bindings that it makes itself."""
+"""What tenants may do in addition to their role, read from a real API server with its own bindings."""
 
 from __future__ import annotations
 
