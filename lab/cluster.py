@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import ssl
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -30,6 +29,7 @@ from lab.files import check_room, delete_folder, locked, make_folder, write_file
 from lab.images import write_images
 from lab.kubeconfig import write_kubeconfig
 from lab.pki import API_AUTHORITY, INTERNAL_AUTHORITY
+from lab.probe import probe
 from lab.processes import LOOPBACK, Daemon, bring_up, stop_all
 from lab.settings import HIGHEST_INDEX, PORTS_EACH, Settings
 
@@ -37,8 +37,6 @@ _KNOWN_INDEXES = {"staging": 1, "production": 2}
 
 _START_TIMEOUT = 60.0
 """Seconds within which a cluster is ready, or its start has failed."""
-
-_PROBE_TIMEOUT = 2.0
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -87,11 +85,11 @@ class Cluster:
     def daemons(self) -> dict[str, Daemon]:
         """The cluster's processes, running or not, by the name of the component, in the order of their start."""
         network = self._plane.network
-        ready: dict[str, Callable[[], bool]] = {
-            ETCD: partial(self._answers, network.etcd_client, "/readyz", "etcd-client", INTERNAL_AUTHORITY),
-            APISERVER: partial(self._answers, network.apiserver, "/readyz"),
-            CONTROLLER_MANAGER: partial(self._answers, network.controller_manager, "/healthz"),
-            SCHEDULER: partial(self._answers, network.scheduler, "/healthz"),
+        ready: dict[str, Callable[[], object]] = {
+            ETCD: partial(self._ask, network.etcd_client, "/readyz", "etcd-client", INTERNAL_AUTHORITY),
+            APISERVER: partial(self._ask, network.apiserver, "/readyz"),
+            CONTROLLER_MANAGER: partial(self._ask, network.controller_manager, "/healthz"),
+            SCHEDULER: partial(self._ask, network.scheduler, "/healthz"),
             NODE_AGENT: self._node_is_ready,
         }
         return {
@@ -178,15 +176,12 @@ class Cluster:
             raise LabError(f"there are {HIGHEST_INDEX} clusters already", "`make down STACK=…` deletes one of them")
         return free
 
-    def _answers(self, port: int, path: str, user: str = "admin", authority: str = API_AUTHORITY) -> bool:
-        return self._ask(port, path, user, authority) is not None
-
     def _node_is_ready(self) -> bool:
         network = self._plane.network
         # The API reports a node as ready for a while after its agent has died.
-        if not self._answers(network.node_agent, "/healthz", user="kubelet-client"):
+        if not self._ask(network.node_agent, "/healthz", "kubelet-client"):
             return False
-        node = self._ask(network.apiserver, f"/api/v1/nodes/{NODE_NAME}", "admin", API_AUTHORITY)
+        node = self._ask(network.apiserver, f"/api/v1/nodes/{NODE_NAME}")
         conditions = node.json()["status"].get("conditions", []) if node else []
         return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
@@ -195,29 +190,25 @@ class Cluster:
         port = self._plane.network.apiserver
         for name in SILENT_CONTROLLERS:
             path = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{name}"
-            found = self._ask(port, path, "admin", API_AUTHORITY)
-            role = without_events(found.json()) if found else None
-            if role:
-                self._ask(port, path, "admin", API_AUTHORITY, role)
+            found = self._ask(port, path)
+            if found and (role := without_events(found.json())):
+                self._ask(port, path, new=role)
 
     def _ask(
-        self, port: int, path: str, user: str, authority: str, new: dict[str, Any] | None = None
+        self,
+        port: int,
+        path: str,
+        user: str = "admin",
+        authority: str = API_AUTHORITY,
+        new: dict[str, Any] | None = None,
     ) -> httpx.Response | None:
         """A successful response of a component of the cluster, or None.
 
         Args:
             new: replaces the object at the path; without it, the object is read.
         """
-        client = self._plane.pki.pair(user)
-        try:
-            context = ssl.create_default_context(cafile=self._plane.pki.pair(authority).certificate)
-            context.load_cert_chain(client.certificate, client.key)
-            # The user's proxy settings are not for loopback.
-            with httpx.Client(verify=context, trust_env=False, timeout=_PROBE_TIMEOUT) as http:
-                response = http.request("PUT" if new else "GET", f"https://{LOOPBACK}:{port}{path}", json=new)
-        except (httpx.HTTPError, OSError):
-            return None
-        return response if response.is_success else None
+        pki = self._plane.pki
+        return probe(f"https://{LOOPBACK}:{port}{path}", pki.pair(authority).certificate, pki.pair(user), new)
 
 
 def clusters(settings: Settings) -> list[Cluster]:

@@ -15,6 +15,7 @@ import httpx
 from lab.errors import LabError
 from lab.files import SECRET, write_file
 from lab.host_key import HostKey
+from lab.probe import probe
 from lab.processes import LOOPBACK, Command, Daemon, base_environment, bring_up
 
 ADMINISTRATOR = "lab-admin"
@@ -83,7 +84,7 @@ class Gitea:
             log=self.folder / "logs" / "gitea.log",
             pid_file=self.folder / "run" / "gitea.pid",
             ports=(self.http_port, self.ssh_port),
-            ready=self._is_healthy,
+            ready=lambda: probe(f"{self.address}/api/healthz"),
         )
 
     def up(self, program: Path) -> None:
@@ -145,12 +146,6 @@ class Gitea:
     @property
     def _configuration(self) -> Path:
         return self.folder / "app.ini"
-
-    def _is_healthy(self) -> bool:
-        try:
-            return httpx.get(f"{self.address}/api/healthz", trust_env=False, timeout=2).is_success
-        except httpx.HTTPError:
-            return False
 
     def _ensure_administrator(self, program: Path) -> None:
         """Create the user, or set its password to the recorded one.

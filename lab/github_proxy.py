@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-
 from lab.certificates import LOCAL_HOSTS, Certificates, Request
+from lab.probe import probe
 from lab.processes import LOOPBACK, Command, Daemon, bring_up
 
 _AUTHORITY = "git-host-ca"
@@ -54,7 +52,8 @@ class GithubProxy:
             log=self.folder / "logs" / "github-proxy.log",
             pid_file=self.folder / "run" / "github-proxy.pid",
             ports=(self.http_port, self.https_port),
-            ready=self._is_healthy,
+            # Gitea's health through the proxy; if HTTPS works, plain HTTP does as well.
+            ready=lambda: probe(f"{self.secure_address}/api/healthz", self.certificate_authority),
         )
 
     def up(self, program: Path) -> None:
@@ -83,13 +82,3 @@ class GithubProxy:
             f"--tls-cert={serving.certificate}",
             f"--tls-key={serving.key}",
         )
-
-    def _is_healthy(self) -> bool:
-        """Whether Gitea answers through it; if it does over HTTPS, it also does over plain HTTP."""
-        try:
-            context = ssl.create_default_context(cafile=self.certificate_authority)
-            # The user's proxy settings are not for loopback.
-            with httpx.Client(verify=context, trust_env=False, timeout=2) as client:
-                return client.get(f"{self.secure_address}/api/healthz").is_success
-        except (httpx.HTTPError, OSError):
-            return False

@@ -70,7 +70,7 @@ class Daemon:
         log: file for its output.
         pid_file: file with its process id.
         ports: TCP ports on 127.0.0.1 that it listens on.
-        ready: whether it is ready; called repeatedly after the start.
+        ready: returns a true value if it is ready; called repeatedly after the start.
         stop_timeout: seconds between SIGTERM and SIGKILL.
     """
 
@@ -78,7 +78,7 @@ class Daemon:
     log: Path
     pid_file: Path
     ports: tuple[int, ...] = ()
-    ready: Callable[[], bool] = lambda: True
+    ready: Callable[[], object] = lambda: True
     stop_timeout: float = 15.0
 
     def process(self) -> psutil.Process | None:
