@@ -36,15 +36,15 @@ def main(
             show_default=False,
         ),
     ] = None,
-    tenants: Annotated[str, typer.Option(help="kubectl: numbers of tenants, separated by commas")] = "1,10,100",
+    tenants: Annotated[list[int], typer.Option(min=1, help="kubectl: number of tenants; repeatable")] = [1, 10, 100],  # noqa: B006 - typer copies it
     runs: Annotated[int, typer.Option(min=1, help="kubectl: rounds; one that takes long is not repeated")] = 3,
     requests: Annotated[int, typer.Option(min=4, help="admission: requests of each kind under each engine")] = 400,
-    engines: Annotated[str, typer.Option(help="admission: engines, separated by commas")] = "native,kyverno,both",
+    engines: Annotated[list[PolicyEngine], typer.Option(help="admission: engine; repeatable")] = [*admission.ENGINES],  # noqa: B006 - typer copies it
     commits: Annotated[int, typer.Option(min=1, help="neighbours: pushes beside each neighbour")] = 10,
     folder: Annotated[Path, typer.Option("--results", help="folder for the results")] = RESULTS,
 ) -> None:
     """Measure Pulumi against kubectl, a tenant's requests with and without policies, and a tenant beside another."""
-    counts, compared = _counts(tenants), _engines(engines)
+    compared = [each for each in admission.ENGINES if each in engines or each is admission.BASELINE]
     # As on Ctrl-C, the cluster is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with reported("the benchmark's cluster is stopped and deleted"):
@@ -58,28 +58,13 @@ def main(
                 Console(width=None if sys.stdout.isatty() else WIDTH).print(results.table())
 
             if Contest.KUBECTL in (contests or Contest):
-                show(kubectl.results([kubectl.compete(rig, count, runs, _say) for count in counts]))
+                show(kubectl.results([kubectl.compete(rig, count, runs, _say) for count in tenants]))
             if Contest.ADMISSION in (contests or Contest):
                 show(admission.results(admission.measure_admission(rig, requests, _say, compared)))
             # Last, since it starts Flux's controllers.
             if Contest.NEIGHBOURS in (contests or Contest):
                 show(neighbours.results(neighbours.measure_neighbours(rig, commits, _say)))
     _say(f"Results are in {folder}")
-
-
-def _counts(tenants: str) -> list[int]:
-    counts = [int(part) if part.strip().isdecimal() else 0 for part in tenants.split(",")]
-    if not all(counts):
-        raise typer.BadParameter(f"{tenants!r} is not a list of positive numbers such as 1,10,100")
-    return counts
-
-
-def _engines(names: str) -> list[PolicyEngine]:
-    """The named engines, and the baseline that they are compared with."""
-    named = {name.strip() for name in names.split(",")}
-    if not named <= set(admission.ENGINES):
-        raise typer.BadParameter(f"{names!r} is not a list of engines such as native,kyverno,both")
-    return [engine for engine in admission.ENGINES if engine in named or engine is admission.BASELINE]
 
 
 def _say(text: str) -> None:
