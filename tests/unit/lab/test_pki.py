@@ -161,6 +161,22 @@ def test_a_node_agents_certificate_from_an_older_lab_is_renewed(tmp_path, monkey
     assert renewed(pki) == {"node-agent", "kube-proxy"}
 
 
+def test_certificates_of_an_older_lab_without_an_organization_are_kept(tmp_path, monkeypatch):
+    def name_in_older_labs(unit: str, organization_name: str, common_name: str | None = None) -> x509.Name:
+        attributes = [x509.NameAttribute(NameOID.COMMON_NAME, common_name or unit)]
+        if organization_name != NO_GROUP:
+            attributes.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization_name))
+        return x509.Name(attributes)
+
+    monkeypatch.setattr("trustme._name", name_in_older_labs)
+    pki = Pki(tmp_path, "lab", "127.65.0.1")
+    pki.renew()
+
+    monkeypatch.undo()
+    assert not certificate(pki, "kube-proxy").subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    assert pki.is_usable()
+
+
 def test_certificates_are_renewed_a_month_before_they_expire(tmp_path, monkeypatch):
     pki = Pki(tmp_path, "lab", "127.65.0.1")
     monkeypatch.setattr(certificates, "_LIFETIME", datetime.timedelta(days=29))
