@@ -162,9 +162,11 @@ def test_a_node_agents_certificate_from_an_older_lab_is_renewed(tmp_path, monkey
 
 
 def test_certificates_of_an_older_lab_without_an_organization_are_kept(tmp_path, monkeypatch):
-    def name_in_older_labs(unit: str, organization_name: str, common_name: str | None = None) -> x509.Name:
+    def name_in_older_labs(
+        unit: str, organization_name: str | None = None, common_name: str | None = None
+    ) -> x509.Name:
         attributes = [x509.NameAttribute(NameOID.COMMON_NAME, common_name or unit)]
-        if organization_name != NO_GROUP:
+        if organization_name and organization_name != NO_GROUP:
             attributes.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization_name))
         return x509.Name(attributes)
 
