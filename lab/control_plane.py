@@ -40,69 +40,31 @@ _WEBHOOK_RECEIVER = "flux-system/webhook-receiver:80"
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
 
 
-@dataclass(frozen=True)
 class Network:
-    """Ports (on 127.0.0.1) and address ranges of a cluster, all derived from its first port.
+    """Ports (on 127.0.0.1) and address ranges of a cluster, all derived from the first of its ten ports.
 
     Attributes:
-        first_port: the first of the cluster's ten ports.
+        server: URL of the API server.
+        service_range: CIDR of the ClusterIPs: the lower half of the cluster's block.
+        service_address: address of the Service ``kubernetes``: the first one of the range.
+        pod_range: CIDR of the pods: the upper half of the cluster's block.
     """
 
-    first_port: int
-
-    @property
-    def apiserver(self) -> int:
-        return self.first_port
-
-    @property
-    def etcd_client(self) -> int:
-        return self.first_port + 1
-
-    @property
-    def etcd_peer(self) -> int:
-        return self.first_port + 2
-
-    @property
-    def controller_manager(self) -> int:
-        return self.first_port + 3
-
-    @property
-    def scheduler(self) -> int:
-        return self.first_port + 4
-
-    @property
-    def node_agent(self) -> int:
-        return self.first_port + 5
-
-    @property
-    def webhook_receiver(self) -> int:
-        return self.first_port + 6
-
-    @property
-    def server(self) -> str:
-        """URL of the API server."""
-        return f"https://{LOOPBACK}:{self.apiserver}"
-
-    @property
-    def service_range(self) -> str:
-        """CIDR of the ClusterIPs: the lower half of the cluster's block."""
-        return str(self._halves[0])
-
-    @property
-    def service_address(self) -> str:
-        """Address of the Service ``kubernetes``: the first one of the range."""
-        return str(self._halves[0][1])
-
-    @property
-    def pod_range(self) -> str:
-        """CIDR of the pods: the upper half of the cluster's block."""
-        return str(self._halves[1])
-
-    @property
-    def _halves(self) -> tuple[ipaddress.IPv4Network, ...]:
-        start = _LOOPBACK_RANGE[self.first_port // PORTS_EACH * _BLOCK_ADDRESSES]
+    def __init__(self, first_port: int) -> None:
+        (
+            self.apiserver,
+            self.etcd_client,
+            self.etcd_peer,
+            self.controller_manager,
+            self.scheduler,
+            self.node_agent,
+            self.webhook_receiver,
+        ) = range(first_port, first_port + 7)
+        start = _LOOPBACK_RANGE[first_port // PORTS_EACH * _BLOCK_ADDRESSES]
         block = ipaddress.IPv4Network((start, 32 - (_BLOCK_ADDRESSES - 1).bit_length()))
-        return tuple(block.subnets())
+        services, pods = block.subnets()
+        self.server = f"https://{LOOPBACK}:{self.apiserver}"
+        self.service_range, self.service_address, self.pod_range = str(services), str(services[1]), str(pods)
 
     def ports(self, part: str) -> tuple[int, ...]:
         """The ports that a component listens on."""
