@@ -8,7 +8,7 @@ from typing import Any
 
 from components.config.errors import ConfigurationError, Problem
 from components.stack.origins import stack_file_name, tenant_file_name
-from components.stack.overlay import Overlaid
+from components.stack.overlay import MergedTenant
 from components.stack.project_file import ProjectFile, read_project_file
 from components.stack.stack_file import StackFile, is_encrypted, read_stack_file
 from components.stack.tenant_files import read_tenant
@@ -49,7 +49,7 @@ def listed_tenants(stack: str, project: Path) -> Mapping[str, Any]:
     return tenants if isinstance(tenants, Mapping) and not is_encrypted(tenants) else {}
 
 
-def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = False) -> Overlaid:
+def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = False) -> MergedTenant:
     """A tenant's entry in the stack, merged over its base file.
 
     Args:

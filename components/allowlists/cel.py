@@ -20,25 +20,25 @@ def texts(values: Iterable[str]) -> str:
 
 
 def boolean(value: bool) -> str:
-    """A literal of a truth value."""
+    """A boolean literal."""
     return "true" if value else "false"
 
 
 def field_of(parent: str, path: str) -> str:
-    """A field that may be missing on every step of its way, as an optional value.
+    """A field as an optional value, for a path any part of which may be missing.
 
     Args:
-        parent: CEL for an object that is there.
-        path: names of fields with dots between them.
+        parent: CEL for an object that exists.
+        path: names of fields, joined by dots.
     """
     return "".join([parent, *(f".?{name}" for name in path.split("."))])
 
 
 def joined(items: str) -> str:
-    """The items of a list of strings as one text for a message."""
+    """The items of a list of strings, joined for a message."""
     return f"({items}).join(', ')"
 
 
 def concatenated(*parts: str) -> str:
-    """One text of several expressions for text."""
+    """Expressions for strings, concatenated."""
     return " + ".join(parts)

@@ -1,7 +1,7 @@
 """Allow-list entries for hosts that Flux's controllers post to, and how CEL reads the host of an address.
 
-An entry is a host as an address has it, with its port unless that is the scheme's own: `hooks.slack.com`,
-`alerts.example.com:8443`; `*.example.com` is every host below a domain, and not the domain itself.
+An entry is a host as in a URL, with its port unless that is the scheme's default: `hooks.slack.com`,
+`alerts.example.com:8443`; `*.example.com` is every host below a domain, but not the domain itself.
 """
 
 from __future__ import annotations
@@ -9,35 +9,34 @@ from __future__ import annotations
 import re
 
 from components.allowlists.cel import text
+from components.allowlists.config_wordings import NOT_A_HOST_PATTERN
 
 # RE2 syntax, so that admission can use it as well.
 _HOST = r"([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])"
 _PORT = r"(:[1-9][0-9]{0,4})?"
 HOST_PATTERN = rf"^(\*\.)?{_HOST}{_PORT}$"
-# In small letters. What stands before an `@` is for the host; what comes behind it is of no concern.
+# In lowercase. What precedes an `@` are credentials for the host; what follows the host does not matter.
 ADDRESS = rf"^https?://([^@/?#\\\s]*@)?{_HOST}{_PORT}([/?#]|$)"
 
-EXAMPLE = "write it like hooks.slack.com, alerts.example.com:8443 or *.example.com"
-
-# A name with dots whose last part is no number, which makes it no address in any spelling.
+# A name with dots whose last part is not a number, so it is not an IP address in any spelling.
 _PUBLIC = r"^([a-z0-9_-]+\.)+[a-z][a-z0-9-]*(:[0-9]+)?$"
-# Names of Services, of this machine, of the local network, and those that clouds give their metadata servers.
+# Names of Services, of the local machine and network, and of the metadata servers of clouds.
 _INNER = r"\.(svc|local|localhost|internal)(:[0-9]+)?$|\.svc\."
 
 
 def read_host_pattern(entry: str) -> str:
-    """An entry of an allow-list, as it is.
+    """An entry of an allow-list, unchanged.
 
     Raises:
-        ValueError: it is no pattern of a host.
+        ValueError: it is anything else.
     """
     if not re.fullmatch(HOST_PATTERN, entry):
-        raise ValueError(f"is not a pattern of a host, in small letters and without a scheme or path; {EXAMPLE}")
+        raise ValueError(NOT_A_HOST_PATTERN())
     return entry
 
 
 def origins_expression() -> str:
-    """CEL to put behind a list of addresses in small letters: scheme, host and port of those that have the shape."""
+    """CEL to append to a list of lowercase addresses: scheme, host and port of those that match `ADDRESS`."""
     return (
         f".filter(address, address.matches({text(ADDRESS)}))"
         ".map(address, address.split('/')[0] + '//' + address.split('/')[2].split('?')[0].split('#')[0])"
@@ -56,7 +55,7 @@ def is_entry(entry: str) -> str:
 
 
 def is_allowed(host: str, entries: str) -> str:
-    """CEL for whether a list of entries has a host."""
+    """CEL for whether a list of entries allows a host."""
     return (
         f"({host} in {entries} || {entries}.exists(entry, entry.startsWith('*.') && "
         f"{host}.endsWith(entry.substring(1))))"
@@ -64,5 +63,5 @@ def is_allowed(host: str, entries: str) -> str:
 
 
 def is_public(host: str) -> str:
-    """CEL for whether a host is called as those outside of the cluster are; where the name leads is not known."""
+    """CEL for whether a host has a public name; what the name resolves to is not known."""
     return f"({host}.matches({text(_PUBLIC)}) && !{host}.matches({text(_INNER)}))"

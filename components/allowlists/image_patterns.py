@@ -1,9 +1,9 @@
 """Allow-list entries for container images: what they look like and what they allow.
 
-An image is read as container runtimes read it: without a host it is Docker Hub's, and there without a user
-`library`'s. Source: https://pkg.go.dev/github.com/distribution/reference
+An image is read as container runtimes read it: without a host it is on Docker Hub, and there without a user it is
+one of `library`. Source: https://pkg.go.dev/github.com/distribution/reference
 
-The admission policies compare in the same way (components/policies/workloads.py); one table of tests holds both.
+The admission policies compare in the same way (components/policies/workloads.py); one table of tests proves both.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from components.allowlists.config_wordings import NOT_AN_IMAGE_PATTERN
+
 DEFAULT_REGISTRY = "docker.io"
 OFFICIAL_IMAGES = "library"
 ANYTHING_BELOW = "*"
 
-# Letter by letter what an image may be called to be compared at all: a host with a capital letter would be one, where
-# a name without dots is not. RE2 syntax, so that admission can use it as well.
+# The names of images that can be compared: a first part with a capital letter is a host to runtimes, which one without
+# a dot is not otherwise. RE2 syntax, so that admission can use it as well.
 _HOST = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?"
 _SEGMENT = r"[a-z0-9]+([._-]+[a-z0-9]+)*"
 _TAG = r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?"
@@ -25,8 +27,6 @@ COMPARABLE_IMAGE = rf"^({_HOST}/)?{_SEGMENT}(/{_SEGMENT})*{_TAG}({_DIGEST})?$"
 BY_DIGEST = rf"{_DIGEST}$"
 IMAGE_PATTERN = rf"^{_HOST}(/{_SEGMENT})*/({_SEGMENT}|\*)$"
 
-EXAMPLE = "write it like registry.example.com/org/* or docker.io/library/nginx"
-
 
 @dataclass(frozen=True)
 class ImagePattern:
@@ -34,14 +34,14 @@ class ImagePattern:
 
     Attributes:
         repository: registry and path, e.g. `registry.example.com/org`.
-        below: whether everything below it is allowed, and not the repository itself.
+        below: whether everything below it is allowed, but not the repository itself.
     """
 
     repository: str
     below: bool
 
     def allows(self, image: str) -> bool:
-        """Whether an image, as a container names it, is one that the entry names."""
+        """Whether the entry allows an image, as a container names it."""
         if not re.fullmatch(COMPARABLE_IMAGE, image):
             return False
         repository = repository_of(image)
@@ -51,13 +51,13 @@ class ImagePattern:
 
 
 def read_image_pattern(text: str) -> ImagePattern:
-    """An entry as text, in parts.
+    """An entry, parsed.
 
     Raises:
-        ValueError: it is no pattern of an image repository, or leaves the registry open.
+        ValueError: it is anything else, or names no registry.
     """
     if not re.fullmatch(IMAGE_PATTERN, text) or not _is_host(text.partition("/")[0]):
-        raise ValueError(f"is not a pattern of an image repository with its registry; {EXAMPLE}")
+        raise ValueError(NOT_AN_IMAGE_PATTERN())
     below = text.endswith(f"/{ANYTHING_BELOW}")
     return ImagePattern(text.removesuffix(f"/{ANYTHING_BELOW}"), below)
 
@@ -77,7 +77,7 @@ def repository_of(image: str) -> str:
 
 
 def repository_expression() -> str:
-    """CEL to put behind a list of images: `repository_of` each of them."""
+    """CEL to append to a list of images: `repository_of` each of them."""
     hub, official = f"{DEFAULT_REGISTRY}/", f"{DEFAULT_REGISTRY}/{OFFICIAL_IMAGES}/"
     return (
         ".map(image, image.split('@')[0])"
@@ -91,5 +91,5 @@ def repository_expression() -> str:
 
 
 def _is_host(first: str) -> bool:
-    """Whether the first part of an image's name is its registry."""
+    """Whether the first part of an image's name is a registry."""
     return "." in first or ":" in first or first == "localhost"

@@ -3,9 +3,9 @@
 An entry is compared part by part: scheme, user, host and port must be the same, and the path the same or, where the
 entry ends in `/*`, the same or below it. So `https://git.example.com/team/*` allows `https://git.example.com/team` and
 `https://git.example.com/team/apps`, and neither `https://git.example.com/team-evil/apps` nor
-`https://git.example.com.evil.example/team/apps`. What is compared is the canonical spelling of both.
+`https://git.example.com.evil.example/team/apps`. Both are compared in their canonical spelling.
 
-The admission policies compare in the same way (components/policies/sources.py); one table of tests holds both.
+The admission policies compare in the same way (components/policies/sources.py); one table of tests proves both.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from components.allowlists.config_wordings import NOT_A_SOURCE_PATTERN
+
 ANYTHING_BELOW = "*"
 
 # Sources that are named without a scheme get one: the endpoint and name of a Bucket `bucket://`, the image of an
 # ImageRepository `oci://`.
-# Letter by letter what a canonical URL may hold to be compared at all. No user but SSH's, no empty, `.` or `..`
-# segment, no query or fragment, no capital letters in the host. The only escape is the space's, which nothing else can
-# spell and which is no part of a path's structure. RE2 syntax, so that admission can use it as well.
+# The canonical URLs that can be compared: no user except SSH's, no empty, `.` or `..` segment, no query or fragment, no
+# capital letters in the host. The only escape is that of a space, which has no other spelling and no meaning in a
+# path's structure. RE2 syntax, so that admission can use it as well.
 _USER = r"[a-z0-9][a-z0-9._-]*@"
 _HOST = r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])"
 _PORT = r"(:[1-9][0-9]{0,4})?"
 _SEGMENT = r"/\.?[A-Za-z0-9_~]([A-Za-z0-9._~-]|%20)*"
-# Charts and artifacts may lie at the root of their host; a bucket has a name, and SSH leads to a folder.
+# Charts and artifacts may be at the root of a host; a bucket has a name, and SSH needs a folder.
 _AT_HOST = rf"(https|http|oci)://{_HOST}{_PORT}({_SEGMENT})*"
 _BELOW_HOST = rf"(bucket://|ssh://({_USER})?){_HOST}{_PORT}"
 COMPARABLE_URL = rf"^({_AT_HOST}|{_BELOW_HOST}({_SEGMENT})+)$"
@@ -32,6 +34,7 @@ URL_PATTERN = rf"^({_AT_HOST}(/\*)?|{_BELOW_HOST}(({_SEGMENT})+(/\*)?|/\*))$"
 
 _SLASHES_OF_A_HOST = "https://host".count("/")
 
+# Part of the policy's message, so that it may not change with the words of this program.
 EXAMPLE = (
     "write it like https://git.example.com/team/*, ssh://git@git.example.com/team/apps "
     "or oci://registry.example.com/team/*"
@@ -45,7 +48,7 @@ class SourcePattern:
     Attributes:
         authority: scheme, user, host and port, e.g. `ssh://git@git.example.com:2222`.
         path: segments of the path.
-        below: whether everything below the path is allowed, too.
+        below: whether everything below the path is allowed as well.
     """
 
     authority: str
@@ -53,7 +56,7 @@ class SourcePattern:
     below: bool
 
     def allows(self, url: str) -> bool:
-        """Whether a source's URL is one that the entry names."""
+        """Whether the entry allows the URL of a source."""
         if not is_comparable(url):
             return False
         authority, path = _split(url)
@@ -65,13 +68,13 @@ class SourcePattern:
 
 
 def canonical(url: str) -> str:
-    """The one spelling of all that name the same place: no slash at the end, then no `.git` of a path."""
+    """The canonical spelling of a URL: no slash at the end, then no `.git` at the end of a path."""
     place = url.removesuffix("/")
     return place.removesuffix(".git") if place.count("/") > _SLASHES_OF_A_HOST else place
 
 
 def canonical_expression() -> str:
-    """CEL to put behind a list of URLs: `canonical` each of them."""
+    """CEL to append to a list of URLs: `canonical` each of them."""
     return (
         ".map(url, url.endsWith('/') ? url.substring(0, size(url) - 1) : url)"
         f".map(url, url.endsWith('.git') && size(url.split('/')) > {_SLASHES_OF_A_HOST + 1} "
@@ -80,18 +83,18 @@ def canonical_expression() -> str:
 
 
 def is_comparable(url: str) -> bool:
-    """Whether a URL is written in a way in which it can be compared."""
+    """Whether a URL is written in a way that can be compared."""
     return re.fullmatch(COMPARABLE_URL, canonical(url)) is not None
 
 
 def read_pattern(text: str) -> SourcePattern:
-    """An entry as text, in parts.
+    """An entry, parsed.
 
     Raises:
-        ValueError: it is no URL pattern.
+        ValueError: it is anything else.
     """
     if not re.fullmatch(URL_PATTERN, canonical(text)):
-        raise ValueError(f"is not a URL pattern of a place, or with /* of all that is at or below it; {EXAMPLE}")
+        raise ValueError(NOT_A_SOURCE_PATTERN())
     authority, path = _split(text)
     below = path[-1:] == (ANYTHING_BELOW,)
     return SourcePattern(authority, path[:-1] if below else path, below)

@@ -1,4 +1,4 @@
-"""Types of allow-list entries, as the configuration has them."""
+"""Entries of allow-lists as types of the configuration."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from components.allowlists.config_wordings import NOT_AN_INGRESS_HOST
 from components.allowlists.host_patterns import read_host_pattern
 from components.allowlists.image_patterns import read_image_pattern
 from components.allowlists.source_patterns import read_pattern
@@ -30,6 +31,6 @@ HostPattern = Annotated[
     str,
     *matching(
         r"^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$",
-        "a host name in lower case; write it like shop.example.com, or *.example.com for all names below",
+        NOT_AN_INGRESS_HOST,
     ),
 ]

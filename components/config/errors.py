@@ -1,4 +1,4 @@
-"""Problems in what the user wrote, collected and shown all at once."""
+"""Errors in what the user wrote, collected and reported all at once."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Problem:
 
     Attributes:
         file: the file to open, relative to the project, e.g. `tenants/dev-team.yaml`.
-        path: the key inside the file, e.g. `sync.interval`; empty for the file as a whole.
-        message: what is wrong and what to write instead.
+        path: the key in the file, e.g. `sync.interval`; empty for the file as a whole.
+        message: what is wrong and what to do, a `Message` where it has a code.
     """
 
     file: str
@@ -33,11 +33,11 @@ class Problem:
 
 
 class SecretValueError(ValueError):
-    """Refuses a value that a message must not repeat, since it is or holds a secret."""
+    """A value is wrong that messages must not repeat, since it is or contains a secret."""
 
 
 class MisplacedValueError(ValueError):
-    """Refuses a value that is wrong only beside others; `path` leads to it from the section that holds them all."""
+    """A value does not go with others; `path` leads to it from the section that contains them all."""
 
     def __init__(self, path: tuple[str | int, ...], message: str) -> None:
         super().__init__(message)

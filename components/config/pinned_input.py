@@ -1,4 +1,4 @@
-"""What the stack takes from others, pinned by its digest: fetched from where the configuration says, kept, compared."""
+"""Downloads pinned by their digest: fetched from where the configuration says, kept, and compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import requests
 
+from components.config.config_wordings import FETCH_FAILED, UNREADABLE_BUNDLE, WRONG_DIGEST
 from components.config.errors import Problem
+from components.config.wordings import message_of
 
 FETCH_TIMEOUT_SECONDS = 30
 
@@ -23,20 +25,20 @@ class PinnedInputError(Exception):
         self.key = key
 
     def as_problem(self, stack_file: str) -> Problem:
-        return Problem(stack_file, f"{self.section}.{self.key}", self.args[0])
+        return Problem(stack_file, f"{self.section}.{self.key}", message_of(self))
 
 
 @dataclass(frozen=True)
 class PinnedInput:
-    """One file of somebody else's.
+    """One file that others publish.
 
     Attributes:
-        section: section of the configuration that names it.
-        key: key of that section under which `url` and `bundle` stand.
-        url: where to fetch it.
+        section: section of the configuration that names it, e.g. `flux`.
+        key: key of that section that holds `url` and `bundle`, e.g. `manifests`.
+        url: where to fetch it from.
         bundle: path of a local file instead, or None; relative paths start at the project.
-        sha256: its digest.
-        suffix: ending of its name, e.g. `.yaml`.
+        sha256: its digest, 64 hexadecimal digits.
+        suffix: extension of the kept file, e.g. `.yaml`.
     """
 
     section: str
@@ -66,15 +68,14 @@ def read_pinned(wanted: PinnedInput, project: Path) -> bytes:
     if digest != wanted.sha256:
         raise wanted.error(
             "sha256",
-            f"{wanted.source} has the sha256 {digest}, not {wanted.sha256}; compare with the release's checksums "
-            f"and correct {wanted.section}.sha256 only if you trust what you found",
+            WRONG_DIGEST(source=wanted.source, digest=digest, expected=wanted.sha256, section=wanted.section),
         )
     keep(_kept_file(wanted), content)
     return content
 
 
 def keep(file: Path, content: bytes) -> bool:
-    """Lay a content down under a name that says its digest, unless it lies there already; whether it does now."""
+    """Write a file unless it has this content already; whether it has it now."""
     try:
         if file.exists() and file.read_bytes() == content:
             return True
@@ -93,7 +94,8 @@ def _fetch(wanted: PinnedInput, project: Path) -> bytes:
         try:
             return path.read_bytes()
         except OSError as error:
-            raise wanted.error(f"{wanted.key}.bundle", f"{wanted.bundle} cannot be read: {error.strerror}") from None
+            unreadable = UNREADABLE_BUNDLE(bundle=wanted.bundle, reason=error.strerror)
+            raise wanted.error(f"{wanted.key}.bundle", unreadable) from None
     kept = _kept(wanted)
     if kept is not None:
         return kept
@@ -105,8 +107,7 @@ def _fetch(wanted: PinnedInput, project: Path) -> bytes:
         reason = f"the server answers {status}" if status else "the server cannot be reached"
         raise wanted.error(
             wanted.key,
-            f"{wanted.url} cannot be fetched: {reason}; check {wanted.section}.version and the network, or name a "
-            f"local file in {wanted.section}.{wanted.key}.bundle",
+            FETCH_FAILED(url=wanted.url, reason=reason, section=wanted.section, key=wanted.key),
         ) from None
     return response.content
 
@@ -117,7 +118,7 @@ def _kept_file(wanted: PinnedInput) -> Path:
 
 
 def _kept(wanted: PinnedInput) -> bytes | None:
-    """A file fetched before, so that a preview does not depend on the network; None where it is not what it was."""
+    """The file as fetched earlier, so that a preview needs no network; None where it is missing or was changed."""
     try:
         content = _kept_file(wanted).read_bytes()
     except OSError:

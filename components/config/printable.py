@@ -1,10 +1,10 @@
-"""Text of others on its way to a terminal: of the cluster, of tenants, of servers."""
+"""Text from clusters, tenants and servers, made safe for a terminal."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """A text on one line, without what could steer a terminal or pass for a line of its own.
+    """A text on one line, without characters that control a terminal or start a line.
 
     Control characters (C0 and C1, so all escape sequences), marks of direction and of no width, line and paragraph
     separators and lone surrogates each become a space; white space is folded.

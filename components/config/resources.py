@@ -1,4 +1,4 @@
-"""Compute resources of a controller, of whichever project it is."""
+"""Compute resources of a controller of Flux or Kyverno."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Resources(Section):
 
     requests: Quantities = Field(
         default_factory=dict,
-        description="What is set aside for it, e.g. `cpu: 100m`; others stay the release's.",
+        description="What is reserved for it, e.g. `cpu: 100m`; others are those of the release.",
     )
     limits: Quantities = Field(
         default_factory=dict,
-        description="What it may use at most, e.g. `memory: 1Gi`; others stay the release's.",
+        description="What it may use at most, e.g. `memory: 1Gi`; others are those of the release.",
     )

@@ -1,4 +1,4 @@
-"""What all sections of the configuration have in common."""
+"""The base of all sections of the configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 
 class UnusableValueError(Exception):
-    """A check has read a value that is not in order, or is missing (components/stack/partial.py).
+    """A check has read a value that is invalid or missing (components/stack/partial.py).
 
     Attributes:
         path: the value's path in the stack.
@@ -34,7 +34,7 @@ class Section(BaseModel):
     _path: tuple[str | int, ...] = PrivateAttr(())
 
     def came_from(self, path: tuple[str | int, ...]) -> None:
-        """Note where in the stack the section is, for a section of which not all can be used."""
+        """Note where in the stack the section is, for a section with invalid values."""
         self._path = path
 
     @model_validator(mode="before")
@@ -52,7 +52,7 @@ class Section(BaseModel):
 
 
 def section_in(annotation: Any) -> tuple[type[Section] | None, Any]:
-    """The section that a field with this type is for, and `dict` or `tuple` where it is for several."""
+    """The section in a type, and `dict` or `tuple` where the type contains several of it."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation, None

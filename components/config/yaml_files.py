@@ -1,4 +1,4 @@
-"""Reading YAML strictly: a key that stands twice is an error, not a silent last word."""
+"""Strict YAML: a duplicate key is an error; PyYAML alone lets the last one win."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import Any
 
 import yaml
 
+from components.config.config_wordings import (
+    DUPLICATE_YAML_KEY,
+    FILE_NOT_A_MAPPING,
+    INVALID_YAML,
+    UNREADABLE_FILE,
+    YAML_KEY_NOT_A_STRING,
+)
 from components.config.errors import Problem
+from components.config.wordings import Message
 
 # The C loader reads megabytes of manifests in a fraction of a second; it is there wherever PyYAML comes as a wheel.
 FastLoader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -19,31 +27,36 @@ class _StrictLoader(yaml.SafeLoader):
         seen: set[Hashable] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            line = key_node.start_mark.line + 1
             if not isinstance(key, Hashable):
-                raise yaml.MarkedYAMLError(
-                    problem="a key must be a text; put quotes around what begins with { or [",
-                    problem_mark=key_node.start_mark,
-                )
+                raise yaml.MarkedYAMLError(problem=YAML_KEY_NOT_A_STRING(line=line))
             if key in seen:
-                raise yaml.MarkedYAMLError(problem=f"the key {key!r} stands twice", problem_mark=key_node.start_mark)
+                raise yaml.MarkedYAMLError(problem=DUPLICATE_YAML_KEY(line=line, key=key))
             seen.add(key)
         return super().construct_mapping(node, deep)
 
 
 def read_mapping(file: Path, shown_as: str) -> dict[str, Any] | Problem:
-    """The mapping in a YAML file, or what is wrong with the file. An empty file is an empty mapping."""
+    """The mapping in a YAML file, or what is wrong with the file. An empty file is an empty mapping.
+
+    Args:
+        file: the file.
+        shown_as: what messages call it.
+    """
     try:
         value = yaml.load(file.read_text(encoding="utf-8"), _StrictLoader)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        return Problem(shown_as, "", f"cannot be read: {reason}")
+        return Problem(shown_as, "", UNREADABLE_FILE(reason=reason))
     except yaml.MarkedYAMLError as error:
+        if isinstance(error.problem, Message):
+            return Problem(shown_as, "", error.problem)
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        return Problem(shown_as, "", f"is not valid YAML: {line}{error.problem}")
+        return Problem(shown_as, "", INVALID_YAML(reason=f"{line}{error.problem}"))
     except (yaml.YAMLError, ValueError) as error:  # a date that no calendar has is a ValueError
-        return Problem(shown_as, "", f"is not valid YAML: {error}")
+        return Problem(shown_as, "", INVALID_YAML(reason=error))
     if value is None:
         return {}
     if not isinstance(value, dict):
-        return Problem(shown_as, "", "must be a mapping of keys to values")
+        return Problem(shown_as, "", FILE_NOT_A_MAPPING())
     return value

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from components.config.wordings import Message
+from components.flux.config_wordings import FLAG_OF_PROFILE, FORBIDDEN_FLAG
 from components.flux.controllers import RECONCILERS, Controller
 
 _ALL = frozenset(Controller)
@@ -110,7 +112,7 @@ LOCKDOWN_FLAGS = (
     ),
 )
 
-# Flags that would open what the profile closes; nobody may add them, in any profile that locks tenants down.
+# Flags that would undo the profile; they are refused wherever it is in use.
 FORBIDDEN_FLAGS = {
     "insecure-kubeconfig-exec": "a tenant's kubeconfig could run any program inside the controller",
     "insecure-kubeconfig-tls": "a tenant's kubeconfig could turn off certificate checks",
@@ -138,24 +140,24 @@ def arguments_for(controller: Controller, default_account: str) -> list[str]:
     ]
 
 
-def refusal(argument: str) -> str | None:
-    """Why an argument of the user's is refused under the multi-tenant profile, or None where it is welcome."""
+def refusal(argument: str) -> Message | None:
+    """Why an argument from the configuration is refused under the multi-tenant profile, or None if it is allowed."""
     name = argument.removeprefix("--").split("=", 1)[0]
     if name in FORBIDDEN_FLAGS:
-        return f"--{name} is not allowed under the multi-tenant profile: {FORBIDDEN_FLAGS[name]}"
-    # A gate more is no hole: the lockdown appends its own to the user's list.
+        return FORBIDDEN_FLAG(flag=name, reason=FORBIDDEN_FLAGS[name])
+    # More feature gates are harmless: the lockdown appends its own to the list.
     if name != "feature-gates" and any(name == flag.name for flag in LOCKDOWN_FLAGS):
-        return f"--{name} is set by the multi-tenant profile; use profile: single-tenant to go without"
+        return FLAG_OF_PROFILE(flag=name)
     return None
 
 
 def enables_object_identity(argument: str) -> bool:
-    """Whether an argument of the user's turns the feature gate for object-level identity on."""
+    """Whether an argument from the configuration enables the feature gate for object-level identity."""
     return _enables(OBJECT_IDENTITY, argument)
 
 
 def caches_secrets(argument: str) -> bool:
-    """Whether an argument of the user's turns on the feature gate with which a controller watches all Secrets."""
+    """Whether an argument from the configuration enables the gate with which a controller watches all Secrets."""
     return _enables(SECRETS_CACHE, argument)
 
 

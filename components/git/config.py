@@ -1,4 +1,4 @@
-"""Git sources: where manifests come from, who may read them, who has signed them, and how a push is made known."""
+"""Git sources: where manifests come from, credentials, signatures, and webhooks."""
 
 from __future__ import annotations
 
@@ -10,32 +10,47 @@ from pydantic import Field, field_validator, model_validator
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import Duration, SecretText, WebUrl
+from components.git.config_wordings import (
+    APP_NEEDS_INSTALLATION_ID,
+    AUTHORITY_WITHOUT_HTTPS,
+    CREDENTIALS_OF_ANOTHER_SCHEME,
+    DUPLICATE_OWNER,
+    NO_TAG_TO_VERIFY,
+    NOTHING_TO_REGISTER,
+    ONE_HTTPS_SECRET,
+    ONE_INSTALLATION,
+    SEVERAL_CREDENTIALS,
+    SEVERAL_IDENTITIES,
+    SEVERAL_REFERENCES,
+    SSH_NEEDS_DEPLOY_KEY,
+    SSH_TAKES_DEPLOY_KEY_ALONE,
+    USERNAME_WITH_BEARER_TOKEN,
+    WEBHOOK_IS_NOT_GITHUBS,
+)
 from components.git.types import GitCommit, GitHubName, GitHubRepositoryName, GitReference, GitUrl, SignerName
 from components.keys.types import CertificateAuthority, KnownHost, RsaPrivateKey, SigningKey, SshPrivateKey
 
 
 class HttpsCredentials(Section):
-    """How to log in to a Git host over HTTPS."""
+    """Credentials for a Git host over HTTPS."""
 
-    username: str | None = Field(None, description="User name; for GitHub and GitLab any, `git` where left out.")
-    password: SecretText | None = Field(
-        None, description="Password, or a token in its place; one that may only read this repository."
-    )
+    username: str | None = Field(None, description="User name, which GitHub and GitLab ignore; defaults to `git`.")
+    password: SecretText | None = Field(None, description="Password or token; one that may only read this repository.")
     bearer_token: SecretText | None = Field(
-        None, description="Token for a host that takes it as a bearer token, e.g. Bitbucket Data Center."
+        None, description="Token for a host that expects a bearer token, e.g. Bitbucket Data Center."
     )
 
     @model_validator(mode="after")
     def _one_secret(self) -> HttpsCredentials:
         if (self.password is None) == (self.bearer_token is None):
-            raise ValueError("needs exactly one of password (which may be a token) and bearerToken")
+            raise ValueError(ONE_HTTPS_SECRET())
         if self.bearer_token is not None and self.username is not None:
-            raise ValueError("has a username, which does not go with a bearerToken; use password")
+            raise ValueError(USERNAME_WITH_BEARER_TOKEN())
         return self
 
 
 class GitHubAppCredentials(Section):
-    """A GitHub App and where it is installed.
+    """A GitHub App and its installation.
 
     Source: https://fluxcd.io/flux/components/source/gitrepositories/#github
     """
@@ -43,22 +58,22 @@ class GitHubAppCredentials(Section):
     app_id: int = Field(gt=0, description="Id of the App.")
     installation_id: int | None = Field(None, gt=0, description="Id of its installation.")
     installation_owner: GitHubName | None = Field(
-        None, description="Organisation or user that has installed it, in place of the installation's id."
+        None, description="Organization or user that installed it, instead of the installation's id."
     )
-    private_key: RsaPrivateKey = Field(description="Private key of the App, as GitHub hands it out.")
+    private_key: RsaPrivateKey = Field(description="Private key of the App, as downloaded from GitHub.")
     base_url: WebUrl | None = Field(None, description="API of a GitHub Enterprise Server.")
 
     @model_validator(mode="after")
     def _one_installation(self) -> GitHubAppCredentials:
         if (self.installation_id is None) == (self.installation_owner is None):
-            raise ValueError("needs exactly one of installationId and installationOwner")
+            raise ValueError(ONE_INSTALLATION())
         return self
 
 
 class GitHubRepository(Section):
-    """The repository at GitHub, to which the program itself adds the deploy key and the webhook."""
+    """The repository on GitHub, where the program registers the deploy key and the webhook."""
 
-    repository: GitHubRepositoryName = Field(description="`owner/name`, at the server `github.baseUrl`.")
+    repository: GitHubRepositoryName = Field(description="`owner/name`, on the server `github.baseUrl`.")
 
     removed_keys: ClassVar = {"readOnly": "a deploy key can only read"}
 
@@ -72,53 +87,57 @@ class GitHubRepository(Section):
 
 
 class Webhook(Section):
-    """A Receiver for this source, so that a push is fetched at once and not at the next interval.
+    """A Receiver for this source, so that a push is fetched at once instead of at the next interval.
 
     Source: https://fluxcd.io/flux/components/notification/receivers/
     """
 
     type: Literal["github", "gitlab", "bitbucket", "generic-hmac"] = Field(
         "github",
-        description="How the Git host signs its calls. Where `github.repository` is named, the webhook is registered "
-        "there; elsewhere somebody has to, with the URL in the stack's outputs and the token in the Receiver's Secret.",
+        description="How the Git host signs its calls. With `github.repository`, the webhook is registered there; for "
+        "other hosts, register it with the URL in the stack's outputs and the token in the Receiver's Secret.",
     )
 
 
 class CommitVerification(Section):
-    """Whose signatures are asked for. Source: https://fluxcd.io/flux/components/source/gitrepositories/#verification"""
+    """Whose signatures are required. Source: https://fluxcd.io/flux/components/source/gitrepositories/#verification"""
 
     mode: Literal["HEAD", "Tag", "TagAndHEAD"] = Field(
-        "HEAD", description="What must be signed: the commit, the tag that is followed, or both."
+        "HEAD", description="What must be signed: the commit, the tag, or both."
     )
     keys: dict[SignerName, SigningKey] = Field(
         min_length=1,
-        description="OpenPGP public keys, armored, or SSH public keys, by the name of who signs; each is enough.",
+        description="OpenPGP public keys, armored, or SSH public keys, by the name of the signer; one is enough.",
     )
 
 
 class GitSource(Section):
     """A Git repository. Source: https://fluxcd.io/flux/components/source/gitrepositories/"""
 
-    url: GitUrl = Field(description="Where the cluster fetches the repository from.")
-    branch: GitReference | None = Field(None, description="Branch to follow; `main` where no reference is given.")
-    tag: GitReference | None = Field(None, description="Tag to stay at, instead of a branch.")
+    url: GitUrl = Field(description="URL from which the cluster fetches the repository.")
+    branch: GitReference | None = Field(
+        None, description="Branch to follow; defaults to `main` if no other reference is set."
+    )
+    tag: GitReference | None = Field(None, description="Tag to use, instead of a branch.")
     semver: str | None = Field(None, description="Range of tags to follow, e.g. `>=1.2.0 <2.0.0`.")
-    commit: GitCommit | None = Field(None, description="Commit to stay at; may go with branch.")
+    commit: GitCommit | None = Field(None, description="Commit to use; can be combined with branch.")
     interval: Duration = Field("1m", description="How often to look for new commits.")
     timeout: Duration = Field("60s", description="How long a fetch may take.")
     deploy_key: SshPrivateKey | None = Field(
         None,
         description="Private SSH key that may read the repository, without a passphrase: ed25519, ECDSA P-384, or RSA "
-        "from 3072 bits; `make deploy-key` makes one.",
+        "with at least 3072 bits; `make deploy-key` creates one.",
     )
-    https: HttpsCredentials | None = Field(None, description="User name and password, or token, in place of a key.")
-    github_app: GitHubAppCredentials | None = Field(None, description="A GitHub App, in place of a key.")
+    https: HttpsCredentials | None = Field(None, description="User name and password, or token, instead of a key.")
+    github_app: GitHubAppCredentials | None = Field(None, description="A GitHub App, instead of a key.")
     certificate_authority: CertificateAuthority | None = Field(
-        None, description="Certificate, PEM, of the authority that the Git host's own one comes from."
+        None, description="Certificate, PEM, of the authority that issued the Git host's certificate."
     )
-    github: GitHubRepository | None = Field(None, description="The repository at GitHub, for its key and webhook.")
-    webhook: Webhook | None = Field(None, description="Fetch at once what is pushed; `{}` for GitHub.")
-    verify: CommitVerification | None = Field(None, description="Reconcile only what is signed by one of these.")
+    github: GitHubRepository | None = Field(
+        None, description="The repository on GitHub, to register the deploy key and the webhook."
+    )
+    webhook: Webhook | None = Field(None, description="Fetch each push at once; `{}` for GitHub.")
+    verify: CommitVerification | None = Field(None, description="Reconcile only what one of these keys has signed.")
 
     removed_keys: ClassVar = {"kind": "every source is a GitRepository"}
 
@@ -126,7 +145,7 @@ class GitSource(Section):
     def _one_reference(self) -> GitSource:
         given = [name for name in ("branch", "tag", "semver") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise ValueError(f"follows {' and '.join(given)} at once; keep one of them")
+            raise ValueError(SEVERAL_REFERENCES(keys=" and ".join(given)))
         return self
 
     @model_validator(mode="after")
@@ -135,66 +154,64 @@ class GitSource(Section):
         given = [key for key, value in fields.items() if value is not None]
         scheme = urlsplit(self.url).scheme
         if len(given) > 1:
-            raise ValueError(f"has {' and '.join(given)}; keep one of them")
+            raise ValueError(SEVERAL_CREDENTIALS(keys=" and ".join(given)))
         if scheme == "ssh" and given != ["deployKey"]:
-            remedy = "use an https:// URL with it" if given else "`make deploy-key` makes one"
-            raise MisplacedValueError(
-                ("url",), f"begins with ssh://, which takes a deployKey and nothing else; {remedy}"
-            )
+            problem = SSH_TAKES_DEPLOY_KEY_ALONE(credentials=given[0]) if given else SSH_NEEDS_DEPLOY_KEY()
+            raise MisplacedValueError(("url",), problem)
         if given and scheme != ("ssh" if given == ["deployKey"] else "https"):
             wanted = "ssh://git@" if given == ["deployKey"] else "https://"
-            raise MisplacedValueError(("url",), f"begins with {scheme}://, but {given[0]} goes with {wanted}")
+            raise MisplacedValueError(
+                ("url",), CREDENTIALS_OF_ANOTHER_SCHEME(scheme=scheme, credentials=given[0], expected=wanted)
+            )
         if self.certificate_authority is not None and scheme != "https":
-            raise MisplacedValueError(("certificateAuthority",), "is of use only with an https:// URL")
+            raise MisplacedValueError(("certificateAuthority",), AUTHORITY_WITHOUT_HTTPS())
         return self
 
     @model_validator(mode="after")
     def _tag_to_verify(self) -> GitSource:
         wants_tag = self.verify is not None and self.verify.mode != "HEAD"
         if wants_tag and self.tag is None and self.semver is None:
-            raise MisplacedValueError(("verify", "mode"), "asks for a signed tag, but the source follows none")
+            raise MisplacedValueError(("verify", "mode"), NO_TAG_TO_VERIFY())
         return self
 
     @model_validator(mode="after")
     def _registered_where(self) -> GitSource:
         if self.github is not None and self.webhook is not None and self.webhook.type != "github":
-            raise MisplacedValueError(("webhook", "type"), "must be github, where github.repository is")
+            raise MisplacedValueError(("webhook", "type"), WEBHOOK_IS_NOT_GITHUBS())
         if self.github is not None and self.deploy_key is None and self.webhook is None:
-            raise MisplacedValueError(
-                ("github",), "has nothing to register there: the source has neither a deployKey nor a webhook"
-            )
+            raise MisplacedValueError(("github",), NOTHING_TO_REGISTER())
         return self
 
 
 class GitConfig(Section):
-    """What the stack knows of Git hosts."""
+    """Host keys of Git hosts."""
 
     known_hosts: tuple[KnownHost, ...] = Field(
         (),
         description="Host keys of Git hosts, as lines of an SSH `known_hosts` file. Those of github.com, gitlab.com "
-        "and bitbucket.org are known; lines for one of them replace those.",
+        "and bitbucket.org are built in; lines for one of these hosts replace its built-in keys.",
     )
     known_hosts_file: str | None = Field(
-        None, description="Path of a file with more such lines; relative paths start at the project."
+        None, description="Path of a file with more such lines, relative to the project or absolute."
     )
 
 
 class GitHubOwner(Section):
-    """Who the program is to GitHub when it works in the repositories of an organisation or a user."""
+    """The program's credentials for the repositories of a GitHub organization or user."""
 
     token: SecretText | None = Field(
         None,
         description="Token that may administer these repositories (fine-grained: Administration and Webhooks, read and "
-        "write); the environment's `GITHUB_TOKEN` where there is neither a token nor an App.",
+        "write); defaults to the environment's `GITHUB_TOKEN` if there is no App either.",
     )
-    app: GitHubAppCredentials | None = Field(None, description="An App with these rights, in place of the token.")
+    app: GitHubAppCredentials | None = Field(None, description="An App with these rights, instead of the token.")
 
     @model_validator(mode="after")
     def _one_identity(self) -> GitHubOwner:
         if self.token is not None and self.app is not None:
-            raise ValueError("has token and app; keep one of them")
+            raise ValueError(SEVERAL_IDENTITIES())
         if self.app is not None and self.app.installation_id is None:
-            raise MisplacedValueError(("app", "installationId"), "is required here")
+            raise MisplacedValueError(("app", "installationId"), APP_NEEDS_INSTALLATION_ID())
         return self
 
 
@@ -204,12 +221,12 @@ class GitHubConfig(Section):
     base_url: WebUrl = Field("https://api.github.com/", description="API of GitHub, or a GitHub Enterprise Server.")
     owners: dict[GitHubName, GitHubOwner] = Field(
         default_factory=dict,
-        description="Organisations and users with credentials of their own. For the others, and for `{}`, keys and "
-        "webhooks are registered with the environment's `GITHUB_TOKEN`.",
+        description="Organizations and users with their own credentials. For others, and for `{}`, the environment's "
+        "`GITHUB_TOKEN` is used.",
     )
 
     def identity(self, owner: str) -> GitHubOwner:
-        """Who the program is in the repositories of an owner, listed or not; GitHub does not tell capital letters."""
+        """The credentials for an owner's repositories, listed or not; GitHub's names are case-insensitive."""
         return next((each for name, each in self.owners.items() if name.lower() == owner.lower()), GitHubOwner())
 
     @field_validator("owners")
@@ -218,5 +235,5 @@ class GitHubConfig(Section):
         seen: dict[str, str] = {}
         for owner in owners:
             if seen.setdefault(owner.lower(), owner) != owner:
-                raise ValueError(f"lists {seen[owner.lower()]} and {owner}, which are one to GitHub; keep one of them")
+                raise ValueError(DUPLICATE_OWNER(first=seen[owner.lower()], second=owner))
         return owners

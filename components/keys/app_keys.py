@@ -10,16 +10,22 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from components.keys import armor
+from components.keys.config_wordings import (
+    APP_KEY_NOT_RSA,
+    APP_KEY_WITH_PASSPHRASE,
+    DAMAGED_APP_KEY,
+    NOT_AN_APP_KEY,
+    SHORT_APP_KEY,
+)
 
 SHORTEST = 2048
 """Bits of the keys that GitHub generates."""
 
 _FORMATS = ("RSA PRIVATE KEY", "PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
-_WHERE = "give the .pem file that GitHub hands out, as it is"
 
 
 class AppKeyError(ValueError):
-    """The text is not the private key of an App. The message completes a sentence and contains nothing of the text."""
+    """The text is not the private key of an App. The message contains nothing of the text."""
 
 
 def read_app_key(text: str) -> str:
@@ -31,15 +37,15 @@ def read_app_key(text: str) -> str:
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
     if len(labels) != 1 or labels[0] not in _FORMATS or not armor.is_single_block(normalized, labels[0]):
-        raise AppKeyError(f"is not one RSA private key in PEM; {_WHERE}")
+        raise AppKeyError(NOT_AN_APP_KEY())
     try:
         key = serialization.load_pem_private_key(normalized.encode(), password=None)
     except TypeError:  # there is no password to decrypt it with
-        raise AppKeyError(f"is protected by a passphrase, which Flux cannot ask for; {_WHERE}") from None
+        raise AppKeyError(APP_KEY_WITH_PASSPHRASE()) from None
     except (ValueError, UnsupportedAlgorithm):
-        raise AppKeyError(f"is not a whole private key: something of it is missing or changed; {_WHERE}") from None
+        raise AppKeyError(DAMAGED_APP_KEY()) from None
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise AppKeyError(f"is not an RSA key; {_WHERE}")
+        raise AppKeyError(APP_KEY_NOT_RSA())
     if key.key_size < SHORTEST:
-        raise AppKeyError(f"is an RSA key of {key.key_size} bits, which is too short; {_WHERE}")
+        raise AppKeyError(SHORT_APP_KEY(bits=key.key_size))
     return normalized

@@ -1,4 +1,4 @@
-"""Certificates of the authorities that have issued the certificates of Git hosts.
+"""Certificates of the authorities that issued the certificates of Git hosts.
 
 Source: https://fluxcd.io/flux/components/source/gitrepositories/#https-certificate-authority
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 from cryptography import x509
 
 from components.keys import armor
+from components.keys.config_wordings import DAMAGED_CERTIFICATE, NOT_A_CERTIFICATE, PRIVATE_KEY_BESIDE_CERTIFICATE
 
 
 class CertificateError(ValueError):
-    """The text is not a list of certificates. The message completes a sentence and contains nothing of the text."""
+    """A text that does not consist of certificates. The message does not repeat it."""
 
 
 def read_authority(text: str) -> str:
@@ -23,15 +24,13 @@ def read_authority(text: str) -> str:
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
     if any(map(armor.is_private, labels)):
-        raise CertificateError(
-            "holds a private key, which has been readable here and is to be replaced; give the certificate alone"
-        )
+        raise CertificateError(PRIVATE_KEY_BESIDE_CERTIFICATE())
     if not labels or any(label != "CERTIFICATE" for label in labels):
-        raise CertificateError("is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----")
+        raise CertificateError(NOT_A_CERTIFICATE())
     try:
         found = x509.load_pem_x509_certificates(normalized.encode())
     except ValueError:
         found = []
     if len(found) != len(labels):
-        raise CertificateError("is no whole certificate: something of it is missing or changed")
+        raise CertificateError(DAMAGED_CERTIFICATE())
     return normalized

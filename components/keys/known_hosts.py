@@ -19,19 +19,33 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
+from components.keys.config_wordings import (
+    DAMAGED_HOST_KEY,
+    DSA_HOST_KEY,
+    HASHED_HOST,
+    HOST_LINE_WITHOUT_HOST,
+    HOST_PATTERN,
+    HOST_WITH_BARE_PORT,
+    MARKED_HOST_LINE,
+    NOT_A_HOST,
+    NOT_A_HOST_LINE,
+    SEVERAL_HOST_LINES,
+    SHORT_HOST_KEY,
+    UNKNOWN_HOST_KEY_TYPE,
+)
+
 PINNED = Path(__file__).with_name("known_hosts.txt")
 
 SHORTEST_RSA = 2048
 """Minimum bits of an RSA host key; shorter ones can be broken with enough resources."""
 
 _TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
-_EXAMPLE = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
 _SSH_PORT = 22
 _ADDRESS = re.compile(r"[A-Za-z0-9._:-]+|\[[A-Za-z0-9._:-]+\]:[0-9]{1,5}")
 
 
 class KnownHostError(ValueError):
-    """The line has no usable host key. The message completes a sentence and contains nothing of the key."""
+    """The line has no usable host key. The message contains nothing of the key."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +70,16 @@ def parse(line: str) -> HostKey:
         KnownHostError: Flux cannot use the line, or it would trust hosts that it does not name.
     """
     if len(line.strip().splitlines()) > 1:
-        raise KnownHostError("is more than one line; give each line an entry of its own")
+        raise KnownHostError(SEVERAL_HOST_LINES())
     words = line.split()
     if words and words[0].startswith("@"):
-        raise KnownHostError(f"is marked {words[0]}, which is not supported here; give the host's own key: {_EXAMPLE}")
+        raise KnownHostError(MARKED_HOST_LINE(marker=words[0]))
     if words and words[0].startswith("|"):
-        raise KnownHostError(f"hides its host behind a hash, so nobody can see whom it trusts; {_EXAMPLE}")
+        raise KnownHostError(HASHED_HOST())
     if words and words[0] in _TYPES:
-        raise KnownHostError(f"does not begin with a host; {_EXAMPLE}")
+        raise KnownHostError(HOST_LINE_WITHOUT_HOST())
     if len(words) < 3:
-        raise KnownHostError(f"is no host, type and key; {_EXAMPLE}")
+        raise KnownHostError(NOT_A_HOST_LINE())
     addresses, kind, key = words[0].lower().split(","), words[1], words[2]
     _check_addresses(addresses)
     _check_key(kind, key)
@@ -73,7 +87,7 @@ def parse(line: str) -> HostKey:
 
 
 def check_line(line: str) -> str:
-    """The line without spaces around it.
+    """The line without surrounding spaces.
 
     Raises:
         KnownHostError: see `parse`.
@@ -91,7 +105,7 @@ def address_of(url: str) -> str:
 
 
 def keys_for(url: str, known: Sequence[str]) -> list[HostKey]:
-    """The keys by which the host of an ssh URL is known: those of `known`, or the pinned ones where it has none.
+    """The keys of the host of an ssh URL: those in `known`, or the pinned ones if there are none.
 
     Args:
         url: URL of a repository, beginning with ssh://.
@@ -137,11 +151,11 @@ def entries(text: str) -> Iterator[tuple[int, str]]:
 def _check_addresses(addresses: Sequence[str]) -> None:
     for address in addresses:
         if any(character in address for character in "*?!"):
-            raise KnownHostError(f"names {address!r}, a pattern that fits many hosts; name each host: {_EXAMPLE}")
+            raise KnownHostError(HOST_PATTERN(address=address))
         if with_port := re.fullmatch(r"([^][:]+):([0-9]+)", address):
-            raise KnownHostError(f"begins with {address!r}; a port is written like [{with_port[1]}]:{with_port[2]}")
+            raise KnownHostError(HOST_WITH_BARE_PORT(address=address, host=with_port[1], port=with_port[2]))
         if not _ADDRESS.fullmatch(address):
-            raise KnownHostError(f"begins with {address!r}, which is no host; {_EXAMPLE}")
+            raise KnownHostError(NOT_A_HOST(address=address))
 
 
 def _plain(address: str) -> str:
@@ -152,14 +166,12 @@ def _plain(address: str) -> str:
 
 def _check_key(kind: str, key: str) -> None:
     if kind == "ssh-dss":
-        raise KnownHostError("is a DSA key, which is too weak and which Flux refuses; give another key of the host")
+        raise KnownHostError(DSA_HOST_KEY())
     if kind not in _TYPES:
-        raise KnownHostError(f"has {kind!r} where the key's type belongs; it is one of {', '.join(_TYPES)}")
+        raise KnownHostError(UNKNOWN_HOST_KEY_TYPE(type=kind, types=", ".join(_TYPES)))
     try:
         public = load_ssh_public_key(f"{kind} {key}".encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise KnownHostError(
-            "has a key that cannot be read: something of it is missing or changed; copy the whole line"
-        ) from None
+        raise KnownHostError(DAMAGED_HOST_KEY()) from None
     if isinstance(public, rsa.RSAPublicKey) and public.key_size < SHORTEST_RSA:
-        raise KnownHostError(f"is an RSA key of {public.key_size} bits, which is too short; give another of the host")
+        raise KnownHostError(SHORT_HOST_KEY(bits=public.key_size))

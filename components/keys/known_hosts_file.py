@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from components.config.config_wordings import UNREADABLE_FILE
 from components.config.errors import Problem
+from components.config.wordings import message_of
 from components.keys.known_hosts import KnownHostError, check_line, entries
 
 
@@ -25,11 +27,11 @@ def read_known_hosts(section: Any, stack_file: str, project: Path) -> tuple[tupl
         text = (project / Path(name).expanduser()).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        return (), [Problem(stack_file, "git.knownHostsFile", f"{name!r} cannot be read: {reason}")]
+        return (), [Problem(stack_file, "git.knownHostsFile", UNREADABLE_FILE(reason=reason).of(name))]
     lines, problems = [], []
     for number, line in entries(text):
         try:
             lines.append(check_line(line))
         except KnownHostError as error:
-            problems.append(Problem(name, f"line {number}", str(error)))
+            problems.append(Problem(name, f"line {number}", message_of(error)))
     return tuple(lines), problems

@@ -1,4 +1,4 @@
-"""Keys and certificates as types of the configuration. Each refuses with a sentence that says what to write instead."""
+"""Keys and certificates as types of the configuration."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SshPrivateKey = Annotated[
     *secret(lambda text: read_private_key(text).private, "secret private SSH key"),
 ]
 AgeIdentities = Annotated[
-    SecretStr, *secret(lambda text: identity_file(read_identities(text)), "secret identities of age")
+    SecretStr, *secret(lambda text: identity_file(read_identities(text)), "secret age identities")
 ]
-AgeRecipient = Annotated[str, *unshown(read_recipient, "a recipient of age, which begins with age1")]
+AgeRecipient = Annotated[str, *unshown(read_recipient, "an age recipient, which begins with age1")]
 OpenPgpPrivateKeys = Annotated[
     SecretStr, *secret(lambda text: key_ring(read_private_keys(text)), "secret OpenPGP private keys, armored")
 ]
@@ -31,5 +31,5 @@ OpenPgpFingerprint = Annotated[str, *unshown(read_fingerprint, "fingerprint of a
 RsaPrivateKey = Annotated[SecretStr, *secret(read_app_key, "secret private RSA key, PEM")]
 CertificateAuthority = Annotated[str, *unshown(read_authority, "one or more certificates, PEM")]
 SigningKey = Annotated[str, *unshown(read_signing_key, "OpenPGP public key, armored, or SSH public key")]
-CosignPublicKey = Annotated[str, *unshown(read_public_key, "public key of cosign, PEM")]
+CosignPublicKey = Annotated[str, *unshown(read_public_key, "cosign public key, PEM")]
 KnownHost = Annotated[str, *unshown(known_hosts.check_line, "a line of an SSH `known_hosts` file")]

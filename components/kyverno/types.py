@@ -1,10 +1,11 @@
-"""Types of the `kyverno` section. Each refuses with a sentence that says what to write instead."""
+"""Types of the `kyverno` section."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from components.config.types import SEMANTIC_VERSION, matching
+from components.kyverno.config_wordings import NOT_A_CHART_VERSION, NOT_A_KYVERNO_VERSION
 
-KyvernoVersion = Annotated[str, *matching(SEMANTIC_VERSION, "a release of Kyverno; write it like 1.19.1")]
-ChartVersion = Annotated[str, *matching(SEMANTIC_VERSION, "a version of Kyverno's chart; write it like 3.9.1")]
+KyvernoVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A_KYVERNO_VERSION)]
+ChartVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A_CHART_VERSION)]

@@ -1,4 +1,4 @@
-"""What tenants may do, as far as admission can see it: engine, mode and the platform's allow-lists."""
+"""The `policies` section: engine, modes and the platform's allow-lists."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from components.allowlists.types import HostPattern, HostPatternText, ImagePatte
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import Duration, seconds
+from components.policies.config_wordings import MODE_IS_OFF, TOKEN_LIFETIME_TOO_SHORT
 from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from components.policies.names import PolicyName
 from components.policies.types import FinalizerName
 
 
 class PolicyEngine(StrEnum):
-    """What admits: Kubernetes' own ValidatingAdmissionPolicies, Kyverno, both at once, or nothing."""
+    """What enforces the policies: Kubernetes' ValidatingAdmissionPolicies, Kyverno, both, or nothing."""
 
     NATIVE = "native"
     KYVERNO = "kyverno"
@@ -34,7 +35,7 @@ class PolicyEngine(StrEnum):
 
 
 class PolicyMode(StrEnum):
-    """What becomes of a request that a policy is against."""
+    """What happens to a request that violates a policy."""
 
     ENFORCE = "enforce"
     AUDIT = "audit"
@@ -47,16 +48,14 @@ ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
 
 VolumeType = Literal["cephfs", "fc", "glusterfs", "iscsi", "nfs", "rbd"]
 ANY_TAINT = "*"
-"""In place of the key of a taint."""
+"""Stands for every key of a taint."""
 
 _SHORTEST_TOKEN_LIFETIME = "1h"
 
 
 def _token_lifetime(duration: str) -> str:
     if seconds(duration) < seconds(_SHORTEST_TOKEN_LIFETIME):
-        raise ValueError(
-            f"is shorter than {_SHORTEST_TOKEN_LIFETIME}, which Kubernetes itself asks for in every pod; lengthen it"
-        )
+        raise ValueError(TOKEN_LIFETIME_TOO_SHORT(shortest=_SHORTEST_TOKEN_LIFETIME))
     return duration
 
 
@@ -64,34 +63,34 @@ TokenLifetime = Annotated[Duration, AfterValidator(_token_lifetime)]
 
 
 class AllowedSources(Section):
-    """Where manifests, charts and images of tenants may come from."""
+    """Where tenants' sources may come from."""
 
     allowed: tuple[SourcePatternText, ...] | None = Field(
         None,
-        description="URL patterns that every tenant's sources may have, e.g. `https://git.example.com/org/*` for "
-        "all that is at or below it, `https://charts.example.com`, `oci://registry.example.com/org/*`, "
-        "`bucket://storage.example.com/name`; a tenant's own come on top. Where neither the stack nor a tenant has "
-        "any, its sources may be anywhere.",
+        description="URL patterns for the sources of every tenant, e.g. `https://git.example.com/org/*` for everything "
+        "at or below it, `https://charts.example.com`, `oci://registry.example.com/org/*`, "
+        "`bucket://storage.example.com/name`, in addition to the tenant's own. If neither the stack nor the tenant has "
+        "any, all URLs are allowed.",
     )
     providers: tuple[CloudProvider, ...] = Field(
         (),
-        description="Clouds that a source may log in to as its own service account; none where left out.",
+        description="Clouds that a source may log in to with its own service account; none by default.",
     )
-    bucket_regions: tuple[str, ...] = Field((), description="Regions that a Bucket may name; any where left out.")
+    bucket_regions: tuple[str, ...] = Field((), description="Regions that a Bucket may set; any by default.")
     plain_http: bool = Field(
-        False, description="Let sources be fetched without TLS: by `http://` URLs or `insecure: true`; for a lab."
+        False, description="Allow sources without TLS: `http://` URLs or `insecure: true`; for a lab."
     )
-    client_certificates: bool = Field(False, description="Let sources name a `certSecretRef`.")
+    client_certificates: bool = Field(False, description="Allow sources to set `certSecretRef`.")
     submodules: bool = Field(
         False,
-        description="Let GitRepositories fetch submodules, from any address that a repository names: admission does "
-        "not see it.",
+        description="Allow GitRepositories to fetch submodules, from any URL in the repository: admission does not see "
+        "them.",
     )
     verified: tuple[VerifiedKind, ...] = Field(
         (),
-        description="Kinds whose content must be verified by signature; a tenant's own come on top. With `HelmChart`, "
-        "charts come from HelmRepositories alone, and by `chartRef` from an OCIRepository only where that is listed, "
-        "too.",
+        description="Kinds whose content must be verified by signature, in addition to the tenant's own. With "
+        "`HelmChart`, charts may come only from HelmRepositories, and by `chartRef` from an OCIRepository only if "
+        "`OCIRepository` is listed as well.",
     )
 
 
@@ -100,12 +99,12 @@ class AllowedImages(Section):
 
     allowed: tuple[ImagePatternText, ...] | None = Field(
         None,
-        description="Repositories, e.g. `registry.example.com/org/*`; a tenant's own come on top. Where neither the "
-        "stack nor a tenant has any, images may be anywhere.",
+        description="Repositories, e.g. `registry.example.com/org/*`, in addition to the tenant's own. If neither the "
+        "stack nor the tenant has any, all images are allowed.",
     )
-    digests: bool = Field(False, description="Ask for images by digest.")
+    digests: bool = Field(False, description="Require images by digest.")
     signatures: tuple[ImageSignature, ...] = Field(
-        (), description="Images that have to be signed, and by whom; Kyverno looks (docs/images.md)."
+        (), description="Images that have to be signed, and by whom; Kyverno verifies them (docs/images.md)."
     )
     registries: RegistryAccess = Field(
         default_factory=RegistryAccess, description="How Kyverno reads signatures from registries."
@@ -113,15 +112,15 @@ class AllowedImages(Section):
 
 
 class AllowedNotifications(Section):
-    """Whom notification-controller may talk to for tenants."""
+    """Hosts that notification-controller may connect to for tenants."""
 
     hosts: tuple[HostPatternText, ...] | None = Field(
         None,
         description="Hosts that Providers may post to and whose tokens Receivers may trust, e.g. `hooks.slack.com`, "
-        "`alertmanager.monitoring.svc:9093`, `*.example.com`; a tenant's own come on top. Where neither the stack nor "
-        "a tenant has any, all public names.",
+        "`alertmanager.monitoring.svc:9093`, `*.example.com`, in addition to the tenant's own. If neither the stack "
+        "nor the tenant has any, all public host names are allowed.",
     )
-    plain_http: bool = Field(False, description="Let notifications go without TLS, e.g. within the cluster.")
+    plain_http: bool = Field(False, description="Allow notifications without TLS, e.g. within the cluster.")
 
 
 class IngressRules(Section):
@@ -129,82 +128,86 @@ class IngressRules(Section):
 
     hosts: tuple[HostPattern, ...] | None = Field(
         None,
-        description="Host names that every tenant's Ingresses may have, e.g. `shop.example.com`, or `*.example.com` "
-        "for all below; a tenant's own come on top. Where neither the stack nor a tenant has any, hosts may be any.",
+        description="Host names for the Ingresses of every tenant, e.g. `shop.example.com`, or `*.example.com` for all "
+        "names below, in addition to the tenant's own. If neither the stack nor the tenant has any, all are allowed.",
     )
     snippets: bool = Field(
         False,
-        description="Let annotations hold pieces of the proxy's configuration, such as `configuration-snippet` of "
-        "ingress-nginx, which can read every tenant's traffic and Secrets.",
+        description="Allow annotations that contain proxy configuration, such as `configuration-snippet` of "
+        "ingress-nginx, which can read the traffic and Secrets of all tenants.",
     )
 
 
 class PoliciesConfig(Section):
     """Admission in tenants' namespaces."""
 
-    engine: PolicyEngine = Field(PolicyEngine.NATIVE, description="What admits; `kyverno` and `both` need `kyverno`.")
+    engine: PolicyEngine = Field(
+        PolicyEngine.NATIVE, description="What enforces the policies; `kyverno` and `both` need the section `kyverno`."
+    )
     mode: PolicyMode = Field(
         PolicyMode.ENFORCE,
-        description="Refuse (`enforce`), or let pass and warn (`audit`), which `make policy-report` shows.",
+        description="Deny violations (`enforce`), or allow and report them (`audit`), see `make policy-report`.",
     )
     modes: dict[PolicyName, PolicyMode] = Field(
-        default_factory=dict, description="Another mode for a policy, by its name (docs/policies.md)."
+        default_factory=dict, description="A different mode for a policy, by its name (docs/policies.md)."
     )
     sources: AllowedSources = Field(default_factory=AllowedSources, description="Sources of tenants.")
     images: AllowedImages = Field(default_factory=AllowedImages, description="Container images of tenants.")
     notifications: AllowedNotifications = Field(
-        default_factory=AllowedNotifications, description="Where notifications of tenants go."
+        default_factory=AllowedNotifications, description="Notifications of tenants."
     )
     flux_images: bool = Field(
         False,
-        description="Ask for the signatures of Flux's own releases on its controllers' images; Kyverno needs a way to "
+        description="Require the signatures of Flux's releases on its controllers' images; Kyverno needs access to "
         "their registry and to Sigstore's keys (docs/images.md).",
     )
     onboarding: bool = Field(
         False,
-        description="Let Kyverno furnish namespaces that the platform labels for a tenant (docs/onboarding.md).",
+        description="Let Kyverno provision namespaces that the platform labels for a tenant (docs/onboarding.md).",
     )
-    minimum_interval: Duration = Field("30s", description="Shortest interval of reconciliation.")
-    # A day is what the webhooks of AWS and Azure mount, and SPIFFE's and Vault's agents live with less.
+    minimum_interval: Duration = Field("30s", description="Minimum interval of reconciliation.")
+    # The webhooks of AWS and Azure request a day; SPIFFE's and Vault's agents need less.
     maximum_token_lifetime: TokenLifetime = Field(
         "24h",
-        description="Longest validity of a service account token that a pod mounts (`expirationSeconds`); kubelet "
-        "renews it long before. At least 1h, which Kubernetes itself asks for in every pod.",
+        description="Maximum lifetime of a service account token that a pod mounts (`expirationSeconds`); kubelet "
+        "renews it long before. At least 1h, which Kubernetes requests for every pod.",
     )
     maximum_timeout: Duration = Field(
         "1h",
-        description="Longest `timeout` of Flux's objects, during which a worker of a controller that all tenants share "
-        "waits; holds also for a Kustomization without one, whose timeout is its interval.",
+        description="Maximum `timeout` of Flux's objects, for which they can occupy a worker that all tenants share; "
+        "applies also to a Kustomization without one, whose timeout is its interval.",
     )
     service_types: tuple[ServiceType, ...] = Field(("ClusterIP",), description="Types that a Service may have.")
-    priority_classes: tuple[str, ...] = Field((), description="Priority classes that pods may name; none if left out.")
+    priority_classes: tuple[str, ...] = Field((), description="Priority classes that pods may use; none by default.")
     finalizers: tuple[FinalizerName, ...] = Field(
         (),
-        description="Finalizers that tenants may put on their objects besides those of Kubernetes and Flux, e.g. "
-        "`example.com/cleanup`; a controller with rights in the whole cluster needs no entry for its own.",
+        description="Finalizers that tenants may set in addition to those of Kubernetes and Flux, e.g. "
+        "`example.com/cleanup`; a controller with cluster-wide rights needs no entry for its own.",
     )
     csi_drivers: tuple[str, ...] = Field(
         (),
-        description="CSI drivers whose volumes pods may name by themselves, without a claim, e.g. "
-        "`secrets-store.csi.k8s.io`; none if left out.",
+        description="CSI drivers whose volumes pods may mount inline, without a claim, e.g. "
+        "`secrets-store.csi.k8s.io`; none by default.",
     )
     volume_types: tuple[VolumeType, ...] = Field(
-        (), description="Network storage that pods may mount without a claim; none if left out."
+        (), description="Network storage that pods may mount without a claim; none by default."
     )
     tolerations: tuple[str, ...] | None = Field(
         None,
-        description="Keys of the taints that pods may tolerate, e.g. `nvidia.com/gpu`; `*` for every one. Where left "
-        "out, any but those of control planes, of nodes that are being drained or not well, and all at once.",
+        description="Keys of the taints that pods may tolerate, e.g. `nvidia.com/gpu`; `*` for all. By default, any "
+        "except those of control planes and of cordoned or unhealthy nodes, and no toleration of all taints.",
     )
-    node_names: bool = Field(False, description="Let pods choose a node by its name, in a nodeSelector or an affinity.")
+    node_names: bool = Field(
+        False, description="Allow pods to choose a node by name, in a nodeSelector or an affinity."
+    )
     blocking_disruption_budgets: bool = Field(
-        False, description="Let PodDisruptionBudgets allow no eviction at all, which holds up drains of nodes."
+        False, description="Allow PodDisruptionBudgets that permit no eviction, which block node drains."
     )
-    ingress: IngressRules = Field(default_factory=IngressRules, description="What tenants publish.")
+    ingress: IngressRules = Field(default_factory=IngressRules, description="Ingresses of tenants.")
     storage_classes: tuple[str, ...] | None = Field(
         None,
-        description="Storage classes that volume claims may have; any where left out. List them where the cluster has "
-        "volumes that were made by hand: whoever claims their class gets one with what is in it.",
+        description="Storage classes that volume claims may use; any by default. List them if the cluster has manually "
+        "created volumes: a claim of their class gets one of them with its data.",
     )
 
     def mode_of(self, policy: PolicyName) -> PolicyMode:
@@ -214,5 +217,5 @@ class PoliciesConfig(Section):
     @model_validator(mode="after")
     def _off_is_the_engine(self) -> PoliciesConfig:
         if self.mode is PolicyMode.OFF:
-            raise MisplacedValueError(("mode",), "is off; leave mode out and set engine to none")
+            raise MisplacedValueError(("mode",), MODE_IS_OFF())
         return self

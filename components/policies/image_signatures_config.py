@@ -1,4 +1,4 @@
-"""Whose signatures container images have to carry."""
+"""Whose signatures container images need."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import DnsLabel, WebUrl
 from components.keys.types import CosignPublicKey
+from components.policies.config_wordings import (
+    KEYLESS_NEEDS_LOG,
+    NOT_A_REGULAR_EXPRESSION,
+    NOT_RE2,
+    ONE_SIGNER,
+    ONE_SUBJECT,
+)
 
-# What Python's expressions have and those of Go, which Kyverno uses, have not.
+# What Python's regular expressions support, and those of Go, which Kyverno uses, do not.
 _NOT_RE2 = re.compile(r"\(\?(=|!|<=|<!|>|P=|\()|\\[1-9]")
 
 
 def _regular_expression(text: str) -> str:
-    example = r"write it like https://github\.com/org/app/\.github/workflows/release\.yaml@refs/tags/.*"
+    example = r"https://github\.com/org/app/\.github/workflows/release\.yaml@refs/tags/.*"
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"is not a regular expression ({error}); {example}") from None
+        raise ValueError(NOT_A_REGULAR_EXPRESSION(reason=error, example=example)) from None
     if _NOT_RE2.search(text):
-        raise ValueError(f"looks around or back, which RE2 cannot; {example}")
+        raise ValueError(NOT_RE2(example=example))
     return text
 
 
@@ -32,61 +39,56 @@ RegularExpression = Annotated[str, AfterValidator(_regular_expression)]
 
 
 class KeylessSigner(Section):
-    """Who signs with an identity in place of a key: a workflow, or a person.
+    """A signer with an identity instead of a key: a workflow or a person.
 
     Source: https://docs.sigstore.dev/cosign/verifying/verify/
     """
 
-    issuer: WebUrl = Field(
-        description="Who vouches for the identity, e.g. `https://token.actions.githubusercontent.com`."
-    )
-    subject: str | None = Field(None, min_length=1, description="The identity, exactly as the certificate has it.")
+    issuer: WebUrl = Field(description="Issuer of the identity, e.g. `https://token.actions.githubusercontent.com`.")
+    subject: str | None = Field(None, min_length=1, description="The identity, exactly as in the certificate.")
     subject_reg_exp: RegularExpression | None = Field(
-        None, description="A regular expression (RE2) that the whole identity has to match."
+        None, description="A regular expression (RE2) that the whole identity must match."
     )
 
     @model_validator(mode="after")
     def _one_subject(self) -> KeylessSigner:
         if (self.subject is None) == (self.subject_reg_exp is None):
-            raise ValueError("name the signer by exactly one of subject and subjectRegExp")
+            raise ValueError(ONE_SUBJECT())
         return self
 
 
 class ImageSignature(Section):
     """Images that have to be signed, and by whom.
 
-    An image that several entries name has to be signed as one of them says, so that a key can be replaced by another.
+    An image that several entries match needs the signature of one of them, so that a key can be replaced.
     """
 
     images: tuple[ImagePatternText, ...] = Field(
         min_length=1, description="Repositories, e.g. `registry.example.com/org/*`."
     )
-    key: CosignPublicKey | None = Field(None, description="Public key of who signs them, the content of cosign.pub.")
-    keyless: KeylessSigner | None = Field(None, description="Identity of who signs them.")
+    key: CosignPublicKey | None = Field(None, description="Public key of the signer, the content of cosign.pub.")
+    keyless: KeylessSigner | None = Field(None, description="Identity of the signer.")
     transparency_log: bool = Field(
         True,
-        description="Ask for the signature's entry in Sigstore's public log; `false` for a key whose signatures are "
-        "in none.",
+        description="Require an entry in Sigstore's public transparency log; `false` for a key whose signatures are in "
+        "none.",
     )
 
     @model_validator(mode="after")
     def _one_signer(self) -> ImageSignature:
         if (self.key is None) == (self.keyless is None):
-            raise ValueError("say who signs by exactly one of key and keyless")
+            raise ValueError(ONE_SIGNER())
         if self.keyless is not None and not self.transparency_log:
-            raise MisplacedValueError(
-                ("transparencyLog",),
-                "must be true for keyless signatures: their certificates last minutes, and the log alone says when",
-            )
+            raise MisplacedValueError(("transparencyLog",), KEYLESS_NEEDS_LOG())
         return self
 
 
 class RegistryAccess(Section):
-    """How Kyverno reads images' signatures from registries."""
+    """How Kyverno reads signatures of images from registries."""
 
     secrets: tuple[DnsLabel, ...] = Field(
-        (), description="Secrets of type `kubernetes.io/dockerconfigjson` in Kyverno's namespace that it logs in with."
+        (), description="Secrets of type `kubernetes.io/dockerconfigjson` in Kyverno's namespace, to log in with."
     )
     insecure: bool = Field(
-        False, description="Read from registries without TLS or with an unknown certificate; for a lab."
+        False, description="Allow registries without TLS or with an untrusted certificate; for a lab."
     )

@@ -1,4 +1,4 @@
-"""The configuration of a stack and of a tenant, typed once: checks, schemas and reference come from here."""
+"""The configuration of a stack, typed once: checks, schemas and reference are derived from it."""
 
 from __future__ import annotations
 
@@ -21,26 +21,24 @@ from components.tenant.config import TenancyConfig, TenantConfig
 
 
 class StackConfig(Section):
-    """Everything that `Pulumi.<stack>.yaml` says to this project, laid over the tenants' base files."""
+    """The values of `Pulumi.<stack>.yaml` for this project, merged over the tenants' base files."""
 
     cluster: ClusterConfig = Field(description="The cluster that the stack is applied to.")
-    flux: FluxConfig = Field(description="The Flux release and how it is locked down.")
+    flux: FluxConfig = Field(description="The Flux release and its security profile.")
     kyverno: KyvernoConfig | None = Field(
-        None, description="Kyverno, installed before the first tenant; none where left out (docs/kyverno.md)."
+        None, description="Kyverno, installed before the tenants; not installed by default (docs/kyverno.md)."
     )
-    tenancy: TenancyConfig = Field(
-        default_factory=TenancyConfig, description="What holds for all tenants of the stack."
-    )
+    tenancy: TenancyConfig = Field(default_factory=TenancyConfig, description="Settings for all tenants of the stack.")
     policies: PoliciesConfig = Field(
-        default_factory=PoliciesConfig, description="What admission refuses in tenants' namespaces (docs/policies.md)."
+        default_factory=PoliciesConfig, description="What admission denies in tenants' namespaces (docs/policies.md)."
     )
-    git: GitConfig = Field(default_factory=GitConfig, description="What is known of Git hosts.")
+    git: GitConfig = Field(default_factory=GitConfig, description="Host keys of Git hosts.")
     github: GitHubConfig = Field(
         default_factory=GitHubConfig, description="GitHub, where deploy keys and webhooks are registered."
     )
     tenants: dict[TenantName, TenantConfig] = Field(
         default_factory=dict,
-        description="The tenants that this environment has, by name; laid over the tenant's file.",
+        description="The tenants of this environment, by name; merged over the tenant's file.",
     )
 
     @property
@@ -53,7 +51,7 @@ class StackConfig(Section):
 
     @property
     def git_sources(self) -> Sources:
-        """The Git sources of the stack and what they share; no tenant can have the platform's name."""
+        """The Git sources of the stack and what they share; the platform's name is reserved."""
         by_name, homes = {name: each.source for name, each in self.tenants.items()}, {}
         if self.flux.sync is not None:
             by_name = {PLATFORM.name: self.flux.sync.source} | by_name
@@ -63,7 +61,7 @@ class StackConfig(Section):
 
     @property
     def decryptions(self) -> dict[tuple[str, ...], Decryption]:
-        """What decrypts each sync of the stack, by the path of its keys."""
+        """The decryption of each sync of the stack, by the path of its keys."""
         syncs: dict[tuple[str, ...], Reconciliation | None] = {("flux", "sync"): self.flux.sync}
         syncs |= {("tenants", name, "sync"): tenant.sync for name, tenant in self.tenants.items()}
         return {(*path, "decryption"): sync.decryption for path, sync in syncs.items() if sync and sync.decryption}

@@ -1,4 +1,4 @@
-"""The top-level keys of a stack's file: `<project>:<section>`, Pulumi's own, and those that belong to nobody.
+"""The top-level keys of a stack's file: `<project>:<section>`, Pulumi's own, and those that are not used.
 
 Source: `ParseKey` of pulumi/sdk/go/common/resource/config/key.go, and `stackConfigNamespacedWithProject` of
 pulumi/sdk/go/common/workspace/loaders.go, by which a key without a namespace is the project's.
@@ -10,17 +10,25 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from components.config.errors import Problem
+from components.config.wordings import Message
 from components.stack.config import StackConfig
+from components.stack.config_wordings import (
+    CLUSTER_PROVIDER_UNUSED,
+    DUPLICATE_SECTION,
+    GITHUB_PROVIDER_UNUSED,
+    KEY_OF_ANOTHER_PROJECT,
+    PROJECT_NAME_MISSING,
+    UNUSED_KEY,
+    UNUSED_KEY_LIKE,
+)
 
 _PULUMI = "pulumi"
-_PROVIDERS = {
-    "kubernetes": "the cluster is named by {project}:cluster",
-    "github": "the credentials are those of {project}:github",
-}
+# The program configures its providers itself.
+_PROVIDERS = {"kubernetes": CLUSTER_PROVIDER_UNUSED, "github": GITHUB_PROVIDER_UNUSED}
 
 
 def section_of(key: str, project: str) -> str | None:
-    """The project's own section that Pulumi takes a key for; None for a key of another namespace."""
+    """The section of this project that a key sets, by Pulumi's rules; None for a key of another namespace."""
     match key.split(":"):
         case [section]:
             return section
@@ -30,11 +38,11 @@ def section_of(key: str, project: str) -> str | None:
 
 
 def check_keys(keys: Iterable[str], file: str, project: str) -> list[Problem]:
-    """The keys that nobody reads, or that this project must not be expected to read.
+    """Errors in the top-level keys: keys that this project does not use, and other spellings of its own.
 
     Args:
         keys: the top-level keys below `config`.
-        file: what messages call the file.
+        file: the file's name, for messages.
         project: the project's name.
     """
     problems = []
@@ -46,24 +54,23 @@ def check_keys(keys: Iterable[str], file: str, project: str) -> list[Problem]:
                 problems.append(Problem(file, key, _foreign(key, project)))
             continue
         if ":" not in key:
-            problems.append(Problem(file, key, f"lacks the project's name; write {project}:{key}"))
+            problems.append(Problem(file, key, PROJECT_NAME_MISSING(project=project, key=key)))
         if other := written.get(section):
-            problems.append(Problem(file, key, f"is written as {other} too; keep {project}:{section} alone"))
+            problems.append(Problem(file, key, DUPLICATE_SECTION(other=other, project=project, section=section)))
         written.setdefault(section, key)
     return problems
 
 
-def _foreign(key: str, project: str) -> str:
+def _foreign(key: str, project: str) -> Message:
     namespace, _, name = key.partition(":")
     name = name.removeprefix("config:")
     if name.partition(".")[0].partition("[")[0] in _sections():
-        return f"belongs to a project {namespace}, and this one is {project}; write {project}:{name}"
+        return KEY_OF_ANOTHER_PROJECT(namespace=namespace, project=project, name=name)
     if namespace in _PROVIDERS:
-        remedy = _PROVIDERS[namespace].format(project=project)
-        return f"is read by nobody, since this project sets up its providers itself: {remedy}; take it out"
-    close = get_close_matches(namespace, [project, _PULUMI], n=1, cutoff=0.7)
-    hint = f"did you mean {close[0]}:{name}?" if close else "take it out"
-    return f"is read by nobody in the project {project}; {hint}"
+        return _PROVIDERS[namespace](project=project)
+    if close := get_close_matches(namespace, [project, _PULUMI], n=1, cutoff=0.7):
+        return UNUSED_KEY_LIKE(project=project, suggestion=f"{close[0]}:{name}")
+    return UNUSED_KEY(project=project)
 
 
 def _sections() -> set[str]:

@@ -1,4 +1,4 @@
-"""Checks that look across sections: what is in order by itself and wrong beside the rest of the stack."""
+"""Checks across sections: values that are valid by themselves, but do not go together."""
 
 from __future__ import annotations
 
@@ -13,6 +13,21 @@ from components.git.config import GitSource
 from components.keys.known_hosts import address_of, keys_for, rivals
 from components.keys.ssh_keys import read_private_key
 from components.stack.config import StackConfig
+from components.stack.config_wordings import (
+    DECRYPTION_ACCOUNT_TAKEN,
+    KEY_SERVICE_HOSTS_UNKNOWN,
+    NAMESPACE_TAKEN,
+    NO_VAULT,
+    OBJECT_IDENTITY_NEEDED,
+    REPOSITORY_OF_ANOTHER_URL,
+    SHARED_DECRYPTION_KEY,
+    SHARED_DEPLOY_KEY,
+    TOKENS_NEEDED,
+    TWO_HOST_KEYS,
+    UNKNOWN_HOST_KEY,
+    WEBHOOK_NEEDS_CONTROLLER,
+    WEBHOOK_NEEDS_URL,
+)
 from components.stack.messages import dotted
 from components.stack.origins import Origins
 from components.stack.overlay import Path
@@ -24,13 +39,13 @@ from components.sync.key_services import key_service_hosts
 
 
 def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
-    """Every problem of a stack, or of what of it is in order (`usable_part`)."""
+    """Every problem of a stack, or of its valid part (`usable_part`)."""
     found = [finding for check in CHECKS for finding in across_sections(check, config)]
     return [origins.problem(path, message) for path, message in found]
 
 
 def _shared_namespaces(config: StackConfig) -> Iterator[Finding]:
-    """Namespaces that two tenants claim; each would be at home in the other's (threat 27)."""
+    """Namespaces of two tenants: each would have its rights in the other's namespace."""
     owners: dict[str, str] = {}
     for tenant, tenant_config in config.tenants.items():
         for index, namespace in enumerate(tenant_config.namespace_names):
@@ -38,23 +53,23 @@ def _shared_namespaces(config: StackConfig) -> Iterator[Finding]:
             if owner != tenant:
                 yield (
                     ("tenants", tenant, "namespaces", index, "name"),
-                    f"{namespace!r} already belongs to the tenant {owner}; a namespace has one tenant",
+                    NAMESPACE_TAKEN(owner=owner).of(namespace),
                 )
 
 
 def _taken_accounts(config: StackConfig) -> Iterator[Finding]:
-    """A tenant's service account by the name of the one with which its sync decrypts."""
+    """A tenant's service account with the name of the one with which its sync decrypts."""
     for tenant, tenant_config in config.tenants.items():
         own = tenant_config.service_account_name
         if (own or config.tenancy.service_account_name) == decryption_account(tenant):
             yield (
                 ("tenants", tenant, "serviceAccountName") if own else ("tenancy", "serviceAccountName"),
-                f"is the name of the account with which the sync of {tenant} decrypts; choose another",
+                DECRYPTION_ACCOUNT_TAKEN(tenant=tenant),
             )
 
 
 def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
-    """A key with which two sources are read: withdrawing it from one tenant would cut the other off."""
+    """A deploy key of two sources: revoking it for one tenant would lock the other out."""
     owners: dict[str, Path] = {}
     for path, source in config.sources.items():
         if source.deploy_key is None:
@@ -63,15 +78,11 @@ def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
         fingerprint = read_private_key(source.deploy_key.get_secret_value()).fingerprint
         owner = owners.setdefault(fingerprint, key)
         if owner != key:
-            yield (
-                key,
-                f"is the key of {dotted(owner)} too ({fingerprint}); each tenant has one of its own in each "
-                "environment: `make deploy-key` makes it",
-            )
+            yield key, SHARED_DEPLOY_KEY(other=dotted(owner), fingerprint=fingerprint)
 
 
 def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
-    """A key that two syncs decrypt with: each could read what is meant for the other (threat 16)."""
+    """A decryption key of two syncs: each tenant could decrypt the other's Secrets."""
     owners: dict[str, Path] = {}
     for path, decryption in config.decryptions.items():
         keys: dict[Path, list[str]] = {}
@@ -83,79 +94,53 @@ def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
             for public in several:
                 owner = owners.setdefault(public, key)
                 if owner != key:
-                    yield (
-                        key,
-                        f"holds the key {public} of {dotted(owner)} too; each tenant has keys of its own in each "
-                        "environment: `make sops-key` makes one",
-                    )
+                    yield key, SHARED_DECRYPTION_KEY(public=public, other=dotted(owner))
 
 
-def _useless_identity(path: Path, decryption: Decryption, config: StackConfig) -> Iterator[Finding]:
-    """A key management service that kustomize-controller would refuse to use, or could not."""
+def _unusable_identity(path: Path, decryption: Decryption, config: StackConfig) -> Iterator[Finding]:
+    """A key management service that kustomize-controller may not or cannot use."""
     if decryption.workload_identity is None:
         return
     key = (*path, "workloadIdentity")
     arguments = config.flux.extra_args.get(Controller.KUSTOMIZE, ())
     if not config.flux.workload_identity and config.flux.profile is Profile.MULTI_TENANT:
-        yield key, "needs tokens of its service account, which flux.workloadIdentity lets Flux have; set it to true"
+        yield key, TOKENS_NEEDED()
     if config.flux.profile is Profile.SINGLE_TENANT and not any(map(enables_object_identity, arguments)):
-        yield (
-            key,
-            f"needs the feature gate {OBJECT_IDENTITY}, which the single-tenant profile leaves off; add "
-            f"`--feature-gates={OBJECT_IDENTITY}=true` to flux.extraArgs.{Controller.KUSTOMIZE}",
-        )
+        yield key, OBJECT_IDENTITY_NEEDED(gate=OBJECT_IDENTITY, controller=Controller.KUSTOMIZE)
     named = key_service_hosts(decryption.workload_identity) or config.flux.egress.hosts
     if decryption.workload_identity.provider == "aws" and config.flux.profile is Profile.MULTI_TENANT and not named:
-        yield (
-            key,
-            "names no key whose region would tell the hosts of KMS and STS, and kustomize-controller reaches no others "
-            "than those that it needs; add them to keys, or the hosts to flux.egress.hosts",
-        )
+        yield key, KEY_SERVICE_HOSTS_UNKNOWN()
     if decryption.workload_identity.provider == "vault" and not config.flux.vaults:
-        yield (*key, "provider"), "is vault, but flux.vaults lists no server; add its address and login path there"
+        yield (*key, "provider"), NO_VAULT()
 
 
 def _rival_host_keys(config: StackConfig) -> Iterator[Finding]:
     for address, kind in rivals(config.git.known_hosts):
-        yield (
-            ("git", "knownHosts"),
-            f"has two {kind} keys of {address}, of which Flux takes the first alone; keep the one that the host has",
-        )
+        yield ("git", "knownHosts"), TWO_HOST_KEYS(type=kind, address=address)
 
 
 def _unknown_host(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
     if urlsplit(source.url).scheme == "ssh" and not keys_for(source.url, config.git.known_hosts):
-        address = address_of(source.url)
-        yield (
-            (*path, "url"),
-            f"names a host whose key is not known; add the line `{address} <type> <key>` to git.knownHosts, where "
-            "`ssh-keyscan` may be believed only if the fingerprint is the one that the host publishes",
-        )
+        yield (*path, "url"), UNKNOWN_HOST_KEY(address=address_of(source.url))
 
 
-def _unlike_url(path: Path, source: GitSource, _: StackConfig) -> Iterator[Finding]:
+def _repository_of_another_url(path: Path, source: GitSource, _: StackConfig) -> Iterator[Finding]:
     if source.github is None:
         return
     key, repository = (*path, "github", "repository"), source.github.repository
     in_url = "/".join(urlsplit(source.url).path.removesuffix("/").removesuffix(".git").split("/")[-2:])
     if in_url.lower() != repository.lower():
-        yield key, f"{repository!r} is not the repository of url, which is {in_url!r}; correct one of them"
+        yield key, REPOSITORY_OF_ANOTHER_URL(in_url=in_url).of(repository)
 
 
-def _deaf_controller(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
+def _webhook_without_controller(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
     if source.webhook is not None and Controller.NOTIFICATION not in config.flux.components:
-        yield (
-            (*path, "webhook"),
-            f"is answered by {Controller.NOTIFICATION}, which flux.components does not list; add it there",
-        )
+        yield (*path, "webhook"), WEBHOOK_NEEDS_CONTROLLER(controller=Controller.NOTIFICATION)
 
 
-def _nowhere_to_announce(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
+def _webhook_without_url(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
     if source.webhook is not None and source.github is not None and config.flux.webhook_url is None:
-        yield (
-            (*path, "webhook"),
-            "is registered at GitHub with an address of this cluster, which flux.webhookUrl does not say; add it there",
-        )
+        yield (*path, "webhook"), WEBHOOK_NEEDS_URL()
 
 
 def _of_each_source(check: Callable[[Path, GitSource, StackConfig], Iterator[Finding]]) -> Check:
@@ -182,8 +167,8 @@ CHECKS: tuple[Check, ...] = (
     _rival_host_keys,
     *POLICY_CHECKS,
     _of_each_source(_unknown_host),
-    _of_each_source(_unlike_url),
-    _of_each_source(_deaf_controller),
-    _of_each_source(_nowhere_to_announce),
-    _of_each_decryption(_useless_identity),
+    _of_each_source(_repository_of_another_url),
+    _of_each_source(_webhook_without_controller),
+    _of_each_source(_webhook_without_url),
+    _of_each_decryption(_unusable_identity),
 )

@@ -1,9 +1,9 @@
-"""From what Pulumi hands over and the files of the project to one checked StackConfig."""
+"""From Pulumi's values and the files of the project to one checked StackConfig."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,21 +15,17 @@ from components.config.errors import ConfigurationError, MisplacedValueError, Pr
 from components.config.section import UnusableValueError
 from components.keys.known_hosts_file import read_known_hosts
 from components.stack.config import StackConfig
+from components.stack.config_wordings import ANOTHER_FILE_READ
 from components.stack.cross_checks import cross_check
 from components.stack.messages import dotted, message
 from components.stack.origins import Origins
-from components.stack.overlay import Overlaid
+from components.stack.overlay import MergedTenant
 from components.stack.partial import section_problems, usable_part, without_value
 from components.stack.project_file import read_project_file
 from components.stack.secrets import SecretValues, exposed, holds_a_secret
 from components.stack.sops_values import sops_values
 from components.stack.stack_file import StackFile, read_stack_file
 from components.stack.tenant_files import read_tenant
-
-_IS_ANOTHER = (
-    "is not what Pulumi has read, so it has read another file, or this one as it was before; run the command again, "
-    "without `--config-file` if this goes on"
-)
 
 
 def load_stack(
@@ -39,32 +35,32 @@ def load_stack(
     project: Path,
     file: StackFile | None = None,
 ) -> StackConfig:
-    """Read, overlay and check the configuration of one stack as a whole.
+    """Read, merge and check the configuration of one stack as a whole.
 
     Args:
         stack: name of the stack.
         values: the project's configuration as Pulumi has it: key without namespace -> text or JSON.
-        secret_keys: those of `values` that are or hold a secret; nothing of a secret is ever shown.
-        project: folder of the Pulumi project, which holds `tenants/`.
-        file: where the values stand, which is where the errors point to; None for the stack's own in that folder.
+        secret_keys: those of `values` that are or contain a secret; no part of a secret is ever shown.
+        project: folder of the Pulumi project, which contains `tenants/`.
+        file: the file with the values, which errors name; None for the stack's own in that folder.
 
     Raises:
-        ConfigurationError: with every problem of the stack, each with its file and path.
+        ConfigurationError: with all errors of the stack, each with its file and path.
     """
     file = file or read_stack_file(stack, read_project_file(project))
     stack_file = file.name
     sections = {key: _structured(value) for key, value in values.items()}
     differences = list(file.differences(sections))
-    overlaid, problems = _tenants(sections.get("tenants"), stack_file, project)
+    merged, problems = _tenants(sections.get("tenants"), stack_file, project)
     problems += file.problems
     if isinstance(sections.get("tenants"), Mapping):
-        sections["tenants"] = {name: merged.value for name, merged in overlaid.items()}
-    origins = Origins(stack_file, overlaid)
+        sections["tenants"] = {name: tenant.value for name, tenant in merged.items()}
+    origins = Origins(stack_file, merged)
     secrets = SecretValues(secret_keys, file)
 
     misplaced = _once(sops_values(sections, origins) + exposed(sections, secrets, origins))
     if differences:
-        problems.append(Problem(stack_file, dotted(differences[0]), _IS_ANOTHER))
+        problems.append(Problem(stack_file, dotted(differences[0]), ANOTHER_FILE_READ()))
     known_hosts, unreadable = read_known_hosts(sections.get("git"), stack_file, project)
     problems += misplaced + unreadable
     try:
@@ -74,48 +70,52 @@ def load_stack(
         config = usable_part(sections, errors)
         found = [_problem(details, origins, secrets) for details in errors]
         found += [origins.problem(path, reason) for path, reason in section_problems(config)]
-        told = {(problem.file, problem.path) for problem in misplaced}
-        problems += [problem for problem in found if problem and (problem.file, problem.path) not in told]
+        problems += _elsewhere(filter(None, found), misplaced)
     with suppress(UnusableValueError):
         config = _with_known_hosts(config, None if unreadable else known_hosts)
-    told = {(problem.file, problem.path) for problem in problems}
-    problems += [problem for problem in cross_check(config, origins) if (problem.file, problem.path) not in told]
+    problems += _elsewhere(cross_check(config, origins), problems)
     if problems:
         raise ConfigurationError(problems)
     return config
 
 
+def _elsewhere(problems: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
+    """The problems of values that have none so far."""
+    places = {(problem.file, problem.path) for problem in known}
+    return [problem for problem in problems if (problem.file, problem.path) not in places]
+
+
 def _once(problems: Sequence[Problem]) -> list[Problem]:
-    """The first problem of each value; one that has to be replaced is not worth a second remark."""
+    """The first problem of each value; one that has to be replaced needs no second remark."""
     return list({(problem.file, problem.path): problem for problem in reversed(problems)}.values())
 
 
 def _structured(value: str) -> Any:
-    """Pulumi hands mappings and lists over as JSON, and everything else as it is."""
+    """Pulumi passes mappings and lists as JSON, and everything else unchanged."""
     try:
         return json.loads(value)
     except ValueError:
         return value
 
 
-def _tenants(entries: Any, stack_file: str, project: Path) -> tuple[dict[str, Overlaid], list[Problem]]:
-    """Each tenant that the stack lists, laid over its base, and what kept others from it."""
-    overlaid: dict[str, Overlaid] = {}
+def _tenants(entries: Any, stack_file: str, project: Path) -> tuple[dict[str, MergedTenant], list[Problem]]:
+    """The tenants that the stack lists, each merged over its base, and what is wrong with others."""
+    merged: dict[str, MergedTenant] = {}
     problems = []
     for name, entry in entries.items() if isinstance(entries, Mapping) else ():
         tenant = read_tenant(name, entry, stack_file, project)
         if isinstance(tenant, Problem):
             problems.append(tenant)
         else:
-            overlaid[name] = tenant
-    return overlaid, problems
+            merged[name] = tenant
+    return merged, problems
 
 
 def _problem(error: ErrorDetails, origins: Origins, secrets: SecretValues) -> Problem | None:
     """An error of the models as a problem of a file; None for one that only follows from others."""
     path = error["loc"]
     if error["type"] == "too_short" and error["input"]:
-        return None  # A list is called too short only because its items have problems of their own.
+        return None  # The list counts as too short only because its items have errors.
     reason = error.get("ctx", {}).get("error")
     if isinstance(reason, MisplacedValueError):
         path += reason.path
@@ -125,7 +125,12 @@ def _problem(error: ErrorDetails, origins: Origins, secrets: SecretValues) -> Pr
 
 
 def _with_known_hosts(config: StackConfig, lines: tuple[str, ...] | None) -> StackConfig:
-    """The stack with the host keys of its file, too; None where that file has errors."""
+    """The stack with the host keys of its `git.knownHostsFile` added.
+
+    Args:
+        config: the stack.
+        lines: the lines of that file; None where it has errors.
+    """
     if lines is None:
         git = without_value(config.git, "known_hosts", ("git",))
     else:

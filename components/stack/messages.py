@@ -1,4 +1,4 @@
-"""pydantic's errors in the words of the files that the user edits."""
+"""pydantic's errors in the terms of the files that the user edits, each with its code."""
 
 from __future__ import annotations
 
@@ -10,9 +10,30 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from components.config.config_wordings import EMPTY
 from components.config.errors import SecretValueError
 from components.config.section import Section, section_in
+from components.config.wordings import Message, message_of
 from components.stack.config import StackConfig
+from components.stack.config_wordings import (
+    KEY_OF_ANOTHER_SECTION,
+    LIST_NEEDED,
+    MISSING,
+    NO_VALUE,
+    NOT_ONE_OF,
+    NOT_ONE_OF_LIKE,
+    NOT_ONE_OF_QUOTED,
+    OTHERWISE_INVALID,
+    OUT_OF_BOUNDS,
+    QUOTES_NEEDED,
+    REMOVED_KEY,
+    SECTION_EXPECTED,
+    UNKNOWN_KEY,
+    UNKNOWN_KEY_AMONG,
+    UNKNOWN_KEY_BELOW,
+    UNKNOWN_KEY_LIKE,
+    WRONG_TYPE,
+)
 
 _EXPECTED = {
     "string_type": "a string",
@@ -44,40 +65,41 @@ def dotted(path: tuple[str | int, ...]) -> str:
     return text
 
 
-def message(error: ErrorDetails, show_input: bool) -> str:
-    """One sentence for one error. `show_input` is False where the value may be a secret."""
-    kind, value = error["type"], error.get("input")
+def message(error: ErrorDetails, show_input: bool) -> Message:
+    """What to say about one error.
+
+    Args:
+        error: the error.
+        show_input: whether the message may repeat the value; False where it may be a secret.
+    """
+    kind, value, context = error["type"], error.get("input"), error.get("ctx", {})
+    shown = _shown(value, show_input)
     if kind in ("extra_forbidden", "invalid_key"):
-        return "is an unknown key" + _suggestion(str(error["loc"][-1]), section_at(error["loc"][:-1]))
+        return _unknown_key(str(error["loc"][-1]), section_at(error["loc"][:-1]))
     if kind == "missing":
-        return "is required and missing"
+        return MISSING()
     if kind == "value_error":
-        reason = error["ctx"]["error"]
-        is_shown = isinstance(value, str | int | float) and not isinstance(value, bool)
-        show_input = show_input and is_shown and not isinstance(reason, SecretValueError)
-        return f"{value!r} {reason}" if show_input else str(reason)
+        return _refused(context["error"], value, show_input)
     if kind in ("enum", "literal_error"):
-        choices = error["ctx"]["expected"]
-        return f"{_shown(value, show_input)} is not one of {choices}{_choice(value, choices)}"
+        return _not_one_of(value, shown, context["expected"])
     if kind in _EXPECTED:
-        remedy = _remedy(kind, value, section_at(error["loc"]), show_input)
-        return f"must be {_EXPECTED[kind]}, got {_shown(value, show_input)}{remedy}"
+        return _wrong_type(kind, value, shown, section_at(error["loc"]), show_input)
     if kind in _BOUNDS:
         words, bound = _BOUNDS[kind]
-        return f"must be {words} {error['ctx'][bound]}, got {_shown(value, show_input)}"
-    if kind == "too_short":
-        return "must not be empty"
-    return error["msg"]
+        return OUT_OF_BOUNDS(bound=f"{words} {context[bound]}", given=shown)
+    if kind in ("too_short", "string_too_short"):
+        return EMPTY()
+    return OTHERWISE_INVALID(reason=error["msg"])
 
 
 def section_at(path: tuple[str | int, ...]) -> type[Section] | None:
-    """The section that a path of the stack leads to, or several of which; None where it leads to another value."""
+    """The section at a path of the stack, or in the list or mapping there; None where there is another value."""
     section: type[Section] | None = StackConfig
     several = False
     for part in path:
         if part == "[key]":
             continue
-        if several:  # a name or number among them
+        if several:  # the part is a name or index
             several = False
             continue
         fields = section.model_fields if section is not None else {}
@@ -87,26 +109,34 @@ def section_at(path: tuple[str | int, ...]) -> type[Section] | None:
     return section
 
 
-def _remedy(kind: str, value: Any, section: type[Section] | None, show_input: bool) -> str:
+def _refused(error: ValueError, value: Any, show_input: bool) -> Message:
+    """What a check of this program says, with the value in front where it may be repeated and fits on the line."""
+    reason = message_of(error)
+    is_short = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return reason.of(value) if show_input and is_short and not isinstance(error, SecretValueError) else reason
+
+
+def _wrong_type(kind: str, value: Any, shown: str, section: type[Section] | None, show_input: bool) -> Message:
     """What to write instead of a value of another type, where the type does not say it by itself."""
     if section is not None and kind == "model_type":
         required = [field.alias or name for name, field in section.model_fields.items() if field.is_required()]
-        return f"; write its keys below it: {', '.join(required or _keys_of(section))}"
-    if value is None:
-        return "; give it a value, or take the key out"
+        return SECTION_EXPECTED(given=shown, keys=", ".join(required or _keys_of(section)))
+    if value is None and show_input:
+        return NO_VALUE(expected=_EXPECTED[kind])
     if kind == "string_type" and isinstance(value, bool | int | float):
-        return "; put it in quotes"
+        return QUOTES_NEEDED(given=shown)
     if kind == "tuple_type" and section is None and isinstance(value, str) and show_input:
-        return f"; write [{value!r}]"
-    return ""
+        return LIST_NEEDED(given=shown)
+    return WRONG_TYPE(expected=_EXPECTED[kind], given=shown)
 
 
-def _choice(value: Any, choices: str) -> str:
+def _not_one_of(value: Any, shown: str, choices: str) -> Message:
     if isinstance(value, bool):
-        return "; put it in quotes"
+        return NOT_ONE_OF_QUOTED(given=shown, choices=choices)
     by_lower_case = {choice.lower(): choice for choice in re.findall("'([^']*)'", choices)}
-    close = get_close_matches(str(value).lower(), by_lower_case, n=1, cutoff=0.8)
-    return f"; did you mean {by_lower_case[close[0]]!r}?" if close else ""
+    if close := get_close_matches(str(value).lower(), by_lower_case, n=1, cutoff=0.8):
+        return NOT_ONE_OF_LIKE(given=shown, choices=choices, suggestion=by_lower_case[close[0]])
+    return NOT_ONE_OF(given=shown, choices=choices)
 
 
 def _shown(value: Any, show_input: bool) -> str:
@@ -118,20 +148,20 @@ def _shown(value: Any, show_input: bool) -> str:
     return names.get(type(value), "this value")
 
 
-def _suggestion(key: str, section: type[Section] | None) -> str:
-    """The key that was meant: one of the same section, one below it, or one of another section."""
+def _unknown_key(key: str, section: type[Section] | None) -> Message:
+    """Suggest the key that was meant: one of the same section, one below it, or one of another section."""
     if section is not None and key in section.removed_keys:
-        return f"; take it out: {section.removed_keys[key]}"
+        return REMOVED_KEY(reason=section.removed_keys[key])
     here = _keys_of(section) if section is not None else ()
     if close := get_close_matches(key, here, n=1, cutoff=0.7):
-        return f"; did you mean {close[0]!r}?"
+        return UNKNOWN_KEY_LIKE(suggestion=close[0])
     if below := [path for path in _paths_of(section) if path[-1] == key] if section is not None else []:
-        return f" here; did you mean {dotted(min(below, key=len))}?"
+        return UNKNOWN_KEY_BELOW(path=dotted(min(below, key=len)))
     if key in _known_keys():
-        return " here; it belongs to another section"
+        return KEY_OF_ANOTHER_SECTION()
     if close := get_close_matches(key, _known_keys(), n=1, cutoff=0.7):
-        return f"; did you mean {close[0]!r}?"
-    return f"; the keys here are {', '.join(here)}" if here and section is not StackConfig else ""
+        return UNKNOWN_KEY_LIKE(suggestion=close[0])
+    return UNKNOWN_KEY_AMONG(keys=", ".join(here)) if here and section is not StackConfig else UNKNOWN_KEY()
 
 
 def _keys_of(section: type[Section]) -> tuple[str, ...]:
@@ -139,7 +169,7 @@ def _keys_of(section: type[Section]) -> tuple[str, ...]:
 
 
 def _paths_of(section: type[Section]) -> Iterator[tuple[str, ...]]:
-    """The paths of all keys below a section, but for those in lists and below names."""
+    """The paths of all keys below a section, except in lists and mappings of names."""
     for name, field in section.model_fields.items():
         model, kind = section_in(field.annotation)
         if model is not None and kind is None:

@@ -1,4 +1,4 @@
-"""A tenant's base file with the stack's entry laid over it, remembering which file each value came from."""
+"""A tenant's base file merged with the stack's entry, with the file that each value came from."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Overlaid:
+class MergedTenant:
     """A merged mapping and its origins.
 
     Attributes:
         value: the merged mapping.
-        origins: the file that each path of `value` came from; a path that is missing came from its nearest parent.
-        base: the base as it was, with what the entry replaces.
+        origins: the file that each path of `value` came from; for a path that is not listed, see its nearest parent.
+        base: the base before the merge.
     """
 
     value: dict[str, Any]
@@ -24,27 +24,27 @@ class Overlaid:
     base: Mapping[str, Any]
 
     def origin(self, path: Path) -> str | None:
-        """The file to look into for what is at `path`, or None where neither file says anything near it."""
+        """The file of the value at `path`, or of its nearest parent; None if neither file has one."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.origins:
                 return self.origins[path[:length]]
         return None
 
 
-def overlay(base: Mapping[str, Any], base_file: str, entry: Mapping[str, Any], entry_file: str) -> Overlaid:
-    """Lay `entry` over `base`: mappings are merged key by key, everything else is replaced.
+def overlay(base: Mapping[str, Any], base_file: str, entry: Mapping[str, Any], entry_file: str) -> MergedTenant:
+    """Merge `entry` over `base`: mappings are merged key by key, everything else is replaced.
 
     Source: the merge rules of Kustomize's strategic overlays in Flux's multi-tenancy reference, without list merging.
     """
     entry_paths = dict(_paths(entry))
-    # What the entry replaces as a whole takes nothing from the base, however deep.
+    # Nothing below a value that the entry replaces comes from the base.
     replaced = {path for path, value in entry_paths.items() if not isinstance(value, Mapping)}
     origins = {
         path: base_file
         for path, _ in _paths(base)
         if not any(path[:length] in replaced for length in range(1, len(path) + 1))
     }
-    return Overlaid(_merge(base, entry), origins | dict.fromkeys(entry_paths, entry_file), base)
+    return MergedTenant(_merge(base, entry), origins | dict.fromkeys(entry_paths, entry_file), base)
 
 
 def _merge(base: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:

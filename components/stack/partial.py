@@ -1,8 +1,8 @@
-"""What is left of a stack that has errors: the values that are in order, for the checks that need no others.
+"""The valid part of a stack that has errors, for the checks that need only these values.
 
-A check that compares values is not run by pydantic where one field of its section is wrong, or another section is. Here
-it is run on what can be used. What cannot is not there, and a check that reads it is told so, so that no error is
-reported which only follows from another.
+pydantic skips a check that compares values if any field of its section, or another section, is invalid. Here it is run
+on the valid values. Invalid ones are absent, and a check that reads one is aborted, so that no error is reported that
+only follows from another.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from pydantic_core import ErrorDetails
 
 from components.config.errors import MisplacedValueError
 from components.config.section import Section, UnusableValueError, section_in
+from components.config.wordings import Message, message_of
 from components.stack.config import StackConfig
 from components.stack.overlay import Path
 
-Finding = tuple[Path, str]
+Finding = tuple[Path, Message]
 """The path of a value and what is wrong with it."""
 Check = Callable[[StackConfig], Iterable[Finding]]
-"""Finds what is wrong with values of several sections beside each other."""
+"""Compares values of several sections."""
 
 
 def usable_part(value: Mapping[str, Any], errors: Iterable[ErrorDetails]) -> StackConfig:
-    """The stack without what is wrong in it; reading one of the missing fields raises `UnusableValueError`.
+    """The valid part of a stack; reading a field that it lacks raises `UnusableValueError`.
 
     Args:
         value: the stack before it was checked.
@@ -38,7 +39,7 @@ def usable_part(value: Mapping[str, Any], errors: Iterable[ErrorDetails]) -> Sta
 
 
 def section_problems(section: Section, path: Path = ()) -> Iterator[Finding]:
-    """What is wrong with the values of a section, and of those below it, beside each other."""
+    """What the checks of a section, and of those below it, find when they compare values."""
     for name, decorator in type(section).__pydantic_decorators__.model_validators.items():
         if decorator.info.mode != "after":
             continue
@@ -47,9 +48,9 @@ def section_problems(section: Section, path: Path = ()) -> Iterator[Finding]:
         except UnusableValueError:
             continue
         except MisplacedValueError as error:
-            yield (*path, *error.path), str(error)
+            yield (*path, *error.path), message_of(error)
         except ValueError as error:
-            yield path, str(error)
+            yield path, message_of(error)
     for name, field in type(section).model_fields.items():
         if name in section.__dict__:
             for below, child in _children(getattr(section, name)):
@@ -57,9 +58,9 @@ def section_problems(section: Section, path: Path = ()) -> Iterator[Finding]:
 
 
 def across_sections(check: Check, config: StackConfig) -> list[Finding]:
-    """What a check finds in a stack, or in what is left of it.
+    """What a check finds in a stack, or in its valid part.
 
-    A tenant, or the platform's own sync, with a value that the check needs and that cannot be used is left out of it.
+    A tenant, or the platform's sync, is left out if the check needs an invalid value of it.
     """
     while True:
         try:
@@ -76,14 +77,14 @@ def across_sections(check: Check, config: StackConfig) -> list[Finding]:
 
 
 def without_value(section: Section, field: str, path: Path) -> Section:
-    """A section one field of which cannot be used."""
+    """A section without one of its fields, which is invalid."""
     values = {name: value for name, value in section.__dict__.items() if name != field}
     return _constructed(type(section), values, path)
 
 
 def _constructed(model: type[Section], values: Mapping[str, Any], path: Path) -> Section:
     section = model.model_construct(set(values), **values)
-    # Defaults stand for what nobody wrote, not for what cannot be used.
+    # Defaults replace missing values, not invalid ones.
     for name in model.model_fields.keys() - values.keys():
         section.__dict__.pop(name, None)
     section.came_from(path)
@@ -92,14 +93,14 @@ def _constructed(model: type[Section], values: Mapping[str, Any], path: Path) ->
 
 def _section(model: type[Section], value: Mapping[str, Any], broken: Collection[Path], path: Path) -> Section:
     names = {field.alias or name: name for name, field in model.model_fields.items()}
-    # Which of the missing keys a misspelt one was meant for is not known.
-    misspelt = any(len(error) == 1 and error[0] not in names for error in broken)
+    # A misspelled key may stand for any of the missing ones.
+    misspelled = any(len(error) == 1 and error[0] not in names for error in broken)
     values = {}
     for alias, name in names.items():
         field = model.model_fields[name]
         below = {error[1:] for error in broken if error[:1] == (alias,)}
         if alias not in value:
-            if not (field.is_required() or misspelt):
+            if not (field.is_required() or misspelled):
                 values[name] = field.get_default(call_default_factory=True)
         elif not below:
             values[name] = _validated(model, name, value[alias])
@@ -109,7 +110,7 @@ def _section(model: type[Section], value: Mapping[str, Any], broken: Collection[
 
 
 def _part(annotation: Any, value: Any, broken: Collection[Path], path: Path) -> Any:
-    """What can be used of a value with errors: a section, or several by name or number; None for any other value."""
+    """The valid part of a value: a section, or several by name or index; None for any other value."""
     model, origin = section_in(annotation)
     if model is None:
         return None
@@ -138,7 +139,7 @@ def _children(value: Any) -> Iterator[tuple[Path, Section]]:
 
 
 def _validated(model: type[Section], name: str, value: Any) -> Any:
-    """A value that pydantic has found in order, as it is in the model."""
+    """A value that pydantic found valid, as the model has it."""
     if value is None and not model.model_fields[name].is_required():
         return model.model_fields[name].get_default(call_default_factory=True)
     return _adapter(model, name).validate_python(value)

@@ -1,4 +1,4 @@
-"""Checks of policies against the rest of the stack: what admission would refuse of the platform's own objects."""
+"""Checks of policies against the rest of the stack: objects of the platform that admission would deny."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from components.config.types import seconds
 from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.stack.config import StackConfig
+from components.stack.config_wordings import (
+    INTERVAL_TOO_SHORT,
+    KYVERNO_NEEDED,
+    KYVERNO_NOT_INSTALLED,
+    SOURCE_NOT_ALLOWED,
+    SOURCE_NOT_COMPARABLE,
+    SOURCE_NOT_VERIFIED,
+    SOURCE_WITHOUT_TLS,
+    TIMEOUT_TOO_LONG,
+    UNLIMITED_IMAGES,
+)
 from components.stack.messages import dotted
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
@@ -17,17 +28,13 @@ from components.tenant.config import TenantConfig
 
 
 def _not_installed(config: StackConfig) -> Iterator[Finding]:
-    """Policies for a Kyverno that the stack does not have."""
+    """Policies for Kyverno in a stack that does not install it."""
     if config.policies.engine.kyverno and config.kyverno is None:
-        yield (
-            ("policies", "engine"),
-            f"is {config.policies.engine.value}, but the stack has no section kyverno, which says what to install; add "
-            "it, or set engine to native",
-        )
+        yield ("policies", "engine"), KYVERNO_NOT_INSTALLED(engine=config.policies.engine.value)
 
 
 def _without_kyverno(config: StackConfig) -> Iterator[Finding]:
-    """Policies that Kubernetes' own admission has no means for."""
+    """Features that only Kyverno has."""
     policies = config.policies
     asked = {
         ("images", "signatures"): bool(policies.images.signatures),
@@ -36,17 +43,13 @@ def _without_kyverno(config: StackConfig) -> Iterator[Finding]:
     }
     for path, wanted in asked.items():
         if wanted and not policies.engine.kyverno:
-            yield ("policies", *path), f"needs Kyverno, and policies.engine is {policies.engine}; set that to both"
+            yield ("policies", *path), KYVERNO_NEEDED(engine=policies.engine.value)
 
 
 def _signatures_under_other_names(config: StackConfig) -> Iterator[Finding]:
-    """Signatures that another name of the same registry, such as one with a port, would get around."""
+    """Signatures that another name of the same registry, such as one with a port, would circumvent."""
     if config.policies.images.signatures and config.policies.images.allowed is None:
-        yield (
-            ("policies", "images", "signatures"),
-            "names images that policies.images.allowed does not limit, so that another name of the same image would "
-            "need no signature; list there what tenants may run",
-        )
+        yield ("policies", "images", "signatures"), UNLIMITED_IMAGES()
 
 
 def _in_use(policy: PolicyName, config: StackConfig) -> bool:
@@ -55,40 +58,26 @@ def _in_use(policy: PolicyName, config: StackConfig) -> bool:
 
 
 def _refused_source(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
-    """A tenant whose own source would be refused once the policies are in force, with the tenant half removed."""
+    """A tenant's source that admission would deny; the update would fail half way."""
     source, rules = tenant.source, config.policies.sources
     if _in_use(PolicyName.ALLOWED_SOURCES, config):
         lists = [rules.allowed, tenant.policies.sources or None]
         allowed = [entry for entries in lists if entries is not None for entry in entries]
-        remedy = f"add it to policies.sources.allowed, or to policies.sources of {dotted(path)}"
+        key = (*path, "source", "url")
         if not is_comparable(source.url):
-            yield (
-                (*path, "source", "url"),
-                "cannot be compared with the sources that are allowed; write it without `..` and without escapes but "
-                "%20",
-            )
+            yield key, SOURCE_NOT_COMPARABLE()
         elif source.url.startswith("http://") and not rules.plain_http:
-            yield (
-                (*path, "source", "url"),
-                "is fetched without TLS; use https:// or ssh://, or set policies.sources.plainHttp",
-            )
+            yield key, SOURCE_WITHOUT_TLS()
         elif lists != [None, None] and not any(read_pattern(entry).allows(source.url) for entry in allowed):
-            shown = ", ".join(allowed) or "none at all"
-            yield (
-                (*path, "source", "url"),
-                f"is not among the sources that the stack allows this tenant ({shown}); {remedy}",
-            )
+            shown = ", ".join(allowed) or "none"
+            yield key, SOURCE_NOT_ALLOWED(tenant=path[-1], allowed=shown, path=dotted(path))
 
 
 def _unverified_source(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     source, rules = tenant.source, config.policies.sources
     verified = {*rules.verified, *tenant.policies.verified}
     if _in_use(PolicyName.VERIFIED_SOURCES, config) and GIT_REPOSITORY in verified and source.verify is None:
-        yield (
-            (*path, "source"),
-            f"has no verify, but a {GIT_REPOSITORY} of this tenant must be verified (policies.sources.verified, or "
-            f"policies.verified of {dotted(path)}); name the keys of who signs in verify.keys",
-        )
+        yield (*path, "source"), SOURCE_NOT_VERIFIED(kind=GIT_REPOSITORY, path=dotted(path))
 
 
 def _refused_intervals(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
@@ -102,10 +91,7 @@ def _refused_intervals(path: Path, tenant: TenantConfig, config: StackConfig) ->
     }
     for key, interval in intervals.items():
         if seconds(interval) < seconds(shortest):
-            yield (
-                (*path, *key),
-                f"{interval} is shorter than policies.minimumInterval, which is {shortest}; lengthen it",
-            )
+            yield (*path, *key), INTERVAL_TOO_SHORT(minimum=shortest).of(interval)
 
 
 def _refused_timeouts(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
@@ -115,7 +101,7 @@ def _refused_timeouts(path: Path, tenant: TenantConfig, config: StackConfig) -> 
     timeouts = {("source", "timeout"): tenant.source.timeout, ("sync", "timeout"): tenant.sync.timeout}
     for key, timeout in timeouts.items():
         if seconds(timeout) > seconds(longest):
-            yield (*path, *key), f"{timeout} is longer than policies.maximumTimeout, which is {longest}; shorten it"
+            yield (*path, *key), TIMEOUT_TOO_LONG(maximum=longest).of(timeout)
 
 
 def _of_each_tenant(check: Callable[[Path, TenantConfig, StackConfig], Iterator[Finding]]) -> Check:

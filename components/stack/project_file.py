@@ -1,4 +1,4 @@
-"""`Pulumi.yaml`: the project's name, where the files of its stacks are, and the configuration that all of them share.
+"""`Pulumi.yaml`: the project's name, the folder of its stacks' files, and the configuration that all stacks share.
 
 Source: https://www.pulumi.com/docs/iac/concepts/projects/project-file/
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 from components.config.errors import ConfigurationError, Problem
 from components.config.yaml_files import read_mapping
+from components.stack.config_wordings import MISSING
 
 PROJECT_FILE = "Pulumi.yaml"
 
@@ -21,12 +22,12 @@ _SEGMENT = re.compile(r'"([^"]*)"|([^.\[\]"]+)')
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """What the program needs of it.
+    """The parts of `Pulumi.yaml` that the program uses.
 
     Attributes:
         name: the project's name, the namespace of its keys in a stack's file.
         stack_folder: folder of the stacks' files.
-        config: the values that it sets for all stacks, nested by the project's own keys; nothing in it is encrypted.
+        config: the values that it sets for all stacks, nested by the project's keys; none of them is encrypted.
     """
 
     name: str
@@ -38,10 +39,10 @@ def read_project_file(project: Path) -> ProjectFile:
     """Read `Pulumi.yaml`.
 
     Args:
-        project: the folder that holds it or, as `main` in it allows, one below that.
+        project: the folder that contains it or, with `main` in it, one below.
 
     Raises:
-        ConfigurationError: it cannot be read, or names no project.
+        ConfigurationError: it cannot be read, or has no name.
     """
     project = next((folder for folder in (project, *project.parents) if (folder / PROJECT_FILE).is_file()), project)
     content = read_mapping(project / PROJECT_FILE, PROJECT_FILE)
@@ -49,15 +50,15 @@ def read_project_file(project: Path) -> ProjectFile:
         raise ConfigurationError([content])
     name = content.get("name")
     if not isinstance(name, str) or not name:
-        raise ConfigurationError([Problem(PROJECT_FILE, "name", "is required and missing")])
+        raise ConfigurationError([Problem(PROJECT_FILE, "name", MISSING())])
     config = content.get("config")
-    # Before it took values, `config` was the folder.
+    # In older versions of Pulumi, `config` was the folder.
     folder = content.get("stackConfigDir", config if isinstance(config, str) else "")
     return ProjectFile(name, project / str(folder or ""), _values(config, name) if isinstance(config, Mapping) else {})
 
 
 def _values(config: Mapping[str, Any], project: str) -> Mapping[str, Any]:
-    """The values by section; a key is a path such as `policies.engine`, with or without the project before it."""
+    """The values by section; a key is a path such as `policies.engine`, with or without the project in front."""
     found: dict[str, Any] = {}
     for key, entry in config.items():
         namespace, colon, path = str(key).rpartition(":")

@@ -30,7 +30,7 @@ from components.tenant.config import PROTECTED_LABEL_PREFIXES, TenantConfig
 DOCS = Path(__file__).parents[2] / "docs"
 
 _GENERATED = "<!-- Written by `make schemas` from {source}; change it there. -->"
-_SCALARS = {str: "text", bool: "true or false", int: "whole number", SecretStr: "secret text"}
+_SCALARS = {str: "string", bool: "true or false", int: "whole number", SecretStr: "secret string"}
 
 
 _EGRESS = """

@@ -1,4 +1,7 @@
-"""Secrets in the configuration: which keys take one, which values are one, which stand in plain text (threat 28)."""
+"""Secrets in the configuration: which keys take one, which values are one, and which are in plain text.
+
+A secret in a file of the repository is readable by everyone who can read the repository, for as long as its history is.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,14 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 
 from components.config.errors import Problem
+from components.config.wordings import Message
 from components.stack.config import StackConfig
+from components.stack.config_wordings import (
+    ENCRYPTED_IN_BASE,
+    SECRET_IN_PLAIN_TEXT,
+    SECRET_OF_STACK_IN_PLAIN_TEXT,
+    SECRET_OF_UNKNOWN_ORIGIN,
+)
 from components.stack.messages import dotted
 from components.stack.origins import Origins, tenant_file_name
 from components.stack.overlay import Path
@@ -19,16 +29,16 @@ from components.stack.stack_file import StackFile, Standing, is_encrypted
 from components.tenant.config import TenantConfig
 
 ANY = None
-"""In the path of a key: whatever name or number stands there."""
+"""In the path of a key: any name or index."""
 
 
 @dataclass(frozen=True)
 class SecretValues:
-    """Tells secret values of a stack from others.
+    """Distinguishes the secret values of a stack from others.
 
     Attributes:
-        keys: the top-level keys of which Pulumi says that they are or hold a secret.
-        file: the stack's file, which says where in them.
+        keys: the top-level keys that are or contain a secret, according to Pulumi.
+        file: the stack's file, which shows where they contain it.
     """
 
     keys: Collection[str]
@@ -37,14 +47,14 @@ class SecretValues:
     def hides(self, path: Path, value: Any) -> bool:
         """Whether the value at a path of the stack's own configuration is, or may be, a secret.
 
-        It is none where Pulumi knows of no secret, nor where the very same value stands in the file in plain text.
+        It is not where Pulumi knows of no secret, nor where the file contains the same value in plain text.
         """
         return bool(path) and path[0] in self.keys and self.file.at(path) != value
 
     def standing(self, path: Path) -> Standing:
-        """How what is at a path of the stack's own configuration is written in its file.
+        """How the stack's file contains the value at a path of the stack's own configuration.
 
-        Absent is what Pulumi has from another file, of which nobody knows whether it is encrypted there.
+        An absent one comes from another file, where it may or may not be encrypted.
         """
         standing = self.file.standing(path)
         if path[0] not in self.keys:
@@ -54,12 +64,12 @@ class SecretValues:
 
 @cache
 def secret_keys(model: type[BaseModel]) -> tuple[tuple[str | None, ...], ...]:
-    """The paths of all keys below a model that are typed as secrets, with ANY for names and numbers."""
+    """The paths of all keys below a model that are typed as secrets, with ANY for names and indexes."""
     return tuple(_secret_keys(model))
 
 
 def holds_a_secret(path: Path) -> bool:
-    """Whether a secret belongs right below a path; a text in its place may be that secret, one level too high."""
+    """Whether a secret belongs directly below a path; a string there may be that secret, one level too high."""
     parents = {key[:-1] for key in secret_keys(StackConfig)}
     return any(
         len(parent) == len(path) and all(part in (ANY, given) for part, given in zip(parent, path, strict=True))
@@ -68,11 +78,11 @@ def holds_a_secret(path: Path) -> bool:
 
 
 def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins) -> list[Problem]:
-    """Secrets in plain text or of unknown origin, and encrypted values in files that Pulumi does not decrypt.
+    """Problems of secrets in plain text or of unknown origin, and of encrypted values that Pulumi does not decrypt.
 
     Args:
-        sections: the configuration before it is checked: decrypted, each tenant laid over its base.
-        secrets: tells which values of the stack are encrypted.
+        sections: the configuration before it is checked: decrypted, each tenant merged over its base.
+        secrets: knows which values of the stack are encrypted.
         origins: the tenants' bases, and which values come from them.
     """
     problems = []
@@ -80,48 +90,34 @@ def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins
     for key in secret_keys(StackConfig):
         shared = dict(_values_at(secrets.file.shared, key))
         for path in shared:
-            problems.append(Problem(PROJECT_FILE, dotted(path), _renew(dotted(path), origins.stack_file, option)))
+            problems.append(Problem(PROJECT_FILE, dotted(path), _plain_text(path, origins.stack_file, option)))
         for path, value in _values_at(sections, key):
             if value is None or origins.is_in_base(path) or secrets.file.at(path) is None and path in shared:
                 continue
             standing = secrets.standing(path)
             if standing is Standing.PLAIN:
-                problems.append(origins.problem(path, _renew(dotted(path), option=option)))
+                problems.append(origins.problem(path, SECRET_IN_PLAIN_TEXT(key=dotted(path), option=option)))
             elif standing is Standing.ABSENT:
-                problems.append(origins.problem(path, _unknown(dotted(path), option)))
-    for tenant, overlaid in origins.tenants.items():
-        problems += _exposed_in_base(tenant, overlaid.base, origins.stack_file, option)
+                problems.append(origins.problem(path, SECRET_OF_UNKNOWN_ORIGIN(key=dotted(path), option=option)))
+    for tenant, merged in origins.tenants.items():
+        problems += _exposed_in_base(tenant, merged.base, origins.stack_file, option)
     return problems
 
 
 def _exposed_in_base(tenant: str, base: Mapping[str, Any], stack_file: str, option: str) -> Iterator[Problem]:
-    """What a tenant's base holds in plain text, also where this stack puts something else in its place."""
+    """Problems of the secrets in a tenant's base, also of those that this stack replaces."""
     file = tenant_file_name(tenant)
     for key in secret_keys(TenantConfig):
         for path, value in _values_at(base, key):
             if value is not None and not is_encrypted(value):
-                yield Problem(file, dotted(path), _renew(dotted(("tenants", tenant, *path)), stack_file, option))
+                yield Problem(file, dotted(path), _plain_text(("tenants", tenant, *path), stack_file, option))
     for path in _encrypted_paths(base):
-        yield Problem(
-            file,
-            dotted(path),
-            f"is encrypted, which belongs to {stack_file}: each stack encrypts with a key of its own; "
-            f"set it there by `pulumi config set --secret --path {dotted(('tenants', tenant, *path))}{option}`",
-        )
+        in_stack = dotted(("tenants", tenant, *path))
+        yield Problem(file, dotted(path), ENCRYPTED_IN_BASE(stack_file=stack_file, key=in_stack, option=option))
 
 
-def _renew(key: str, to: str = "", option: str = "") -> str:
-    return (
-        f"stands in plain text; renew it, since whoever can read the file has it, and add the new one"
-        f"{f' to {to}' if to else ''} by `pulumi config set --secret --path {key}{option}`"
-    )
-
-
-def _unknown(key: str, option: str) -> str:
-    return (
-        "is in another file that Pulumi has read, so nobody knows whether it is encrypted there; set it here "
-        f"by `pulumi config set --secret --path {key}{option}`, and run the command without that file"
-    )
+def _plain_text(path: Path, stack_file: str, option: str) -> Message:
+    return SECRET_OF_STACK_IN_PLAIN_TEXT(stack_file=stack_file, key=dotted(path), option=option)
 
 
 def _secret_keys(annotation: Any) -> Iterator[tuple[str | None, ...]]:

@@ -1,6 +1,6 @@
-"""Values that SOPS has encrypted, where Pulumi's belong: nobody would decrypt them.
+"""Values that SOPS has encrypted, in files whose secrets Pulumi encrypts: they would not be decrypted.
 
-Of a value either Pulumi keeps the key or SOPS does, never both: docs/secrets.md says which lives where.
+docs/secrets.md says which secrets Pulumi encrypts and which SOPS does.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from components.config.errors import Problem
+from components.config.wordings import Message
+from components.stack.config_wordings import SOPS_METADATA, SOPS_VALUE
 from components.stack.messages import dotted
 from components.stack.origins import Origins, tenant_file_name
 from components.stack.overlay import Path
@@ -18,29 +20,24 @@ _METADATA = "sops"
 
 
 def sops_values(sections: Mapping[str, Any], origins: Origins) -> list[Problem]:
-    """Every such value of a stack and of its tenants' bases.
+    """A problem for each such value of a stack and of its tenants' bases.
 
     Args:
-        sections: the configuration before it is checked, each tenant laid over its base.
+        sections: the configuration before it is checked, each tenant merged over its base.
         origins: the tenants' bases, and which values come from them.
     """
-    problems = [origins.problem(path, _remedy(dotted(path))) for path in _paths(sections)]
-    for tenant, overlaid in origins.tenants.items():
-        # Also what this stack puts something else in the place of.
+    problems = [origins.problem(path, _reason(dotted(path))) for path in _paths(sections)]
+    for tenant, merged in origins.tenants.items():
+        # Also values that this stack replaces.
         problems += [
-            Problem(tenant_file_name(tenant), dotted(path), _remedy(dotted(("tenants", tenant, *path))))
-            for path in _paths(overlaid.base)
+            Problem(tenant_file_name(tenant), dotted(path), _reason(dotted(("tenants", tenant, *path))))
+            for path in _paths(merged.base)
         ]
     return problems
 
 
-def _remedy(key: str) -> str:
-    if key.rpartition(".")[2] == _METADATA:
-        return "is what SOPS adds to a file that it encrypts; take the file as it was before `sops`"
-    return (
-        "is encrypted by SOPS, which nobody decrypts here; put the value itself there, or, if it is a secret, set it "
-        f"by `pulumi config set --secret --path {key}`"
-    )
+def _reason(key: str) -> Message:
+    return SOPS_METADATA() if key.rpartition(".")[2] == _METADATA else SOPS_VALUE(key=key)
 
 
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:

@@ -1,8 +1,8 @@
 """The stack's file, `Pulumi.<stack>.yaml` or the one that `--config-file` names, with its values encrypted.
 
-Pulumi hands the program decrypted values and says which top-level keys hold a secret, but not where in them. One
-encrypted value makes all of `tenants` secret, so which of its values are encrypted is read from the file itself. What
-Pulumi has handed over and the file does not hold comes from another file, which nobody has looked at.
+Pulumi passes decrypted values to the program and says which top-level keys contain a secret, but not where. One
+encrypted value makes all of `tenants` secret, so the file itself is read to see which of its values are encrypted.
+Values that Pulumi passed and the file does not contain come from another file, which has not been checked.
 
 Source: https://www.pulumi.com/docs/iac/concepts/config/#structured-configuration
 """
@@ -25,7 +25,7 @@ from components.stack.project_file import ProjectFile
 
 
 class Standing(Enum):
-    """How a value is written in the file."""
+    """How the file contains a value."""
 
     ENCRYPTED = auto()
     PLAIN = auto()
@@ -33,7 +33,7 @@ class Standing(Enum):
 
 
 def is_encrypted(value: Any) -> bool:
-    """Whether a value is one that Pulumi has encrypted: a mapping of `secure` to a text."""
+    """Whether Pulumi has encrypted a value: a mapping with the one key `secure`."""
     return isinstance(value, Mapping) and list(value) == ["secure"] and isinstance(value["secure"], str)
 
 
@@ -42,12 +42,12 @@ class StackFile:
     """This project's part of a stack file.
 
     Attributes:
-        name: what messages call it, relative to the project's folder.
-        sections: what the file says, by top-level key without the project; empty where there is no such file.
-        problems: keys that belong to nobody.
-        shared: what `Pulumi.yaml` sets for all stacks, by top-level key.
-        imports: whether Pulumi keeps values elsewhere, too: in its service, or in environments of ESC.
-        option: how commands of Pulumi are told of the file; empty for the stack's own.
+        name: its path relative to the project's folder, for messages.
+        sections: its values by top-level key without the project; empty if there is no such file.
+        problems: errors in its top-level keys.
+        shared: the values that `Pulumi.yaml` sets for all stacks, by top-level key.
+        imports: whether Pulumi has values from elsewhere as well: its service, or environments of ESC.
+        option: the option that names the file to `pulumi`, with a space in front; empty for the stack's own.
     """
 
     name: str
@@ -58,25 +58,25 @@ class StackFile:
     option: str = ""
 
     def at(self, path: KeyPath) -> Any:
-        """What stands at a path, encrypted values as `{secure: …}`; None where nothing does."""
+        """The value at a path, encrypted ones as `{secure: …}`; None where there is none."""
         return _walk(self.sections, path)[0]
 
     def standing(self, path: KeyPath) -> Standing:
-        """How the value at a path is written; one inside an encrypted mapping is encrypted with it."""
+        """How the file contains the value at a path; inside an encrypted mapping, everything is encrypted."""
         found, encrypted = _walk(self.sections, path)
         if encrypted:
             return Standing.ENCRYPTED
         return Standing.ABSENT if found is None else Standing.PLAIN
 
     def differences(self, sections: Mapping[str, Any]) -> Iterator[KeyPath]:
-        """The paths of plain texts of the file that Pulumi has not handed over as they are.
+        """The paths of plain strings in the file for which Pulumi passed another value, or none.
 
         Args:
-            sections: what Pulumi has handed over.
+            sections: the values that Pulumi passed.
         """
-        for path, value in _texts(self.sections):
+        for path, value in _strings(self.sections):
             found = _walk(sections, path)[0]
-            # Only texts mean the same to all readers of YAML; they may fold white space in other ways.
+            # All YAML parsers agree on strings, except for how they fold white space.
             if found is None or (isinstance(found, str) and found.split() != value.split()):
                 yield path
 
@@ -86,14 +86,14 @@ def read_stack_file(
 ) -> StackFile:
     """The file of a stack.
 
-    One that cannot be read (of which Pulumi itself tells) says nothing.
+    One that cannot be read counts as empty: Pulumi reports it.
 
     Args:
         stack: name of the stack.
         project: the project's own file.
         given: the file that `--config-file` names, absolute; None for the stack's own.
-        is_all_that_was_read: whether Pulumi is known to have read no other file; then what a stack without a file has
-            is from Pulumi's service.
+        is_all_that_was_read: whether Pulumi is known to have read no other file; then the values of a stack without a
+            file come from Pulumi's service.
     """
     name = stack_file_name(stack)
     file = project.stack_folder / name
@@ -117,7 +117,7 @@ def read_stack_file(
 
 
 def _walk(sections: Any, path: KeyPath) -> tuple[Any, bool]:
-    """The value at a path, None where there is none, and whether it is encrypted, by itself or as part of another."""
+    """The value at a path, None where there is none, and whether it is encrypted, by itself or with a parent."""
     found = sections
     for part in path:
         if is_encrypted(found):
@@ -128,28 +128,28 @@ def _walk(sections: Any, path: KeyPath) -> tuple[Any, bool]:
 
 def _child(value: Any, part: str | int) -> Any:
     if isinstance(value, str):
-        # `pulumi config set tenants '{…}'` writes a text, which the program reads as JSON.
+        # `pulumi config set tenants '{…}'` writes a string, which the program reads as JSON.
         try:
             value = json.loads(value)
         except ValueError:
             return None
     if isinstance(value, Mapping):
-        # Keys that are numbers to YAML are texts to Pulumi.
+        # Keys that YAML reads as numbers are strings to Pulumi.
         return next((child for key, child in value.items() if str(key) == str(part)), None)
     if isinstance(value, list) and isinstance(part, int) and part < len(value):
         return value[part]
     return None
 
 
-def _texts(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Every text of a value with its path; what stands below a key that is no text to YAML is left out."""
+def _strings(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Every string in a value with its path, except below keys that YAML does not read as strings."""
     if isinstance(value, str):
         if len(path) > 1:
             yield path, value
     elif isinstance(value, Mapping) and not is_encrypted(value):
         for key, child in value.items():
             if isinstance(key, str):
-                yield from _texts(child, (*path, key))
+                yield from _strings(child, (*path, key))
     elif isinstance(value, list):
         for index, child in enumerate(value):
-            yield from _texts(child, (*path, index))
+            yield from _strings(child, (*path, index))

@@ -1,4 +1,4 @@
-"""The tenants of a stack: its entries, each laid over the tenant's base file."""
+"""The tenants of a stack: its entries, each merged over the tenant's base file."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from pydantic import TypeAdapter, ValidationError
 from components.config.errors import Problem
 from components.config.types import TenantName
 from components.config.yaml_files import read_mapping
+from components.stack.config_wordings import TENANT_NOT_A_MAPPING, TENANT_WITHOUT_BASE
 from components.stack.messages import message
 from components.stack.origins import tenant_file_name
-from components.stack.overlay import Overlaid, overlay
+from components.stack.overlay import MergedTenant, overlay
 
 _TENANT_NAME: TypeAdapter[str] = TypeAdapter(TenantName)
 
 
-def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Overlaid | Problem:
-    """The tenant `name` as the stack has it, or why there is none.
+def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> MergedTenant | Problem:
+    """The tenant `name` of the stack, or what is wrong with it as a whole.
 
     Args:
         name: the tenant's name.
-        entry: what the stack says of it; nothing, and `{}` as a string, stand for an empty mapping.
-        stack_file: the file that says it.
-        project: folder of the Pulumi project, which holds `tenants/`.
+        entry: the stack's entry; None and the string `{}` stand for an empty mapping.
+        stack_file: the stack's file, for messages.
+        project: folder of the Pulumi project, which contains `tenants/`.
     """
     try:
         _TENANT_NAME.validate_python(name)
@@ -34,13 +35,9 @@ def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Overla
     # `pulumi config set --path tenants.<tenant> '{}'` stores a string.
     entry = {} if entry in (None, "{}") else entry
     if not isinstance(entry, Mapping):
-        return Problem(stack_file, f"tenants.{name}", "must be a mapping, or {} for the tenant as its base has it")
+        return Problem(stack_file, f"tenants.{name}", TENANT_NOT_A_MAPPING())
     base_file = tenant_file_name(name)
     if not (project / base_file).is_file():
-        return Problem(
-            base_file,
-            "",
-            f"does not exist, but {stack_file} lists the tenant {name}; write the tenant's base there",
-        )
+        return Problem(base_file, "", TENANT_WITHOUT_BASE(stack_file=stack_file, tenant=name))
     base = read_mapping(project / base_file, base_file)
     return base if isinstance(base, Problem) else overlay(base, base_file, entry, stack_file)

@@ -1,4 +1,4 @@
-"""How a folder of a repository is applied, as the configuration has it."""
+"""How a folder of a repository is applied: the keys that the platform's sync and those of tenants share."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Reconciliation(Section):
     """
 
     interval: Duration = Field("10m", description="How often to compare with the cluster and correct drift.")
-    retry_interval: Duration = Field("1m", description="How soon to try again after a failure.")
+    retry_interval: Duration = Field("1m", description="How soon to retry after a failure.")
     timeout: Duration = Field("5m", description="How long applying and becoming ready may take.")
-    prune: bool = Field(True, description="Delete what left the repository.")
-    wait: bool = Field(True, description="Call the sync ready only when everything that it applied is ready.")
-    suspend: bool = Field(False, description="Stop reconciling, and pruning, for now.")
+    prune: bool = Field(True, description="Delete objects that were removed from the repository.")
+    wait: bool = Field(True, description="Report the sync as ready only when everything that it applied is ready.")
+    suspend: bool = Field(False, description="Suspend reconciling and pruning.")
     decryption: Decryption | None = Field(
-        None, description="What decrypts the Secrets that lie there encrypted by SOPS (docs/secrets.md)."
+        None, description="Decryption of Secrets that are encrypted by SOPS (docs/secrets.md)."
     )

@@ -1,4 +1,4 @@
-"""Who decrypts what lies encrypted in a repository: keys of age and OpenPGP, or a key management service."""
+"""How encrypted files of a repository are decrypted: by age or OpenPGP keys, or a key management service."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from components.config.section import Section
 from components.keys.age_keys import AgeIdentity, read_identities
 from components.keys.openpgp_keys import OpenPgpKey, read_private_keys
 from components.keys.types import AgeIdentities, AgeRecipient, OpenPgpFingerprint, OpenPgpPrivateKeys
+from components.sync.config_wordings import (
+    FOREIGN_PUBLIC_KEYS,
+    MISSING_PUBLIC_KEYS,
+    NO_DECRYPTION_KEY,
+    PROVIDER_NEEDS_SETTING,
+    PROVIDER_SETTING_REFUSED,
+    PROVIDER_WITHOUT_SETTING,
+)
 from components.sync.workload_identity import PROVIDERS
 
 
@@ -19,11 +27,11 @@ class AgeKeys(Section):
     """Keys of age. Source: https://age-encryption.org/v1"""
 
     identities: AgeIdentities = Field(
-        description="Identities, one on each line, the newest first; all of them decrypt. `make sops-key` makes them."
+        description="Identities, one per line, the newest first; all of them decrypt. `make sops-key` creates them."
     )
     recipients: tuple[AgeRecipient, ...] = Field(
         (),
-        description="Their public halves in the same order, for those who encrypt; `make sops-key` writes them.",
+        description="Their public keys in the same order, for those who encrypt; `make sops-key` writes them.",
     )
 
     @property
@@ -41,7 +49,7 @@ class OpenPgpKeys(Section):
 
     private_keys: OpenPgpPrivateKeys = Field(
         description="Armored private keys without a passphrase, one block each, the newest first; all of them decrypt. "
-        "`make sops-key OPENPGP=1` makes them."
+        "`make sops-key OPENPGP=1` creates them."
     )
     fingerprints: tuple[OpenPgpFingerprint, ...] = Field(
         (), description="Their fingerprints in the same order, for those who encrypt; `make sops-key` writes them."
@@ -64,14 +72,14 @@ class WorkloadIdentity(Section):
     """
 
     provider: Literal["aws", "gcp", "azure", "vault"] = Field(
-        description="The service; `vault` is OpenBao or Vault, one of `flux.vaults`."
+        description="The service; `vault` stands for OpenBao or Vault, one of `flux.vaults`."
     )
     role_arn: str | None = Field(None, description="aws: the IAM role that may use the keys.")
     service_account_email: str | None = Field(
-        None, description="gcp: the service account that may use the keys; the cluster's own identity where left out."
+        None, description="gcp: the service account that may use the keys; defaults to the cluster's own identity."
     )
     workload_identity_provider: str | None = Field(
-        None, description="gcp: where the cluster is no GKE, `projects/…/workloadIdentityPools/…/providers/…`."
+        None, description="gcp: for clusters other than GKE, `projects/…/workloadIdentityPools/…/providers/…`."
     )
     client_id: str | None = Field(None, description="azure: the managed identity or application that may use the keys.")
     tenant_id: str | None = Field(None, description="azure: the tenant of Entra ID that it belongs to.")
@@ -81,7 +89,7 @@ class WorkloadIdentity(Section):
 
     @property
     def annotations(self) -> dict[str, str]:
-        """What the service account carries."""
+        """Annotations of the service account."""
         settings = PROVIDERS[self.provider].settings
         given = {setting.annotation: getattr(self, name) for name, setting in settings.items()}
         return {annotation: value for annotation, value in given.items() if value is not None}
@@ -93,33 +101,33 @@ class WorkloadIdentity(Section):
         for name in sorted(everything):
             key, value = str(type(self).model_fields[name].alias), getattr(self, name)
             if name not in own and value is not None:
-                raise MisplacedValueError((key,), f"is nothing that {self.provider} knows; take it out")
+                raise MisplacedValueError((key,), PROVIDER_WITHOUT_SETTING(provider=self.provider))
             if name in own and own[name].required and value is None:
-                raise MisplacedValueError((key,), f"is required for {self.provider} and missing")
+                raise MisplacedValueError((key,), PROVIDER_NEEDS_SETTING(provider=self.provider))
             if name in own and value is not None and not re.fullmatch(own[name].pattern, value):
-                raise MisplacedValueError((key,), f"{value!r} is refused by Flux, which expects {own[name].pattern}")
+                raise MisplacedValueError((key,), PROVIDER_SETTING_REFUSED(pattern=own[name].pattern).of(value))
         return self
 
 
 class Decryption(Section):
-    """What decrypts the Secrets of a repository; several ways side by side are possible, as for a change of key.
+    """What decrypts the Secrets of a repository; several are possible, e.g. while a key is replaced.
 
     Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#decryption
     """
 
-    age: AgeKeys | None = Field(None, description="Keys of age, the way to begin with.")
+    age: AgeKeys | None = Field(None, description="Keys of age, the recommended way.")
     openpgp: OpenPgpKeys | None = Field(None, description="Keys of OpenPGP.")
-    workload_identity: WorkloadIdentity | None = Field(None, description="A key management service, without any key.")
+    workload_identity: WorkloadIdentity | None = Field(None, description="A key management service, instead of keys.")
 
     @model_validator(mode="after")
     def _some_way(self) -> Decryption:
         if self.age is None and self.openpgp is None and self.workload_identity is None:
-            raise ValueError("names nothing that decrypts; `make sops-key` makes a key, or take it out")
+            raise ValueError(NO_DECRYPTION_KEY())
         return self
 
     @property
     def rule_keys(self) -> dict[str, tuple[str, ...]]:
-        """Key of a creation rule in `.sops.yaml` -> whom it encrypts for."""
+        """Keys of a creation rule in `.sops.yaml`, each with its recipients."""
         found: dict[str, tuple[str, ...]] = {}
         if self.age is not None:
             found["age"] = tuple(each.recipient for each in self.age.parsed)
@@ -131,9 +139,11 @@ class Decryption(Section):
 
 
 def _check_public_halves(key: str, given: tuple[str, ...], derived: list[str]) -> None:
-    """What is given is public, so a message may repeat it; nothing given is in order, since it can be derived."""
+    """Check public keys against those of the private keys; they may be left out, and messages may repeat them."""
     if not given or list(given) == derived:
         return
     strangers = [each for each in given if each not in derived]
-    reason = f"has {', '.join(strangers)}, which nobody here can decrypt for" if strangers else "is not whole"
-    raise MisplacedValueError((key,), f"{reason}; it must be {', '.join(derived)}")
+    expected = ", ".join(derived)
+    if strangers:
+        raise MisplacedValueError((key,), FOREIGN_PUBLIC_KEYS(public=", ".join(strangers), expected=expected))
+    raise MisplacedValueError((key,), MISSING_PUBLIC_KEYS(expected=expected))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from components.config.config_wordings import NOT_A_DURATION, RESERVED_NAME, WRONG_DIGEST
+from components.stack.config_wordings import NOT_ONE_OF, TENANT_WITHOUT_BASE, UNKNOWN_KEY_LIKE
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Project
 
@@ -66,15 +69,15 @@ def test_all_problems_come_at_once_and_nothing_is_applied(
 
     text = refusal(project, stack)
 
-    for line in (
-        "5 errors; nothing was applied:",
-        "Pulumi.safety.yaml: cluster.contxt: ",
-        "Pulumi.safety.yaml: flux.profile: ",
-        "Pulumi.safety.yaml: tenants.dev-team.sync.interval: ",
-        "tenants/dev-team.yaml: namespaces[0].name: ",
-        "tenants/ghost.yaml: ",
+    assert "5 errors; nothing was applied:" in text
+    for place, wording in (
+        ("Pulumi.safety.yaml: cluster.contxt", UNKNOWN_KEY_LIKE),
+        ("Pulumi.safety.yaml: flux.profile", NOT_ONE_OF),
+        ("Pulumi.safety.yaml: tenants.dev-team.sync.interval", NOT_A_DURATION),
+        ("tenants/dev-team.yaml: namespaces[0].name", RESERVED_NAME),
+        ("tenants/ghost.yaml", TENANT_WITHOUT_BASE),
     ):
-        assert line in text
+        assert re.search(rf"^ *{re.escape(place)}: .* \({wording.code}\)", text, re.MULTILINE), place
     assert cluster.find("namespace", "flux-system") == before
 
 
@@ -87,7 +90,8 @@ def test_a_wrong_digest_and_an_unreachable_cluster_come_together(project: Projec
 
     text = refusal(project, stack)
 
-    assert "Pulumi.safety.yaml: flux.sha256: " in text and "https://127.0.0.1:1" in text
+    assert re.search(rf"Pulumi\.safety\.yaml: flux\.sha256: .* \({WRONG_DIGEST.code}\)", text)
+    assert "https://127.0.0.1:1" in text
 
 
 def test_an_unexpected_cluster_is_refused(project: Project, stack: dict[str, Any]) -> None:

@@ -98,10 +98,11 @@ def _encrypted(value: Any) -> Any:
 
 
 def problems(project: Path, **stack: Any) -> list[str]:
-    """Each problem of such a stack, as the user reads it."""
+    """Each problem of such a stack as `file: path: message`; the code is proven with the message's wording."""
     with pytest.raises(ConfigurationError) as refused:
         load(project, **stack)
-    return [str(problem) for problem in refused.value.problems]
+    found = refused.value.problems
+    return [": ".join(filter(None, (problem.file, problem.path, problem.message))) for problem in found]
 
 
 def flux_config(**keys: Any) -> FluxConfig:

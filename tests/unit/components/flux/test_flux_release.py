@@ -8,8 +8,9 @@ from loopback import closed_port, serving
 from sample_release import RELEASE_FILE, names, one
 from sample_stack import DIGEST, flux_config
 
+from components.config.config_wordings import FETCH_FAILED, UNREADABLE_BUNDLE, WRONG_DIGEST
 from components.config.pinned_input import PinnedInputError
-from components.config.wordings import code_of
+from components.config.wordings import Message, code_of, message_of
 from components.flux.config import FluxConfig
 from components.flux.release import read_release
 
@@ -40,7 +41,7 @@ def bundled(tmp_path, content: bytes = CONTENT, **keys) -> FluxConfig:
 def refused(config: FluxConfig, project) -> tuple[str, str]:
     with pytest.raises(PinnedInputError) as error:
         read_release(config, project)
-    return error.value.key, str(error.value)
+    return error.value.key, message_of(error.value)
 
 
 def refusal_code(config: FluxConfig, project) -> tuple[str, str]:
@@ -97,22 +98,21 @@ def test_a_bundle_that_is_missing_is_named(tmp_path):
 
     assert refused(config, tmp_path) == (
         "manifests.bundle",
-        "nowhere/install.yaml cannot be read: No such file or directory",
+        UNREADABLE_BUNDLE(bundle="nowhere/install.yaml", reason="No such file or directory"),
     )
 
 
 def test_a_folder_is_no_bundle(tmp_path):
     assert refused(flux_config(manifests={"bundle": "."}), tmp_path) == (
         "manifests.bundle",
-        ". cannot be read: Is a directory",
+        UNREADABLE_BUNDLE(bundle=".", reason="Is a directory"),
     )
 
 
 def test_another_digest_stops_the_installation_and_says_what_to_compare(tmp_path):
     assert refused(bundled(tmp_path, sha256=DIGEST), tmp_path) == (
         "sha256",
-        f"install.yaml has the sha256 {sha256(CONTENT)}, not {DIGEST}; compare with the release's checksums "
-        "and correct flux.sha256 only if you trust what you found",
+        WRONG_DIGEST(source="install.yaml", digest=sha256(CONTENT), expected=DIGEST, section="flux"),
     )
 
 
@@ -121,8 +121,13 @@ def test_what_was_fetched_with_another_digest_is_neither_used_nor_kept(tmp_path,
         key, message = refused(from_url(url), tmp_path)
 
     assert key == "sha256"
-    assert message.startswith(f"{url}/install.yaml has the sha256 ")
+    assert message.startswith(f"{url}/install.yaml ")
+    assert code_of(message) == WRONG_DIGEST.code
     assert not cache.exists()
+
+
+def fetch_failed(url: str, reason: str) -> Message:
+    return FETCH_FAILED(url=url, reason=reason, section="flux", key="manifests")
 
 
 def test_a_server_that_cannot_be_reached_is_named_with_the_way_around_it(tmp_path):
@@ -130,8 +135,7 @@ def test_a_server_that_cannot_be_reached_is_named_with_the_way_around_it(tmp_pat
 
     assert refused(from_url(url), tmp_path) == (
         "manifests",
-        f"{url}/install.yaml cannot be fetched: the server cannot be reached; check flux.version and the network, "
-        "or name a local file in flux.manifests.bundle",
+        fetch_failed(f"{url}/install.yaml", "the server cannot be reached"),
     )
 
 
@@ -140,8 +144,7 @@ def test_a_server_that_has_no_such_release_is_named_with_its_answer(tmp_path, st
     with serving({}, status) as url:
         assert refused(from_url(url), tmp_path) == (
             "manifests",
-            f"{url}/install.yaml cannot be fetched: the server answers {status}; check flux.version and the network, "
-            "or name a local file in flux.manifests.bundle",
+            fetch_failed(f"{url}/install.yaml", f"the server answers {status}"),
         )
 
 

@@ -4,13 +4,26 @@ import pytest
 import sample_keys as keys
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from components.keys.config_wordings import (
+    DAMAGED_HOST_KEY,
+    DSA_HOST_KEY,
+    HASHED_HOST,
+    HOST_LINE_WITHOUT_HOST,
+    HOST_PATTERN,
+    HOST_WITH_BARE_PORT,
+    MARKED_HOST_LINE,
+    NOT_A_HOST,
+    NOT_A_HOST_LINE,
+    SEVERAL_HOST_LINES,
+    SHORT_HOST_KEY,
+    UNKNOWN_HOST_KEY_TYPE,
+)
 from components.keys.known_hosts import KnownHostError, address_of, check_line, entries, lines_for, pinned, rivals
 from components.keys.ssh_keys import fingerprint
 
 KEY = keys.public_line(keys.ed25519_key())
 ANOTHER = keys.public_line(ec.generate_private_key(ec.SECP256R1()))
 OWN = f"git.example.com {KEY}"
-EXAMPLE = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
 URL = "ssh://git@git.example.com/team/apps"
 
 # Copied from the hosts' own pages, not computed from the keys.
@@ -119,66 +132,68 @@ def test_two_keys_of_one_type_are_rivals_and_two_types_or_addresses_are_not():
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("", f"is no host, type and key; {EXAMPLE}"),
-        ("git.example.com", f"is no host, type and key; {EXAMPLE}"),
-        (KEY, f"does not begin with a host; {EXAMPLE}"),
-        (f"{OWN}\n{OWN}", "is more than one line; give each line an entry of its own"),
-        (f"*.example.com {KEY}", f"names '*.example.com', a pattern that fits many hosts; name each host: {EXAMPLE}"),
+        ("", NOT_A_HOST_LINE()),
+        ("git.example.com", NOT_A_HOST_LINE()),
+        (KEY, HOST_LINE_WITHOUT_HOST()),
+        (f"{OWN}\n{OWN}", SEVERAL_HOST_LINES()),
+        (f"*.example.com {KEY}", HOST_PATTERN(address="*.example.com")),
         (
             f"git?.example.com {KEY}",
-            f"names 'git?.example.com', a pattern that fits many hosts; name each host: {EXAMPLE}",
+            HOST_PATTERN(address="git?.example.com"),
         ),
         (
             f"a.example,!b.example {KEY}",
-            f"names '!b.example', a pattern that fits many hosts; name each host: {EXAMPLE}",
+            HOST_PATTERN(address="!b.example"),
         ),
-        (f"a.example, {KEY}", f"begins with '', which is no host; {EXAMPLE}"),
-        (f"[git.example.com] {KEY}", f"begins with '[git.example.com]', which is no host; {EXAMPLE}"),
+        (f"a.example, {KEY}", NOT_A_HOST(address="")),
+        (f"[git.example.com] {KEY}", NOT_A_HOST(address="[git.example.com]")),
         (
             f"git.example.com:2222 {KEY}",
-            "begins with 'git.example.com:2222'; a port is written like [git.example.com]:2222",
+            HOST_WITH_BARE_PORT(address="git.example.com:2222", host="git.example.com", port="2222"),
         ),
-        (f"https://git.example.com {KEY}", f"begins with 'https://git.example.com', which is no host; {EXAMPLE}"),
+        (f"https://git.example.com {KEY}", NOT_A_HOST(address="https://git.example.com")),
         (
             "# git.example.com:22 SSH-2.0-Go",
-            f"begins with '#', which is no host; {EXAMPLE}",
+            NOT_A_HOST(address="#"),
         ),
         (
             f"@revoked git.example.com {KEY}",
-            f"is marked @revoked, which is not supported here; give the host's own key: {EXAMPLE}",
+            MARKED_HOST_LINE(marker="@revoked"),
         ),
         (
             f"@cert-authority *.example.com {KEY}",
-            f"is marked @cert-authority, which is not supported here; give the host's own key: {EXAMPLE}",
+            MARKED_HOST_LINE(marker="@cert-authority"),
         ),
         (
             f"|1|c2FsdA==|aGFzaA== {KEY}",
-            f"hides its host behind a hash, so nobody can see whom it trusts; {EXAMPLE}",
+            HASHED_HOST(),
         ),
         (
             "git.example.com ssh-dss AAAAB3NzaC1kc3M=",
-            "is a DSA key, which is too weak and which Flux refuses; give another key of the host",
+            DSA_HOST_KEY(),
         ),
         (
             f"git.example.com {keys.public_line(keys.rsa_key(1024))}",
-            "is an RSA key of 1024 bits, which is too short; give another of the host",
+            SHORT_HOST_KEY(bits=1024),
         ),
         (
             "git.example.com ssh-ed448 AAAA",
-            "has 'ssh-ed448' where the key's type belongs; it is one of ssh-ed25519, ecdsa-sha2-nistp256, "
-            "ecdsa-sha2-nistp384, ecdsa-sha2-nistp521, ssh-rsa",
+            UNKNOWN_HOST_KEY_TYPE(
+                type="ssh-ed448",
+                types="ssh-ed25519, ecdsa-sha2-nistp256, ecdsa-sha2-nistp384, ecdsa-sha2-nistp521, ssh-rsa",
+            ),
         ),
         (
             OWN[:-10],
-            "has a key that cannot be read: something of it is missing or changed; copy the whole line",
+            DAMAGED_HOST_KEY(),
         ),
         (
             f"git.example.com ssh-rsa {KEY.split()[1]}",
-            "has a key that cannot be read: something of it is missing or changed; copy the whole line",
+            DAMAGED_HOST_KEY(),
         ),
         (
             "git.example.com ssh-ed25519 not-base64",
-            "has a key that cannot be read: something of it is missing or changed; copy the whole line",
+            DAMAGED_HOST_KEY(),
         ),
     ],
 )

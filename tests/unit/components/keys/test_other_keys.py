@@ -10,6 +10,16 @@ from sample_sops_keys import openpgp_key
 
 from components.keys.app_keys import AppKeyError, read_app_key
 from components.keys.certificates import CertificateError, read_authority
+from components.keys.config_wordings import (
+    APP_KEY_NOT_RSA,
+    APP_KEY_WITH_PASSPHRASE,
+    DAMAGED_APP_KEY,
+    DAMAGED_CERTIFICATE,
+    NOT_A_CERTIFICATE,
+    NOT_AN_APP_KEY,
+    PRIVATE_KEY_BESIDE_CERTIFICATE,
+    SHORT_APP_KEY,
+)
 from components.keys.openpgp_keys import OpenPgpKeyError, read_public_key
 from components.keys.signing_keys import SigningKeyError, read_signing_key, suffix_of
 
@@ -20,7 +30,6 @@ NO_HEADERS = re.sub("^Comment: .*\n", "", OPENPGP, flags=re.MULTILINE)
 EXPORT = "give what `gpg --export --armor <key>` writes"
 DAMAGED_OPENPGP = "is no whole OpenPGP public key: something of it is missing, changed, or stands around it"
 APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
-AS_IT_IS = "give the .pem file that GitHub hands out, as it is"
 
 
 @pytest.mark.parametrize("text", [CERTIFICATE, CERTIFICATE + CERTIFICATE])
@@ -31,22 +40,22 @@ def test_one_and_more_certificates_are_taken(text):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----"),
-        ("ca.crt", "is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----"),
+        ("", NOT_A_CERTIFICATE()),
+        ("ca.crt", NOT_A_CERTIFICATE()),
         (
             keys.public_pem(keys.ec_key()),
-            "is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----",
+            NOT_A_CERTIFICATE(),
         ),
-        (CERTIFICATE[:150], "is no whole certificate: something of it is missing or changed"),
-        (CERTIFICATE + CERTIFICATE[:150], "is no whole certificate: something of it is missing or changed"),
-        (keys.block("CERTIFICATE", bytes(9)), "is no whole certificate: something of it is missing or changed"),
+        (CERTIFICATE[:150], DAMAGED_CERTIFICATE()),
+        (CERTIFICATE + CERTIFICATE[:150], DAMAGED_CERTIFICATE()),
+        (keys.block("CERTIFICATE", bytes(9)), DAMAGED_CERTIFICATE()),
         (
             CERTIFICATE + keys.private_text(keys.ec_key(), keys.PKCS8),
-            "holds a private key, which has been readable here and is to be replaced; give the certificate alone",
+            PRIVATE_KEY_BESIDE_CERTIFICATE(),
         ),
         (
             keys.private_text(keys.ec_key(), keys.TRADITIONAL),
-            "holds a private key, which has been readable here and is to be replaced; give the certificate alone",
+            PRIVATE_KEY_BESIDE_CERTIFICATE(),
         ),
     ],
 )
@@ -122,27 +131,27 @@ def test_an_rsa_key_is_taken_as_github_hands_it_out_or_in_pkcs8(form):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", f"is not one RSA private key in PEM; {AS_IT_IS}"),
-        (APP_KEY + APP_KEY, f"is not one RSA private key in PEM; {AS_IT_IS}"),
-        (keys.public_pem(keys.rsa_key(2048)), f"is not one RSA private key in PEM; {AS_IT_IS}"),
-        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), f"is not one RSA private key in PEM; {AS_IT_IS}"),
-        (APP_KEY[:300], f"is not one RSA private key in PEM; {AS_IT_IS}"),
+        ("", NOT_AN_APP_KEY()),
+        (APP_KEY + APP_KEY, NOT_AN_APP_KEY()),
+        (keys.public_pem(keys.rsa_key(2048)), NOT_AN_APP_KEY()),
+        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), NOT_AN_APP_KEY()),
+        (APP_KEY[:300], NOT_AN_APP_KEY()),
         (
             "\n".join(APP_KEY.splitlines()[:5] + APP_KEY.splitlines()[6:]),
-            f"is not a whole private key: something of it is missing or changed; {AS_IT_IS}",
+            DAMAGED_APP_KEY(),
         ),
         (
             keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL, keys.PASSPHRASE),
-            f"is protected by a passphrase, which Flux cannot ask for; {AS_IT_IS}",
+            APP_KEY_WITH_PASSPHRASE(),
         ),
         (
             keys.private_text(keys.rsa_key(2048), keys.PKCS8, keys.PASSPHRASE),
-            f"is protected by a passphrase, which Flux cannot ask for; {AS_IT_IS}",
+            APP_KEY_WITH_PASSPHRASE(),
         ),
-        (keys.private_text(keys.ec_key(), keys.PKCS8), f"is not an RSA key; {AS_IT_IS}"),
+        (keys.private_text(keys.ec_key(), keys.PKCS8), APP_KEY_NOT_RSA()),
         (
             keys.private_text(keys.rsa_key(1024), keys.TRADITIONAL),
-            f"is an RSA key of 1024 bits, which is too short; {AS_IT_IS}",
+            SHORT_APP_KEY(bits=1024),
         ),
     ],
 )

@@ -1,10 +1,13 @@
 """The chart is used only if it is the one that was pinned, and lies where every machine finds it."""
 
+import hashlib
+
 import pytest
 from loopback import closed_port, serving
 from sample_kyverno import bundled_chart, chart_archive, kyverno_config
 from sample_stack import DIGEST
 
+from components.config.config_wordings import FETCH_FAILED, UNREADABLE_BUNDLE, WRONG_DIGEST
 from components.config.pinned_input import PinnedInputError
 from components.config.wordings import code_of
 from components.kyverno.chart import read_chart
@@ -59,10 +62,11 @@ def test_the_published_chart_is_named_by_its_version():
 
 
 def test_another_digest_is_refused(tmp_path):
-    key, message = refused(bundled_chart(tmp_path, CHART, sha256=DIGEST), tmp_path)
+    reason = WRONG_DIGEST(
+        source="kyverno.tgz", digest=hashlib.sha256(CHART).hexdigest(), expected=DIGEST, section="kyverno"
+    )
 
-    assert key == "kyverno.sha256"
-    assert f"not {DIGEST}; compare with the release's checksums and correct kyverno.sha256" in message
+    assert refused(bundled_chart(tmp_path, CHART, sha256=DIGEST), tmp_path) == ("kyverno.sha256", reason)
     assert not (tmp_path / ".charts").exists()
 
 
@@ -90,12 +94,11 @@ def test_a_missing_bundle_and_a_server_that_is_down_are_named_with_the_key(tmp_p
 
     assert refused(kyverno_config(chart={"bundle": "nowhere.tgz"}), tmp_path) == (
         "kyverno.chart.bundle",
-        "nowhere.tgz cannot be read: No such file or directory",
+        UNREADABLE_BUNDLE(bundle="nowhere.tgz", reason="No such file or directory"),
     )
     assert refused(kyverno_config(chart={"url": url}), tmp_path) == (
         "kyverno.chart",
-        f"{url} cannot be fetched: the server cannot be reached; check kyverno.version and the network, or name a "
-        "local file in kyverno.chart.bundle",
+        FETCH_FAILED(url=url, reason="the server cannot be reached", section="kyverno", key="chart"),
     )
 
 

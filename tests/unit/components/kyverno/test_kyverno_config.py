@@ -4,6 +4,15 @@ import pytest
 from sample_kyverno import KYVERNO
 from sample_stack import load, problems
 
+from components.config.config_wordings import NOT_A_SHA256
+from components.kyverno.config_wordings import (
+    NOT_A_KYVERNO_VERSION,
+    ONE_CHART,
+    RESOURCES_WITHOUT_REPORTS,
+    UNSUPPORTED_KYVERNO_VERSION,
+)
+from components.stack.config_wordings import OUT_OF_BOUNDS
+
 
 def test_no_section_is_no_kyverno(tmp_path):
     assert load(tmp_path).kyverno is None
@@ -19,22 +28,22 @@ def test_a_kyverno_without_more_is_highly_available_and_makes_no_reports(tmp_pat
 @pytest.mark.parametrize(
     ("keys", "key", "said"),
     [
-        ({"version": "1.18.2"}, "kyverno.version", "does not know; it knows 1.19.x"),
-        ({"version": "1.20.0"}, "kyverno.version", "does not know; it knows 1.19.x"),
-        ({"version": "1.19"}, "kyverno.version", "write it like 1.19.1"),
-        ({"sha256": "abc"}, "kyverno.sha256", "64 hexadecimal digits"),
-        ({"chart": {}}, "kyverno.chart", "give exactly one of version, url and bundle"),
+        ({"version": "1.18.2"}, "kyverno.version", UNSUPPORTED_KYVERNO_VERSION(supported="1.19.x")),
+        ({"version": "1.20.0"}, "kyverno.version", UNSUPPORTED_KYVERNO_VERSION(supported="1.19.x")),
+        ({"version": "1.19"}, "kyverno.version", NOT_A_KYVERNO_VERSION()),
+        ({"sha256": "abc"}, "kyverno.sha256", NOT_A_SHA256()),
+        ({"chart": {}}, "kyverno.chart", ONE_CHART()),
         (
             {"chart": {"version": "3.9.1", "bundle": "kyverno.tgz"}},
             "kyverno.chart",
-            "give exactly one of version, url and bundle",
+            ONE_CHART(),
         ),
-        ({"replicas": 0}, "kyverno.replicas", "must be at least 1, got 0"),
+        ({"replicas": 0}, "kyverno.replicas", OUT_OF_BOUNDS(bound="at least 1", given="0")),
         ({"values": {}}, "kyverno.values", ""),
         (
             {"resources": {"reports-controller": {}}},
-            "kyverno",
-            "resources is for reports-controller, which reports does not install",
+            "kyverno.resources",
+            RESOURCES_WITHOUT_REPORTS(controller="reports-controller"),
         ),
         ({"resources": {"cleanup-controller": {}}}, "kyverno.resources", "admission-controller"),
     ],

@@ -1,9 +1,31 @@
-"""What decrypts a sync: what the stack may say, what is refused, and in which words."""
+"""The decryption of a sync: what the stack may say, and what is refused."""
 
 import pytest
 from sample_sops_keys import age_identity, openpgp_key, with_age, with_passphrase
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
+from components.config.wordings import Message
+from components.stack.config_wordings import (
+    KEY_SERVICE_HOSTS_UNKNOWN,
+    MISSING,
+    NO_VAULT,
+    NOT_ONE_OF,
+    OBJECT_IDENTITY_NEEDED,
+    SECRET_IN_PLAIN_TEXT,
+    SHARED_DECRYPTION_KEY,
+    SOPS_METADATA,
+    SOPS_VALUE,
+    TOKENS_NEEDED,
+    UNKNOWN_KEY,
+)
+from components.sync.config_wordings import (
+    FOREIGN_PUBLIC_KEYS,
+    MISSING_PUBLIC_KEYS,
+    NO_DECRYPTION_KEY,
+    PROVIDER_NEEDS_SETTING,
+    PROVIDER_SETTING_REFUSED,
+    PROVIDER_WITHOUT_SETTING,
+)
 from components.sync.decryption import Decryption, WorkloadIdentity
 from components.sync.workload_identity import PROVIDERS
 
@@ -33,7 +55,11 @@ def refused(tmp_path, decryption, **sections):
     return problem
 
 
-def test_keys_of_all_kinds_may_stand_side_by_side(tmp_path):
+def refused_setting(provider: str, name: str, value: str) -> Message:
+    return PROVIDER_SETTING_REFUSED(pattern=PROVIDERS[provider].settings[name].pattern).of(value)
+
+
+def test_keys_of_all_kinds_can_be_combined(tmp_path):
     first, second, key = age_identity("first"), age_identity("second", True), openpgp_key("first")
     decryption = {
         "age": {
@@ -54,18 +80,18 @@ def test_keys_of_all_kinds_may_stand_side_by_side(tmp_path):
     }
 
 
-def test_public_halves_that_nobody_has_written_down_are_derived(tmp_path):
+def test_public_keys_that_are_left_out_are_derived(tmp_path):
     found = load(tmp_path, **stack(age("first", "second"))).tenants["dev-team"].sync.decryption
 
     assert found is not None
     assert found.rule_keys == {"age": (age_identity("first").recipient, age_identity("second").recipient)}
 
 
-def test_a_sync_that_decrypts_nothing_says_nothing(tmp_path):
+def test_a_sync_without_decryption_has_none(tmp_path):
     assert load(tmp_path, tenants={"dev-team": {}}).decryptions == {}
 
 
-def test_the_private_half_is_hidden_from_whoever_prints_the_stack(tmp_path):
+def test_private_keys_are_hidden_when_the_stack_is_printed(tmp_path):
     config = load(tmp_path, **stack(age("first")))
 
     assert age_identity("first").private not in f"{config!r} {config}"
@@ -74,15 +100,15 @@ def test_the_private_half_is_hidden_from_whoever_prints_the_stack(tmp_path):
 @pytest.mark.parametrize(
     ("decryption", "key", "reason"),
     [
-        ({}, "", "names nothing that decrypts; `make sops-key` makes a key, or take it out"),
-        (age("first") | {"sops": True}, ".sops", "is an unknown key"),
+        ({}, "", NO_DECRYPTION_KEY()),
+        (age("first") | {"sops": True}, ".sops", UNKNOWN_KEY()),
         (
             {"age": {"identities": Secret(age_identity("first").recipient)}},
             ".age.identities",
             "has a line 1 that is a recipient, which is public; the identity begins with AGE-SECRET-KEY-1",
         ),
         ({"age": {"identities": Secret(" \n")}}, ".age.identities", "holds no identity"),
-        ({"age": {"recipients": []}}, ".age.identities", "is required and missing"),
+        ({"age": {"recipients": []}}, ".age.identities", MISSING()),
         (openpgp(openpgp_key("first").public), ".openpgp.privateKeys", "is a public key, which decrypts nothing"),
         (openpgp(with_passphrase()), ".openpgp.privateKeys", "is protected by a passphrase, which Flux cannot ask for"),
         (
@@ -95,22 +121,21 @@ def test_the_private_half_is_hidden_from_whoever_prints_the_stack(tmp_path):
         (
             age("first", recipients=[age_identity("stranger").recipient]),
             ".age.recipients",
-            f"has {age_identity('stranger').recipient}, which nobody here can decrypt for; "
-            f"it must be {age_identity('first').recipient}",
+            FOREIGN_PUBLIC_KEYS(public=age_identity("stranger").recipient, expected=age_identity("first").recipient),
         ),
         (
             age("first", "second", recipients=[age_identity("second").recipient]),
             ".age.recipients",
-            f"is not whole; it must be {age_identity('first').recipient}, {age_identity('second').recipient}",
+            MISSING_PUBLIC_KEYS(expected=f"{age_identity('first').recipient}, {age_identity('second').recipient}"),
         ),
         (
             openpgp(openpgp_key("first").private, fingerprints=[openpgp_key("second").fingerprint]),
             ".openpgp.fingerprints",
-            f"has {openpgp_key('second').fingerprint}, which nobody here can decrypt for",
+            FOREIGN_PUBLIC_KEYS(public=openpgp_key("second").fingerprint, expected=openpgp_key("first").fingerprint),
         ),
     ],
 )
-def test_what_cannot_decrypt_is_refused_where_it_stands_without_a_private_key(tmp_path, decryption, key, reason):
+def test_an_unusable_key_is_refused_without_showing_it(tmp_path, decryption, key, reason):
     problem = refused(tmp_path, decryption)
 
     assert problem.startswith(f"{WHERE}{key}: ")
@@ -119,10 +144,11 @@ def test_what_cannot_decrypt_is_refused_where_it_stands_without_a_private_key(tm
     assert age_identity("first").private not in problem
 
 
-def test_identities_in_plain_text_are_to_be_renewed(tmp_path):
+def test_identities_in_plain_text_are_refused(tmp_path):
     problem = refused(tmp_path, with_age("first"))
 
-    assert problem.startswith(f"{WHERE}.age.identities: stands in plain text; renew it")
+    reason = SECRET_IN_PLAIN_TEXT(key="tenants.dev-team.sync.decryption.age.identities", option="")
+    assert problem == f"{WHERE}.age.identities: {reason}"
     assert age_identity("first").private not in problem
 
 
@@ -139,22 +165,20 @@ def test_a_key_that_two_tenants_decrypt_with_is_refused(tmp_path, decryption, ke
 
     [problem] = problems(tmp_path, bases=bases, tenants=both)
 
-    assert problem == (
-        f"Pulumi.staging.yaml: tenants.ops-team.sync.decryption.{key}: holds the key {public} of "
-        f"tenants.dev-team.sync.decryption.{key} too; each tenant has keys of its own in each environment: "
-        "`make sops-key` makes one"
-    )
+    reason = SHARED_DECRYPTION_KEY(public=public, other=f"tenants.dev-team.sync.decryption.{key}")
+    assert problem == f"Pulumi.staging.yaml: tenants.ops-team.sync.decryption.{key}: {reason}"
 
 
-def test_the_platform_shares_no_key_with_a_tenant_either(tmp_path):
+def test_a_key_that_the_platform_and_a_tenant_decrypt_with_is_refused(tmp_path):
     sync = {"source": {"url": "https://git.example.com/fleet"}, "decryption": age("second", "first")}
 
     problem = refused(tmp_path, age("first"), flux=FLUX | {"sync": sync})
 
-    assert problem.startswith(f"{WHERE}.age.identities: holds the key {age_identity('first').recipient} of flux.sync.")
+    reason = SHARED_DECRYPTION_KEY(public=age_identity("first").recipient, other="flux.sync.decryption.age.identities")
+    assert problem == f"{WHERE}.age.identities: {reason}"
 
 
-def test_an_old_key_that_is_still_there_is_shared_too(tmp_path):
+def test_a_previous_key_that_two_tenants_decrypt_with_is_refused(tmp_path):
     tenants = {
         "dev-team": {"sync": {"decryption": age("first", "second")}},
         "ops-team": {"sync": {"decryption": age("third", "second")}},
@@ -172,43 +196,57 @@ def test_an_old_key_that_is_still_there_is_shared_too(tmp_path):
             {},
             {"provider": "aws", "roleArn": ROLE, "keys": KEYS},
             "",
-            "which flux.workloadIdentity lets Flux have; set it to true",
+            TOKENS_NEEDED(),
         ),
         (
             {"profile": "single-tenant"},
             {"provider": "aws", "roleArn": ROLE},
             "",
-            "needs the feature gate ObjectLevelWorkloadIdentity, which the single-tenant profile leaves off; add "
-            "`--feature-gates=ObjectLevelWorkloadIdentity=true` to flux.extraArgs.kustomize-controller",
+            OBJECT_IDENTITY_NEEDED(controller="kustomize-controller", gate="ObjectLevelWorkloadIdentity"),
         ),
         (
             {"workloadIdentity": True},
             {"provider": "aws", "roleArn": ROLE},
             "",
-            "names no key whose region would tell the hosts of KMS and STS",
+            KEY_SERVICE_HOSTS_UNKNOWN(),
         ),
-        ({"workloadIdentity": True}, {"provider": "vault"}, ".provider", "is vault, but flux.vaults lists no server"),
-        ({"workloadIdentity": True}, {"provider": "aws", "keys": KEYS}, ".roleArn", "is required for aws and missing"),
-        ({"workloadIdentity": True}, {"provider": "azure", "clientId": UUID}, ".tenantId", "is required for azure"),
+        ({"workloadIdentity": True}, {"provider": "vault"}, ".provider", NO_VAULT()),
+        (
+            {"workloadIdentity": True},
+            {"provider": "aws", "keys": KEYS},
+            ".roleArn",
+            PROVIDER_NEEDS_SETTING(provider="aws"),
+        ),
+        (
+            {"workloadIdentity": True},
+            {"provider": "azure", "clientId": UUID},
+            ".tenantId",
+            PROVIDER_NEEDS_SETTING(provider="azure"),
+        ),
         (
             {"workloadIdentity": True},
             {"provider": "gcp", "roleArn": ROLE},
             ".roleArn",
-            "is nothing that gcp knows; take it out",
+            PROVIDER_WITHOUT_SETTING(provider="gcp"),
         ),
         (
             {"workloadIdentity": True},
             {"provider": "aws", "roleArn": "arn:aws:iam::me:role/sops", "keys": KEYS},
             ".roleArn",
-            "'arn:aws:iam::me:role/sops' is refused by Flux, which expects ^arn:aws",
+            refused_setting("aws", "role_arn", "arn:aws:iam::me:role/sops"),
         ),
         (
             {"workloadIdentity": True},
             {"provider": "gcp", "serviceAccountEmail": "sops@example.com"},
             ".serviceAccountEmail",
-            "'sops@example.com' is refused by Flux",
+            refused_setting("gcp", "service_account_email", "sops@example.com"),
         ),
-        ({"workloadIdentity": True}, {"provider": "oracle"}, ".provider", "'oracle' is not one of"),
+        (
+            {"workloadIdentity": True},
+            {"provider": "oracle"},
+            ".provider",
+            NOT_ONE_OF(given="'oracle'", choices="'aws', 'gcp', 'azure' or 'vault'"),
+        ),
     ],
 )
 def test_a_key_management_service_that_flux_could_not_use_is_refused(tmp_path, flux, settings, key, reason):
@@ -252,12 +290,12 @@ def test_the_single_tenant_profile_with_the_feature_gate_may_use_one(tmp_path):
         ({"provider": "vault"}, {}),
     ],
 )
-def test_a_cloud_identity_is_what_the_service_account_carries(settings, annotations):
+def test_a_cloud_identity_becomes_annotations_of_the_service_account(settings, annotations):
     assert WorkloadIdentity.model_validate(settings).annotations == annotations
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_keys_of_each_service_are_named_in_its_own_rule(provider):
+def test_keys_of_each_service_are_in_its_own_rule(provider):
     settings = {"aws": {"roleArn": ROLE}, "azure": {"clientId": UUID, "tenantId": UUID}}.get(provider, {})
     decryption = Decryption.model_validate({"workloadIdentity": {"provider": provider, "keys": ["a", "b"], **settings}})
 
@@ -268,29 +306,25 @@ SEALED = "ENC[AES256_GCM,data:lp4XIObfTg==,iv:nhFbOpHBW+,tag:6PVrl41r,type:str]"
 
 
 @pytest.mark.parametrize("text", [SEALED, f"  {SEALED}\n", Secret(SEALED)])
-def test_a_value_that_sops_has_encrypted_is_none_of_pulumis(tmp_path, text):
+def test_a_value_that_sops_has_encrypted_is_refused(tmp_path, text):
     problem = refused(tmp_path, {"age": {"identities": text}})
 
-    assert problem == (
-        f"{WHERE}.age.identities: is encrypted by SOPS, which nobody decrypts here; put the value itself there, or, if "
-        "it is a secret, set it by `pulumi config set --secret --path tenants.dev-team.sync.decryption.age.identities`"
-    )
+    reason = SOPS_VALUE(key="tenants.dev-team.sync.decryption.age.identities")
+    assert problem == f"{WHERE}.age.identities: {reason}"
 
 
-def test_a_tenants_base_that_sops_has_encrypted_is_told_once_for_each_value(tmp_path):
+def test_each_value_of_a_base_that_sops_has_encrypted_is_refused_once(tmp_path):
     base = DEV_TEAM_BASE.replace("main", f'"{SEALED}"') + f'sops: {{mac: "{SEALED}", version: 3.11.0}}\n'
 
     found = problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {}})
 
     assert found == [
-        "tenants/dev-team.yaml: sops: is what SOPS adds to a file that it encrypts; take the file as it was before "
-        "`sops`",
-        "tenants/dev-team.yaml: source.branch: is encrypted by SOPS, which nobody decrypts here; put the value itself "
-        "there, or, if it is a secret, set it by `pulumi config set --secret --path tenants.dev-team.source.branch`",
+        "tenants/dev-team.yaml: sops: " + SOPS_METADATA(),
+        "tenants/dev-team.yaml: source.branch: " + SOPS_VALUE(key="tenants.dev-team.source.branch"),
     ]
 
 
-def test_what_the_stack_puts_something_else_in_the_place_of_is_told_too(tmp_path):
+def test_an_encrypted_value_that_the_stack_replaces_is_refused_too(tmp_path):
     base = DEV_TEAM_BASE.replace("main", f'"{SEALED}"')
 
     [problem] = problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {"source": {"branch": "main"}}})

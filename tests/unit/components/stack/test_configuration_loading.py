@@ -1,67 +1,128 @@
-"""What is wrong with a stack is told all at once, each problem with its file, its key and its remedy."""
+"""All errors of a stack are reported at once, each with its file, key and remedy."""
 
 from typing import Any
 
 import pytest
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
+from components.cluster.config_wordings import NOT_A_UID, ONE_KUBECONFIG
+from components.config.config_wordings import (
+    DUPLICATE_YAML_KEY,
+    DURATION_OF_ZERO,
+    DURATION_WITHOUT_UNIT,
+    EMPTY,
+    FILE_NOT_A_MAPPING,
+    INVALID_YAML,
+    MALFORMED_URL,
+    NO_SCHEME,
+    NOT_A_DNS_LABEL,
+    NOT_A_DURATION,
+    NOT_A_NETWORK,
+    NOT_A_SHA256,
+    PATH_OUTSIDE_REPOSITORY,
+    RESERVED_NAME,
+    SECRET_NOT_A_STRING,
+    SECRET_WITHOUT_QUOTES,
+    SHORT_SSH_URL,
+    UNKNOWN_SCHEME,
+    UNREADABLE_FILE,
+    URL_WITH_CREDENTIALS,
+    URL_WITHOUT_HOST,
+    YAML_KEY_NOT_A_STRING,
+)
 from components.config.errors import ConfigurationError
+from components.config.wordings import Message
+from components.flux.config_wordings import (
+    CONTROLLER_NOT_INSTALLED,
+    DUPLICATE_CONTROLLER,
+    EGRESS_OPENS_ARTIFACTS,
+    FLAG_OF_PROFILE,
+    FORBIDDEN_FLAG,
+    MISSING_CONTROLLERS,
+    NOT_A_CONTROLLER_ARGUMENT,
+    NOT_A_FLUX_VERSION,
+    NOT_AN_EGRESS_HOST,
+    ONE_MANIFEST,
+    SECRETS_CACHE_NEEDS_RIGHTS,
+    UNSUPPORTED_FLUX_VERSION,
+)
 from components.flux.controllers import Controller
+from components.flux.lockdown_flags import FORBIDDEN_FLAGS
+from components.git.config_wordings import (
+    NOT_A_COMMIT,
+    NOT_A_GIT_REFERENCE,
+    SEVERAL_REFERENCES,
+    URL_WITH_CAPITAL_HOST,
+    URL_WITHOUT_REPOSITORY,
+)
+from components.stack.config_wordings import (
+    LIST_NEEDED,
+    MISSING,
+    NAMESPACE_TAKEN,
+    NO_VALUE,
+    NOT_ONE_OF,
+    QUOTES_NEEDED,
+    SECTION_EXPECTED,
+    TENANT_NOT_A_MAPPING,
+    TENANT_WITHOUT_BASE,
+    UNKNOWN_KEY,
+    UNKNOWN_KEY_AMONG,
+    UNKNOWN_KEY_BELOW,
+    UNKNOWN_KEY_LIKE,
+    WRONG_TYPE,
+)
+from components.tenant.config_wordings import DUPLICATE_NAMESPACE, FOREIGN_TARGET_NAMESPACE, PROTECTED_LABELS
 
-GIT_URL_EXAMPLE = "write it like https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
-NO_SCHEME = f"must begin with http:// or https:// or ssh://; {GIT_URL_EXAMPLE}"
-DURATION_EXAMPLE = "write it like 30s, 5m or 1h30m"
-NOT_A_LABEL = "is not a DNS label: at most 63 lower-case letters, digits and '-', e.g. dev-team"
-RESERVED = "is reserved for the cluster's own parts; choose another name"
-CREDENTIALS = "holds credentials; take them out, they would be readable in the cluster and in the state"
-ONE_KUBECONFIG = "name the cluster by exactly one of kubeconfig (a path) and kubeconfigContent (a secret)"
-NO_VALUE = "is not a controller argument with its value; write it like --concurrent=8"
+GIT_URL_EXAMPLE = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
+GIT_SCHEMES = "http:// or https:// or ssh://"
+NO_GIT_SCHEME = NO_SCHEME(schemes=GIT_SCHEMES, example=GIT_URL_EXAMPLE)
+
+
+def unknown_scheme(scheme: str) -> Message:
+    return UNKNOWN_SCHEME(scheme=scheme, schemes=GIT_SCHEMES, example=GIT_URL_EXAMPLE)
 
 
 @pytest.mark.parametrize(
     ("sections", "problem"),
     [
-        ({"cluster": ...}, "cluster: is required and missing"),
-        ({"flux": "2.9.5"}, "flux: must be a mapping, got '2.9.5'; write its keys below it: version, sha256"),
-        ({"cluster": {}}, f"cluster: {ONE_KUBECONFIG}"),
-        ({"cluster": CLUSTER | {"kubeconfigContent": Secret("apiVersion: v1")}}, f"cluster: {ONE_KUBECONFIG}"),
+        ({"cluster": ...}, "cluster: " + MISSING()),
+        ({"flux": "2.9.5"}, "flux: " + SECTION_EXPECTED(given="'2.9.5'", keys="version, sha256")),
+        ({"cluster": {}}, "cluster: " + ONE_KUBECONFIG()),
+        ({"cluster": CLUSTER | {"kubeconfigContent": Secret("apiVersion: v1")}}, "cluster: " + ONE_KUBECONFIG()),
         (
             {"cluster": CLUSTER | {"contexts": "staging"}},
-            "cluster.contexts: is an unknown key; did you mean 'context'?",
+            "cluster.contexts: " + UNKNOWN_KEY_LIKE(suggestion="context"),
         ),
-        ({"cluster": {"kubeconfig": 1}}, "cluster.kubeconfig: must be a string, got 1; put it in quotes"),
+        ({"cluster": {"kubeconfig": 1}}, "cluster.kubeconfig: " + QUOTES_NEEDED(given="1")),
         (
             {"cluster": CLUSTER | {"uid": "staging"}},
-            "cluster.uid: 'staging' is not a uid; take it from "
-            "`kubectl get namespace kube-system -o jsonpath={.metadata.uid}`",
+            "cluster.uid: " + NOT_A_UID().of("staging"),
         ),
         (
             {"flux": FLUX | {"egress": {"hosts": ["https://files.example.com"]}}},
-            "flux.egress.hosts[0]: 'https://files.example.com' is not a host, as URLs name it, a domain or a network; "
-            "write it like files.example.com, .example.com or 192.0.2.0/24",
+            "flux.egress.hosts[0]: " + NOT_AN_EGRESS_HOST().of("https://files.example.com"),
         ),
         (
             {"flux": FLUX | {"egress": {"hosts": ["files.example.com", ".svc.cluster.local"]}}},
-            "flux.egress.hosts[1]: '.svc.cluster.local' would open the artifacts of all tenants to each of them; name "
-            "single hosts outside of Flux",
+            "flux.egress.hosts[1]: " + EGRESS_OPENS_ARTIFACTS().of(".svc.cluster.local"),
         ),
         (
             {"flux": FLUX | {"egress": {"networks": ["192.0.2.1"]}}},
-            "flux.egress.networks[0]: '192.0.2.1' is not a network in CIDR notation; write it like 192.0.2.0/24",
+            "flux.egress.networks[0]: " + NOT_A_NETWORK().of("192.0.2.1"),
         ),
-        ({"flux": ...}, "flux: is required and missing"),
-        ({"flux": None}, "flux: must be a mapping, got nothing; write its keys below it: version, sha256"),
-        ({"fluxes": FLUX}, "fluxes: is an unknown key; did you mean 'flux'?"),
-        ({"zebra": "1"}, "zebra: is an unknown key"),
-        ({"tenants": ["dev-team"]}, "tenants: must be a mapping, got a list"),
-        ({"tenants": []}, "tenants: must be a mapping, got a list"),
+        ({"flux": ...}, "flux: " + MISSING()),
+        ({"flux": None}, "flux: " + SECTION_EXPECTED(given="nothing", keys="version, sha256")),
+        ({"fluxes": FLUX}, "fluxes: " + UNKNOWN_KEY_LIKE(suggestion="flux")),
+        ({"zebra": "1"}, "zebra: " + UNKNOWN_KEY()),
+        ({"tenants": ["dev-team"]}, "tenants: " + WRONG_TYPE(expected="a mapping", given="a list")),
+        ({"tenants": []}, "tenants: " + WRONG_TYPE(expected="a mapping", given="a list")),
         (
             {"tenancy": {"settleTimeout": "soon"}},
-            f"tenancy.settleTimeout: 'soon' is not a duration; {DURATION_EXAMPLE}",
+            "tenancy.settleTimeout: " + NOT_A_DURATION().of("soon"),
         ),
         (
             {"tenancy": {"extraRules": [{"apiGroups": [""], "resources": [], "verbs": ["get"]}]}},
-            "tenancy.extraRules[0].resources: must not be empty",
+            "tenancy.extraRules[0].resources: " + EMPTY(),
         ),
     ],
 )
@@ -72,65 +133,72 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"versoin": "2.9.5"}, ".versoin: is an unknown key; did you mean 'version'?"),
-        ({"version": 2.9}, ".version: must be a string, got 2.9; put it in quotes"),
-        ({"version": "v2.9.5"}, ".version: 'v2.9.5' is not a release of Flux; write it like 2.9.5"),
-        ({"version": "2.8.1"}, ".version: '2.8.1' is a Flux version that this program does not know; it knows 2.9.x"),
+        ({"versoin": "2.9.5"}, ".versoin: " + UNKNOWN_KEY_LIKE(suggestion="version")),
+        ({"version": 2.9}, ".version: " + QUOTES_NEEDED(given="2.9")),
+        ({"version": "v2.9.5"}, ".version: " + NOT_A_FLUX_VERSION().of("v2.9.5")),
+        ({"version": "2.8.1"}, ".version: " + UNSUPPORTED_FLUX_VERSION(supported="2.9.x").of("2.8.1")),
         (
             {"sha256": "5f5f"},
-            ".sha256: '5f5f' is not a sha256 digest: 64 hexadecimal digits in lower case",
+            ".sha256: " + NOT_A_SHA256().of("5f5f"),
         ),
-        ({"profile": "tenants"}, ".profile: 'tenants' is not one of 'multi-tenant' or 'single-tenant'"),
-        ({"workloadIdentity": "perhaps"}, ".workloadIdentity: must be true or false, got 'perhaps'"),
+        (
+            {"profile": "tenants"},
+            ".profile: " + NOT_ONE_OF(choices="'multi-tenant' or 'single-tenant'", given="'tenants'"),
+        ),
+        (
+            {"workloadIdentity": "perhaps"},
+            ".workloadIdentity: " + WRONG_TYPE(expected="true or false", given="'perhaps'"),
+        ),
         (
             {"components": "helm-controller"},
-            ".components: must be a list, got 'helm-controller'; write ['helm-controller']",
+            ".components: " + LIST_NEEDED(given="'helm-controller'"),
         ),
         (
             {"components": ["helm-controller"]},
-            ".components: must include source-controller and kustomize-controller; no tenant is reconciled without",
+            ".components: " + MISSING_CONTROLLERS(missing="source-controller and kustomize-controller"),
         ),
         (
             {"components": ["source-controller", "kustomize-controller", "source-controller"]},
-            ".components: names a controller twice",
+            ".components: " + DUPLICATE_CONTROLLER(),
         ),
         (
             {"manifests": {"url": "install.yaml"}},
-            ".manifests.url: 'install.yaml' must begin with http:// or https://; "
-            "write it like https://host.example.com/path",
+            ".manifests.url: "
+            + NO_SCHEME(example="https://host.example.com/path", schemes="http:// or https://").of("install.yaml"),
         ),
         (
             {"manifests": {"url": "https:///install.yaml"}},
-            ".manifests.url: 'https:///install.yaml' names no host; write it like https://host.example.com/path",
+            ".manifests.url: " + URL_WITHOUT_HOST(example="https://host.example.com/path").of("https:///install.yaml"),
         ),
         (
             {"manifests": {"url": "https://host/install.yaml", "bundle": "install.yaml"}},
-            ".manifests: give url or bundle, not both",
+            ".manifests: " + ONE_MANIFEST(),
         ),
         (
             {"resources": {"source-watcher": {"limits": {"memory": "1Gi"}}}},
-            ": resources is for source-watcher, which components does not install",
+            ".resources: " + CONTROLLER_NOT_INSTALLED(controllers="source-watcher"),
         ),
         (
             {"extraArgs": {"image-reflector-controller": ["--concurrent=8"]}},
-            ": extraArgs is for image-reflector-controller, which components does not install",
+            ".extraArgs: " + CONTROLLER_NOT_INSTALLED(controllers="image-reflector-controller"),
         ),
         (
             {"resources": {"source-controller": {"limits": {"cpu": 1}}}},
-            ".resources.source-controller.limits.cpu: must be a string, got 1; put it in quotes",
+            ".resources.source-controller.limits.cpu: " + QUOTES_NEEDED(given="1"),
         ),
         (
             {"resources": {"source-controller": {"limits": {"gpu": "1"}}}},
-            ".resources.source-controller.limits.gpu: 'gpu' is not one of 'cpu', 'memory' or 'ephemeral-storage'",
+            ".resources.source-controller.limits.gpu: "
+            + NOT_ONE_OF(choices="'cpu', 'memory' or 'ephemeral-storage'", given="'gpu'"),
         ),
         (
             {"extraArgs": {"helm-controller": ["concurrent=8"]}},
-            f".extraArgs.helm-controller[0]: 'concurrent=8' {NO_VALUE}",
+            ".extraArgs.helm-controller[0]: " + NOT_A_CONTROLLER_ARGUMENT().of("concurrent=8"),
         ),
         # Without a value it would take the next argument for one: the first of the lockdown.
         (
             {"extraArgs": {"helm-controller": ["--events-addr"]}},
-            f".extraArgs.helm-controller[0]: '--events-addr' {NO_VALUE}",
+            ".extraArgs.helm-controller[0]: " + NOT_A_CONTROLLER_ARGUMENT().of("--events-addr"),
         ),
     ],
 )
@@ -139,51 +207,23 @@ def test_a_flux_section_that_cannot_be_installed_is_refused(tmp_path, keys, prob
 
 
 @pytest.mark.parametrize(
-    ("argument", "reason"),
+    ("argument", "wording", "flag"),
     [
-        (
-            "--no-cross-namespace-refs=false",
-            "--no-cross-namespace-refs is set by the multi-tenant profile; use profile: single-tenant to go without",
-        ),
-        (
-            "--no-remote-bases=false",
-            "--no-remote-bases is set by the multi-tenant profile; use profile: single-tenant to go without",
-        ),
-        (
-            "--default-service-account=kustomize-controller",
-            "--default-service-account is set by the multi-tenant profile; use profile: single-tenant to go without",
-        ),
-        (
-            "--default-decryption-service-account=",
-            "--default-decryption-service-account is set by the multi-tenant profile; "
-            "use profile: single-tenant to go without",
-        ),
-        (
-            "--default-kubeconfig-service-account=",
-            "--default-kubeconfig-service-account is set by the multi-tenant profile; "
-            "use profile: single-tenant to go without",
-        ),
-        (
-            "--insecure-kubeconfig-exec=true",
-            "--insecure-kubeconfig-exec is not allowed under the multi-tenant profile: "
-            "a tenant's kubeconfig could run any program inside the controller",
-        ),
-        (
-            "--insecure-kubeconfig-tls=true",
-            "--insecure-kubeconfig-tls is not allowed under the multi-tenant profile: "
-            "a tenant's kubeconfig could turn off certificate checks",
-        ),
-        (
-            "--sops-age-secret=fallback",
-            "--sops-age-secret is not allowed under the multi-tenant profile: "
-            "every tenant could decrypt with the cluster-wide fallback key",
-        ),
+        ("--no-cross-namespace-refs=false", FLAG_OF_PROFILE, "no-cross-namespace-refs"),
+        ("--no-remote-bases=false", FLAG_OF_PROFILE, "no-remote-bases"),
+        ("--default-service-account=kustomize-controller", FLAG_OF_PROFILE, "default-service-account"),
+        ("--default-decryption-service-account=", FLAG_OF_PROFILE, "default-decryption-service-account"),
+        ("--default-kubeconfig-service-account=", FLAG_OF_PROFILE, "default-kubeconfig-service-account"),
+        ("--insecure-kubeconfig-exec=true", FORBIDDEN_FLAG, "insecure-kubeconfig-exec"),
+        ("--insecure-kubeconfig-tls=true", FORBIDDEN_FLAG, "insecure-kubeconfig-tls"),
+        ("--sops-age-secret=fallback", FORBIDDEN_FLAG, "sops-age-secret"),
     ],
 )
-def test_an_argument_that_undoes_the_lockdown_is_refused_and_single_tenant_takes_it(tmp_path, argument, reason):
+def test_an_argument_that_undoes_the_lockdown_is_refused_and_single_tenant_takes_it(tmp_path, argument, wording, flag):
     flux = FLUX | {"extraArgs": {"kustomize-controller": [argument]}}
 
-    assert problems(tmp_path, flux=flux) == [f"Pulumi.staging.yaml: flux: extraArgs: {reason}"]
+    problem = wording(flag=flag, reason=FORBIDDEN_FLAGS.get(flag))
+    assert problems(tmp_path, flux=flux) == [f"Pulumi.staging.yaml: flux.extraArgs: {problem}"]
 
     (tmp_path / "tenants" / "dev-team.yaml").unlink()
     (tmp_path / "tenants").rmdir()
@@ -211,18 +251,18 @@ def test_arguments_that_open_nothing_are_welcome(tmp_path):
 @pytest.mark.parametrize(
     ("base", "problem"),
     [
-        ("- namespaces", "must be a mapping of keys to values"),
-        ("dev-team", "must be a mapping of keys to values"),
-        ("sync: {}\nsource: {}\nsync: {}\n", "is not valid YAML: line 3: the key 'sync' stands twice"),
-        ("sync:\n  path: a\n  path: b\n", "is not valid YAML: line 3: the key 'path' stands twice"),
-        ("sync: [", "is not valid YAML: line 1: expected the node content, but found '<stream end>'"),
-        ("sync:\n\tpath: .", "is not valid YAML: line 2: found character '\\t' that cannot start any token"),
+        ("- namespaces", FILE_NOT_A_MAPPING()),
+        ("dev-team", FILE_NOT_A_MAPPING()),
+        ("sync: {}\nsource: {}\nsync: {}\n", DUPLICATE_YAML_KEY(key="sync", line=3)),
+        ("sync:\n  path: a\n  path: b\n", DUPLICATE_YAML_KEY(key="path", line=3)),
+        ("sync: [", INVALID_YAML(reason="line 1: expected the node content, but found '<stream end>'")),
+        ("sync:\n\tpath: .", INVALID_YAML(reason="line 2: found character '\\t' that cannot start any token")),
         (
             "{{ name }}: 1",
-            "is not valid YAML: line 1: a key must be a text; put quotes around what begins with { or [",
+            YAML_KEY_NOT_A_STRING(line=1),
         ),
-        ("branch: 2024-13-01", "is not valid YAML: month must be in 1..12"),
-        (b"path: \xe4", "cannot be read: it is not UTF-8 text"),
+        ("branch: 2024-13-01", INVALID_YAML(reason="month must be in 1..12")),
+        (b"path: \xe4", UNREADABLE_FILE(reason="it is not UTF-8 text")),
     ],
 )
 def test_a_base_file_that_is_no_mapping_in_yaml_is_named(tmp_path, base, problem):
@@ -233,21 +273,20 @@ def test_a_base_file_that_is_no_mapping_in_yaml_is_named(tmp_path, base, problem
 
 def test_a_tenant_of_the_stack_needs_a_base_file(tmp_path):
     assert problems(tmp_path, bases={}, tenants={"dev-team": {}}) == [
-        "tenants/dev-team.yaml: does not exist, but Pulumi.staging.yaml lists the tenant dev-team; "
-        "write the tenant's base there"
+        "tenants/dev-team.yaml: " + TENANT_WITHOUT_BASE(stack_file="Pulumi.staging.yaml", tenant="dev-team")
     ]
 
 
 def test_an_empty_base_file_lacks_what_the_stack_does_not_say_either(tmp_path):
     assert problems(tmp_path, bases={"dev-team": ""}, tenants={"dev-team": {"namespaces": [{"name": "apps"}]}}) == [
-        "tenants/dev-team.yaml: source: is required and missing"
+        "tenants/dev-team.yaml: source: " + MISSING()
     ]
 
 
 @pytest.mark.parametrize("entry", ["on", 1, True, False, [], ["apps"]])
 def test_the_entry_of_a_tenant_is_a_mapping(tmp_path, entry):
     assert problems(tmp_path, tenants={"dev-team": entry}) == [
-        "Pulumi.staging.yaml: tenants.dev-team: must be a mapping, or {} for the tenant as its base has it"
+        "Pulumi.staging.yaml: tenants.dev-team: " + TENANT_NOT_A_MAPPING()
     ]
 
 
@@ -258,9 +297,9 @@ def test_names_of_the_clusters_own_parts_are_reserved(tmp_path, name):
     namespaces = {"namespaces": [{"name": name}], "sync": {"targetNamespace": name}}
 
     assert set(problems(tmp_path, tenants={name: {}, "dev-team": namespaces})) == {
-        f"Pulumi.staging.yaml: tenants.{name}: '{name}' {RESERVED}",
-        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: '{name}' {RESERVED}",
-        f"Pulumi.staging.yaml: tenants.dev-team.sync.targetNamespace: '{name}' {RESERVED}",
+        f"Pulumi.staging.yaml: tenants.{name}: {RESERVED_NAME().of(name)}",
+        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {RESERVED_NAME().of(name)}",
+        f"Pulumi.staging.yaml: tenants.dev-team.sync.targetNamespace: {RESERVED_NAME().of(name)}",
     }
 
 
@@ -269,43 +308,43 @@ def test_names_of_the_clusters_own_parts_are_reserved(tmp_path, name):
 )
 def test_tenants_and_namespaces_are_dns_labels(tmp_path, name):
     assert set(problems(tmp_path, tenants={name: {}, "dev-team": {"namespaces": [{"name": name}]}})) == {
-        f"Pulumi.staging.yaml: tenants.{name}: {name!r} {NOT_A_LABEL}",
-        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {name!r} {NOT_A_LABEL}",
+        f"Pulumi.staging.yaml: tenants.{name}: {NOT_A_DNS_LABEL().of(name)}",
+        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {NOT_A_DNS_LABEL().of(name)}",
     }
 
 
 def test_a_bad_name_is_told_before_its_base_file_is_asked_for(tmp_path):
     assert problems(tmp_path, bases={}, tenants={"kyverno": {}}) == [
-        f"Pulumi.staging.yaml: tenants.kyverno: 'kyverno' {RESERVED}"
+        "Pulumi.staging.yaml: tenants.kyverno: " + RESERVED_NAME().of("kyverno")
     ]
 
 
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("ftp://git.example.com/a", f"'ftp://git.example.com/a' has the unknown scheme ftp://; it {NO_SCHEME}"),
-        ("HTTPS://git.example.com/a", f"'HTTPS://git.example.com/a' has the unknown scheme HTTPS://; it {NO_SCHEME}"),
-        ("file:///srv/git", f"'file:///srv/git' has the unknown scheme file://; it {NO_SCHEME}"),
-        ("shh://git@git.example.com/a/b", f"has the unknown scheme shh://; it {NO_SCHEME}"),
+        ("ftp://git.example.com/a", unknown_scheme("ftp").of("ftp://git.example.com/a")),
+        ("HTTPS://git.example.com/a", unknown_scheme("HTTPS").of("HTTPS://git.example.com/a")),
+        ("file:///srv/git", unknown_scheme("file").of("file:///srv/git")),
+        ("shh://git@git.example.com/a/b", unknown_scheme("shh")),
         (
             "git@example.com:a/b",
-            "'git@example.com:a/b' is the short form of SSH, which Flux does not read; write ssh://git@example.com/a/b",
+            SHORT_SSH_URL(host="git@example.com", path="a/b").of("git@example.com:a/b"),
         ),
-        ("https://git.example.com", f"'https://git.example.com' names no host or no repository; {GIT_URL_EXAMPLE}"),
-        ("https://git.example.com/", f"'https://git.example.com/' names no host or no repository; {GIT_URL_EXAMPLE}"),
-        ("https:///apps", f"'https:///apps' names no host or no repository; {GIT_URL_EXAMPLE}"),
-        ("https://git:99999/a", f"'https://git:99999/a' is not a well-formed URL; {GIT_URL_EXAMPLE}"),
-        ("https://[::1/a", f"'https://[::1/a' is not a well-formed URL; {GIT_URL_EXAMPLE}"),
-        ("https://git/a b", f"'https://git/a b' is not a well-formed URL; {GIT_URL_EXAMPLE}"),
+        ("https://git.example.com", URL_WITHOUT_REPOSITORY(example=GIT_URL_EXAMPLE).of("https://git.example.com")),
+        ("https://git.example.com/", URL_WITHOUT_REPOSITORY(example=GIT_URL_EXAMPLE).of("https://git.example.com/")),
+        ("https:///apps", URL_WITHOUT_REPOSITORY(example=GIT_URL_EXAMPLE).of("https:///apps")),
+        ("https://git:99999/a", MALFORMED_URL(example=GIT_URL_EXAMPLE).of("https://git:99999/a")),
+        ("https://[::1/a", MALFORMED_URL(example=GIT_URL_EXAMPLE).of("https://[::1/a")),
+        ("https://git/a b", MALFORMED_URL(example=GIT_URL_EXAMPLE).of("https://git/a b")),
         (
             "https://Git.example.com/a",
-            f"'https://Git.example.com/a' names its host in capital letters; {GIT_URL_EXAMPLE}",
+            URL_WITH_CAPITAL_HOST(example=GIT_URL_EXAMPLE).of("https://Git.example.com/a"),
         ),
-        ("https://user@git.example.com/a", CREDENTIALS),
-        ("https://user:pa55word@git.example.com/a", CREDENTIALS),
-        ("ssh://git:pa55word@git.example.com/a", CREDENTIALS),
-        ("ftp://user:pa55word@git.example.com/a", CREDENTIALS),
-        ("https://user:pa55/word@git.example.com/a", f"is not a well-formed URL; {GIT_URL_EXAMPLE}"),
+        ("https://user@git.example.com/a", URL_WITH_CREDENTIALS()),
+        ("https://user:pa55word@git.example.com/a", URL_WITH_CREDENTIALS()),
+        ("ssh://git:pa55word@git.example.com/a", URL_WITH_CREDENTIALS()),
+        ("ftp://user:pa55word@git.example.com/a", URL_WITH_CREDENTIALS()),
+        ("https://user:pa55/word@git.example.com/a", MALFORMED_URL(example=GIT_URL_EXAMPLE)),
     ],
 )
 def test_a_git_url_that_flux_cannot_fetch_or_that_holds_a_password_is_refused(tmp_path, url, reason):
@@ -325,15 +364,15 @@ def test_git_urls_without_credentials_are_taken(tmp_path, url):
 @pytest.mark.parametrize(
     ("interval", "reason"),
     [
-        ("10", "'10' has no unit; write it like 10s or 10m"),
-        ("soon", f"'soon' is not a duration; {DURATION_EXAMPLE}"),
-        ("-5m", f"'-5m' is not a duration; {DURATION_EXAMPLE}"),
-        ("1 h", f"'1 h' is not a duration; {DURATION_EXAMPLE}"),
-        ("0s", f"'0s' must be longer than nothing; {DURATION_EXAMPLE}"),
-        (60, "60 has no unit; write it like 60s or 60m"),
-        (True, "must be a string, got true; put it in quotes"),
-        (2.5, "2.5 has no unit; write it like 2.5s or 2.5m"),
-        (None, "must be a string, got nothing; give it a value, or take the key out"),
+        ("10", DURATION_WITHOUT_UNIT(number="10").of("10")),
+        ("soon", NOT_A_DURATION().of("soon")),
+        ("-5m", NOT_A_DURATION().of("-5m")),
+        ("1 h", NOT_A_DURATION().of("1 h")),
+        ("0s", DURATION_OF_ZERO().of("0s")),
+        (60, DURATION_WITHOUT_UNIT(number="60").of(60)),
+        (True, QUOTES_NEEDED(given="true")),
+        (2.5, DURATION_WITHOUT_UNIT(number="2.5").of(2.5)),
+        (None, NO_VALUE(expected="a string")),
     ],
 )
 def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reason):
@@ -345,42 +384,42 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ({"namespaces": []}, ".namespaces: must not be empty"),
-        ({"namespaces": "apps"}, ".namespaces: must be a list, got 'apps'"),
-        ({"namespaces": ["apps"]}, ".namespaces[0]: must be a mapping, got 'apps'; write its keys below it: name"),
-        ({"namespaces": [{"name": "apps"}, {"name": "apps"}]}, ".namespaces: lists apps twice"),
+        ({"namespaces": []}, ".namespaces: " + EMPTY()),
+        ({"namespaces": "apps"}, ".namespaces: " + WRONG_TYPE(expected="a list", given="'apps'")),
+        ({"namespaces": ["apps"]}, ".namespaces[0]: " + SECTION_EXPECTED(given="'apps'", keys="name")),
+        ({"namespaces": [{"name": "apps"}, {"name": "apps"}]}, ".namespaces: " + DUPLICATE_NAMESPACE(names="apps")),
         (
             {"namespaces": [{"name": "apps", "podSecurity": "strict"}]},
-            ".namespaces[0].podSecurity: 'strict' is not one of 'restricted', 'baseline' or 'privileged'",
+            ".namespaces[0].podSecurity: "
+            + NOT_ONE_OF(choices="'restricted', 'baseline' or 'privileged'", given="'strict'"),
         ),
         (
             {"namespaces": [{"name": "apps", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}]},
-            ".namespaces[0].labels: sets pod-security.kubernetes.io/enforce, which the platform sets itself; "
-            "use podSecurity and the like",
+            ".namespaces[0].labels: " + PROTECTED_LABELS(keys="pod-security.kubernetes.io/enforce"),
         ),
         (
             {"namespaces": [{"name": "apps", "labels": {"cost": 7}}]},
-            ".namespaces[0].labels.cost: must be a string, got 7; put it in quotes",
+            ".namespaces[0].labels.cost: " + QUOTES_NEEDED(given="7"),
         ),
-        ({"source": None}, ".source: must be a mapping, got nothing; write its keys below it: url"),
-        ({"source": {"tag": "v1"}}, ".source: follows branch and tag at once; keep one of them"),
+        ({"source": None}, ".source: " + SECTION_EXPECTED(given="nothing", keys="url")),
+        ({"source": {"tag": "v1"}}, ".source: " + SEVERAL_REFERENCES(keys="branch and tag")),
         (
             {"source": {"branch": ".."}},
-            ".source.branch: '..' is not a name that Git accepts for a branch or tag, e.g. main",
+            ".source.branch: " + NOT_A_GIT_REFERENCE().of(".."),
         ),
-        ({"source": {"commit": "abc"}}, ".source.commit: 'abc' is not a full commit id: 40 hexadecimal digits"),
+        ({"source": {"commit": "abc"}}, ".source.commit: " + NOT_A_COMMIT().of("abc")),
         (
             {"sync": {"path": "../prod"}},
-            ".sync.path: '../prod' must stay inside the repository; write it like ./staging",
+            ".sync.path: " + PATH_OUTSIDE_REPOSITORY().of("../prod"),
         ),
-        ({"sync": {"path": "/prod"}}, ".sync.path: '/prod' must stay inside the repository; write it like ./staging"),
-        ({"sync": {"prune": 0.5}}, ".sync.prune: must be true or false, got 0.5"),
+        ({"sync": {"path": "/prod"}}, ".sync.path: " + PATH_OUTSIDE_REPOSITORY().of("/prod")),
+        ({"sync": {"prune": 0.5}}, ".sync.prune: " + WRONG_TYPE(expected="true or false", given="0.5")),
         (
             {"sync": {"targetNamespace": "other"}},
-            ".sync.targetNamespace: 'other' is none of the tenant's namespaces: apps",
+            ".sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("other"),
         ),
-        ({"role": "owner"}, ".role: 'owner' is not one of 'tenant', 'admin' or 'cluster-admin'"),
-        ({"path": "./staging"}, ".path: is an unknown key here; did you mean sync.path?"),
+        ({"role": "owner"}, ".role: " + NOT_ONE_OF(choices="'tenant', 'admin' or 'cluster-admin'", given="'owner'")),
+        ({"path": "./staging"}, ".path: " + UNKNOWN_KEY_BELOW(path="sync.path")),
     ],
 )
 def test_a_tenant_that_cannot_be_created_is_refused(tmp_path, entry, problem):
@@ -392,10 +431,8 @@ def test_a_namespace_has_one_tenant_and_the_file_that_claims_it_again_is_named(t
     tenants = {"dev-team": {}, "ops-team": {}, "qa-team": {"namespaces": [{"name": "qa"}, {"name": "apps"}]}}
 
     assert problems(tmp_path, bases=bases, tenants=tenants) == [
-        "Pulumi.staging.yaml: tenants.qa-team.namespaces[1].name: "
-        "'apps' already belongs to the tenant dev-team; a namespace has one tenant",
-        "tenants/ops-team.yaml: namespaces[0].name: "
-        "'apps' already belongs to the tenant dev-team; a namespace has one tenant",
+        "Pulumi.staging.yaml: tenants.qa-team.namespaces[1].name: " + NAMESPACE_TAKEN(owner="dev-team").of("apps"),
+        "tenants/ops-team.yaml: namespaces[0].name: " + NAMESPACE_TAKEN(owner="dev-team").of("apps"),
     ]
 
 
@@ -413,16 +450,15 @@ sync:
     tenants = {"dev-team": {"source": {"interval": "often"}, "sync": {"path": "/"}}, "missing": {}}
 
     assert problems(tmp_path, bases={"dev-team": base}, flux=FLUX | {"sha256": "?"}, tenants=tenants) == [
-        "Pulumi.staging.yaml: flux.sha256: '?' is not a sha256 digest: 64 hexadecimal digits in lower case",
-        f"Pulumi.staging.yaml: tenants.dev-team.source.interval: 'often' is not a duration; {DURATION_EXAMPLE}",
-        "Pulumi.staging.yaml: tenants.dev-team.sync.path: '/' must stay inside the repository; write it like ./staging",
-        "tenants/dev-team.yaml: [1]: is an unknown key; the keys here are namespaces, source, sync, role, "
-        "serviceAccountName, policies",
-        f"tenants/dev-team.yaml: namespaces[0].name: 'Apps' {NOT_A_LABEL}",
-        "tenants/dev-team.yaml: source.branhc: is an unknown key; did you mean 'branch'?",
-        f"tenants/dev-team.yaml: source.url: 'git.example.com' {NO_SCHEME}",
-        "tenants/missing.yaml: does not exist, but Pulumi.staging.yaml lists the tenant missing; "
-        "write the tenant's base there",
+        "Pulumi.staging.yaml: flux.sha256: " + NOT_A_SHA256().of("?"),
+        "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + NOT_A_DURATION().of("often"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + PATH_OUTSIDE_REPOSITORY().of("/"),
+        "tenants/dev-team.yaml: [1]: "
+        + UNKNOWN_KEY_AMONG(keys="namespaces, source, sync, role, serviceAccountName, policies"),
+        "tenants/dev-team.yaml: namespaces[0].name: " + NOT_A_DNS_LABEL().of("Apps"),
+        "tenants/dev-team.yaml: source.branhc: " + UNKNOWN_KEY_LIKE(suggestion="branch"),
+        "tenants/dev-team.yaml: source.url: " + NO_GIT_SCHEME.of("git.example.com"),
+        "tenants/missing.yaml: " + TENANT_WITHOUT_BASE(stack_file="Pulumi.staging.yaml", tenant="missing"),
     ]
 
 
@@ -433,8 +469,8 @@ def test_the_base_is_named_where_it_alone_points_outside_and_the_stack_where_it_
 
     assert problems(tmp_path, bases={"dev-team": outside, "ops-team": ops}, tenants=tenants) == [
         "Pulumi.staging.yaml: tenants.ops-team.sync.targetNamespace: "
-        "'elsewhere' is none of the tenant's namespaces: tools",
-        "tenants/dev-team.yaml: sync.targetNamespace: 'elsewhere' is none of the tenant's namespaces: apps",
+        + FOREIGN_TARGET_NAMESPACE(namespaces="tools").of("elsewhere"),
+        "tenants/dev-team.yaml: sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("elsewhere"),
     ]
 
 
@@ -442,31 +478,32 @@ def test_problems_in_a_list_that_the_stack_replaced_are_the_stacks(tmp_path):
     base = DEV_TEAM_BASE.replace("- name: apps", "- name: Never_Seen")
 
     assert problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {"namespaces": [{"name": "Apps"}]}}) == [
-        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: 'Apps' {NOT_A_LABEL}"
+        "Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: " + NOT_A_DNS_LABEL().of("Apps")
     ]
 
 
-def test_the_error_reads_as_a_list_of_things_to_mend(tmp_path):
+def test_the_errors_are_listed_with_their_codes(tmp_path):
     with pytest.raises(ConfigurationError) as refused:
         load(tmp_path, cluster=..., flux=...)
 
-    assert str(refused.value) == (
-        "2 errors; nothing was applied:\n"
-        "  Pulumi.staging.yaml: cluster: is required and missing\n"
-        "  Pulumi.staging.yaml: flux: is required and missing"
-    )
+    assert str(refused.value).splitlines() == [
+        "2 errors; nothing was applied:",
+        f"  Pulumi.staging.yaml: cluster: {MISSING()} ({MISSING.code})",
+        f"  Pulumi.staging.yaml: flux: {MISSING()} ({MISSING.code})",
+    ]
 
 
-def test_a_single_problem_is_not_called_problems(tmp_path):
+def test_a_single_error_is_counted_as_one(tmp_path):
     with pytest.raises(ConfigurationError, match="^1 error; nothing was applied:\n"):
         load(tmp_path, cluster=...)
 
 
 @pytest.mark.parametrize("content", [5555, True, ["5555"], {"token": "5555"}])
 def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path, content):
+    problem = SECRET_WITHOUT_QUOTES() if isinstance(content, int) else SECRET_NOT_A_STRING()
+
     assert problems(tmp_path, cluster={"kubeconfigContent": content}, secret_keys={"cluster"}) == [
-        "Pulumi.staging.yaml: cluster.kubeconfigContent: must be a string"
-        + ("; put it in quotes" if isinstance(content, int) else "")
+        f"Pulumi.staging.yaml: cluster.kubeconfigContent: {problem}"
     ]
 
 
@@ -475,27 +512,30 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
     [
         (
             {"cluster": "pa55word"},
-            "cluster: must be a mapping, got this value; write its keys below it: kubeconfig, kubeconfigContent, "
-            "context, uid, adopt",
+            "cluster: "
+            + SECTION_EXPECTED(given="this value", keys="kubeconfig, kubeconfigContent, context, uid, adopt"),
         ),
-        ({"cluster": {"kubeconfig": ["pa55word"]}}, "cluster.kubeconfig: must be a string, got a list"),
+        (
+            {"cluster": {"kubeconfig": ["pa55word"]}},
+            "cluster.kubeconfig: " + WRONG_TYPE(expected="a string", given="a list"),
+        ),
         (
             {"flux": FLUX | {"sha256": "pa55word"}},
-            "flux.sha256: is not a sha256 digest: 64 hexadecimal digits in lower case",
+            "flux.sha256: " + NOT_A_SHA256(),
         ),
         (
             {"flux": FLUX | {"profile": "pa55word"}},
-            "flux.profile: this value is not one of 'multi-tenant' or 'single-tenant'",
+            "flux.profile: " + NOT_ONE_OF(choices="'multi-tenant' or 'single-tenant'", given="this value"),
         ),
         (
             {"tenants": {"dev-team": {"source": {"url": "pa55word"}}}},
-            f"tenants.dev-team.source.url: {NO_SCHEME}",
+            "tenants.dev-team.source.url: " + NO_GIT_SCHEME,
         ),
         (
             {"tenants": {"dev-team": {"sync": {"prune": "pa55word"}}}},
-            "tenants.dev-team.sync.prune: must be true or false, got this value",
+            "tenants.dev-team.sync.prune: " + WRONG_TYPE(expected="true or false", given="this value"),
         ),
-        ({"pa55words": "pa55word"}, "pa55words: is an unknown key; did you mean 'password'?"),
+        ({"pa55words": "pa55word"}, "pa55words: " + UNKNOWN_KEY_LIKE(suggestion="password")),
     ],
 )
 def test_nothing_of_a_secret_section_is_shown(tmp_path, sections, problem):
@@ -571,10 +611,8 @@ def test_a_controller_that_only_impersonates_may_not_watch_all_secrets(tmp_path)
     gate = ["--feature-gates=CacheSecretsAndConfigMaps=true"]
     flux = FLUX | {"extraArgs": {"helm-controller": gate}}
 
-    [problem] = problems(tmp_path, flux=flux)
-
-    assert "CacheSecretsAndConfigMaps makes helm-controller watch all Secrets of the cluster" in problem
-    assert "set controllerRights to release" in problem
+    problem = SECRETS_CACHE_NEEDS_RIGHTS(gate="CacheSecretsAndConfigMaps", controller="helm-controller")
+    assert problems(tmp_path, flux=flux) == [f"Pulumi.staging.yaml: flux.extraArgs: {problem}"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a new user writes at first, and what the answer says to write instead."""
+"""Mistakes of new users, and what the error says to write instead."""
 
 from typing import Any
 
@@ -6,10 +6,29 @@ import pytest
 from pydantic import TypeAdapter
 from sample_stack import FLUX, KYVERNO, load, problems
 
+from components.config.config_wordings import (
+    DURATION_WITHOUT_UNIT,
+    NOT_A_DURATION,
+    NOT_A_QUANTITY,
+    SHORT_SSH_URL,
+    UNKNOWN_SCHEME,
+)
 from components.config.types import Quantity
+from components.stack.config_wordings import (
+    LIST_NEEDED,
+    NOT_ONE_OF_LIKE,
+    NOT_ONE_OF_QUOTED,
+    OUT_OF_BOUNDS,
+    QUOTES_NEEDED,
+    SECTION_EXPECTED,
+    UNKNOWN_KEY_AMONG,
+    UNKNOWN_KEY_BELOW,
+    UNKNOWN_KEY_LIKE,
+    WRONG_TYPE,
+)
 
-URL = "http:// or https:// or ssh://; write it like https://git.example.com/team/repository or "
-URL += "ssh://git@git.example.com/team/repository"
+EXAMPLE = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
+UNKNOWN = UNKNOWN_SCHEME(scheme="shh", schemes="http:// or https:// or ssh://", example=EXAMPLE)
 
 
 def tenant(**entry: Any) -> dict[str, Any]:
@@ -19,66 +38,74 @@ def tenant(**entry: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("sections", "problem"),
     [
-        ({"flux": FLUX | {"version": 2.9}}, "flux.version: must be a string, got 2.9; put it in quotes"),
+        ({"flux": FLUX | {"version": 2.9}}, "flux.version: " + QUOTES_NEEDED(given="2.9")),
         (
             {"tenancy": {"limits": {"quota": {"pods": 50}}}},
-            "tenancy.limits.quota.pods: must be a string, got 50; put it in quotes",
+            "tenancy.limits.quota.pods: " + QUOTES_NEEDED(given="50"),
         ),
-        ({"tenancy": {"settleTimeout": 60}}, "tenancy.settleTimeout: 60 has no unit; write it like 60s or 60m"),
-        (tenant(sync={"interval": "5"}), "tenants.dev-team.sync.interval: '5' has no unit; write it like 5s or 5m"),
+        ({"tenancy": {"settleTimeout": 60}}, "tenancy.settleTimeout: " + DURATION_WITHOUT_UNIT(number="60").of(60)),
+        (
+            tenant(sync={"interval": "5"}),
+            "tenants.dev-team.sync.interval: " + DURATION_WITHOUT_UNIT(number="5").of("5"),
+        ),
         (
             tenant(sync={"interval": "1d"}),
-            "tenants.dev-team.sync.interval: '1d' is not a duration; write it like 30s, 5m or 1h30m",
+            "tenants.dev-team.sync.interval: " + NOT_A_DURATION().of("1d"),
         ),
         (
             tenant(source={"url": "shh://git@github.com/acme/apps"}),
-            f"tenants.dev-team.source.url: has the unknown scheme shh://; it must begin with {URL}",
+            f"tenants.dev-team.source.url: {UNKNOWN}",
         ),
         (
             tenant(source={"url": "git@github.com:acme/apps.git"}),
-            "tenants.dev-team.source.url: 'git@github.com:acme/apps.git' is the short form of SSH, which Flux does not "
-            "read; write ssh://git@github.com/acme/apps.git",
+            "tenants.dev-team.source.url: "
+            + SHORT_SSH_URL(host="git@github.com", path="acme/apps.git").of("git@github.com:acme/apps.git"),
         ),
         (
             tenant(sync={"deletionPolicy": "delete"}),
-            "tenants.dev-team.sync.deletionPolicy: 'delete' is not one of 'MirrorPrune', 'Delete', "
-            "'WaitForTermination' or 'Orphan'; did you mean 'Delete'?",
+            "tenants.dev-team.sync.deletionPolicy: "
+            + NOT_ONE_OF_LIKE(
+                choices="'MirrorPrune', 'Delete', 'WaitForTermination' or 'Orphan'",
+                given="'delete'",
+                suggestion="Delete",
+            ),
         ),
         (
             {"policies": {"mode": False}},
-            "policies.mode: false is not one of 'enforce', 'audit' or 'off'; put it in quotes",
+            "policies.mode: " + NOT_ONE_OF_QUOTED(choices="'enforce', 'audit' or 'off'", given="false"),
         ),
         (
             tenant(policies={"sources": "https://github.com/acme/*"}),
-            "tenants.dev-team.policies.sources: must be a list, got 'https://github.com/acme/*'; "
-            "write ['https://github.com/acme/*']",
+            "tenants.dev-team.policies.sources: " + LIST_NEEDED(given="'https://github.com/acme/*'"),
         ),
-        (tenant(namespaces="apps"), "tenants.dev-team.namespaces: must be a list, got 'apps'"),
+        (tenant(namespaces="apps"), "tenants.dev-team.namespaces: " + WRONG_TYPE(expected="a list", given="'apps'")),
         (
             tenant(namespaces=["apps"]),
-            "tenants.dev-team.namespaces[0]: must be a mapping, got 'apps'; write its keys below it: name",
+            "tenants.dev-team.namespaces[0]: " + SECTION_EXPECTED(given="'apps'", keys="name"),
         ),
         (
             tenant(source={"webhook": True}),
-            "tenants.dev-team.source.webhook: must be a mapping, got true; write its keys below it: type",
+            "tenants.dev-team.source.webhook: " + SECTION_EXPECTED(given="true", keys="type"),
         ),
-        (tenant(path="./staging"), "tenants.dev-team.path: is an unknown key here; did you mean sync.path?"),
-        (tenant(namespace="apps"), "tenants.dev-team.namespace: is an unknown key; did you mean 'namespaces'?"),
+        (tenant(path="./staging"), "tenants.dev-team.path: " + UNKNOWN_KEY_BELOW(path="sync.path")),
+        (tenant(namespace="apps"), "tenants.dev-team.namespace: " + UNKNOWN_KEY_LIKE(suggestion="namespaces")),
         (
             {"tenancy": {"limits": {"fluxObject": 5}}},
-            "tenancy.limits.fluxObject: is an unknown key; did you mean 'fluxObjects'?",
+            "tenancy.limits.fluxObject: " + UNKNOWN_KEY_LIKE(suggestion="fluxObjects"),
         ),
         (
             tenant(source={"github": {"zebra": "1", "repository": "acme/apps"}, "webhook": {}}),
-            "tenants.dev-team.source.github.zebra: is an unknown key; the keys here are repository",
+            "tenants.dev-team.source.github.zebra: " + UNKNOWN_KEY_AMONG(keys="repository"),
         ),
-        ({"kyverno": KYVERNO | {"replicas": 0}}, "kyverno.replicas: must be at least 1, got 0"),
-        ({"kyverno": KYVERNO | {"replicas": 10}}, "kyverno.replicas: must be at most 9, got 10"),
-        ({"kyverno": KYVERNO | {"replicas": "three"}}, "kyverno.replicas: must be a whole number, got 'three'"),
+        ({"kyverno": KYVERNO | {"replicas": 0}}, "kyverno.replicas: " + OUT_OF_BOUNDS(bound="at least 1", given="0")),
+        ({"kyverno": KYVERNO | {"replicas": 10}}, "kyverno.replicas: " + OUT_OF_BOUNDS(bound="at most 9", given="10")),
+        (
+            {"kyverno": KYVERNO | {"replicas": "three"}},
+            "kyverno.replicas: " + WRONG_TYPE(expected="a whole number", given="'three'"),
+        ),
         (
             {"flux": FLUX | {"resources": {"source-controller": {"limits": {"memory": "lots"}}}}},
-            "flux.resources.source-controller.limits.memory: 'lots' is not a quantity of Kubernetes; "
-            "write it like 4, 500m or 8Gi",
+            "flux.resources.source-controller.limits.memory: " + NOT_A_QUANTITY().of("lots"),
         ),
     ],
     ids=lambda value: value.split(": ")[0] if isinstance(value, str) else "",

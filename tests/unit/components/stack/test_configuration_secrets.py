@@ -1,4 +1,4 @@
-"""Secrets of a stack are encrypted where they stand, and nothing of them is ever told."""
+"""Secrets of a stack are encrypted in its file, and no message ever shows a part of one."""
 
 import pytest
 import sample_keys as keys
@@ -6,8 +6,19 @@ import yaml
 from pydantic import BaseModel
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
+from components.config.config_wordings import NOT_A_DNS_LABEL, NOT_A_DURATION, NOT_A_SHA256, PATH_OUTSIDE_REPOSITORY
+from components.config.wordings import Message
 from components.git.config import GitSource
 from components.stack.config import StackConfig
+from components.stack.config_wordings import (
+    ANOTHER_FILE_READ,
+    ENCRYPTED_IN_BASE,
+    SECRET_IN_PLAIN_TEXT,
+    SECRET_OF_STACK_IN_PLAIN_TEXT,
+    SECRET_OF_UNKNOWN_ORIGIN,
+    SECTION_EXPECTED,
+    WRONG_TYPE,
+)
 from components.stack.project_file import ProjectFile, read_project_file
 from components.stack.secrets import ANY, secret_keys
 from components.stack.stack_file import read_stack_file
@@ -17,11 +28,17 @@ KEY = keys.private_text(keys.ed25519_key(), keys.OPENSSH)
 APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
 
 
-def renew(path: str, to: str = "") -> str:
-    return (
-        f"stands in plain text; renew it, since whoever can read the file has it, and add the new one{to} "
-        f"by `pulumi config set --secret --path {path}`"
-    )
+KUBECONFIG_IN_PLAIN_TEXT = SECRET_IN_PLAIN_TEXT(key="cluster.kubeconfigContent", option="")
+
+
+def plain_text(key: str) -> str:
+    """The problem of a secret in the stack's file."""
+    return f"Pulumi.staging.yaml: {key}: {SECRET_IN_PLAIN_TEXT(key=key, option='')}"
+
+
+def plain_text_elsewhere(key: str) -> Message:
+    """What is said of a secret in a file that all stacks share."""
+    return SECRET_OF_STACK_IN_PLAIN_TEXT(stack_file="Pulumi.staging.yaml", key=key, option="")
 
 
 def test_every_key_that_takes_a_secret_is_found_from_its_type():
@@ -69,7 +86,7 @@ def test_a_secret_in_plain_text_is_refused_and_not_shown(tmp_path, stack_file):
     )
 
     assert problems(tmp_path, cluster={"kubeconfigContent": "token: pa55word"}) == [
-        f"Pulumi.staging.yaml: cluster.kubeconfigContent: {renew('cluster.kubeconfigContent')}"
+        plain_text("cluster.kubeconfigContent")
     ]
 
 
@@ -79,8 +96,8 @@ def test_a_secret_in_plain_text_beside_an_encrypted_one_is_refused(tmp_path):
     owners = {"acme": {"token": "pa55word"}, "other": {"token": Secret("pa55word")}}
 
     assert set(problems(tmp_path, bases=bases, tenants=tenants, github={"owners": owners})) >= {
-        f"Pulumi.staging.yaml: tenants.dev-team.source.deployKey: {renew('tenants.dev-team.source.deployKey')}",
-        f"Pulumi.staging.yaml: github.owners.acme.token: {renew('github.owners.acme.token')}",
+        plain_text("tenants.dev-team.source.deployKey"),
+        plain_text("github.owners.acme.token"),
     }
 
 
@@ -91,7 +108,7 @@ def test_a_key_or_value_that_yaml_and_pulumi_read_in_two_ways_is_refused_all_the
     owners = {"123": {"token": "yes"}, "acme": {"token": "pa55word"}}
 
     assert problems(tmp_path, github={"owners": owners}, secret_keys={"github"}) == [
-        f"Pulumi.staging.yaml: github.owners.123.token: {renew('github.owners.123.token')}"
+        plain_text("github.owners.123.token")
     ]
 
 
@@ -100,8 +117,8 @@ def test_what_has_to_be_renewed_gets_no_second_remark_whatever_else_is_wrong_wit
     tenants = {"dev-team": {"source": {"deployKey": key}}}
 
     assert problems(tmp_path, bases={"dev-team": SSH_BASE}, tenants=tenants, flux=FLUX | {"sha256": "?"}) == [
-        "Pulumi.staging.yaml: flux.sha256: '?' is not a sha256 digest: 64 hexadecimal digits in lower case",
-        f"Pulumi.staging.yaml: tenants.dev-team.source.deployKey: {renew('tenants.dev-team.source.deployKey')}",
+        "Pulumi.staging.yaml: flux.sha256: " + NOT_A_SHA256().of("?"),
+        plain_text("tenants.dev-team.source.deployKey"),
     ]
 
 
@@ -110,8 +127,8 @@ def test_a_secret_in_a_tenants_base_is_refused_since_all_environments_would_shar
 
     (problem,) = problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {}})
 
-    remedy = renew("tenants.dev-team.source.deployKey", " to Pulumi.staging.yaml")
-    assert problem == f"tenants/dev-team.yaml: source.deployKey: {remedy}"
+    reason = plain_text_elsewhere("tenants.dev-team.source.deployKey")
+    assert problem == f"tenants/dev-team.yaml: source.deployKey: {reason}"
 
 
 def test_a_secret_of_the_base_is_refused_even_where_other_values_of_the_tenants_are_encrypted(tmp_path):
@@ -119,19 +136,20 @@ def test_a_secret_of_the_base_is_refused_even_where_other_values_of_the_tenants_
     tenants = {"dev-team": {}, "ops-team": {"source": {"https": {"password": Secret("other")}}}}
     bases = {"dev-team": base, "ops-team": DEV_TEAM_BASE.replace("apps", "tools")}
 
-    (problem,) = problems(tmp_path, bases=bases, tenants=tenants)
-
-    assert problem.startswith("tenants/dev-team.yaml: source.https.password: stands in plain text")
-    assert "pa55word" not in problem
+    reason = plain_text_elsewhere("tenants.dev-team.source.https.password")
+    assert problems(tmp_path, bases=bases, tenants=tenants) == [
+        f"tenants/dev-team.yaml: source.https.password: {reason}"
+    ]
+    assert "pa55word" not in reason
 
 
 def test_a_secret_of_the_base_is_refused_even_where_the_stack_has_another_in_its_place(tmp_path):
     base = SSH_BASE.replace("  branch: main\n", "  deployKey: pa55word\n")
     tenants = {"dev-team": {"source": {"deployKey": Secret(KEY)}}}
 
-    remedy = renew("tenants.dev-team.source.deployKey", " to Pulumi.staging.yaml")
+    reason = plain_text_elsewhere("tenants.dev-team.source.deployKey")
     assert problems(tmp_path, bases={"dev-team": base}, tenants=tenants) == [
-        f"tenants/dev-team.yaml: source.deployKey: {remedy}"
+        f"tenants/dev-team.yaml: source.deployKey: {reason}"
     ]
 
 
@@ -144,9 +162,9 @@ def test_an_encrypted_value_in_a_tenants_base_is_refused_since_nobody_decrypts_i
 
     found = problems(tmp_path, bases={"dev-team": yaml.safe_dump(base)}, tenants={"dev-team": {}})
 
+    reason = ENCRYPTED_IN_BASE(stack_file="Pulumi.staging.yaml", key=f"tenants.dev-team.{path}", option="")
     assert [problem for problem in found if problem.startswith(f"tenants/dev-team.yaml: {path}: ")] == [
-        f"tenants/dev-team.yaml: {path}: is encrypted, which belongs to Pulumi.staging.yaml: each stack encrypts with "
-        f"a key of its own; set it there by `pulumi config set --secret --path tenants.dev-team.{path}`"
+        f"tenants/dev-team.yaml: {path}: {reason}"
     ]
 
 
@@ -159,12 +177,10 @@ def test_messages_hide_what_is_encrypted_and_show_the_rest_of_the_same_section(t
     }
 
     assert problems(tmp_path, tenants=tenants) == [
-        "Pulumi.staging.yaml: tenants.dev-team.source.interval: 'often' is not a duration; "
-        "write it like 30s, 5m or 1h30m",
-        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: is not a duration; write it like 30s, 5m or 1h30m",
-        "Pulumi.staging.yaml: tenants.dev-team.sync.path: '/shown' must stay inside the repository; "
-        "write it like ./staging",
-        "Pulumi.staging.yaml: tenants.dev-team.sync.prune: must be true or false, got this value",
+        "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + NOT_A_DURATION().of("often"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: " + NOT_A_DURATION(),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + PATH_OUTSIDE_REPOSITORY().of("/shown"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.prune: " + WRONG_TYPE(expected="true or false", given="this value"),
     ]
 
 
@@ -173,7 +189,7 @@ def test_messages_show_what_a_tenants_base_says_though_the_stack_has_secrets(tmp
     tenants = {"dev-team": {"source": {"https": {"password": Secret("pa55word")}}}}
 
     assert problems(tmp_path, bases={"dev-team": base}, tenants=tenants) == [
-        "tenants/dev-team.yaml: sync.interval: 'often' is not a duration; write it like 30s, 5m or 1h30m"
+        "tenants/dev-team.yaml: sync.interval: " + NOT_A_DURATION().of("often")
     ]
 
 
@@ -182,9 +198,11 @@ def test_values_in_lists_are_told_from_their_neighbours(tmp_path):
 
     found = problems(tmp_path, git=git, tenants={"dev-team": {"namespaces": [{"name": "A"}, {"name": Secret("B")}]}})
 
-    named = [problem for problem in found if "namespaces" in problem]
-    assert "tenants.dev-team.namespaces[0].name: 'A' is not a DNS label" in named[0]
-    assert "tenants.dev-team.namespaces[1].name: is not a DNS label" in named[1]
+    names = "Pulumi.staging.yaml: tenants.dev-team.namespaces"
+    assert [problem for problem in found if "namespaces" in problem] == [
+        f"{names}[0].name: {NOT_A_DNS_LABEL().of('A')}",
+        f"{names}[1].name: {NOT_A_DNS_LABEL()}",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +225,7 @@ def test_where_the_file_does_not_hold_the_very_value_nothing_of_a_secret_section
 
     found = problems(tmp_path, tenants={"dev-team": {"sync": {"interval": "pa55word"}}}, secret_keys={"tenants"})
 
-    reason = "is not a duration; write it like 30s, 5m or 1h30m"
+    reason = NOT_A_DURATION()
     assert f"Pulumi.staging.yaml: tenants.dev-team.sync.interval: {reason}" in found
     assert "pa55word" not in str(found)
 
@@ -229,9 +247,8 @@ def test_a_secret_that_pulumi_has_from_a_file_that_nobody_has_seen_is_refused(tm
     cluster = {"kubeconfigContent": "token: pa55word", "context": "staging"}
 
     assert problems(tmp_path, cluster=cluster, secret_keys={"cluster"}) == [
-        "Pulumi.staging.yaml: cluster.kubeconfigContent: is in another file that Pulumi has read, so nobody knows "
-        "whether it is encrypted there; set it here by `pulumi config set --secret --path cluster.kubeconfigContent`, "
-        "and run the command without that file"
+        "Pulumi.staging.yaml: cluster.kubeconfigContent: "
+        + SECRET_OF_UNKNOWN_ORIGIN(key="cluster.kubeconfigContent", option="")
     ]
 
 
@@ -241,9 +258,9 @@ def test_a_file_that_says_something_else_than_pulumi_has_read_is_not_the_one_to_
     )
     cluster = {"kubeconfigContent": "token: pa55word", "context": "other"}
 
-    (problem,) = problems(tmp_path, cluster=cluster, secret_keys={"cluster"})
-
-    assert problem.startswith("Pulumi.staging.yaml: cluster.context: is not what Pulumi has read")
+    assert problems(tmp_path, cluster=cluster, secret_keys={"cluster"}) == [
+        "Pulumi.staging.yaml: cluster.context: " + ANOTHER_FILE_READ()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +287,7 @@ def test_a_secret_that_the_project_sets_for_all_stacks_is_refused(tmp_path, key,
     (tmp_path / "Pulumi.staging.yaml").write_text(stack_file)
 
     assert problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"}) == [
-        f"Pulumi.yaml: cluster.kubeconfigContent: {renew('cluster.kubeconfigContent', ' to Pulumi.staging.yaml')}"
+        f"Pulumi.yaml: cluster.kubeconfigContent: {plain_text_elsewhere('cluster.kubeconfigContent')}"
     ]
 
 
@@ -289,7 +306,7 @@ def test_a_section_may_be_written_as_json(tmp_path):
 
     (problem,) = problems(tmp_path, cluster='{"kubeconfigContent": "x"}', secret_keys={"cluster"})
 
-    assert "cluster.kubeconfigContent: stands in plain text" in problem
+    assert problem.endswith(f": cluster.kubeconfigContent: {KUBECONFIG_IN_PLAIN_TEXT}")
 
 
 def test_a_file_that_was_named_is_the_one_that_is_judged_and_named(tmp_path):
@@ -301,8 +318,8 @@ def test_a_file_that_was_named_is_the_one_that_is_judged_and_named(tmp_path):
 
     found = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"}, file=file)
 
-    option = " --config-file other.yaml"
-    assert found == [f"other.yaml: cluster.kubeconfigContent: {renew('cluster.kubeconfigContent')[:-1]}{option}`"]
+    reason = SECRET_IN_PLAIN_TEXT(key="cluster.kubeconfigContent", option=" --config-file other.yaml")
+    assert found == [f"other.yaml: cluster.kubeconfigContent: {reason}"]
 
 
 def test_the_folder_of_the_stacks_files_is_the_one_that_the_project_names(tmp_path):
@@ -315,7 +332,7 @@ def test_the_folder_of_the_stacks_files_is_the_one_that_the_project_names(tmp_pa
 
     (problem,) = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"}, file=file)
 
-    assert "cluster.kubeconfigContent: stands in plain text" in problem
+    assert problem.endswith(f": cluster.kubeconfigContent: {KUBECONFIG_IN_PLAIN_TEXT}")
 
 
 def test_keys_of_the_stack_file_may_be_written_in_the_long_form(tmp_path):
@@ -325,24 +342,26 @@ def test_keys_of_the_stack_file_may_be_written_in_the_long_form(tmp_path):
 
     (problem,) = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"})
 
-    assert "cluster.kubeconfigContent: stands in plain text" in problem
+    assert problem.endswith(f": cluster.kubeconfigContent: {KUBECONFIG_IN_PLAIN_TEXT}")
 
 
 @pytest.mark.parametrize(
-    ("sections", "path"),
+    ("sections", "path", "keys"),
     [
-        ({"cluster": "pa55word"}, "cluster"),
-        ({"github": {"owners": {"acme": "pa55word"}}}, "github.owners.acme"),
-        ({"github": {"owners": {"acme": {"app": "pa55word"}}}}, "github.owners.acme.app"),
-        ({"tenants": {"dev-team": {"source": {"https": "pa55word"}}}}, "tenants.dev-team.source.https"),
+        ({"cluster": "pa55word"}, "cluster", "kubeconfig, kubeconfigContent, context, uid, adopt"),
+        ({"github": {"owners": {"acme": "pa55word"}}}, "github.owners.acme", "token, app"),
+        ({"github": {"owners": {"acme": {"app": "pa55word"}}}}, "github.owners.acme.app", "appId, privateKey"),
+        (
+            {"tenants": {"dev-team": {"source": {"https": "pa55word"}}}},
+            "tenants.dev-team.source.https",
+            "username, password, bearerToken",
+        ),
     ],
 )
-def test_a_text_one_level_above_a_secret_may_be_that_secret_and_is_not_shown(tmp_path, sections, path):
-    [problem] = problems(tmp_path, **sections)
+def test_a_text_one_level_above_a_secret_may_be_that_secret_and_is_not_shown(tmp_path, sections, path, keys):
+    problem = SECTION_EXPECTED(given="this value", keys=keys)
 
-    assert problem.startswith(
-        f"Pulumi.staging.yaml: {path}: must be a mapping, got this value; write its keys below it"
-    )
+    assert problems(tmp_path, **sections) == [f"Pulumi.staging.yaml: {path}: {problem}"]
 
 
 def test_a_key_that_says_nothing_holds_no_secret(tmp_path):

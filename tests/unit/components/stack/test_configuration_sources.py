@@ -1,4 +1,4 @@
-"""Sources that cannot be read, or are read by nobody or anybody: refused with what to write instead."""
+"""Git sources that Flux could not fetch, or not safely, are refused."""
 
 from typing import Any
 
@@ -7,9 +7,44 @@ import sample_keys as keys
 from pydantic import ValidationError
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
+from components.config.config_wordings import EMPTY, UNREADABLE_FILE
 from components.config.errors import ConfigurationError
 from components.git.config import GitSource
+from components.git.config_wordings import (
+    APP_NEEDS_INSTALLATION_ID,
+    AUTHORITY_WITHOUT_HTTPS,
+    CREDENTIALS_OF_ANOTHER_SCHEME,
+    DUPLICATE_OWNER,
+    NO_TAG_TO_VERIFY,
+    NOT_A_GITHUB_NAME,
+    NOT_A_GITHUB_REPOSITORY,
+    NOTHING_TO_REGISTER,
+    ONE_HTTPS_SECRET,
+    ONE_INSTALLATION,
+    SEVERAL_CREDENTIALS,
+    SEVERAL_IDENTITIES,
+    SSH_NEEDS_DEPLOY_KEY,
+    SSH_TAKES_DEPLOY_KEY_ALONE,
+    USERNAME_WITH_BEARER_TOKEN,
+    WEBHOOK_IS_NOT_GITHUBS,
+)
+from components.keys.config_wordings import (
+    HOST_PATTERN,
+    NOT_A_HOST_LINE,
+    NOT_AN_APP_KEY,
+    PRIVATE_KEY_BESIDE_CERTIFICATE,
+)
 from components.keys.ssh_keys import generate, read_private_key
+from components.stack.config_wordings import (
+    MISSING,
+    REMOVED_KEY,
+    REPOSITORY_OF_ANOTHER_URL,
+    SHARED_DEPLOY_KEY,
+    TWO_HOST_KEYS,
+    UNKNOWN_HOST_KEY,
+    WEBHOOK_NEEDS_CONTROLLER,
+    WEBHOOK_NEEDS_URL,
+)
 from components.stack.messages import message
 
 KEY = generate().private
@@ -71,36 +106,35 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
     [
         (
             {"url": SSH},
-            ".url: begins with ssh://, which takes a deployKey and nothing else; `make deploy-key` makes one",
+            ".url: " + SSH_NEEDS_DEPLOY_KEY(),
         ),
         (
             {"url": SSH, "https": {"password": Secret("token")}},
-            ".url: begins with ssh://, which takes a deployKey and nothing else; use an https:// URL with it",
+            ".url: " + SSH_TAKES_DEPLOY_KEY_ALONE(credentials="https"),
         ),
         (
             {"url": HTTPS, "deployKey": Secret(KEY)},
-            ".url: begins with https://, but deployKey goes with ssh://git@",
+            ".url: " + CREDENTIALS_OF_ANOTHER_SCHEME(credentials="deployKey", expected="ssh://git@", scheme="https"),
         ),
         (
             {"url": "http://github.com/acme/apps", "https": {"password": Secret("token")}},
-            ".url: begins with http://, but https goes with https://",
+            ".url: " + CREDENTIALS_OF_ANOTHER_SCHEME(credentials="https", expected="https://", scheme="http"),
         ),
         (
             {"url": "http://github.com/acme/apps", "githubApp": APP},
-            ".url: begins with http://, but githubApp goes with https://",
+            ".url: " + CREDENTIALS_OF_ANOTHER_SCHEME(credentials="githubApp", expected="https://", scheme="http"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "githubApp": APP},
-            ": has deployKey and githubApp; keep one of them",
+            ": " + SEVERAL_CREDENTIALS(keys="deployKey and githubApp"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "certificateAuthority": keys.certificate()},
-            ".certificateAuthority: is of use only with an https:// URL",
+            ".certificateAuthority: " + AUTHORITY_WITHOUT_HTTPS(),
         ),
         (
             {"url": HTTPS, "certificateAuthority": keys.private_text(keys.ec_key(), keys.PKCS8)},
-            ".certificateAuthority: holds a private key, which has been readable here and is to be replaced; "
-            "give the certificate alone",
+            ".certificateAuthority: " + PRIVATE_KEY_BESIDE_CERTIFICATE(),
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.with_passphrase_openssh())},
@@ -124,52 +158,51 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": HTTPS, "githubApp": APP | {"privateKey": Secret("pa55word")}},
-            ".githubApp.privateKey: is not one RSA private key in PEM; "
-            "give the .pem file that GitHub hands out, as it is",
+            ".githubApp.privateKey: " + NOT_AN_APP_KEY(),
         ),
         (
             {"url": HTTPS, "githubApp": APP | {"installationOwner": "acme"}},
-            ".githubApp: needs exactly one of installationId and installationOwner",
+            ".githubApp: " + ONE_INSTALLATION(),
         ),
-        ({"url": HTTPS, "https": {"password": Secret(" ")}}, ".https.password: is empty"),
-        ({"url": HTTPS, "https": {}}, ".https: needs exactly one of password (which may be a token) and bearerToken"),
+        ({"url": HTTPS, "https": {"password": Secret(" ")}}, ".https.password: " + EMPTY()),
+        ({"url": HTTPS, "https": {}}, ".https: " + ONE_HTTPS_SECRET()),
         (
             {"url": HTTPS, "https": {"username": "bot", "bearerToken": Secret("token")}},
-            ".https: has a username, which does not go with a bearerToken; use password",
+            ".https: " + USERNAME_WITH_BEARER_TOKEN(),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps", "readOnly": False}},
-            ".github.readOnly: is an unknown key; take it out: a deploy key can only read",
+            ".github.readOnly: " + REMOVED_KEY(reason="a deploy key can only read"),
         ),
         (
             {"url": HTTPS, "kind": "GitRepository"},
-            ".kind: is an unknown key; take it out: every source is a GitRepository",
+            ".kind: " + REMOVED_KEY(reason="every source is a GitRepository"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "apps"}},
-            ".github.repository: 'apps' is not a repository of GitHub; write it like my-org/my-repository",
+            ".github.repository: " + NOT_A_GITHUB_REPOSITORY().of("apps"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps.git"}},
-            ".github.repository: 'acme/apps.git' is not a repository of GitHub; write it like my-org/my-repository",
+            ".github.repository: " + NOT_A_GITHUB_REPOSITORY().of("acme/apps.git"),
         ),
         (
             {"url": HTTPS, "github": {"repository": "acme/apps"}},
-            ".github: has nothing to register there: the source has neither a deployKey nor a webhook",
+            ".github: " + NOTHING_TO_REGISTER(),
         ),
         (
             {"url": HTTPS, "github": {"repository": "acme/apps"}, "webhook": {"type": "gitlab"}},
-            ".webhook.type: must be github, where github.repository is",
+            ".webhook.type: " + WEBHOOK_IS_NOT_GITHUBS(),
         ),
         (
             {"url": HTTPS, "verify": {"keys": {"ana": keys.openpgp_public_key().replace("PUBLIC", "PRIVATE")}}},
             ".verify.keys.ana: holds a private key, which has been readable here and is to be revoked; "
             "give what `gpg --export --armor <key>` writes",
         ),
-        ({"url": HTTPS, "verify": {"keys": {}}}, ".verify.keys: must not be empty"),
+        ({"url": HTTPS, "verify": {"keys": {}}}, ".verify.keys: " + EMPTY()),
         (
             {"url": HTTPS, "verify": {"mode": "Tag", "keys": {"ana": keys.openpgp_public_key()}}},
-            ".verify.mode: asks for a signed tag, but the source follows none",
+            ".verify.mode: " + NO_TAG_TO_VERIFY(),
         ),
     ],
     ids=lambda value: value.split(":")[0] if isinstance(value, str) else "",
@@ -184,31 +217,27 @@ def test_a_source_out_of_order_is_refused(tmp_path, source, reason):
         (
             {"url": "ssh://git@git.example.com/acme/apps", "deployKey": Secret(KEY)},
             {},
-            ".url: names a host whose key is not known; add the line `git.example.com <type> <key>` to git.knownHosts, "
-            "where `ssh-keyscan` may be believed only if the fingerprint is the one that the host publishes",
+            ".url: " + UNKNOWN_HOST_KEY(address="git.example.com"),
         ),
         (
             {"url": "ssh://git@git.example.com:2222/acme/apps", "deployKey": Secret(KEY)},
             {"git": {"knownHosts": [HOST_LINE]}},
-            ".url: names a host whose key is not known; add the line `[git.example.com]:2222 <type> <key>` to "
-            "git.knownHosts, where `ssh-keyscan` may be believed only if the fingerprint is the one that the host "
-            "publishes",
+            ".url: " + UNKNOWN_HOST_KEY(address="[git.example.com]:2222"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/tools"}},
             {"github": ACME},
-            ".github.repository: 'acme/tools' is not the repository of url, which is 'acme/apps'; correct one of them",
+            ".github.repository: " + REPOSITORY_OF_ANOTHER_URL(in_url="acme/apps").of("acme/tools"),
         ),
         (
             {"url": HTTPS, "webhook": {}, "github": {"repository": "acme/apps"}},
             {"github": ACME},
-            ".webhook: is registered at GitHub with an address of this cluster, which flux.webhookUrl does not say; "
-            "add it there",
+            ".webhook: " + WEBHOOK_NEEDS_URL(),
         ),
         (
             {"url": HTTPS, "webhook": {}},
             {"flux": FLUX | {"components": ["source-controller", "kustomize-controller"]}},
-            ".webhook: is answered by notification-controller, which flux.components does not list; add it there",
+            ".webhook: " + WEBHOOK_NEEDS_CONTROLLER(controller="notification-controller"),
         ),
     ],
     ids=["host", "port", "repository", "webhookUrl", "notification-controller"],
@@ -224,8 +253,8 @@ def test_what_does_not_go_together_is_told_of_the_file_that_says_it(tmp_path):
     assert problems(
         tmp_path, bases={"dev-team": base}, tenants={"dev-team": {"source": {"deployKey": Secret(KEY)}}}
     ) == [
-        "tenants/dev-team.yaml: source.github.repository: 'acme/tools' is not the repository of url, which is "
-        "'acme/apps'; correct one of them",
+        "tenants/dev-team.yaml: source.github.repository: "
+        + REPOSITORY_OF_ANOTHER_URL(in_url="acme/apps").of("acme/tools"),
     ]
 
 
@@ -248,15 +277,13 @@ def test_a_key_that_two_sources_share_is_refused_however_it_is_written(tmp_path,
     again = {"url": SSH, "deployKey": Secret(keys.private_text(keys.ec_key(), form))}
     bases = {"dev-team": DEV_TEAM_BASE, "ops-team": DEV_TEAM_BASE.replace("apps", "tools")}
 
+    reason = SHARED_DEPLOY_KEY(other="flux.sync.source.deployKey", fingerprint=fingerprint)
     assert problems(
         tmp_path,
         bases=bases,
         flux=FLUX | {"sync": {"source": source}},
         tenants={"dev-team": {"source": {"url": SSH, "deployKey": Secret(KEY)}}, "ops-team": {"source": again}},
-    ) == [
-        f"Pulumi.staging.yaml: tenants.ops-team.source.deployKey: is the key of flux.sync.source.deployKey too "
-        f"({fingerprint}); each tenant has one of its own in each environment: `make deploy-key` makes it"
-    ]
+    ) == [f"Pulumi.staging.yaml: tenants.ops-team.source.deployKey: {reason}"]
 
 
 def test_the_platforms_own_source_is_held_to_the_same(tmp_path):
@@ -264,7 +291,7 @@ def test_the_platforms_own_source_is_held_to_the_same(tmp_path):
 
     (problem,) = problems(tmp_path, flux=FLUX | {"sync": sync})
 
-    assert problem.startswith("Pulumi.staging.yaml: flux.sync.source.url: names a host whose key is not known; ")
+    assert problem == f"Pulumi.staging.yaml: flux.sync.source.url: {UNKNOWN_HOST_KEY(address='git.example.com')}"
 
 
 def test_hosts_of_the_stack_and_of_its_file_are_known(tmp_path):
@@ -279,15 +306,14 @@ def test_hosts_of_the_stack_and_of_its_file_are_known(tmp_path):
 def test_lines_that_cannot_be_used_are_named_by_their_file_and_number_and_nothing_follows_from_them(tmp_path):
     (tmp_path / "known_hosts").write_text(f"# ours\n*.example.com {HOST_LINE.split(' ', 1)[1]}\n{HOST_LINE}\nbroken\n")
     tenants = {"dev-team": {"source": {"url": "ssh://git@other.example.com/acme/apps", "deployKey": Secret(KEY)}}}
-    example = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
 
     assert problems(
         tmp_path, tenants=tenants, git={"knownHosts": ["broken"], "knownHostsFile": "known_hosts"}, flux=...
     ) == [
-        "Pulumi.staging.yaml: flux: is required and missing",
-        f"Pulumi.staging.yaml: git.knownHosts[0]: is no host, type and key; {example}",
-        f"known_hosts: line 2: names '*.example.com', a pattern that fits many hosts; name each host: {example}",
-        f"known_hosts: line 4: is no host, type and key; {example}",
+        "Pulumi.staging.yaml: flux: " + MISSING(),
+        "Pulumi.staging.yaml: git.knownHosts[0]: " + NOT_A_HOST_LINE(),
+        "known_hosts: line 2: " + HOST_PATTERN(address="*.example.com"),
+        "known_hosts: line 4: " + NOT_A_HOST_LINE(),
     ]
 
 
@@ -297,7 +323,7 @@ def test_problems_of_the_file_alone_are_all_that_is_told(tmp_path):
 
     (problem,) = problems(tmp_path, tenants=tenants, git={"knownHostsFile": "known_hosts"})
 
-    assert problem.startswith("known_hosts: line 1: is no host, type and key; ")
+    assert problem == f"known_hosts: line 1: {NOT_A_HOST_LINE()}"
 
 
 @pytest.mark.parametrize(
@@ -308,7 +334,7 @@ def test_a_file_of_known_hosts_that_cannot_be_read_is_named(tmp_path, content, r
         (tmp_path / "hosts").write_bytes(content)
 
     assert problems(tmp_path, git={"knownHostsFile": "hosts"}) == [
-        f"Pulumi.staging.yaml: git.knownHostsFile: 'hosts' cannot be read: {reason}"
+        f"Pulumi.staging.yaml: git.knownHostsFile: {UNREADABLE_FILE(reason=reason).of('hosts')}"
     ]
 
 
@@ -316,8 +342,7 @@ def test_a_second_key_of_one_type_is_refused_since_flux_takes_the_first_alone(tm
     other = f"git.example.com {generate().public}"
 
     assert problems(tmp_path, git={"knownHosts": [HOST_LINE, other]}) == [
-        "Pulumi.staging.yaml: git.knownHosts: has two ssh-ed25519 keys of git.example.com, of which Flux takes the "
-        "first alone; keep the one that the host has"
+        "Pulumi.staging.yaml: git.knownHosts: " + TWO_HOST_KEYS(address="git.example.com", type="ssh-ed25519")
     ]
 
 
@@ -326,18 +351,17 @@ def test_a_second_key_of_one_type_is_refused_since_flux_takes_the_first_alone(tm
     [
         (
             {"acme": {"token": Secret("token"), "app": APP}},
-            "github.owners.acme: has token and app; keep one of them",
+            "github.owners.acme: " + SEVERAL_IDENTITIES(),
         ),
         (
             {"acme": {"app": {"appId": 1, "installationOwner": "acme", "privateKey": Secret(APP_KEY)}}},
-            "github.owners.acme.app.installationId: is required here",
+            "github.owners.acme.app.installationId: " + APP_NEEDS_INSTALLATION_ID(),
         ),
         (
             {"a/b": {}},
-            "github.owners.a/b: 'a/b' is not an organisation or user of GitHub: at most 39 letters, digits, '-' "
-            "and '_', e.g. my-org",
+            "github.owners.a/b: " + NOT_A_GITHUB_NAME().of("a/b"),
         ),
-        ({"acme": {}, "Acme": {}}, "github.owners: lists acme and Acme, which are one to GitHub; keep one of them"),
+        ({"acme": {}, "Acme": {}}, "github.owners: " + DUPLICATE_OWNER(first="acme", second="Acme")),
     ],
 )
 def test_an_owner_is_one_identity(tmp_path, owners, reason):

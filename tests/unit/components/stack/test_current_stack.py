@@ -7,9 +7,10 @@ import pytest
 from recorded_program import run
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, write_project_file
 
-from components.config.errors import ConfigurationError
+from components.config.errors import ConfigurationError, Problem
 from components.engine.config_file import ConfigFile
 from components.stack.config import StackConfig
+from components.stack.config_wordings import SECTION_EXPECTED, UNKNOWN_KEY_LIKE
 from components.stack.current import read_stack, stack_file
 
 
@@ -35,6 +36,10 @@ def read(project, values, secret_keys=()):
 STACK = {"flux-tenancy:cluster": CLUSTER, "flux-tenancy:flux": FLUX}
 
 
+def problem(key: str, message: str) -> str:
+    return str(Problem("Pulumi.staging.yaml", key, message))
+
+
 def test_everything_of_the_project_is_read_and_nothing_of_others(tmp_path):
     others = {"pulumi:disable-default-providers": ["*"], "other:zebra": "1"}
 
@@ -46,19 +51,15 @@ def test_everything_of_the_project_is_read_and_nothing_of_others(tmp_path):
 
 def test_a_key_that_nobody_asks_for_is_refused(tmp_path):
     assert read(tmp_path, STACK | {"flux-tenancy:tenant": {}}) == [
-        "Pulumi.staging.yaml: tenant: is an unknown key; did you mean 'tenants'?"
+        problem("tenant", UNKNOWN_KEY_LIKE(suggestion="tenants"))
     ]
 
 
 @pytest.mark.parametrize(
-    ("secret_keys", "problem"),
-    [
-        ([], "Pulumi.staging.yaml: flux: must be a mapping, got 'pa55word'; write its keys below it: version, sha256"),
-        (
-            ["flux-tenancy:flux"],
-            "Pulumi.staging.yaml: flux: must be a mapping, got this value; write its keys below it: version, sha256",
-        ),
-    ],
+    ("secret_keys", "given"),
+    [([], "'pa55word'"), (["flux-tenancy:flux"], "this value")],
 )
-def test_what_pulumi_holds_as_a_secret_is_not_shown(tmp_path, secret_keys, problem):
-    assert read(tmp_path, STACK | {"flux-tenancy:flux": "pa55word"}, secret_keys) == [problem]
+def test_what_pulumi_holds_as_a_secret_is_not_shown(tmp_path, secret_keys, given):
+    assert read(tmp_path, STACK | {"flux-tenancy:flux": "pa55word"}, secret_keys) == [
+        problem("flux", SECTION_EXPECTED(given=given, keys="version, sha256"))
+    ]

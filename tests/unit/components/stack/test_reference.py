@@ -67,22 +67,22 @@ def test_every_key_says_what_it_means():
 @pytest.mark.parametrize(
     ("key", "type_", "default"),
     [
-        ("flux.version", "a release of Flux; write it like 2.9.5", "required"),
+        ("flux.version", "a Flux release; write it like 2.9.5", "required"),
         ("flux.profile", "[Profile](#profile)", "`multi-tenant`"),
         ("flux.workloadIdentity", "true or false", "`false`"),
-        ("flux.extraArgs", "mapping of [Controller](#controller) to list of text", ""),
-        ("cluster.kubeconfigContent", "secret text", ""),
+        ("flux.extraArgs", "mapping of [Controller](#controller) to list of string", ""),
+        ("cluster.kubeconfigContent", "secret string", ""),
         (
             "namespaces[].name",
-            "a DNS label: at most 63 lower-case letters, digits and '-', e.g. dev-team",
+            "a DNS label; use at most 63 lowercase letters, digits and '-', e.g. dev-team",
             "required",
         ),
         ("sync.interval", "a duration; write it like 30s, 5m or 1h30m", "`10m`"),
         ("source.webhook.type", "`github` or `gitlab` or `bitbucket` or `generic-hmac`", "`github`"),
         ("source.deployKey", "secret private SSH key", ""),
         ("source.githubApp.privateKey", "secret private RSA key, PEM", "required"),
-        ("source.verify.keys", "mapping of text to text", "required"),
-        ("github.owners.*.token", "secret text", ""),
+        ("source.verify.keys", "mapping of string to string", "required"),
+        ("github.owners.*.token", "secret string", ""),
         ("flux.sync.path", "a folder inside the repository, e.g. ./staging", ""),
     ],
 )

@@ -8,11 +8,15 @@ import pytest
 from sample_release import arguments, release
 from sample_stack import FLUX, flux_config, load, problems, tenant_config
 
+from components.config.config_wordings import NOT_A_DNS_LABEL
+from components.flux.config_wordings import ACCOUNT_OF_FLUX
 from components.flux.controllers import Controller
 from components.flux.profile import configured
 from components.policies.config import PolicyMode
 from components.policies.onboarding import onboarding, tenant_template
+from components.stack.config_wordings import DECRYPTION_ACCOUNT_TAKEN
 from components.tenant.config import TenancyConfig
+from components.tenant.config_wordings import DEFAULT_ACCOUNT
 from components.tenant.objects import tenant_objects
 
 EVERYWHERE = {"serviceAccountName": "flux"}
@@ -88,30 +92,30 @@ def test_a_labelled_namespace_has_the_name_for_all_tenants():
 @pytest.mark.parametrize(
     ("sections", "key", "reason"),
     [
-        ({"tenancy": {"serviceAccountName": "default"}}, "tenancy.serviceAccountName", "is the account of every pod"),
-        ({"tenancy": {"serviceAccountName": "a/b"}}, "tenancy.serviceAccountName", "is not a DNS label"),
+        ({"tenancy": {"serviceAccountName": "default"}}, "tenancy.serviceAccountName", DEFAULT_ACCOUNT()),
+        ({"tenancy": {"serviceAccountName": "a/b"}}, "tenancy.serviceAccountName", NOT_A_DNS_LABEL()),
         (
             {"tenants": {"dev-team": {"serviceAccountName": "default"}}},
             "tenants.dev-team.serviceAccountName",
-            "is the account of every pod",
+            DEFAULT_ACCOUNT(),
         ),
         (
             {"tenancy": {"serviceAccountName": "dev-team-decryption"}, "tenants": {"dev-team": {}}},
             "tenancy.serviceAccountName",
-            "is the name of the account with which the sync of dev-team decrypts",
+            DECRYPTION_ACCOUNT_TAKEN(tenant="dev-team"),
         ),
         (
             {"flux": FLUX | {"defaultServiceAccount": "kustomize-controller"}},
             "flux.defaultServiceAccount",
-            "is an account of Flux's own",
+            ACCOUNT_OF_FLUX(),
         ),
     ],
 )
 def test_a_name_that_would_give_others_the_rights_is_refused(tmp_path, sections, key, reason):
     [problem] = problems(tmp_path, **sections)
 
-    assert key in problem
-    assert reason in problem
+    assert problem.startswith(f"Pulumi.staging.yaml: {key}: ")
+    assert problem.endswith(reason)
 
 
 def test_a_plain_name_is_welcome(tmp_path):

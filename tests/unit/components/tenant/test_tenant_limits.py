@@ -5,8 +5,11 @@ from sample_release import names, one
 from sample_stack import load, problems, tenant_config
 
 from components.cluster.object_meta import ObjectMeta
+from components.config.config_wordings import NOT_A_QUANTITY
 from components.git.config import Webhook
+from components.stack.config_wordings import NOT_ONE_OF
 from components.tenant.config import TenancyConfig
+from components.tenant.config_wordings import NOT_A_QUOTA_RESOURCE
 from components.tenant.limits import OBJECT_COUNTS, limiting_objects, room_for
 from components.tenant.role import MANAGED, tenant_role
 
@@ -158,13 +161,16 @@ def test_all_are_the_tenants_and_named_after_it():
     ("tenancy", "problem"),
     [
         ({"limits": {"fluxObjects": 0}}, "tenancy.limits.fluxObjects: "),
-        ({"limits": {"quota": {"pods": "many"}}}, "tenancy.limits.quota.pods: 'many' is not a quantity of Kubernetes"),
+        ({"limits": {"quota": {"pods": "many"}}}, "tenancy.limits.quota.pods: " + NOT_A_QUANTITY().of("many")),
         (
             {"limits": {"quota": {"count/receivers.notification.toolkit.fluxcd.io": "1"}}},
             "tenancy.limits.quota.count/receivers.notification.toolkit.fluxcd.io: "
-            "'count/receivers.notification.toolkit.fluxcd.io' is not a resource of a ResourceQuota, other than Flux's",
+            + NOT_A_QUOTA_RESOURCE().of("count/receivers.notification.toolkit.fluxcd.io"),
         ),
-        ({"networkPolicy": "deny"}, "tenancy.networkPolicy: 'deny' is not one of 'none' or 'default-deny'"),
+        (
+            {"networkPolicy": "deny"},
+            "tenancy.networkPolicy: " + NOT_ONE_OF(choices="'none' or 'default-deny'", given="'deny'"),
+        ),
     ],
 )
 def test_limits_that_are_none_are_refused(tmp_path, tenancy, problem):
