@@ -10,7 +10,7 @@ from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
 COMMIT = "f8de6afdbd131046bf2c16b8e61ce45202ca8219"
-"""The last one before `components` became packages. A commit that changes applied stacks on purpose moves this on."""
+"""The last one before `components` became packages. After a commit that changes applied stacks on purpose, use that."""
 
 
 @dataclass(frozen=True)
