@@ -16,7 +16,6 @@ from kubernetes import client
 from rich.console import Console
 
 from components.cluster.client import ClusterUnavailable, connect, explaining
-from components.config.errors import Problem
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.policy import Policy, Subject
 from components.policies.table import policies
@@ -68,7 +67,7 @@ def policy_report(
             found = find(api, content)
         further = _further_access(api)
     except ClusterUnavailable as error:
-        raise invalid(Problem(stack_file_name(stack), f"cluster.{error.key}", error.args[0])) from None
+        raise invalid(error.as_problem(stack_file_name(stack))) from None
     names = [policy.name for policy in content]
     in_force = [each for each in in_force if each.policy in names]
     if output is Output.JSON:

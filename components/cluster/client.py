@@ -29,6 +29,19 @@ from urllib3.exceptions import HTTPError
 from components.cluster.config import ClusterConfig
 from components.cluster.manifests import name_of
 from components.cluster.ownership import carries_marks
+from components.cluster.wordings import (
+    KUBECONFIG_UNREADABLE,
+    KUBECONFIG_UNUSABLE,
+    NO_CONTEXT,
+    NOT_A_KUBECONFIG,
+    NOT_AN_API_SERVER,
+    SERVER_UNREACHABLE,
+    UNEXPECTED_ANSWER,
+    UNKNOWN_CONTEXT,
+    USER_REFUSED,
+    WRONG_SERVER,
+)
+from components.config.errors import Problem
 from components.config.printable import printable
 
 # For connecting, and for reading.
@@ -48,6 +61,10 @@ class ClusterUnavailable(Exception):
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
         self.key = key
+
+    def as_problem(self, stack_file: str) -> Problem:
+        """A problem of the stack's file, at this key."""
+        return Problem(stack_file, f"cluster.{self.key}", self.args[0])
 
 
 @dataclass(frozen=True)
@@ -85,18 +102,21 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
         path = kubeconfig_path(config, project)
         text = path.read_text(encoding="utf-8") if path else _content(config)
     except OSError as error:
-        raise ClusterUnavailable(key, f"{config.kubeconfig} cannot be read: {error.strerror}") from None
+        unreadable = KUBECONFIG_UNREADABLE(file=config.kubeconfig, reason=error.strerror)
+        raise ClusterUnavailable(key, unreadable) from None
     except UnicodeDecodeError:
-        raise ClusterUnavailable(key, f"{config.kubeconfig} cannot be read: it is not UTF-8 text") from None
+        not_text = KUBECONFIG_UNREADABLE(file=config.kubeconfig, reason="it is not UTF-8 text")
+        raise ClusterUnavailable(key, not_text) from None
     try:
         content = yaml.safe_load(text)
         contexts = [entry["name"] for entry in content["contexts"]]
     except (yaml.YAMLError, TypeError, KeyError):
-        raise ClusterUnavailable(key, "is not a kubeconfig: it lists no contexts") from None
+        raise ClusterUnavailable(key, NOT_A_KUBECONFIG()) from None
     context = config.context or content.get("current-context")
     if context not in contexts:
-        lacks = f"has no context {context!r}" if context else "has no current context"
-        raise ClusterUnavailable("context", f"the kubeconfig {lacks}; it has {', '.join(map(str, contexts))}")
+        names = ", ".join(map(str, contexts))
+        missing = UNKNOWN_CONTEXT(context=context, contexts=names) if context else NO_CONTEXT(contexts=names)
+        raise ClusterUnavailable("context", missing)
     configuration = client.Configuration()
     configuration.retries = False
     # Certificates may be named relative to the kubeconfig, as for kubectl.
@@ -104,7 +124,7 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
     try:
         KubeConfigLoader(content, active_context=context, config_base_path=folder).load_and_set(configuration)
     except ConfigException as error:
-        raise ClusterUnavailable(key, f"cannot be used: {error}") from None
+        raise ClusterUnavailable(key, KUBECONFIG_UNUSABLE(reason=error)) from None
     return client.ApiClient(configuration)
 
 
@@ -317,22 +337,18 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
     try:
         yield
     except ApiException as error:
-        reason = printable(str(error.reason))
+        fields = {"server": server, "status": error.status, "reason": printable(str(error.reason))}
         if error.status in (401, 403):
-            refused = f"refuses this user ({error.status} {reason}){_expiry(api) if error.status == 401 else ''}"
-            problem = f"{refused}; renew the credentials, which need cluster-admin rights"
+            message = USER_REFUSED(**fields, expiry=_expiry(api) if error.status == 401 else "")
         elif error.status == 0:  # the client's status where TLS fails
-            problem = f"is not the server that the kubeconfig expects ({reason}); renew the kubeconfig"
+            message = WRONG_SERVER(**fields)
         else:
-            problem = f"answers {error.status} {reason}; is it a Kubernetes API server, and is it up?"
-        raise ClusterUnavailable("kubeconfig", f"{server} {problem}") from None
-    except (ValueError, KeyError, TypeError, StopIteration):  # not JSON, or not what an API server says
-        raise ClusterUnavailable("kubeconfig", f"{server} does not answer as a Kubernetes API server does") from None
+            message = UNEXPECTED_ANSWER(**fields)
+        raise ClusterUnavailable("kubeconfig", message) from None
+    except (ValueError, KeyError, TypeError, StopIteration):  # not JSON, or not an API server's document
+        raise ClusterUnavailable("kubeconfig", NOT_AN_API_SERVER(server=server)) from None
     except (HTTPError, OSError):
-        raise ClusterUnavailable(
-            "kubeconfig",
-            f"{server} cannot be reached; is the cluster running, and may this machine reach it?",
-        ) from None
+        raise ClusterUnavailable("kubeconfig", SERVER_UNREACHABLE(server=server)) from None
 
 
 def _expiry(api: client.ApiClient) -> str:

@@ -104,7 +104,7 @@ def check_cluster(
             kyverno_release = read_unfinished(api, state)
             problems += left_without_kyverno(config.kyverno, kyverno_release, stack_file)
     except ClusterUnavailable as error:
-        return None, [*problems, Problem(stack_file, f"cluster.{error.key}", error.args[0])]
+        return None, [*problems, error.as_problem(stack_file)]
     listed = tenant_of_namespaces(config)
     warnings = tuple(
         held_message(found, config.cluster.context) for name, found in holds.items() if found and name not in listed

@@ -91,7 +91,7 @@ def test_a_wrong_digest_and_an_unreachable_cluster_come_together(project: Projec
     text = refusal(project, stack)
 
     assert re.search(rf"Pulumi\.safety\.yaml: flux\.sha256: .* \({WRONG_DIGEST.code}\)", text)
-    assert "https://127.0.0.1:1" in text
+    assert "https://127.0.0.1:1 " in text and "(FT-CLU-013)" in text
 
 
 def test_an_unexpected_cluster_is_refused(project: Project, stack: dict[str, Any]) -> None:

@@ -27,6 +27,7 @@ from components.cluster.client import (
 )
 from components.cluster.config import ClusterConfig
 from components.cluster.manifests import OWNERSHIP
+from components.config.wordings import code_of
 from components.sync.flux_objects import read_syncs
 
 VERSION = {
@@ -84,14 +85,15 @@ def by_file(project, content: str | bytes, **keys) -> ClusterConfig:
     return ClusterConfig.model_validate({"kubeconfig": "kubeconfig"} | keys)
 
 
-def unavailable(config: ClusterConfig, project) -> tuple[str, str]:
+def unavailable(config: ClusterConfig, project) -> tuple[str, str, str]:
+    """The key, the code and the message of the error."""
     with pytest.raises(ClusterUnavailable) as error:
         read_facts(connect(config, project))
     assert "pa55word" not in str(error.value)
-    return error.value.key, str(error.value)
+    return error.value.key, code_of(error.value), str(error.value)
 
 
-def test_a_cluster_says_who_it_is(tmp_path):
+def test_a_cluster_is_identified_with_its_namespaces(tmp_path):
     with serving(CLUSTER) as server:
         facts = read_facts(connect(by_file(tmp_path, kubeconfig(server)), tmp_path))
 
@@ -104,7 +106,7 @@ def test_a_cluster_says_who_it_is(tmp_path):
     )
 
 
-def test_a_kubeconfig_in_the_configuration_serves_as_well_as_a_file(tmp_path):
+def test_a_kubeconfig_in_the_configuration_works_like_a_file(tmp_path):
     with serving(CLUSTER) as server:
         config = ClusterConfig.model_validate({"kubeconfigContent": kubeconfig(server), "context": "spare"})
         assert read_facts(connect(config, tmp_path)).uid == "the-cluster"
@@ -136,52 +138,49 @@ def test_the_token_of_the_kubeconfig_is_sent_with_each_request(tmp_path):
 def test_a_kubeconfig_that_is_missing_is_named(tmp_path):
     config = ClusterConfig.model_validate({"kubeconfig": "nowhere/kubeconfig"})
 
-    assert unavailable(config, tmp_path) == (
-        "kubeconfig",
-        "nowhere/kubeconfig cannot be read: No such file or directory",
-    )
+    key, code, message = unavailable(config, tmp_path)
+
+    assert (key, code) == ("kubeconfig", "FT-CLU-001")
+    assert "nowhere/kubeconfig" in message and "No such file or directory" in message
 
 
 @pytest.mark.parametrize("content", ["", "hello", "a: [", "- a", "kind: Config", "contexts:", "contexts: [lab]"])
-def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path, content):
-    assert unavailable(by_file(tmp_path, content), tmp_path) == (
-        "kubeconfig",
-        "is not a kubeconfig: it lists no contexts",
-    )
+def test_a_file_that_is_not_a_kubeconfig_is_refused(tmp_path, content):
+    assert unavailable(by_file(tmp_path, content), tmp_path)[:2] == ("kubeconfig", "FT-CLU-002")
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path):
-    assert unavailable(by_file(tmp_path, b"\xff\xfe"), tmp_path) == (
-        "kubeconfig",
-        "kubeconfig cannot be read: it is not UTF-8 text",
-    )
+def test_a_file_that_is_not_text_is_refused(tmp_path):
+    key, code, message = unavailable(by_file(tmp_path, b"\xff\xfe"), tmp_path)
+
+    assert (key, code) == ("kubeconfig", "FT-CLU-001")
+    assert "UTF-8" in message
 
 
-def test_content_that_is_no_kubeconfig_is_refused_without_being_shown(tmp_path):
+def test_content_that_is_not_a_kubeconfig_is_refused_without_being_shown(tmp_path):
     config = ClusterConfig.model_validate({"kubeconfigContent": "pa55word"})
 
-    assert unavailable(config, tmp_path) == ("kubeconfigContent", "is not a kubeconfig: it lists no contexts")
+    assert unavailable(config, tmp_path)[:2] == ("kubeconfigContent", "FT-CLU-002")
 
 
 def test_a_context_that_the_kubeconfig_lacks_is_named_with_those_that_it_has(tmp_path):
     config = by_file(tmp_path, kubeconfig("http://127.0.0.1:1"), context="production")
 
-    assert unavailable(config, tmp_path) == (
-        "context",
-        "the kubeconfig has no context 'production'; it has lab, spare",
-    )
+    key, code, message = unavailable(config, tmp_path)
+
+    assert (key, code) == ("context", "FT-CLU-003")
+    assert "'production'" in message and "lab, spare" in message
 
 
 def test_a_kubeconfig_without_a_current_context_needs_one_in_the_stack(tmp_path):
     config = by_file(tmp_path, kubeconfig("http://127.0.0.1:1").replace("current-context: lab", ""))
 
-    assert unavailable(config, tmp_path) == (
-        "context",
-        "the kubeconfig has no current context; it has lab, spare",
-    )
+    key, code, message = unavailable(config, tmp_path)
+
+    assert (key, code) == ("context", "FT-CLU-004")
+    assert "lab, spare" in message
 
 
-def test_a_certificate_beside_the_kubeconfig_is_found_as_kubectl_finds_it(tmp_path):
+def test_a_relative_certificate_path_starts_at_the_kubeconfig_as_with_kubectl(tmp_path):
     (tmp_path / "ca.crt").write_text("a certificate")
     config = by_file(tmp_path, kubeconfig("https://127.0.0.1:1", **{"certificate-authority": "ca.crt"}))
 
@@ -191,25 +190,28 @@ def test_a_certificate_beside_the_kubeconfig_is_found_as_kubectl_finds_it(tmp_pa
 def test_a_certificate_that_is_missing_is_named(tmp_path):
     config = by_file(tmp_path, kubeconfig("https://127.0.0.1:1", **{"certificate-authority": "ca.crt"}))
 
-    assert unavailable(config, tmp_path) == ("kubeconfig", f"cannot be used: File does not exist: {tmp_path}/ca.crt")
+    key, code, message = unavailable(config, tmp_path)
+
+    assert (key, code) == ("kubeconfig", "FT-CLU-005")
+    assert f"{tmp_path}/ca.crt" in message
 
 
 def test_a_server_that_does_not_answer_is_named(tmp_path):
     server = f"http://127.0.0.1:{closed_port()}"
 
-    assert unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path) == (
-        "kubeconfig",
-        f"{server} cannot be reached; is the cluster running, and may this machine reach it?",
-    )
+    key, code, message = unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path)
+
+    assert (key, code) == ("kubeconfig", "FT-CLU-013")
+    assert server in message
 
 
 @pytest.mark.parametrize(("status", "reason"), [(401, "Unauthorized"), (403, "Forbidden")])
 def test_a_user_whom_the_server_refuses_is_told_to_renew_the_credentials(tmp_path, status, reason):
     with serving({}, status) as server:
-        assert unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path) == (
-            "kubeconfig",
-            f"{server} refuses this user ({status} {reason}); renew the credentials, which need cluster-admin rights",
-        )
+        key, code, message = unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path)
+
+    assert (key, code) == ("kubeconfig", "FT-CLU-006")
+    assert server in message and f"({status} {reason});" in message
 
 
 @pytest.mark.parametrize(
@@ -217,7 +219,7 @@ def test_a_user_whom_the_server_refuses_is_told_to_renew_the_credentials(tmp_pat
     [
         (-1, 401, ": its client certificate expired on {end} UTC"),
         (1, 401, ""),
-        # Of what a user may do, a certificate says nothing.
+        # 403 is about the user's rights, not about the certificate.
         (-1, 403, ""),
     ],
 )
@@ -236,38 +238,35 @@ def test_a_client_certificate_that_has_expired_is_told(tmp_path, hours, status, 
     with pytest.raises(ClusterUnavailable) as refused, explaining(api):
         raise ApiException(status=status, reason="Refused")
 
-    assert str(refused.value) == (
-        f"https://cluster.example.com refuses this user ({status} Refused){why.format(end=f'{end:%Y-%m-%d %H:%M}')}; "
-        "renew the credentials, which need cluster-admin rights"
-    )
+    assert code_of(refused.value) == "FT-CLU-006"
+    assert f"({status} Refused){why.format(end=f'{end:%Y-%m-%d %H:%M}')}; " in str(refused.value)
 
 
 @pytest.mark.parametrize(("status", "reason"), [(400, "Bad Request"), (404, "Not Found"), (503, "Service Unavailable")])
 def test_a_server_that_is_not_up_or_no_api_server_is_told_with_its_answer(tmp_path, status, reason):
     with serving({}, status) as server:
-        assert unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path) == (
-            "kubeconfig",
-            f"{server} answers {status} {reason}; is it a Kubernetes API server, and is it up?",
-        )
+        key, code, message = unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path)
+
+    assert (key, code) == ("kubeconfig", "FT-CLU-008")
+    assert server in message and f"{status} {reason}" in message
 
 
 @pytest.mark.parametrize("answer", [b"<html>", b"{}"])
-def test_a_server_of_another_kind_is_recognised(tmp_path, answer):
+def test_a_server_that_is_not_an_api_server_is_recognized(tmp_path, answer):
     with serving({"/version/": answer}) as server:
-        assert unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path) == (
-            "kubeconfig",
-            f"{server} does not answer as a Kubernetes API server does",
-        )
+        key, code, message = unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path)
+
+    assert (key, code) == ("kubeconfig", "FT-CLU-009")
+    assert server in message
 
 
 def test_a_server_whose_certificate_is_not_the_kubeconfigs_is_not_trusted(tmp_path):
     with serving(CLUSTER) as server:
         secure = server.replace("http:", "https:")
-        key, message = unavailable(by_file(tmp_path, kubeconfig(secure)), tmp_path)
+        key, code, message = unavailable(by_file(tmp_path, kubeconfig(secure)), tmp_path)
 
-    assert key == "kubeconfig"
-    assert message.startswith(f"{secure} is not the server that the kubeconfig expects (SSLError ")
-    assert message.endswith("); renew the kubeconfig")
+    assert (key, code) == ("kubeconfig", "FT-CLU-007")
+    assert secure in message and "(SSLError " in message
 
 
 def test_the_sources_and_syncs_of_the_platform_and_all_tenants_are_read_as_they_stand(tmp_path):
@@ -366,13 +365,13 @@ def test_a_request_that_would_be_refused_is_told_with_the_clusters_own_words(tmp
     assert told == "admission webhook denied the request"
 
 
-def test_what_a_cluster_says_steers_no_terminal(tmp_path):
+def test_messages_of_a_cluster_are_escaped_for_the_terminal(tmp_path):
     answer = json.dumps({"kind": "Status", "message": ESCAPES}).encode()
     with serving({CONFIG_MAPS: answer}, 403) as server:
         assert refusal(client_of(server, tmp_path), CONFIG_MAPS, {"kind": "ConfigMap"}) == SHOWN
 
 
-def test_what_a_server_calls_its_status_steers_no_terminal(tmp_path):
+def test_the_reason_of_a_status_is_escaped_for_the_terminal(tmp_path):
     with (
         pytest.raises(ClusterUnavailable, match=r"answers 500 a \[31mred ") as told,
         explaining(client_of("http://127.0.0.1:1", tmp_path)),
@@ -382,7 +381,7 @@ def test_what_a_server_calls_its_status_steers_no_terminal(tmp_path):
     assert str(told.value).isprintable()
 
 
-def test_a_cluster_that_does_not_answer_refuses_nothing(tmp_path):
+def test_a_cluster_that_cannot_be_reached_is_not_a_refusal(tmp_path):
     with pytest.raises(ClusterUnavailable, match="cannot be reached"):
         refusal(client_of(f"http://127.0.0.1:{closed_port()}", tmp_path), CONFIG_MAPS, {})
 
