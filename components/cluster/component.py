@@ -19,7 +19,7 @@ class ClusterArgs:
 
     Attributes:
         config: the `cluster` section of the stack.
-        uid: who the cluster is; the preflight has compared it with what the stack expects.
+        uid: the cluster's identity; the preflight has compared it with what the stack expects.
     """
 
     config: ClusterConfig
@@ -44,7 +44,7 @@ class Cluster(pulumi.ComponentResource):
             name,
             kubeconfig=pulumi.Output.secret(content.get_secret_value()) if content else args.config.kubeconfig,
             context=args.config.context,
-            # Not the kubeconfig but the cluster decides whether the objects are still where they were put.
+            # The cluster's identity, not the kubeconfig, decides whether objects have to be replaced.
             cluster_identifier=args.uid,
             enable_server_side_apply=True,
             opts=pulumi.ResourceOptions(parent=self),

@@ -1,7 +1,7 @@
-"""Objects whose name is generated, and what refers to them.
+"""Objects with generated names, and references to them.
 
-A manifest of such an object has `generateName` in place of a name, and a reference to it says that prefix without the
-dash at its end, until the object is registered and its name known.
+The manifest of such an object has `generateName` instead of a name, and a reference to it has that prefix without the
+final dash until the object is registered and its name is known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _REFERENCE = "secretRef"
 
 
 def generated_names(registered: Iterable[tuple[Manifest, pulumi.CustomResource]]) -> dict[str, pulumi.Output[str]]:
-    """The names of registered objects by what references to them say; of those whose name is generated.
+    """The generated names of registered objects, by the placeholder in references to them.
 
     Args:
         registered: each manifest with its resource.
@@ -33,7 +33,7 @@ def referring(manifest: Manifest, names: Mapping[str, pulumi.Input[str]]) -> Man
     """The manifest with the generated name in each `secretRef` to such an object.
 
     Args:
-        manifest: what refers to them.
+        manifest: the object with references.
         names: the generated names (`generated_names`).
     """
 

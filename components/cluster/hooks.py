@@ -1,7 +1,7 @@
-"""Hooks by which a step of the engine waits for a state of the cluster that no provider waits for.
+"""Resource hooks by which the engine waits for a state of the cluster that no provider waits for.
 
-A step that fails to see the state fails alone, a preview waits for nothing, and a resource that does not change asks
-nothing. There are no delete hooks among them: `pulumi destroy` would then need `--run-program`.
+If the state is not reached, only that step fails; a preview does not wait, and an unchanged resource runs no hook. None
+of them is a delete hook, for which `pulumi destroy` would need `--run-program`.
 
 Source: https://www.pulumi.com/docs/iac/concepts/resources/options/hooks/
 """
@@ -18,10 +18,10 @@ from components.cluster.waiting import in_thread
 
 
 class Once:
-    """A wait that is made once in a run, when the first step needs it; every step gets its result.
+    """A wait that runs once, when the first step needs it; every step gets its result.
 
     Args:
-        wait: returns when the cluster is in the state, and raises where it is not in time; it may block.
+        wait: returns once the cluster is in the state, and raises if it is not in time; it may block.
     """
 
     def __init__(self, wait: Callable[[], None]) -> None:
@@ -29,10 +29,10 @@ class Once:
         self._made: asyncio.Future[None] | None = None
 
     async def __call__(self) -> None:
-        """Wait, or wait with those that wait already."""
+        """Start the wait, or join it."""
         if self._made is None:
             self._made = asyncio.ensure_future(in_thread(self._wait))
-        # One step that is cancelled leaves the wait to the others.
+        # A canceled step must not cancel the wait of the others.
         await asyncio.shield(self._made)
 
 
@@ -40,7 +40,7 @@ def ready_hook(name: str, wait: Callable[[], None]) -> pulumi.ResourceHook:
     """A hook that waits once in a run.
 
     Args:
-        name: what the hook is called in the state and in errors.
+        name: name of the hook in the state and in errors.
         wait: as for `Once`.
     """
     once = Once(wait)

@@ -1,7 +1,7 @@
-"""Namespaces that are in the stack's state and no longer in the cluster: offboarding was held, and they were released.
+"""Namespaces that are in the stack's state and no longer in the cluster, as after a blocked offboarding.
 
-Pulumi does not look at what it has recorded, and would leave such a namespace as it is. One that a tenant is listed
-with again is created anew: an annotation that counts is a change, for which the engine is told to replace it.
+Pulumi does not read what is in its state from the cluster, and would not create such a namespace again. If a tenant is
+listed with it again, an annotation with a counter changes, on which the engine replaces the namespace.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _TYPE = resource_type({"apiVersion": "v1", "kind": "Namespace"})
 
 @dataclass(frozen=True)
 class LostNamespaces:
-    """What has become of the namespaces of earlier updates.
+    """The namespaces of earlier updates.
 
     Attributes:
         state: the stack's state.
-        existing: the namespaces that the cluster has; None where the state is of another cluster.
+        existing: the namespaces in the cluster; None if the state is of another cluster.
     """
 
     state: State
@@ -38,16 +38,16 @@ class LostNamespaces:
         return [name for name in names if name in own and name not in self.existing]
 
     def contents(self, name: str) -> list[str]:
-        """What the state has inside of a namespace, by name."""
+        """The names of the resources in a namespace that are in the state."""
         return sorted(
             found
             for (_, found), outputs in self.state.resources.items()
-            # Where the cluster's name is generated, the state's name does not say the namespace.
+            # The name of a resource with a generated object name does not contain the namespace.
             if found.startswith(f"{name}/") or (outputs.get("metadata") or {}).get("namespace") == name
         )
 
     def counted(self, namespace: Manifest) -> Manifest:
-        """The namespace, with how often it was created again, if ever."""
+        """The namespace, with an annotation of how often it was created again, if ever."""
         metadata = namespace["metadata"]
         outputs = self.state.resources.get((_TYPE, metadata["name"]), {})
         before = (outputs.get("metadata", {}).get("annotations") or {}).get(_COUNT)
@@ -57,7 +57,7 @@ class LostNamespaces:
         return namespace | {"metadata": metadata | {"annotations": metadata.get("annotations", {}) | {_COUNT: count}}}
 
     def options(self, namespace: Manifest) -> pulumi.ResourceOptions:
-        """Has the engine create the namespace again where it is lost."""
+        """Makes the engine create the namespace again if it is lost."""
         if not self.among([namespace["metadata"]["name"]]):
             return pulumi.ResourceOptions()
         return pulumi.ResourceOptions(replace_on_changes=["metadata"], delete_before_replace=True)

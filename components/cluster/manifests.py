@@ -8,14 +8,15 @@ import pulumi
 
 Manifest = dict[str, Any]
 
-# What is registered is Pulumi's alone. A Flux that was bootstrapped before, or a copy in a repository, must neither
-# apply nor prune it, and where another field manager stands in the way, Pulumi's word counts.
+# Registered objects belong to Pulumi alone. Neither a Flux that was bootstrapped before nor a copy in a repository may
+# apply or prune them, and Pulumi wins conflicts with other field managers.
 # Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#controlling-the-apply-behavior-of-resources and
 # https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/
 OWNERSHIP = {"kustomize.toolkit.fluxcd.io/reconcile": "disabled", "pulumi.com/patchForce": "true"}
 
-# The provider's own way waits for all dependents that ask for it, and a tenant's object can name as its owner whatever
-# has no namespace or is in the tenant's. So only what the cluster itself makes dependents for is deleted in that way.
+# By default the provider deletes in the foreground, which waits for all dependents that block it. A tenant's object can
+# name any cluster-scoped object, or any in its namespace, as its owner. So only kinds for which the cluster itself
+# creates dependents are deleted in the foreground.
 # Source: https://www.pulumi.com/registry/packages/kubernetes/installation-configuration/#pulumi-kubernetes-annotations
 BACKGROUND = {"pulumi.com/deletionPropagationPolicy": "background"}
 _WITH_DEPENDENTS = frozenset({"Deployment"})
@@ -33,29 +34,29 @@ def resource_type(manifest: Manifest) -> str:
 
 
 def name_of(manifest: Manifest) -> str:
-    """`namespace/name` of an object, or `name` where it has no namespace."""
+    """`namespace/name` of an object, or `name` if it is cluster-scoped."""
     metadata = manifest["metadata"]
     return "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
 
 
 def owned(manifest: Manifest) -> Manifest:
-    """The manifest, marked as Pulumi's, and so that nobody's objects hold its deletion."""
+    """The manifest, marked as Pulumi's, and so that nobody's dependents block its deletion."""
     metadata = manifest["metadata"]
     own = OWNERSHIP if manifest["kind"] in _WITH_DEPENDENTS else OWNERSHIP | BACKGROUND
     return manifest | {"metadata": metadata | {"annotations": metadata.get("annotations", {}) | own}}
 
 
 def register(manifest: Manifest, opts: pulumi.ResourceOptions, name: str = "") -> pulumi.CustomResource:
-    """Register one manifest, marked as Pulumi's; a Secret's data is secret in state, diffs and logs as well.
+    """Register one manifest, marked as Pulumi's; a Secret's data is secret in state, diffs and logs, too.
 
-    The state calls it by its name in the cluster, unless that is not known beforehand and another is given. Where the
-    name is to be generated, Pulumi does so, since with server-side apply it leaves that to no API server: a replacement
-    is then another object, made before the previous one goes.
+    The resource has the object's name in the cluster, unless the name is unknown and another one is given. Pulumi
+    generates names itself, since server-side apply does not let the API server do it: a replacement is then another
+    object, created before the previous one is deleted.
 
     Source: https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/
 
-    The typed classes of `pulumi_kubernetes` would say the same, but loading and translating them costs most of the time
-    of a stack with hundreds of objects.
+    The typed classes of `pulumi_kubernetes` would do the same, but importing and translating them would take most of
+    the run time of a stack with hundreds of objects.
     """
     properties = owned(manifest)
     if manifest["kind"] == "Secret":

@@ -1,4 +1,4 @@
-"""Where the objects of a sync live, and the Secrets there."""
+"""The metadata of a sync's objects, and its Secrets."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class SecretPurpose(StrEnum):
 
 _WEBHOOK = "webhook"
 GENERATED_SUFFIX = f"({'|'.join(SecretPurpose)})-[0-9a-f]{{8}}$"
-"""Pattern of how generated names end."""
+"""Pattern of the end of a generated name."""
 SECRET_SUFFIX = f"-({_WEBHOOK}$|{GENERATED_SUFFIX})"
-"""Pattern of how the names of a sync's Secrets end, after its own name.
+"""Pattern of the end of the names of a sync's Secrets, after its own name.
 
 Source: https://www.pulumi.com/docs/iac/concepts/resources/names/#autonaming
 """
@@ -30,7 +30,7 @@ Source: https://www.pulumi.com/docs/iac/concepts/resources/names/#autonaming
 
 @dataclass(frozen=True)
 class ObjectMeta:
-    """Where the objects of a sync live and what they are called after.
+    """What the metadata of a sync's objects has in common.
 
     Attributes:
         name: name of the sync, and of its source.
@@ -57,10 +57,10 @@ class ObjectMeta:
         }
 
     def generated_secret(self, purpose: SecretPurpose, data: Mapping[str, str]) -> Manifest:
-        """An immutable Secret with a generated name: for another content, the engine makes another Secret.
+        """An immutable Secret with a generated name: for other content, the engine creates another Secret.
 
-        So whoever refers to it does so anew and Flux reads it at once, and the previous one stays until that is done.
-        The name says nothing of the content: everybody who may read the source or the sync can read it.
+        So the reference to it changes and Flux reads it at once, and the previous Secret stays until that is done. The
+        name reveals nothing of the content: everybody with read access to the source or the sync sees it.
         """
         secret = self.secret("", data)
         named = {key: value for key, value in secret["metadata"].items() if key != "name"}
@@ -68,10 +68,10 @@ class ObjectMeta:
         return secret | {"metadata": metadata, "immutable": True}
 
     def secret_reference(self, purpose: SecretPurpose) -> str:
-        """What refers to a Secret with a generated name until that is known (`components.cluster.generated_names`)."""
+        """The placeholder for a Secret's generated name until it is known (`components.cluster.generated_names`)."""
         return f"{self.name}-{purpose.value}"
 
     @property
     def webhook_secret_name(self) -> str:
-        """What the Secret is called that both ends of the source's webhook share."""
+        """Name of the Secret with the token of the source's webhook."""
         return f"{self.name}-{_WEBHOOK}"

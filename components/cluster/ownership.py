@@ -1,8 +1,8 @@
-"""What an update of this stack that was killed has made in the cluster without recording it.
+"""Objects that a killed update of this stack has created without recording them.
 
-The state names the cluster before the first object is created there, and nothing of the program is created in a cluster
-that has a Flux or a Kyverno already. So where the state names this cluster, what carries the program's own marks was
-made by an update of this stack.
+The state contains the cluster's identity before the first object is created, and the program creates nothing in a
+cluster that already has a Flux or a Kyverno. So if the state contains this cluster's identity, an update of this stack
+has created whatever carries the program's marks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from components.cluster.manifests import OWNERSHIP, Manifest
 from components.engine.state import State
 
 _PROVIDER_TYPE = "pulumi:providers:kubernetes"
-# As whom the provider applies each object, but for what is random in the name.
+# Prefix of the provider's field managers; the rest of the name is random.
 # Source: https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/
 _FIELD_MANAGER = "pulumi-kubernetes-"
 
@@ -29,5 +29,5 @@ def carries_marks(metadata: Manifest) -> bool:
 
 
 def names_cluster(state: State, uid: str) -> bool:
-    """Whether an update of this stack has begun in a cluster: its provider is made before all that is applied by it."""
+    """Whether an update of this stack has started in a cluster: the provider is created before its objects."""
     return any(outputs.get("clusterIdentifier") == uid for outputs in state.outputs(_PROVIDER_TYPE))

@@ -1,7 +1,7 @@
-"""What the `pulumi` command above the program was asked to do, of which the engine tells the program nothing.
+"""The `pulumi` command that runs the program; the engine does not pass it on.
 
-As for the file of its configuration (`components.engine.config_file`), the command is read where it runs. Where it is
-not found, the answer is the one that does no harm: whatever is checked before an update is checked.
+As for the configuration file (`components.engine.config_file`), the command line of the process is read. If it is not
+found, the answer is the safe one: everything that is checked before an update is checked.
 
 Source: https://www.pulumi.com/docs/iac/cli/commands/, and `PersistentFlags` in pkg/cmd/pulumi/pulumi.go of Pulumi
 """
@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from components.engine.config_file import Process, pulumi_command
 
-# Commands that read what there is, or remove it. With `--run-program` they run the program, too.
+# Commands that only read or delete. With `--run-program` they run the program, too.
 _CREATING_NOTHING = frozenset({"destroy", "down", "dn", "refresh"})
-# Options of all commands that are followed by a value, so that it is not taken for the command.
+# Global options with a value, which must not be taken for the command.
 _WITH_VALUE = frozenset(
     {"-C", "--cwd", "--color", "-v", "--verbose", "--tracing", "--otel-traces", "--profiling", "--memprofilerate"}
 )
@@ -35,7 +35,7 @@ def creates_nothing(processes: Iterable[Process] | None = None) -> bool:
 
 
 def makes_plan(processes: Iterable[Process] | None = None, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether an update may be held to what this preview says (`pulumi preview --save-plan`).
+    """Whether the preview may be saved as a plan (`pulumi preview --save-plan`), which an update has to match.
 
     Args:
         processes: the ancestors of this process, nearest first; None looks for them.
@@ -48,7 +48,7 @@ def makes_plan(processes: Iterable[Process] | None = None, environ: Mapping[str,
 
 
 def _positional(arguments: Sequence[str]) -> Iterator[str]:
-    """The arguments that are neither options of all commands nor their values."""
+    """The arguments that are neither global options nor their values."""
     rest = iter(arguments)
     for argument in rest:
         if argument in _WITH_VALUE:

@@ -1,13 +1,13 @@
-"""What earlier updates of this stack have left in its state, read before this one begins.
+"""The stack's state as earlier updates have left it, read before this update starts.
 
-This is the only place that reads the state. What has to outlive a run is kept by the resource that it belongs to: the
-cluster's identity by `Cluster`, the token of a webhook and the name of an artifact server by the object that has it
-(`components.engine.update_plans`). But whether an object in the cluster is this stack's own has to be known of all of
-them before the first is registered, since nothing is applied where one is another's. No documented means tells that:
+This is the only place that reads the state. A value that has to outlive a run is kept by the resource that it belongs
+to: the cluster's identity by `Cluster`, the token of a webhook and the name of an artifact server by their objects
+(`components.engine.update_plans`). But before the first object is registered, the program has to know of all of them
+whether they belong to this stack, since it applies nothing if one belongs to somebody else. No documented means tells:
 
-- A `Stash` is read by registering it, so that a refused run would leave one behind, with the wrong cluster in it.
-- A stack's outputs are those of the last update that ended well, and say nothing of what one that failed has created.
-- `pulumi stack export` is another process, which has to find the same command, backend and credentials again.
+- A `Stash` is read by registering it, so a refused run would leave one behind, with the wrong cluster in it.
+- A stack's outputs are those of the last successful update, and do not show what a failed one has created.
+- `pulumi stack export` is another process, which would have to find the same command, backend and credentials.
 
 The function of the engine that answers is part of no SDK. tests/engine/test_state_contract.py holds what is relied on:
 it is there; it answers with every resource, also those of an update that failed, and not with those that are gone; a
@@ -51,7 +51,7 @@ async def read_state() -> State:
 
     It is read from the resources and not from the stack's outputs, since an update that failed halfway records none.
     """
-    # The engine has written what it knows once it answers for the stack itself; before, it may be writing just now.
+    # Once the engine answers for the stack itself, it has written the state; before, it may still be writing.
     root = pulumi.runtime.get_root_resource()
     assert root is not None  # Every program that the engine runs has one.
     await root.urn.future()

@@ -1,7 +1,7 @@
 """Values that differ from one run of the program to the next, and updates that follow a saved plan.
 
-`pulumi up --plan` holds every input and output to the value that the preview had, unless the preview did not know it.
-So a preview does not know what is made by chance, nor, where its plan is saved, what the cluster will show in the end.
+`pulumi up --plan` requires every input and output to have the preview's value, unless that was unknown. So random
+values are unknown in a preview and, if its plan is saved, so is what the cluster will show after the update.
 
 Source: https://www.pulumi.com/docs/iac/operations/update-plans/, and `Plan` in pkg/resource/deploy/plan.go of Pulumi
 """
@@ -21,16 +21,16 @@ T = TypeVar("T")
 def made_once(make: Callable[[], str]) -> pulumi.Output[str]:
     """A random value for an input whose changes are ignored (`ignore_changes`).
 
-    The resource keeps the value that it was created with; the state, and not a later run, says what it is.
+    The resource keeps the value that it was created with, which is in the state; later runs do not change it.
 
     Args:
-        make: makes a value; it is not called in a preview.
+        make: returns a value; it is not called in a preview.
     """
     return _unknown() if pulumi.runtime.is_dry_run() else pulumi.Output.from_input(make())
 
 
 def unplanned(observed: pulumi.Output[T]) -> pulumi.Output[T]:
-    """What the cluster shows, which no plan can promise; any other preview tells it as it is now."""
+    """A value read from the cluster: unknown in a preview whose plan is saved, current in any other preview."""
     return _unknown() if pulumi.runtime.is_dry_run() and makes_plan() else observed
 
 

@@ -1,4 +1,4 @@
-"""What proves that a source has been fetched with the credentials that it now refers to.
+"""Proof that a source has been fetched with the credentials that it now refers to.
 
 Ready proves neither: it is true while a source is suspended, and false where the fetched commit is not signed. The
 conditions below are set only after a checkout, each with the generation of the object that it is about, and a change of

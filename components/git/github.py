@@ -1,4 +1,4 @@
-"""GitHub: who the program is there, and the deploy keys and webhooks that it registers."""
+"""GitHub: the providers with the program's credentials, and the deploy keys and webhooks that it registers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GitHubArgs:
 
     Attributes:
         config: the `github` section of the stack.
-        owners: those of its owners in whose repositories something is registered.
+        owners: the owners in whose repositories something is registered.
     """
 
     config: GitHubConfig
@@ -37,7 +37,7 @@ class RegisteredKey:
     Attributes:
         name: name of its resource.
         repository: name of its repository, without the owner.
-        title: what GitHub shows it as.
+        title: its title at GitHub.
         public: the public half, as one line without a comment.
     """
 
@@ -48,11 +48,11 @@ class RegisteredKey:
 
 
 class GitHub(pulumi.ComponentResource):
-    """The providers for GitHub: one for each organisation or user, since each has credentials of its own."""
+    """The providers for GitHub: one for each organization or user, since each has its own credentials."""
 
     def __init__(self, name: str, args: GitHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:GitHub", name, None, opts)
-        # Loading the SDK takes time, which stacks without GitHub need not spend.
+        # Importing the SDK takes time, which stacks without GitHub do not need.
         import pulumi_github
 
         self._providers = {}
@@ -78,11 +78,11 @@ class GitHub(pulumi.ComponentResource):
     def deploy_key(
         self, owner: str, key: SshKey, repository: GitHubRepository, opts: pulumi.ResourceOptions
     ) -> pulumi.Resource:
-        """Register a deploy key that may read.
+        """Register a deploy key with read access.
 
-        Another key is another resource with another title, so that both can be registered at a time.
+        Another key is another resource with another title, so both can be registered at the same time.
         """
-        # GitHub shows the same fingerprint, so a person can tell which key belongs to which environment.
+        # GitHub shows the same fingerprint, so an admin can see which key belongs to which environment.
         title = f"{key_title_prefix(pulumi.get_stack())}{owner} {key.fingerprint}"
         registered = RegisteredKey(deploy_key_name(owner, key), repository.name, title, key.public)
         return self.register_key(registered, repository, opts)
@@ -90,7 +90,7 @@ class GitHub(pulumi.ComponentResource):
     def register_key(
         self, key: RegisteredKey, repository: GitHubRepository, opts: pulumi.ResourceOptions
     ) -> pulumi.Resource:
-        """Register a deploy key just as an earlier update may have done, which then shows no change."""
+        """Register a deploy key exactly as an earlier update has, which shows no change."""
         import pulumi_github
 
         registered: pulumi.Resource = pulumi_github.RepositoryDeployKey(
@@ -139,17 +139,17 @@ def registered_key(source: GitSource) -> SshKey | None:
 
 
 def deploy_key_name(source: str, key: SshKey) -> str:
-    """What the resource of a source's deploy key is called: after the source, and after the key."""
+    """Name of the resource of a source's deploy key, made from the source and the key."""
     return f"{source}-{_key_id(key.public)}"
 
 
 def key_title_prefix(stack: str) -> str:
-    """What the titles of all deploy keys of a stack begin with."""
+    """Prefix of the titles of all deploy keys of a stack."""
     return f"flux-tenancy {stack}/"
 
 
 def source_of_deploy_key(name: str) -> str:
-    """The source that a resource with such a name belongs to."""
+    """The source that a resource with this name belongs to."""
     return name.rpartition("-")[0]
 
 

@@ -30,7 +30,7 @@ class GitAccess:
         known_hosts: the stack's own host keys.
         github: GitHub, or None where no source registers anything there.
         webhook_url: where Git hosts reach this cluster's Receivers, or None.
-        previous_keys: by source, the deploy keys that stay registered beside its own (`components.git.rotation`).
+        previous_keys: by source, the previous deploy keys that stay registered (`components.git.rotation`).
     """
 
     known_hosts: Sequence[str]
@@ -41,13 +41,13 @@ class GitAccess:
 
 @dataclass(frozen=True)
 class RegisteredSource:
-    """What became of a source.
+    """The resources of a source.
 
     Attributes:
         source: the GitRepository.
         receiver: its Receiver, or None.
-        webhook: URL at which a push is announced, or None.
-        registered: all that was registered for it, at the Git host too.
+        webhook: URL of the webhook, or None.
+        registered: all of its resources, including those at the Git host.
     """
 
     source: pulumi.CustomResource
@@ -57,7 +57,7 @@ class RegisteredSource:
 
 
 def git_access(sources: Sources, previous_keys: Mapping[str, Sequence[RegisteredKey]] | None = None) -> GitAccess:
-    """What the sources of a stack share; GitHub is asked for only where something is registered there."""
+    """What the sources of a stack share; without anything to register there is no GitHub."""
     github = GitHub("github", GitHubArgs(sources.github, owners)) if (owners := sources.github_owners) else None
     return GitAccess(sources.known_hosts, github, sources.webhook_url, previous_keys or {})
 
@@ -69,14 +69,14 @@ def register_source(
     parent: pulumi.Resource,
     after: Sequence[pulumi.Input[pulumi.Resource]],
 ) -> RegisteredSource:
-    """Register a source in the order in which it works at once, and is removed without leaving a key behind.
+    """Register a source in an order in which it works at once and leaves no key behind when it is removed.
 
     Args:
         meta: name, namespace and labels of its objects.
         source: the source.
         access: what it shares with others.
         parent: the component that it belongs to.
-        after: what must stand before.
+        after: the resources to depend on.
     """
     objects = source_objects(meta, source, access.known_hosts)
     standing: list[pulumi.Resource] = []
@@ -99,7 +99,7 @@ def register_source(
     if objects.receiver is None:
         return RegisteredSource(registered, None, None, (*standing, registered))
 
-    # Generated once: from then on the one in the state counts, which both ends take it from.
+    # Generated once: later runs and both ends of the webhook use the token in the state.
     drawn = made_once(partial(token_urlsafe, TOKEN_BYTES))
     token_data = drawn.apply(lambda text: webhook_secret(meta, text)["data"])
     token_secret = register(webhook_secret(meta, "") | {"data": token_data}, opts(ignore_changes=["data"]))

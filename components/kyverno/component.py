@@ -32,9 +32,9 @@ class KyvernoInstallArgs:
     Attributes:
         config: the `kyverno` section of the stack.
         chart: the chart of that release, digest already checked (`components.kyverno.chart.read_chart`).
-        api: a client for the cluster, to see whether Kyverno serves.
+        api: a client for the cluster, to check whether Kyverno serves.
         background_rules: RBAC rules for what the platform's policies generate and mutate in the background.
-        description: what Helm records of the release besides; another one has it upgraded.
+        description: description of the release in Helm's record; a new one makes Pulumi upgrade the release.
     """
 
     config: KyvernoConfig
@@ -47,8 +47,8 @@ class KyvernoInstallArgs:
 class KyvernoInstall(pulumi.ComponentResource):
     """Kyverno's custom resource definitions, controllers and webhooks.
 
-    The chart is one resource: its 69 objects one by one would cost a preview of a minute. Whatever needs a Kyverno that
-    admits and refuses depends on `release`, and has `serving` among its hooks:
+    The chart is one resource: with its 69 objects as resources of their own, a preview would take a minute. Whatever
+    needs Kyverno to serve depends on `release` and has the hook `serving`:
 
         pulumi.ResourceOptions(depends_on=[kyverno.release], hooks=before_changes([kyverno.serving]))
 
@@ -64,7 +64,7 @@ class KyvernoInstall(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: KyvernoInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:KyvernoInstall", name, None, opts)
-        # First to come, last to go: by then no Kyverno is left that would make them again.
+        # Created first and deleted last, when no Kyverno is left that would create them again.
         webhooks = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in webhook_configurations()]
         home = register(namespace(), pulumi.ResourceOptions(parent=self, depends_on=webhooks))
         asked = partial(refusal, args.api, POLICIES_PATH)

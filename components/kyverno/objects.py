@@ -1,4 +1,4 @@
-"""What stands around Kyverno's chart: its namespace, and the webhook configurations that it fills in."""
+"""The objects around Kyverno's chart: its namespace, and the webhook configurations that Kyverno fills in."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from components.cluster.manifests import BACKGROUND, OWNERSHIP, Manifest
 
 NAMESPACE = "kyverno"
 
-# What Kyverno puts on each webhook configuration of its own.
+# Kyverno's label on each of its webhook configurations.
 # Source: LabelWebhookManagedBy in api/kyverno/constants.go of Kyverno 1.19.
 MANAGED_BY_LABEL = "webhook.kyverno.io/managed-by"
 MANAGED_BY = {MANAGED_BY_LABEL: "kyverno"}
@@ -32,7 +32,7 @@ _WEBHOOK_CONFIGURATIONS = {
 
 
 def namespace() -> Manifest:
-    """Kyverno's own namespace; its pods keep the strictest Pod Security Standard."""
+    """Kyverno's own namespace, which enforces the strictest Pod Security Standard."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
 
@@ -40,9 +40,9 @@ def namespace() -> Manifest:
 def webhook_configurations() -> list[Manifest]:
     """Kyverno's webhook configurations, without webhooks.
 
-    Kyverno makes those that are missing and keeps the webhooks of all up to date. It removes them only while it is
-    scaled to zero and still may, which an uninstall gives it no time for: what stays would have the API server ask a
-    Service that is gone, and refuse what nobody answers for. Registered here, they are removed with the stack.
+    Kyverno creates those that are missing and keeps the webhooks in them up to date. It deletes them only while it is
+    scaled to zero and still has access, for which an uninstall leaves no time: with those that remain, the API server
+    would call a Service that is gone, and refuse requests. Registered here, they are deleted with the stack.
     """
     return [
         {

@@ -1,4 +1,4 @@
-"""What the chart is told: how Kyverno is locked down, and how large it is."""
+"""The values of Kyverno's chart: its lockdown, and its size."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from components.cluster.manifests import Manifest
 from components.kyverno.config import STANDBY_REPLICAS, KyvernoConfig, KyvernoController
 from components.kyverno.objects import WEBHOOK_ANNOTATIONS
 
-# Kinds that the chart keeps from every policy, but that carry what tenants may not: a pod template of its own, and the
-# name of a pod's node.
+# Kinds that the chart excludes from every policy, but that contain what policies restrict: a pod template, and the name
+# of a pod's node.
 CHECKED_KINDS = ("[ReplicaSet,*,*]", "[ReplicaSet/?*,*,*]", "[Binding,*,*]", "[Pod/binding,*,*]")
 
-# How long a pod that ends serves on, until the API server's node has heard that it is no endpoint any more.
+# How long a terminating pod keeps serving, until the API server's node no longer has it as an endpoint.
 DRAIN_SECONDS = 5
 
-# A new pod answers, and calls itself ready, before it has compiled the policies, and until then lets pass what they
-# refuse: up to 1.4 s in the lab. So no request is sent to it until it has answered for ten seconds; one that ceases to
-# answer keeps the chart's minute.
+# A new pod answers and reports ready before it has compiled the policies, and until then admits what they refuse: up to
+# 1.4 s in the lab. So it gets no requests until it has answered for ten seconds; for a pod that stops answering, the
+# chart's minute stays.
 READINESS = {"periodSeconds": 5, "successThreshold": 3, "failureThreshold": 12}
 
-# What the background controller may do in any case, for a list that has to say nothing. Pulumi's Release leaves an
-# empty one out, and the chart would put its own in place: rights to write quotas, network policies, role bindings.
+# A harmless rule for a list that must not be empty: Pulumi's Release drops an empty list, and the chart would use its
+# default, which grants writing quotas, network policies and role bindings.
 _NO_MORE_RULES: tuple[Manifest, ...] = ({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},)
 
 _FEATURES_OF_REPORTS = (
@@ -39,23 +39,23 @@ def helm_values(config: KyvernoConfig, background_rules: Sequence[Manifest] = ()
 
     Args:
         config: the `kyverno` section of the stack.
-        background_rules: RBAC rules for what policies of the platform generate and mutate in the background; the
-            background controller gets these, and none of those that the chart would give it on suspicion.
+        background_rules: RBAC rules for what the platform's policies generate and mutate in the background; the
+            background controller gets these instead of the chart's broad defaults.
 
     Source: charts/kyverno/values.yaml of Kyverno 1.19.
     """
     return {
         "features": {
-            # Who may write an exception may do what the policy refuses.
+            # Whoever can create an exception can bypass the policy.
             "policyExceptions": {"enabled": False},
-            # Each policy decides by its own failurePolicy, and those of the platform fail closed.
+            # Each policy has its own failurePolicy; the platform's policies fail closed.
             "forceFailurePolicyIgnore": {"enabled": False},
             **{feature: {"enabled": config.reports} for feature in _FEATURES_OF_REPORTS},
         },
-        # Else whoever is admin of a namespace, as a tenant may be, could write policies and exceptions there.
+        # Otherwise an admin of a namespace, which a tenant may be, could write policies and exceptions there.
         "rbac": {"roles": {"aggregate": {"admin": False, "view": False}}},
         "config": {
-            # Its settings are the chart's; one that outlives the chart would be taken over by the next.
+            # A ConfigMap that outlives the chart would be taken over by the next installation.
             "preserve": False,
             "resourceFiltersExclude": list(CHECKED_KINDS),
             "webhookAnnotations": WEBHOOK_ANNOTATIONS,
@@ -91,7 +91,7 @@ def _standby(config: KyvernoConfig) -> int:
 
 
 def _replicas(replicas: int) -> dict[str, Any]:
-    """Copies, of which a drain of nodes leaves one; the chart keeps them on different nodes where it can."""
+    """Replicas, one of which survives a node drain; the chart prefers to place them on different nodes."""
     return {"replicas": replicas, "podDisruptionBudget": {"enabled": replicas > 1}}
 
 

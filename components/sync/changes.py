@@ -1,7 +1,7 @@
-"""What an update changes, and whose syncs that concerns: what Flux said of these before is out of date.
+"""What an update changes, and which syncs that concerns: Flux's previous status of these is out of date.
 
-The engine tells of each object that it has created or updated, by hooks that cost nothing where nothing changes and are
-left out in previews. There are no delete hooks among them, for which `pulumi destroy` would need `--run-program`.
+The engine reports each object that it has created or updated by a resource hook, which costs nothing if nothing changes
+and does not run in previews. None of them is a delete hook, for which `pulumi destroy` would need `--run-program`.
 
 Source: https://www.pulumi.com/docs/iac/concepts/resources/options/hooks/
 """
@@ -19,7 +19,7 @@ PLATFORM_TYPE = "flux-tenancy:index:PlatformSync"
 _KUBERNETES = "kubernetes:"
 # They change with the controllers that read them, and are large.
 _DEFINITIONS = ("kubernetes:apiextensions.k8s.io/",)
-# What Flux reconciles by itself as soon as its spec is another.
+# Kinds that Flux reconciles by itself as soon as their spec changes.
 _RECONCILED = frozenset({"GitRepository", "Kustomization"})
 
 ObjectName = tuple[str, str, str]
@@ -35,7 +35,7 @@ class Changes:
         self._renewed: set[ObjectName] = set()
 
     def concern(self, sync: str) -> bool:
-        """Whether anything has changed that the answer of a sync may depend on.
+        """Whether anything has changed that the status of a sync may depend on.
 
         Args:
             sync: name of a tenant, or of the platform's own sync.
@@ -43,11 +43,11 @@ class Changes:
         return self._all or sync in self._syncs
 
     def renewed(self, kind: str, namespace: str, name: str) -> bool:
-        """Whether an object of Flux was created or its spec changed, so that Flux looks at it without being asked."""
+        """Whether a Flux object was created or its spec changed, so that Flux reconciles it without a request."""
         return (kind, namespace, name) in self._renewed
 
     def note(self, changed: pulumi.ResourceHookArgs) -> None:
-        """Take down what was created or updated; the callback of the hook."""
+        """Record what was created or updated; the callback of the hook."""
         properties = changed.new_inputs or {}
         metadata = properties.get("metadata") or {}
         if PLATFORM_TYPE in changed.urn:
@@ -55,7 +55,7 @@ class Changes:
         elif (tenant := (metadata.get("labels") or {}).get(TENANT_LABEL)) is not None:
             self._syncs.add(tenant)
         else:
-            # Policies, controllers, roles: each may decide of everything.
+            # Policies, controllers, roles: each may affect every sync.
             self._all = True
         if properties.get("kind") in _RECONCILED and _generation(changed.old_outputs) != _generation(
             changed.new_outputs
@@ -66,10 +66,10 @@ class Changes:
 def watch_changes(
     register: Callable[..., pulumi.ResourceHook] = pulumi.ResourceHook,
 ) -> Changes:
-    """Have the engine tell of what it changes. Call this before the first resource.
+    """Make the engine report what it changes. Call this before the first resource.
 
     Args:
-        register: makes a hook of a name, a function and options.
+        register: creates a hook from a name, a function and options.
     """
     changes = Changes()
     hook = register("changes", changes.note, pulumi.ResourceHookOptions(ignore_errors=True))

@@ -1,4 +1,4 @@
-"""Sources and Kustomizations in the cluster: how they stand, and having Flux look at them now."""
+"""Sources and Kustomizations in the cluster: reading them, and requesting their reconciliation."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from components.sync.status import REQUESTED_AT
 
 @dataclass(frozen=True)
 class FluxObjects:
-    """What the program asks the cluster about Flux's objects. Each raises ClusterUnavailable where it does not answer.
+    """Access to Flux's objects in a cluster. Each function raises ClusterUnavailable if it does not answer.
 
     Attributes:
-        read: the sources and Kustomizations of the platform and of all tenants.
-        request: has Flux reconcile one of them that was read, with the time of the request.
-        now: the cluster's time.
+        read: reads the sources and Kustomizations of the platform and of all tenants.
+        request: requests the reconciliation of an object, with the time of the request.
+        now: returns the cluster's time.
     """
 
     read: Callable[[], Iterable[Mapping[str, Any]]]
@@ -35,15 +35,14 @@ class FluxObjects:
 
 
 def flux_objects(api: client.ApiClient) -> FluxObjects:
-    """Those of a cluster."""
+    """Access to the objects of a cluster."""
     return FluxObjects(partial(read_syncs, api), partial(request_reconciliation, api), partial(read_time, api))
 
 
 def request_reconciliation(api: client.ApiClient, found: Mapping[str, Any], at: datetime) -> None:
-    """Have Flux reconcile an object now, as `flux reconcile` does; nothing where it is gone.
+    """Request the reconciliation of an object, as `flux reconcile` does; does nothing if the object is gone.
 
-    The annotation belongs to a field manager of its own, so that neither Pulumi's next update nor its refresh sees a
-    change.
+    The annotation has a field manager of its own, so that neither an update nor a refresh by Pulumi shows a change.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
@@ -54,7 +53,7 @@ def request_reconciliation(api: client.ApiClient, found: Mapping[str, Any], at: 
 
 
 def read_time(api: client.ApiClient) -> datetime:
-    """What time it is in the cluster.
+    """The time in the cluster.
 
     Raises:
         ClusterUnavailable: the cluster does not answer.
@@ -64,7 +63,7 @@ def read_time(api: client.ApiClient) -> datetime:
 
 
 class ClusterClock:
-    """The cluster's time, asked for once and only where it is wanted."""
+    """The cluster's time, read once and only on demand."""
 
     def __init__(self, read: Callable[[], datetime], clock: Callable[[], float] = time.monotonic) -> None:
         self._read, self._clock = read, clock
@@ -73,7 +72,7 @@ class ClusterClock:
 
     @property
     def started(self) -> datetime:
-        """When this clock was made."""
+        """The time at which this clock was created."""
         if self._started is None:
             self._started = self._read() - self._elapsed
         return self._started
@@ -88,7 +87,7 @@ class ClusterClock:
 
 
 def lasted(duration: timedelta) -> str:
-    """A duration in the largest unit of which there are two, as a person tells it: `95 seconds`, `3 minutes`."""
+    """A duration in the largest unit that is at least two, e.g. `95 seconds` or `3 minutes`."""
     seconds = max(0, int(duration.total_seconds()))
     for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * length:
@@ -99,7 +98,7 @@ def lasted(duration: timedelta) -> str:
 def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
     """The sources and Kustomizations of the platform and of all tenants, as the cluster has them.
 
-    The list is empty where Flux is not installed yet.
+    The list is empty if Flux is not installed yet.
 
     Raises:
         ClusterUnavailable: the cluster does not answer.

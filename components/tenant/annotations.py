@@ -1,7 +1,7 @@
-"""What a policy has to know of a tenant, as annotations of the tenant's namespaces.
+"""What policies need to know about a tenant, as annotations of the tenant's namespaces.
 
-Admission sees the namespace of a request, so a policy is the same for all tenants and onboarding one changes none. The
-annotations come from the tenant's configuration, and nobody but the platform may write to the namespace (policy
+Admission has the namespace of a request, so a policy is the same for all tenants and onboarding changes none. The
+annotations come from the tenant's configuration, and only the platform may write to the namespace (policy
 `tenant-namespace`).
 """
 
@@ -21,7 +21,7 @@ HOSTS = f"{PREFIX}hosts"
 
 
 def namespace_annotations(config: TenantConfig) -> dict[str, str]:
-    """What the policies read of a tenant's namespace; a list is separated by spaces, an empty one is left out."""
+    """The annotations of a tenant's namespace; lists are separated by spaces, empty ones left out."""
     lists = {
         NAMESPACES: config.namespace_names,
         SOURCES: config.policies.sources,
@@ -34,12 +34,12 @@ def namespace_annotations(config: TenantConfig) -> dict[str, str]:
 
 
 def account_annotations(tenant: str, account: str, default_account: str) -> dict[str, str]:
-    """What the policies read of the tenant's service account.
+    """The annotations about the tenant's service account.
 
     Args:
-        tenant: the tenant.
-        account: its account's name; it is left out where it is the tenant's.
-        default_account: the account that Flux takes where an object names none.
+        tenant: name of the tenant.
+        account: name of its service account; left out if it is the tenant's name.
+        default_account: the service account that Flux uses for objects that name none.
     """
     named = {SERVICE_ACCOUNT: account} if account != tenant else {}
     return named | ({IMPLIED_ACCOUNT: account} if account == default_account else {})

@@ -32,12 +32,12 @@ def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:
 def read_further_access(
     api: client.ApiClient, tenants: Mapping[str, TenantAccess], bindings: Sequence[Mapping[str, Any]] | None = None
 ) -> dict[str, list[FurtherBinding]]:
-    """What tenants' accounts may do beside what the platform gives them.
+    """What tenants' accounts may do in addition to what the platform grants them.
 
     Args:
         api: a client for the cluster.
-        tenants: what that is.
-        bindings: all of the cluster, where they have been read.
+        tenants: what the platform grants, by tenant.
+        bindings: all bindings of the cluster, if they have been read already.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
@@ -47,12 +47,12 @@ def read_further_access(
 
 
 def _read_rules(api: client.ApiClient, role: RoleReference) -> list[dict[str, Any]]:
-    """The rules of a role; none where there is no such role."""
+    """The rules of a role; none if it does not exist."""
     kind, namespace, name = role
     within = f"namespaces/{namespace}/" if namespace else ""
     with explaining(api):
         try:
-            # A role may be called by almost any text.
+            # A role may have almost any name.
             found = get(api, f"{_RBAC}/{within}{kind.lower()}s/{quote(name, safe='')}")
         except NotFoundError:
             return []

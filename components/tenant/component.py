@@ -26,10 +26,10 @@ class TenantArgs:
         config: the tenant as this environment has it.
         access: what all Git sources of the stack share.
         tenancy: what holds for all tenants.
-        offboarding: what is done where the tenant cannot be removed in time.
-        lost: the namespaces that the cluster has not any more.
-        impersonation: what lets Flux act as the tenant; None where it may do everything by itself.
-        default_account: the service account that Flux takes where an object names none.
+        offboarding: error hooks for objects that are not deleted in time.
+        lost: namespaces that are in the state and missing in the cluster.
+        impersonation: the Roles that let Flux impersonate the tenant; None if Flux is cluster-admin.
+        default_account: the service account that Flux uses for objects that name none.
     """
 
     config: TenantConfig
@@ -60,20 +60,20 @@ class Tenant(pulumi.ComponentResource):
         objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
         namespaces = [self._register_namespace(args, namespace) for namespace in objects.namespaces]
         limits = [self._register(limit, after=namespaces) for limit in objects.limits]
-        # Nobody may do anything before its limits stand.
+        # Limits exist before anybody may do anything.
         limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits]
         identity = self._register(objects.identity, after=limited)
         meta = source_meta(name, args.config)
         self.source = register_source(meta, args.config.source, args.access, parent=self, after=limited)
         decrypting = [self._register(each, after=limited) for each in objects.decryption]
-        # After all but the sync, so that it goes before all that a controller or a Git host could hold.
+        # After all but the sync, so that access is deleted before anything that a controller or a Git host could block.
         before_access = [*limited, identity, *decrypting, *self.source.registered]
         access: list[pulumi.Resource] = [self._register(binding, after=before_access) for binding in objects.access]
         if args.impersonation is not None:
             for namespace in args.config.namespace_names:
                 access += args.impersonation.within(namespace, after=before_access)
-        # Last to come and first to go: while it prunes, its identity must still be allowed to delete, and Flux to act
-        # as it. Flux gets the sync's own timeout for it; Pulumi only waits, and longer.
+        # Created last and deleted first: while Flux prunes, the tenant's account must still be allowed to delete, and
+        # Flux to impersonate it. Flux has the sync's own timeout to prune; Pulumi waits longer.
         margin = seconds(args.tenancy.offboarding_timeout)
         pruned = pulumi.ResourceOptions(
             custom_timeouts=pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + margin:.0f}s"),

@@ -1,7 +1,7 @@
-"""What tenants' accounts may do beside the role that the platform gives them: bindings that somebody else has made.
+"""What tenants' accounts may do in addition to the platform's role: bindings that somebody else has created.
 
-Rights add up, so the narrowest role limits nobody whom another binding makes cluster-admin. A tenant that was adopted,
-or once widened by hand, may have such a binding, and neither its manifests nor its status show it.
+RBAC rights add up, so a narrow role does not limit an account that another binding makes cluster-admin. A tenant that
+was adopted, or was once given more by hand, may have such a binding, and neither its manifests nor its status show it.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
 """
@@ -25,22 +25,22 @@ EVERYTHING = "everything"
 NOTHING = "nothing more"
 _SHOWN = 6
 _SERVICE_ACCOUNTS = "system:serviceaccounts"
-# Groups that each account is in.
+# Groups of every service account.
 _EVERYBODY = frozenset({_SERVICE_ACCOUNTS, "system:authenticated"})
 _BOOTSTRAPPING_LABEL = "kubernetes.io/bootstrapping"
 
 
 @dataclass(frozen=True, order=True)
 class FurtherBinding:
-    """A binding that gives a tenant something, and is not the platform's.
+    """A binding that grants a tenant something and is not the platform's.
 
     Attributes:
         kind: `ClusterRoleBinding` or `RoleBinding`.
-        namespace: of the RoleBinding, which limits what it gives; empty for a ClusterRoleBinding.
-        name: of the binding.
-        role: the role that it gives, e.g. `ClusterRole cluster-admin`.
-        subject: whom it gives it to, e.g. `ServiceAccount apps/dev-team` or `Group system:authenticated`.
-        adds: what that is beyond the tenant's role, e.g. `everything` or `get, list secrets`.
+        namespace: namespace of the RoleBinding; empty for a ClusterRoleBinding.
+        name: name of the binding.
+        role: the bound role, e.g. `ClusterRole cluster-admin`.
+        subject: the subject, e.g. `ServiceAccount apps/dev-team` or `Group system:authenticated`.
+        adds: what it allows beyond the tenant's role, e.g. `everything` or `get, list secrets`.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class FurtherBinding:
 
     @property
     def summary(self) -> str:
-        """All of it on one line."""
+        """The binding on one line."""
         shown = [*self.adds[:_SHOWN], *([f"{len(self.adds) - _SHOWN} more"] if len(self.adds) > _SHOWN else ())]
         where = f"{self.namespace}/{self.name}" if self.namespace else self.name
         reach = f"in the namespace {self.namespace}" if self.namespace else "in the whole cluster"
@@ -62,7 +62,7 @@ class FurtherBinding:
 
 @dataclass(frozen=True)
 class TenantAccess:
-    """What a tenant has by the platform.
+    """What the platform grants a tenant.
 
     Attributes:
         namespaces: its namespaces.
@@ -74,11 +74,11 @@ class TenantAccess:
 
 
 def tenants_of(bindings: Iterable[Manifest], namespaces: Mapping[str, str]) -> dict[str, TenantAccess]:
-    """What tenants have by the platform, as a cluster itself tells: the platform labels what it makes for them.
+    """What the platform grants tenants, read from the cluster: the platform labels what it creates for them.
 
     Args:
-        bindings: those of the cluster.
-        namespaces: the tenant of each of the tenants' namespaces.
+        bindings: all bindings of the cluster.
+        namespaces: the tenant of each namespace.
     """
     found: dict[str, list[Manifest]] = {tenant: [] for tenant in namespaces.values()}
     for binding in bindings:
@@ -99,13 +99,13 @@ def further_access(
 ) -> dict[str, list[FurtherBinding]]:
     """The bindings of each tenant that are not the platform's; tenants that have none are left out.
 
-    A binding of a tenant's account is told whatever it adds. One of another account of its namespaces, which its pods
-    may run as, or of a group, is told where it adds something. Kubernetes' own are left out.
+    A binding of a tenant's account is always included. A binding of a group, or of another account in its namespaces,
+    which its pods may run as, is included if it adds something. Kubernetes' own bindings are left out.
 
     Args:
-        tenants: what tenants have by the platform.
-        bindings: all of the cluster, each with its kind.
-        rules_of: the rules of a role; none where there is no such role. It is asked once for each.
+        tenants: what the platform grants, by tenant.
+        bindings: all bindings of the cluster, each with its kind.
+        rules_of: returns the rules of a role, none if it does not exist; it is called once for each role.
     """
     known: dict[RoleReference, Rules] = {}
 
@@ -124,7 +124,7 @@ def further_access(
 def _given(
     binding: Mapping[str, Any], access: TenantAccess, rules: Callable[[RoleReference], Rules]
 ) -> Iterator[FurtherBinding]:
-    """What a binding gives to a tenant, once for each of its subjects that is one of the tenant's."""
+    """What a binding grants a tenant, once for each subject that belongs to the tenant."""
     if any(_is_same(binding, own) for own in access.bindings):
         return
     namespace = binding["metadata"].get("namespace", "")
@@ -176,7 +176,7 @@ def _is_group_of(subject: Mapping[str, str], namespaces: Collection[str]) -> boo
 
 
 def _is_of_kubernetes(binding: Mapping[str, Any]) -> bool:
-    """Whether the API server itself has made a binding, such as those that let everybody discover its API."""
+    """Whether the API server itself has created a binding, such as those for API discovery."""
     metadata = binding["metadata"]
     return _BOOTSTRAPPING_LABEL in metadata.get("labels", {}) and metadata["name"].startswith("system:")
 
@@ -187,7 +187,7 @@ def _shown(subject: Mapping[str, str]) -> str:
 
 
 def _beyond(rules: Rules, own: Rules) -> Iterator[str]:
-    """What rules allow and others do not, in short."""
+    """A summary of what rules allow beyond other rules."""
     if any(_covers(rule, "*", "*", "*") for rule in rules):
         if not any(_covers(rule, "*", "*", "*") for rule in own):
             yield EVERYTHING

@@ -1,4 +1,4 @@
-"""Impersonation: what lets Flux's controllers act as the service accounts of tenants, and of the platform."""
+"""The Roles that let Flux's controllers impersonate the service accounts of tenants and of the platform."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from components.tenant.objects import service_account_name, tenant_meta
 def impersonations(
     flux: FluxConfig, tenants: Mapping[str, TenantConfig], tenancy: TenancyConfig
 ) -> dict[str, list[Manifest]]:
-    """The objects of each namespace in which the controllers act as somebody; none where they are everybody.
+    """The objects of each namespace where the controllers impersonate an account; none if they are cluster-admin.
 
-    Flux's own namespace is no part of it: FluxInstall makes it, and what stands there before the controllers.
+    Flux's own namespace is not included: FluxInstall creates it with everything that its controllers need.
     """
     if not flux.impersonates:
         return {}
@@ -39,10 +39,10 @@ def impersonations(
 
 
 class Impersonation:
-    """The Roles by which the controllers act as accounts of a namespace, and their bindings.
+    """The Roles by which the controllers impersonate accounts of a namespace, and their bindings.
 
-    Where a namespace exists already they stand before anything else: when the controllers of an older installation are
-    exchanged for those that depend on these Roles, no sync finds them missing.
+    In namespaces that exist already they are created first: when the controllers of an older installation are replaced
+    by those that need these Roles, no sync is without them.
 
     Attributes:
         standing: those of namespaces that exist already.
@@ -53,7 +53,7 @@ class Impersonation:
     def __init__(
         self, objects: Mapping[str, Sequence[Manifest]], existing: Collection[str], opts: pulumi.ResourceOptions
     ) -> None:
-        """Register those that can stand already.
+        """Register those of existing namespaces.
 
         Args:
             objects: the objects of each namespace (`impersonations`).
@@ -68,7 +68,7 @@ class Impersonation:
         ]
 
     def within(self, namespace: str, after: Sequence[pulumi.Input[pulumi.Resource]]) -> list[pulumi.Resource]:
-        """Those of a namespace; where they do not stand yet they come after what is given."""
+        """Those of a namespace; if they are not registered yet, they depend on `after`."""
         if namespace not in self._registered:
             opts = pulumi.ResourceOptions.merge(self._opts, pulumi.ResourceOptions(depends_on=list(after)))
             self._registered[namespace] = [register(each, opts) for each in self._objects.get(namespace, ())]

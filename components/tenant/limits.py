@@ -1,7 +1,9 @@
-"""What holds a tenant back in each of its namespaces (threats 20, 21, 24 and 38), as plain manifests.
+"""The limits of a tenant in each of its namespaces, as plain manifests: quotas, container limits, network policy.
 
-The tenant can read these objects and change none of them. They are named after it, so that a namespace that is labelled
-for another tenant gets other ones: of objects that Kyverno 1.19 has just changed it may put back the state before.
+They keep a tenant from filling the cluster's store, from starving other tenants and Flux's controllers, and from
+reaching other tenants' pods. The tenant can read these objects and cannot change them. They have the tenant's name, so
+that a namespace that is relabeled for another tenant gets other objects: Kyverno 1.19 may revert an object that it has
+just changed.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ OBJECT_COUNTS: Mapping[str, int] = {
     "pods": 500,
     "podtemplates": 100,
     "replicationcontrollers": 100,
-    # A release of Helm keeps five revisions as Secrets.
+    # Helm keeps five revisions of a release as Secrets.
     "secrets": 1000,
     "serviceaccounts": 200,
     "services": 200,
@@ -30,7 +32,7 @@ OBJECT_COUNTS: Mapping[str, int] = {
     "controllerrevisions.apps": 2000,
     "daemonsets.apps": 50,
     "deployments.apps": 200,
-    # A Deployment keeps ten old ones.
+    # A Deployment keeps ten old ReplicaSets.
     "replicasets.apps": 2500,
     "statefulsets.apps": 100,
     "horizontalpodautoscalers.autoscaling": 200,
@@ -42,21 +44,21 @@ OBJECT_COUNTS: Mapping[str, int] = {
     "rolebindings.rbac.authorization.k8s.io": 200,
     "roles.rbac.authorization.k8s.io": 200,
 }
-"""How many objects of Kubernetes' own kinds a tenant may have in a namespace, where the stack says nothing else.
+"""How many objects of Kubernetes' own kinds a tenant may have in a namespace by default.
 
-Every kind that a tenant creates is in it: what no quota counts fills the cluster's store. The numbers are well above
-what an ordinary application has.
+Every kind that a tenant can create is included: objects that no quota counts could fill the cluster's store. The
+numbers are far above what an ordinary application needs.
 """
-# What counts what a Service opens, not how many objects there are.
+# Resources that are not counted by number of objects.
 _NOT_OF_A_KIND = ("services.loadbalancers",)
 
 _SOURCES = "count/gitrepositories.source.toolkit.fluxcd.io"
 _SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
 _RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
 _ACCOUNTS = "count/serviceaccounts"
-# What Kubernetes and the platform put into each namespace, and what the platform puts into a tenant's home.
+# Objects of Kubernetes and the platform in each namespace, and of the platform in a tenant's home.
 _IN_EACH = {"count/configmaps": 1, _ACCOUNTS: 1, "count/rolebindings.rbac.authorization.k8s.io": 1}
-# Four Secrets at most, each of them twice while it is renewed.
+# At most four Secrets, each of them twice while it is replaced.
 _AT_HOME = {_SOURCES: 1, _SYNCS: 1, _ACCOUNTS: 2, "count/secrets": 8}
 
 
@@ -67,9 +69,9 @@ def limiting_objects(
 
     Args:
         meta: the namespace, with the name of its tenant and the label that all of the tenant's namespaces have.
-        limits: how much the tenant may have there.
-        network: what its Pods may talk to.
-        room: what is counted there and is not the tenant's (`room_for`); it comes on top.
+        limits: the tenant's limits.
+        network: what its Pods may connect to.
+        room: counted objects that are not the tenant's (`room_for`), added to its limits.
     """
     counts = {_flux_count(resource): limits.flux_objects for resource in flux_resources()}
     counts[_SYNCS] = limits.most_kustomizations
@@ -86,10 +88,10 @@ def limiting_objects(
 
 
 def room_for(config: TenantConfig | None, namespace: str) -> dict[str, int]:
-    """How many objects in a namespace are Kubernetes' and the platform's, as a quota calls them.
+    """The number of objects of Kubernetes and the platform in a namespace, by a quota's resource names.
 
     Args:
-        config: the tenant; None for one that the platform's own repository furnishes.
+        config: the tenant; None for one that the platform's own repository provisions.
         namespace: one of its namespaces.
     """
     room = Counter(_IN_EACH)
@@ -101,7 +103,7 @@ def room_for(config: TenantConfig | None, namespace: str) -> dict[str, int]:
 
 
 def _object_counts(limits: TenantLimits) -> dict[str, int]:
-    """What is counted of Kubernetes' own kinds; what `quota` counts takes the place of a default."""
+    """The limits for Kubernetes' own kinds; those in `quota` replace defaults."""
     defaults = {name: count for name, count in OBJECT_COUNTS.items() if not {name, f"count/{name}"} & set(limits.quota)}
     counts = defaults | {name.removeprefix("count/"): count for name, count in limits.objects.items()}
     return {
@@ -112,7 +114,7 @@ def _object_counts(limits: TenantLimits) -> dict[str, int]:
 
 
 def _flux_count(resource: str) -> str:
-    """What a quota calls the number of objects of a Flux kind, each of which costs Flux's controllers time.
+    """A quota's resource name for the number of objects of a Flux kind, each of which takes its controllers time.
 
     Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-on-object-count
     """
@@ -124,7 +126,7 @@ def _with_room(counts: Mapping[str, int], room: Mapping[str, int]) -> dict[str, 
 
 
 def _quantity(count: int) -> str:
-    """A number as the API server writes it, so that nobody who compares the two finds a difference.
+    """A number in the API server's canonical form, so that a comparison shows no difference.
 
     Source: CanonicalizeBytes in staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go of Kubernetes 1.36
     """
@@ -146,7 +148,7 @@ def _container_limits(meta: ObjectMeta, limits: ContainerLimits) -> Manifest:
 
 
 def _default_deny(meta: ObjectMeta) -> Manifest:
-    """Pods talk to the tenant's own namespaces and to DNS, and to nothing else, the artifacts of Flux included.
+    """Pods may connect to the tenant's own namespaces and to DNS only, and not to Flux's artifacts.
 
     Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
     """

@@ -1,4 +1,4 @@
-"""Which of a tenant's objects wait for the cluster to count, and for what."""
+"""Hooks by which a tenant's objects wait until the cluster counts what their quotas limit."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from components.tenant.objects import tenant_meta
 from components.tenant.quota_status import QuotaStatus
 
 _QUOTA = "ResourceQuota"
-# Made before anything in a namespace is counted: the limits themselves.
+# The limits themselves are created before anything in the namespace is counted.
 _LIMITS = frozenset({_QUOTA, "LimitRange", "NetworkPolicy"})
 
 
 class QuotaHooks:
-    """Neither may a quota be older than the cluster's knowledge of what it counts, nor an object than its quota.
+    """A quota waits until the cluster knows the kinds that it counts, and an object until its quota counts.
 
     Args:
-        status: what the cluster knows of its quotas.
+        status: the status of the cluster's quotas.
         tenants: the tenants of the stack.
-        tenancy: what all of them have.
+        tenancy: settings for all tenants.
     """
 
     def __init__(self, status: QuotaStatus, tenants: Mapping[str, TenantConfig], tenancy: TenancyConfig) -> None:
@@ -41,7 +41,7 @@ class QuotaHooks:
         self._counting = pulumi.ResourceHook("quotas-counting", self._count)
 
     def of(self, manifest: Manifest) -> pulumi.ResourceHookBinding:
-        """The hooks of one object; none outside of tenants' namespaces."""
+        """The hooks of an object; none outside tenants' namespaces."""
         kind, namespace = manifest["kind"], manifest["metadata"].get("namespace")
         if namespace not in self._waits:
             return pulumi.ResourceHookBinding()
@@ -56,7 +56,7 @@ class QuotaHooks:
 
 
 def counted(name: str, namespace: str, config: TenantConfig, tenancy: TenancyConfig) -> Mapping[str, list[str]]:
-    """What each quota of a tenant's namespace counts of the platform's own objects, by the quota's name."""
+    """By quota of a tenant's namespace, the keys under which it counts the platform's own objects."""
     room = room_for(config, namespace)
     limits = limiting_objects(tenant_meta(name, namespace), tenancy.limits, tenancy.network_policy, room)
     quotas = {limit["metadata"]["name"]: limit["spec"]["hard"] for limit in limits if limit["kind"] == _QUOTA}

@@ -1,8 +1,9 @@
 """The project's own role for tenants, narrower than Kubernetes' `admin`.
 
-Left out on purpose (threats 6 to 12, 18, 19, 22): quotas, limits and network policies; roles and role bindings; status
-subresources; service account tokens and impersonation; endpoints, which could lead another tenant's traffic astray;
-ephemeral containers; ExternalArtifacts; everything cluster-scoped; and everything of an admission controller.
+Left out on purpose: quotas, limits and network policies, with which a tenant would lift its own limits; roles and role
+bindings; status subresources; service account tokens and impersonation; endpoints, which could redirect another
+tenant's traffic; ephemeral containers; ExternalArtifacts; everything cluster-scoped; and everything of an admission
+controller.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FLUX_GROUPS = ".fluxcd.io"
 _CHANGE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _READ = ("get", "list", "watch")
 
-# (API group, resources that the tenant manages). Named one by one: a wildcard would include their status.
+# (API group, resources that the tenant manages). Listed one by one: a wildcard would include their status.
 MANAGED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("configmaps", "persistentvolumeclaims", "pods", "secrets", "serviceaccounts", "services")),
     (
@@ -47,7 +48,7 @@ MANAGED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("notification.toolkit.fluxcd.io", ("alerts", "providers", "receivers")),
     ("image.toolkit.fluxcd.io", ("imagepolicies", "imagerepositories", "imageupdateautomations")),
 )
-# What a tenant may see of what limits it, so that a refusal can be understood.
+# What a tenant may read about its limits, to understand a refusal.
 _READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "",
@@ -67,7 +68,7 @@ _READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("rbac.authorization.k8s.io", ("rolebindings", "roles")),
     ("source.toolkit.fluxcd.io", ("externalartifacts",)),
 )
-# Working with one's own pods by hand.
+# Manual access to the tenant's own pods.
 _POD_ACCESS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("pods/attach", "pods/eviction", "pods/exec", "pods/portforward")),
 )
