@@ -15,6 +15,17 @@ from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from components.keys import bech32
+from components.keys.config_wordings import (
+    AGE_IDENTITIES_WITH_PASSPHRASE,
+    AGE_IDENTITY_AS_RECIPIENT,
+    AGE_PLUGIN_IDENTITY,
+    AGE_RECIPIENT_AS_IDENTITY,
+    DAMAGED_AGE_IDENTITY,
+    DUPLICATE_AGE_IDENTITY,
+    NO_AGE_IDENTITY,
+    NOT_AN_AGE_IDENTITY,
+    NOT_AN_AGE_RECIPIENT,
+)
 
 IDENTITY = "AGE-SECRET-KEY-1"
 POST_QUANTUM_IDENTITY = "AGE-SECRET-KEY-PQ-1"
@@ -24,11 +35,10 @@ POST_QUANTUM_RECIPIENT = "age1pq1"
 _SEED_LENGTH = 32
 _MLKEM_SEED_LENGTH, _MLKEM_PUBLIC_LENGTH = 64, 1184
 _X25519_LENGTH = 32
-_MAKE_ONE = "`make sops-key` makes one"
 
 
 class AgeKeyError(ValueError):
-    """The text is not a key of age. The message completes a sentence and contains nothing of the text."""
+    """The text is not a key of age. The message contains nothing of a private key."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +72,12 @@ def read_identities(text: str) -> tuple[AgeIdentity, ...]:
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        try:
-            identity = _read(line.strip())
-        except AgeKeyError as error:
-            raise AgeKeyError(f"has a line {number} that {error}") from None
+        identity = _read(line.strip(), number)
         if identity.recipient in found:
-            raise AgeKeyError(f"has the identity of {identity.recipient} twice; keep one of them")
+            raise AgeKeyError(DUPLICATE_AGE_IDENTITY(recipient=identity.recipient))
         found[identity.recipient] = identity
     if not found:
-        raise AgeKeyError(f"holds no identity, which begins with {IDENTITY}; {_MAKE_ONE}")
+        raise AgeKeyError(NO_AGE_IDENTITY())
     return tuple(found.values())
 
 
@@ -87,58 +94,52 @@ def read_recipient(text: str) -> str:
     """
     recipient = text.strip()
     if recipient.upper().startswith("AGE-SECRET-KEY-"):
-        raise AgeKeyError(
-            "is an identity, which decrypts and has been readable here; withdraw it, since whoever can read the file "
-            f"has it, and give the recipient, which begins with {RECIPIENT}"
-        )
+        raise AgeKeyError(AGE_IDENTITY_AS_RECIPIENT())
     try:
         if recipient.startswith(POST_QUANTUM_RECIPIENT):
             _, data = bech32.decode(recipient)
             MLKEM768PublicKey.from_public_bytes(data[:_MLKEM_PUBLIC_LENGTH])
-            whole = len(data) == _MLKEM_PUBLIC_LENGTH + _X25519_LENGTH
+            complete = len(data) == _MLKEM_PUBLIC_LENGTH + _X25519_LENGTH
         else:
-            whole = str(pyrage.x25519.Recipient.from_str(recipient)) == recipient
+            complete = str(pyrage.x25519.Recipient.from_str(recipient)) == recipient
     except (ValueError, pyrage.RecipientError):
-        whole = False
-    if not whole:
-        raise AgeKeyError(f"is no whole recipient of age, which begins with {RECIPIENT}; copy all of it")
+        complete = False
+    if not complete:
+        raise AgeKeyError(NOT_AN_AGE_RECIPIENT())
     return recipient
 
 
-def _read(line: str) -> AgeIdentity:
-    if line.startswith(POST_QUANTUM_IDENTITY):
-        return _post_quantum(line)
-    if line.startswith(IDENTITY):
-        return _classic(line)
+def _read(line: str, number: int) -> AgeIdentity:
+    try:
+        if line.startswith(POST_QUANTUM_IDENTITY):
+            return _post_quantum(line)
+        if line.startswith(IDENTITY):
+            return _classic(line)
+    except (ValueError, pyrage.IdentityError):
+        raise AgeKeyError(DAMAGED_AGE_IDENTITY(line=number)) from None
     if line.lower().startswith(RECIPIENT):
-        raise AgeKeyError(f"is a recipient, which is public; the identity begins with {IDENTITY}")
+        raise AgeKeyError(AGE_RECIPIENT_AS_IDENTITY(line=number))
     if line.startswith("AGE-PLUGIN-"):
-        raise AgeKeyError(f"is an identity of a plugin, and Flux has no plugins; {_MAKE_ONE}")
+        raise AgeKeyError(AGE_PLUGIN_IDENTITY(line=number))
     if line.startswith("-----BEGIN AGE ENCRYPTED FILE"):
-        raise AgeKeyError(f"begins a file that is protected by a passphrase, which Flux cannot ask for; {_MAKE_ONE}")
-    raise AgeKeyError(f"is no identity, which begins with {IDENTITY}; {_MAKE_ONE}")
+        raise AgeKeyError(AGE_IDENTITIES_WITH_PASSPHRASE(line=number))
+    raise AgeKeyError(NOT_AN_AGE_IDENTITY(line=number))
 
 
 def _classic(private: str) -> AgeIdentity:
-    try:
-        return AgeIdentity(private, str(pyrage.x25519.Identity.from_str(private).to_public()))
-    except pyrage.IdentityError:
-        raise _incomplete() from None
+    return AgeIdentity(private, str(pyrage.x25519.Identity.from_str(private).to_public()))
 
 
 def _post_quantum(private: str) -> AgeIdentity:
-    """The recipient of a hybrid identity: both halves come from one seed (KEM MLKEM768-X25519, draft-ietf-hpke-pq)."""
-    try:
-        _, seed = bech32.decode(private)
-    except ValueError:
-        raise _incomplete() from None
+    """The recipient of a hybrid identity: both halves come from one seed (KEM MLKEM768-X25519, draft-ietf-hpke-pq).
+
+    Raises:
+        ValueError: the identity is incomplete or damaged.
+    """
+    _, seed = bech32.decode(private)
     if len(seed) != _SEED_LENGTH:
-        raise _incomplete()
+        raise ValueError
     seeds = hashlib.shake_256(seed).digest(_MLKEM_SEED_LENGTH + _X25519_LENGTH)
     mlkem = MLKEM768PrivateKey.from_seed_bytes(seeds[:_MLKEM_SEED_LENGTH]).public_key().public_bytes_raw()
     x25519 = X25519PrivateKey.from_private_bytes(seeds[_MLKEM_SEED_LENGTH:]).public_key().public_bytes_raw()
     return AgeIdentity(private, bech32.encode(POST_QUANTUM_RECIPIENT.removesuffix("1"), mlkem + x25519))
-
-
-def _incomplete() -> AgeKeyError:
-    return AgeKeyError("is no whole identity: something of it is missing or changed; copy all of it")

@@ -24,14 +24,14 @@ def decode(text: str) -> tuple[str, bytes]:
     """The prefix, in lowercase, and the data.
 
     Raises:
-        ValueError: the text is not Bech32, or something of it is missing or changed.
+        ValueError: the text is not Bech32, or it is incomplete or damaged. The caller says which key it is.
     """
     prefix, separator, rest = text.lower().rpartition("1")
     if text not in (text.lower(), text.upper()) or not separator or not set(rest) <= set(_CHARACTERS):
-        raise ValueError("is not Bech32")
+        raise ValueError
     words = [_CHARACTERS.index(character) for character in rest]
     if _residue([*_expanded(prefix), *words]) != 1:
-        raise ValueError("is not whole: its checksum does not fit")
+        raise ValueError
     return prefix, bytes(_regrouped(words[:-_CHECKSUM_LENGTH], 5, 8))
 
 

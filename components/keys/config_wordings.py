@@ -1,4 +1,4 @@
-"""What is said about keys, certificates and lines of `known_hosts`. Nothing of a private key is ever repeated."""
+"""What is said about keys, certificates and lines of `known_hosts`. No message repeats anything of a private key."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from components.config.wordings import Wording
 
 _HOST_LINE = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
 _APP_KEY = "use the .pem file from GitHub unchanged"
+_WHOLE_SSH_KEY = "set the whole file with its line breaks: `pulumi config set --secret --path … < file`"
+_STRONG_SSH_KEY = "use an ed25519 key, an ECDSA P-384 key, or an RSA key of at least 3072 bits"
+_NEW_AGE_IDENTITY = "create one with `make sops-key`; identities begin with AGE-SECRET-KEY-1"
+_EXPORTED_PUBLIC_KEY = "set the output of `gpg --export --armor <key>`"
+_EXPORTED_PRIVATE_KEY = (
+    "set the output of `gpg --export-secret-keys --armor <key>`, or create a key with `make sops-key OPENPGP=1`"
+)
 
 # Lines of known_hosts.
 SEVERAL_HOST_LINES = Wording("FT-CFG-100", "is more than one line", "add an entry for each line")
@@ -47,3 +54,115 @@ COSIGN_PRIVATE_KEY = Wording(
 )
 NOT_A_COSIGN_KEY = Wording("FT-CFG-127", "is not a public key in PEM", "use the content of cosign.pub")
 DAMAGED_COSIGN_KEY = Wording("FT-CFG-128", "is an incomplete or damaged public key", "use the content of cosign.pub")
+
+# Private SSH keys.
+EMPTY_SSH_KEY = Wording("FT-CFG-130", "is empty", "create a key with `make deploy-key`")
+PUTTY_KEY = Wording(
+    "FT-CFG-131",
+    "is in PuTTY's format, which Flux does not support",
+    "export it with `puttygen <file> -O private-openssh-new`",
+)
+OPENPGP_KEY_AS_SSH_KEY = Wording("FT-CFG-132", "is an OpenPGP key", "use a private SSH key")
+CERTIFICATE_IN_SSH_KEY = Wording("FT-CFG-133", "contains a certificate", "set only the private SSH key")
+PUBLIC_KEY_IN_SSH_KEY = Wording(
+    "FT-CFG-134",
+    "is or contains a public key",
+    "set only the private key, from which the public one is derived",
+)
+NOT_AN_SSH_KEY = Wording(
+    "FT-CFG-135", "is not a private key: it has no line -----BEGIN … PRIVATE KEY-----", _WHOLE_SSH_KEY
+)
+SEVERAL_BLOCKS_IN_SSH_KEY = Wording("FT-CFG-136", "contains {count} blocks ({labels})", "set only the private SSH key")
+UNKNOWN_SSH_KEY_FORMAT = Wording(
+    "FT-CFG-137", "is in the format {label}, which Flux does not support", "convert it to OpenSSH's format or PKCS#8"
+)
+DAMAGED_SSH_KEY = Wording(
+    "FT-CFG-138", "is an incomplete or damaged private key, or has other text around it", _WHOLE_SSH_KEY
+)
+SSH_KEY_WITH_PASSPHRASE = Wording(
+    "FT-CFG-139",
+    "is protected by a passphrase, which Flux cannot enter",
+    "remove it with `ssh-keygen -p -N '' -f <file>`, or use a separate key without a passphrase",
+)
+DSA_SSH_KEY = Wording("FT-CFG-140", "is a DSA key, which Git hosts no longer accept", _STRONG_SSH_KEY)
+SHORT_SSH_KEY = Wording("FT-CFG-141", "is an RSA key of only {bits} bits", _STRONG_SSH_KEY)
+REFUSED_SSH_CURVE = Wording("FT-CFG-142", "is an ECDSA key on the curve {curve}", _STRONG_SSH_KEY)
+UNKNOWN_SSH_KEY_TYPE = Wording("FT-CFG-143", "is of a type that Git hosts do not accept", _STRONG_SSH_KEY)
+UNREADABLE_SSH_KEY_TYPE = Wording(
+    "FT-CFG-144", "is damaged, or of a type that Git hosts do not accept", f"copy the whole file, or {_STRONG_SSH_KEY}"
+)
+
+# Public keys of those who sign commits and tags.
+NOT_A_SIGNING_KEY = Wording(
+    "FT-CFG-145",
+    "is neither an OpenPGP public key block nor an SSH public key",
+    f"{_EXPORTED_PUBLIC_KEY}, or the line of the .pub file",
+)
+
+# Keys of age.
+NO_AGE_IDENTITY = Wording("FT-CFG-700", "contains no age identity", _NEW_AGE_IDENTITY)
+DUPLICATE_AGE_IDENTITY = Wording("FT-CFG-701", "contains the identity of {recipient} twice", "keep one of them")
+AGE_RECIPIENT_AS_IDENTITY = Wording(
+    "FT-CFG-702",
+    "line {line} is a recipient, which is public and cannot decrypt",
+    "set its identity, which begins with AGE-SECRET-KEY-1",
+)
+AGE_PLUGIN_IDENTITY = Wording(
+    "FT-CFG-703",
+    "line {line} is an identity of an age plugin, and Flux supports no plugins",
+    "create one with `make sops-key`",
+)
+AGE_IDENTITIES_WITH_PASSPHRASE = Wording(
+    "FT-CFG-704",
+    "line {line} begins a file that is protected by a passphrase, which Flux cannot enter",
+    "decrypt it with `age --decrypt <file>`, and set the identities in it",
+)
+NOT_AN_AGE_IDENTITY = Wording("FT-CFG-705", "line {line} is not an age identity", _NEW_AGE_IDENTITY)
+DAMAGED_AGE_IDENTITY = Wording(
+    "FT-CFG-706", "line {line} is an incomplete or damaged age identity", "copy the whole line"
+)
+AGE_IDENTITY_AS_RECIPIENT = Wording(
+    "FT-CFG-707",
+    "is an age identity, a private key, which was readable here",
+    "withdraw it, and set the recipient (age1…) of another identity",
+)
+NOT_AN_AGE_RECIPIENT = Wording(
+    "FT-CFG-708", "is not a complete age recipient", "copy the whole line, which begins with age1"
+)
+
+# Keys of OpenPGP.
+OPENPGP_PRIVATE_KEY = Wording(
+    "FT-CFG-720", "contains a private key, which was readable here", f"revoke it, and {_EXPORTED_PUBLIC_KEY}"
+)
+NOT_AN_OPENPGP_PUBLIC_KEY = Wording("FT-CFG-721", "is not one OpenPGP public key block", _EXPORTED_PUBLIC_KEY)
+DAMAGED_OPENPGP_PUBLIC_KEY = Wording(
+    "FT-CFG-722",
+    "is an incomplete or damaged OpenPGP public key, or has other text around it",
+    _EXPORTED_PUBLIC_KEY,
+)
+OPENPGP_PUBLIC_KEY = Wording("FT-CFG-723", "is a public key, which cannot decrypt", _EXPORTED_PRIVATE_KEY)
+NOT_AN_OPENPGP_PRIVATE_KEY = Wording("FT-CFG-724", "is not an armored OpenPGP private key", _EXPORTED_PRIVATE_KEY)
+DAMAGED_OPENPGP_PRIVATE_KEY = Wording(
+    "FT-CFG-725",
+    "is an incomplete or damaged OpenPGP private key, has other text around it, or has several keys in one block",
+    "export each key separately, and copy all of it",
+)
+DUPLICATE_OPENPGP_KEY = Wording("FT-CFG-726", "contains the key {fingerprint} twice", "keep one of them")
+OPENPGP_KEY_WITH_PASSPHRASE = Wording(
+    "FT-CFG-727",
+    "is protected by a passphrase, which Flux cannot enter",
+    "remove it with `gpg --change-passphrase <key>` and export the key again, or create one with "
+    "`make sops-key OPENPGP=1`",
+)
+NO_OPENPGP_SUBKEY = Wording(
+    "FT-CFG-728",
+    "has no usable subkey for encryption",
+    "add one with `gpg --quick-add-key <fingerprint> cv25519 encr` and export the key again, or create one with "
+    "`make sops-key OPENPGP=1`",
+)
+PRIVATE_KEY_AS_FINGERPRINT = Wording(
+    "FT-CFG-729", "is a private key, which was readable here", "revoke it, and set only the fingerprint of another key"
+)
+NOT_A_FINGERPRINT = Wording(
+    "FT-CFG-730", "is not the fingerprint of an OpenPGP key", "write all 40 or 64 hexadecimal digits"
+)

@@ -13,16 +13,27 @@ from pysequoia import Cert, Tsk
 from pysequoia.packet import PacketPile, Tag
 
 from components.keys import armor
+from components.keys.config_wordings import (
+    DAMAGED_OPENPGP_PRIVATE_KEY,
+    DAMAGED_OPENPGP_PUBLIC_KEY,
+    DUPLICATE_OPENPGP_KEY,
+    NO_OPENPGP_SUBKEY,
+    NOT_A_FINGERPRINT,
+    NOT_AN_OPENPGP_PRIVATE_KEY,
+    NOT_AN_OPENPGP_PUBLIC_KEY,
+    OPENPGP_KEY_WITH_PASSPHRASE,
+    OPENPGP_PRIVATE_KEY,
+    OPENPGP_PUBLIC_KEY,
+    PRIVATE_KEY_AS_FINGERPRINT,
+)
 
 _PUBLIC_LABEL, _PRIVATE_LABEL = "PGP PUBLIC KEY BLOCK", "PGP PRIVATE KEY BLOCK"
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----\n.*?\n-----END \1-----\n", re.DOTALL)
 _FINGERPRINT = re.compile(r"[0-9A-F]{40}([0-9A-F]{24})?")
-_HOW_PUBLIC = "give what `gpg --export --armor <key>` writes"
-_HOW = "give what `gpg --export-secret-keys --armor <key>` writes, or let `make sops-key OPENPGP=1` make one"
 
 
 class OpenPgpKeyError(ValueError):
-    """The text is not such a key. The message completes a sentence and contains nothing of the text."""
+    """The text is not such a key. The message contains nothing of a private key."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +69,17 @@ def read_public_key(text: str) -> str:
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
     if any(map(armor.is_private, labels)):
-        raise _private()
+        raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY())
     if labels != [_PUBLIC_LABEL]:
-        raise OpenPgpKeyError(f"is not one OpenPGP public key block; {_HOW_PUBLIC}")
+        raise OpenPgpKeyError(NOT_AN_OPENPGP_PUBLIC_KEY())
     if not armor.is_single_block(normalized, _PUBLIC_LABEL):
-        raise _incomplete_public()
+        raise OpenPgpKeyError(DAMAGED_OPENPGP_PUBLIC_KEY())
     try:
         Cert.split_bytes(normalized.encode())
     except RuntimeError:  # its message has a stack trace
-        raise _incomplete_public() from None
+        raise OpenPgpKeyError(DAMAGED_OPENPGP_PUBLIC_KEY()) from None
     if any(packet.tag in (Tag.SecretKey, Tag.SecretSubkey) for packet in PacketPile.from_bytes(normalized.encode())):
-        raise _private()
+        raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY())
     return normalized
 
 
@@ -81,17 +92,17 @@ def read_private_keys(text: str) -> tuple[OpenPgpKey, ...]:
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
     if _PUBLIC_LABEL in labels:
-        raise OpenPgpKeyError(f"is a public key, which decrypts nothing; {_HOW}")
+        raise OpenPgpKeyError(OPENPGP_PUBLIC_KEY())
     if not labels or any(label != _PRIVATE_LABEL for label in labels):
-        raise OpenPgpKeyError(f"is no armored OpenPGP private key; {_HOW}")
+        raise OpenPgpKeyError(NOT_AN_OPENPGP_PRIVATE_KEY())
     blocks = [match.group() for match in _BLOCK.finditer(normalized)]
     if len(blocks) != len(labels) or _BLOCK.sub("", normalized).strip():
-        raise _incomplete()
+        raise OpenPgpKeyError(DAMAGED_OPENPGP_PRIVATE_KEY())
     found: dict[str, OpenPgpKey] = {}
     for block in blocks:
         key = _read(block)
         if key.fingerprint in found:
-            raise OpenPgpKeyError(f"has the key {key.fingerprint} twice; keep one of them")
+            raise OpenPgpKeyError(DUPLICATE_OPENPGP_KEY(fingerprint=key.fingerprint))
         found[key.fingerprint] = key
     return tuple(found.values())
 
@@ -109,11 +120,9 @@ def read_fingerprint(text: str) -> str:
     """
     fingerprint = text.replace(" ", "").upper()
     if "PRIVATE KEY" in text:
-        raise OpenPgpKeyError(
-            "is a private key, which has been readable here; revoke it, and give its fingerprint alone"
-        )
+        raise OpenPgpKeyError(PRIVATE_KEY_AS_FINGERPRINT())
     if not _FINGERPRINT.fullmatch(fingerprint):
-        raise OpenPgpKeyError("is no fingerprint of an OpenPGP key: 40 hexadecimal digits, or 64")
+        raise OpenPgpKeyError(NOT_A_FINGERPRINT())
     return fingerprint
 
 
@@ -122,31 +131,16 @@ def _read(block: str) -> OpenPgpKey:
     try:
         key = Tsk.from_bytes(block.encode())
     except RuntimeError:
-        raise _incomplete() from None
+        raise OpenPgpKeyError(DAMAGED_OPENPGP_PRIVATE_KEY()) from None
     try:
         key.decryptor()
     except RuntimeError as error:
         if "encrypted" in str(error):
-            raise OpenPgpKeyError(f"is protected by a passphrase, which Flux cannot ask for; {_HOW}") from None
-        raise OpenPgpKeyError(f"has no usable subkey to encrypt for; {_HOW}") from None
+            raise OpenPgpKeyError(OPENPGP_KEY_WITH_PASSPHRASE()) from None
+        raise OpenPgpKeyError(NO_OPENPGP_SUBKEY()) from None
     return _key(key)
 
 
 def _key(key: Tsk) -> OpenPgpKey:
     certificate = key.extract_certificate()
     return OpenPgpKey(str(key), str(certificate), certificate.fingerprint.upper())
-
-
-def _private() -> OpenPgpKeyError:
-    return OpenPgpKeyError(f"holds a private key, which has been readable here and is to be revoked; {_HOW_PUBLIC}")
-
-
-def _incomplete_public() -> OpenPgpKeyError:
-    return OpenPgpKeyError("is no whole OpenPGP public key: something of it is missing, changed, or stands around it")
-
-
-def _incomplete() -> OpenPgpKeyError:
-    return OpenPgpKeyError(
-        "is no whole OpenPGP private key: something of it is missing, changed, or stands around it, or there are "
-        "several in one block; export each key by itself, and copy all of it"
-    )

@@ -9,6 +9,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
 from components.keys import armor
+from components.keys.config_wordings import NOT_A_SIGNING_KEY
 from components.keys.openpgp_keys import read_public_key
 
 # source-controller tells the kinds of public keys apart by the suffix of the key in the Secret.
@@ -16,7 +17,7 @@ PGP_SUFFIX, SSH_SUFFIX = ".asc", ".sshpub"
 
 
 class SigningKeyError(ValueError):
-    """The text is not a public key. The message completes a sentence and contains nothing of the text."""
+    """The text is not a public key. The message contains nothing of the text."""
 
 
 def read_signing_key(text: str) -> str:
@@ -32,10 +33,7 @@ def read_signing_key(text: str) -> str:
     try:
         load_ssh_public_key(line.encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise SigningKeyError(
-            "is neither an OpenPGP public key block nor an SSH public key; give what `gpg --export --armor <key>` "
-            "writes, or the one line of the .pub file"
-        ) from None
+        raise SigningKeyError(NOT_A_SIGNING_KEY()) from None
     return line
 
 

@@ -19,19 +19,33 @@ from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 from components.keys import armor
+from components.keys.config_wordings import (
+    CERTIFICATE_IN_SSH_KEY,
+    DAMAGED_SSH_KEY,
+    DSA_SSH_KEY,
+    EMPTY_SSH_KEY,
+    NOT_AN_SSH_KEY,
+    OPENPGP_KEY_AS_SSH_KEY,
+    PUBLIC_KEY_IN_SSH_KEY,
+    PUTTY_KEY,
+    REFUSED_SSH_CURVE,
+    SEVERAL_BLOCKS_IN_SSH_KEY,
+    SHORT_SSH_KEY,
+    SSH_KEY_WITH_PASSPHRASE,
+    UNKNOWN_SSH_KEY_FORMAT,
+    UNKNOWN_SSH_KEY_TYPE,
+    UNREADABLE_SSH_KEY_TYPE,
+)
 
 SHORTEST_RSA = 3072
-"""Minimum bits of an RSA key. Source: NIST SP 800-57 part 1, table 2: as strong as AES-128."""
-
-ACCEPTED = f"ed25519, ECDSA P-384, or RSA from {SHORTEST_RSA} bits"
+"""Minimum bits of an RSA key. Source: NIST SP 800-57 part 1, table 2: as strong as AES-128. Messages name it."""
 
 _FORMATS = ("OPENSSH PRIVATE KEY", "PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY")
 _PUBLIC_LINE = re.compile(r"^(ssh-|ecdsa-sha2-|sk-)[a-z0-9@.-]+ +[A-Za-z0-9+/]", re.MULTILINE)
-_NEW_KEY = "`make deploy-key` makes one"
 
 
 class SshKeyError(ValueError):
-    """The text is not a usable private key. The message completes a sentence and contains nothing of the text."""
+    """The text is not a usable private key. The message contains nothing of the text."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +82,11 @@ def read_private_key(text: str) -> SshKey:
             key = serialization.load_pem_private_key(private.encode(), password=None)
     except UnsupportedAlgorithm:
         # Where a piece at the beginning is missing, the rest is read as the name of another type.
-        raise SshKeyError(f"is damaged, or of a kind that Git hosts do not take; give {ACCEPTED}") from None
+        raise SshKeyError(UNREADABLE_SSH_KEY_TYPE()) from None
     except TypeError:  # there is no password to decrypt it with
-        raise SshKeyError(_protected()) from None
+        raise SshKeyError(SSH_KEY_WITH_PASSPHRASE()) from None
     except ValueError:
-        raise SshKeyError(_damaged()) from None
+        raise SshKeyError(DAMAGED_SSH_KEY()) from None
     _check_strength(key)
     public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
     return SshKey(private, public, fingerprint(public))
@@ -96,57 +110,36 @@ def fingerprint(public: str) -> str:
 
 
 def _check_kind(text: str) -> None:
-    """Refuse whatever is not one private key, with the remedy for each case."""
+    """Refuse everything but one private key, each case with its own remedy."""
     if not text.strip():
-        raise SshKeyError(f"is empty; {_NEW_KEY}")
+        raise SshKeyError(EMPTY_SSH_KEY())
     if text.lstrip().startswith("PuTTY-User-Key-File"):
-        raise SshKeyError("is a key in PuTTY's format; export it with `puttygen <file> -O private-openssh-new`")
+        raise SshKeyError(PUTTY_KEY())
     labels = armor.labels(text)
     if any("PGP" in label for label in labels):
-        raise SshKeyError("is an OpenPGP key, which is no SSH key; give a private SSH key")
+        raise SshKeyError(OPENPGP_KEY_AS_SSH_KEY())
     if any("CERTIFICATE" in label for label in labels):
-        raise SshKeyError("holds a certificate; give a private SSH key, and nothing beside it")
+        raise SshKeyError(CERTIFICATE_IN_SSH_KEY())
     if any("PUBLIC KEY" in label for label in labels) or "BEGIN SSH2 PUBLIC KEY" in text or _PUBLIC_LINE.search(text):
-        raise SshKeyError(
-            "is or holds a public key; give the private half, and nothing beside it: the public one is derived from it"
-        )
+        raise SshKeyError(PUBLIC_KEY_IN_SSH_KEY())
     if not labels:
-        raise SshKeyError(f"is not a private key: no line of it is -----BEGIN … PRIVATE KEY-----; {_how_to_give()}")
+        raise SshKeyError(NOT_AN_SSH_KEY())
     if len(labels) > 1:
-        raise SshKeyError(f"holds {len(labels)} blocks ({', '.join(labels)}); leave the one private key")
+        raise SshKeyError(SEVERAL_BLOCKS_IN_SSH_KEY(count=len(labels), labels=", ".join(labels)))
     if labels[0] == "DSA PRIVATE KEY":
-        raise SshKeyError(_dsa())
+        raise SshKeyError(DSA_SSH_KEY())
     if labels[0] not in _FORMATS:
-        raise SshKeyError(f"is in a format that Flux does not read ({labels[0]}); give OpenSSH's or PKCS#8")
+        raise SshKeyError(UNKNOWN_SSH_KEY_FORMAT(label=labels[0]))
     if not armor.is_single_block(text, labels[0]):
-        raise SshKeyError(_damaged())
+        raise SshKeyError(DAMAGED_SSH_KEY())
 
 
 def _check_strength(key: object) -> None:
     if isinstance(key, rsa.RSAPrivateKey) and key.key_size < SHORTEST_RSA:
-        raise SshKeyError(f"is an RSA key of {key.key_size} bits, which is too short; give {ACCEPTED}")
+        raise SshKeyError(SHORT_SSH_KEY(bits=key.key_size))
     if isinstance(key, ec.EllipticCurvePrivateKey) and not isinstance(key.curve, ec.SECP384R1):
-        raise SshKeyError(f"is an ECDSA key on the curve {key.curve.name}; give {ACCEPTED}")
+        raise SshKeyError(REFUSED_SSH_CURVE(curve=key.curve.name))
     if isinstance(key, dsa.DSAPrivateKey):
-        raise SshKeyError(_dsa())
+        raise SshKeyError(DSA_SSH_KEY())
     if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey):
-        raise SshKeyError(f"is of a kind that Git hosts do not take; give {ACCEPTED}")
-
-
-def _protected() -> str:
-    return (
-        "is protected by a passphrase, which Flux cannot ask for; take it off with `ssh-keygen -p -N ''`, "
-        "or give a key of its own without one"
-    )
-
-
-def _damaged() -> str:
-    return f"is not a whole private key: something of it is missing, changed, or stands around it; {_how_to_give()}"
-
-
-def _how_to_give() -> str:
-    return "give the file as it is, with its line breaks, by `pulumi config set --secret --path … < file`"
-
-
-def _dsa() -> str:
-    return f"is a DSA key, which Git hosts no longer take; give {ACCEPTED}"
+        raise SshKeyError(UNKNOWN_SSH_KEY_TYPE())

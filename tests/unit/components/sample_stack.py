@@ -98,10 +98,11 @@ def _encrypted(value: Any) -> Any:
 
 
 def problems(project: Path, **stack: Any) -> list[str]:
-    """Each problem of such a stack as `file: path: message`; the code is proven with the message's wording."""
+    """Each problem of such a stack as `file: path: message`. All of them have a code."""
     with pytest.raises(ConfigurationError) as refused:
         load(project, **stack)
     found = refused.value.problems
+    assert [problem for problem in found if not problem.code] == []
     return [": ".join(filter(None, (problem.file, problem.path, problem.message))) for problem in found]
 
 

@@ -3,8 +3,20 @@
 import pytest
 from sample_sops_keys import age_identity
 
+from components.config.wordings import Message, message_of
 from components.keys import bech32
 from components.keys.age_keys import AgeKeyError, generate, identity_file, read_identities, read_recipient
+from components.keys.config_wordings import (
+    AGE_IDENTITIES_WITH_PASSPHRASE,
+    AGE_IDENTITY_AS_RECIPIENT,
+    AGE_PLUGIN_IDENTITY,
+    AGE_RECIPIENT_AS_IDENTITY,
+    DAMAGED_AGE_IDENTITY,
+    DUPLICATE_AGE_IDENTITY,
+    NO_AGE_IDENTITY,
+    NOT_AN_AGE_IDENTITY,
+    NOT_AN_AGE_RECIPIENT,
+)
 
 # Of age's own manual, age-keygen(1): what it derives from these identities, as far as it prints it. They are published
 # there and protect nothing; another identity would have no recipient that somebody else has derived.
@@ -17,10 +29,10 @@ DOCUMENTED = {
 KINDS = pytest.mark.parametrize("post_quantum", [False, True], ids=["classic", "post-quantum"])
 
 
-def refused(read, text) -> str:
+def refused(read, text) -> Message:
     with pytest.raises(AgeKeyError) as error:
         read(text)
-    return str(error.value)
+    return message_of(error.value)
 
 
 @pytest.mark.parametrize("private", DOCUMENTED)
@@ -59,50 +71,46 @@ def test_an_identity_file_keeps_its_order_and_loses_its_comments():
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
+    ("line", "wording"),
     [
-        (
-            lambda: age_identity("a").recipient,
-            "is a recipient, which is public; the identity begins with AGE-SECRET-KEY-1",
-        ),
-        (lambda: age_identity("a").private[:-1], "is no whole identity: something of it is missing or changed"),
-        (lambda: age_identity("a").private.replace("KEY-1", "KEY-1Q"), "is no whole identity"),
-        (lambda: age_identity("a", True).private[:-1], "is no whole identity"),
-        (lambda: bech32.encode("age-secret-key-pq-", b"short").upper(), "is no whole identity"),
-        (lambda: "AGE-PLUGIN-YUBIKEY-1QQQ", "is an identity of a plugin, and Flux has no plugins"),
-        (lambda: "-----BEGIN AGE ENCRYPTED FILE-----", "is protected by a passphrase, which Flux cannot ask for"),
-        (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----", "is no identity, which begins with AGE-SECRET-KEY-1"),
-        (lambda: "pa55word", "is no identity, which begins with AGE-SECRET-KEY-1"),
+        (lambda: age_identity("a").recipient, AGE_RECIPIENT_AS_IDENTITY),
+        (lambda: age_identity("a").private[:-1], DAMAGED_AGE_IDENTITY),
+        (lambda: age_identity("a").private.replace("KEY-1", "KEY-1Q"), DAMAGED_AGE_IDENTITY),
+        (lambda: age_identity("a", True).private[:-1], DAMAGED_AGE_IDENTITY),
+        (lambda: bech32.encode("age-secret-key-pq-", b"short").upper(), DAMAGED_AGE_IDENTITY),
+        (lambda: "AGE-PLUGIN-YUBIKEY-1QQQ", AGE_PLUGIN_IDENTITY),
+        (lambda: "-----BEGIN AGE ENCRYPTED FILE-----", AGE_IDENTITIES_WITH_PASSPHRASE),
+        (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----", NOT_AN_AGE_IDENTITY),
+        (lambda: "pa55word", NOT_AN_AGE_IDENTITY),
     ],
 )
-def test_what_is_no_identity_is_refused_by_its_line_without_repeating_it(line, reason):
+def test_what_is_no_identity_is_refused_by_its_line_without_repeating_it(line, wording):
     said = refused(read_identities, f"# of a test\n{line()}\n")
 
-    assert said.startswith("has a line 2 that ")
-    assert reason in said
+    assert (said.code, said.fields) == (wording.code, {"line": 2})
     assert line() not in said
 
 
 @pytest.mark.parametrize("text", ["", "\n# nothing but a comment\n"])
 def test_a_file_without_an_identity_is_refused(text):
-    assert refused(read_identities, text).startswith("holds no identity")
+    assert refused(read_identities, text) == NO_AGE_IDENTITY()
 
 
-def test_an_identity_that_stands_there_twice_is_refused():
+def test_a_duplicate_identity_is_refused():
     identity = age_identity("twice")
 
     said = refused(read_identities, f"{identity.private}\n{identity.private}")
 
-    assert said == f"has the identity of {identity.recipient} twice; keep one of them"
+    assert said == DUPLICATE_AGE_IDENTITY(recipient=identity.recipient)
 
 
 @KINDS
-def test_an_identity_where_the_recipient_belongs_is_burnt(post_quantum):
+def test_an_identity_instead_of_a_recipient_has_to_be_withdrawn(post_quantum):
     identity = generate(post_quantum)
 
     said = refused(read_recipient, identity.private)
 
-    assert "has been readable here; withdraw it" in said
+    assert said == AGE_IDENTITY_AS_RECIPIENT()
     assert identity.private not in said
 
 
@@ -122,7 +130,7 @@ def test_an_identity_where_the_recipient_belongs_is_burnt(post_quantum):
     ],
 )
 def test_what_is_no_recipient_is_refused(text):
-    assert refused(read_recipient, text() if callable(text) else text).startswith("is no whole recipient of age")
+    assert refused(read_recipient, text() if callable(text) else text) == NOT_AN_AGE_RECIPIENT()
 
 
 @pytest.mark.parametrize("length", range(41))

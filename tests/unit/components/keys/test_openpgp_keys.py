@@ -4,13 +4,24 @@ import pytest
 from pysequoia import Cert, Tsk
 from sample_sops_keys import PRIVATE, openpgp_key, two_in_one_block, with_passphrase, without_subkeys
 
+from components.config.wordings import Message, message_of
+from components.keys.config_wordings import (
+    DAMAGED_OPENPGP_PRIVATE_KEY,
+    DUPLICATE_OPENPGP_KEY,
+    NO_OPENPGP_SUBKEY,
+    NOT_A_FINGERPRINT,
+    NOT_AN_OPENPGP_PRIVATE_KEY,
+    OPENPGP_KEY_WITH_PASSPHRASE,
+    OPENPGP_PUBLIC_KEY,
+    PRIVATE_KEY_AS_FINGERPRINT,
+)
 from components.keys.openpgp_keys import OpenPgpKeyError, generate, key_ring, read_fingerprint, read_private_keys
 
 
-def refused(read, text) -> str:
+def refused(read, text) -> Message:
     with pytest.raises(OpenPgpKeyError) as error:
         read(text)
-    return str(error.value)
+    return message_of(error.value)
 
 
 def cut(text: str) -> str:
@@ -46,26 +57,26 @@ def test_several_keys_stand_in_their_order_whatever_ends_their_lines():
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "wording"),
     [
-        (lambda: openpgp_key("first").public, "is a public key, which decrypts nothing"),
-        (with_passphrase, "is protected by a passphrase, which Flux cannot ask for"),
-        (without_subkeys, "has no usable subkey to encrypt for"),
-        (two_in_one_block, "or there are several in one block; export each key by itself"),
-        (lambda: openpgp_key("first").private + openpgp_key("first").private, " twice; keep one of them"),
-        (lambda: cut(openpgp_key("first").private), "is no whole OpenPGP private key"),
-        (lambda: openpgp_key("first").private.rpartition("-----END")[0], "is no whole OpenPGP private key"),
-        (lambda: "sops.asc: " + openpgp_key("first").private, "is no armored OpenPGP private key"),
-        (lambda: openpgp_key("first").private + "more", "is no whole OpenPGP private key"),
-        (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----\n", "is no armored OpenPGP private key"),
-        (lambda: "pa55word", "is no armored OpenPGP private key"),
-        (lambda: "", "is no armored OpenPGP private key"),
+        (lambda: openpgp_key("first").public, OPENPGP_PUBLIC_KEY),
+        (with_passphrase, OPENPGP_KEY_WITH_PASSPHRASE),
+        (without_subkeys, NO_OPENPGP_SUBKEY),
+        (two_in_one_block, DAMAGED_OPENPGP_PRIVATE_KEY),
+        (lambda: openpgp_key("first").private + openpgp_key("first").private, DUPLICATE_OPENPGP_KEY),
+        (lambda: cut(openpgp_key("first").private), DAMAGED_OPENPGP_PRIVATE_KEY),
+        (lambda: openpgp_key("first").private.rpartition("-----END")[0], DAMAGED_OPENPGP_PRIVATE_KEY),
+        (lambda: "sops.asc: " + openpgp_key("first").private, NOT_AN_OPENPGP_PRIVATE_KEY),
+        (lambda: openpgp_key("first").private + "more", DAMAGED_OPENPGP_PRIVATE_KEY),
+        (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----\n", NOT_AN_OPENPGP_PRIVATE_KEY),
+        (lambda: "pa55word", NOT_AN_OPENPGP_PRIVATE_KEY),
+        (lambda: "", NOT_AN_OPENPGP_PRIVATE_KEY),
     ],
 )
-def test_what_is_no_such_key_is_refused_without_repeating_it(text, reason):
+def test_what_is_no_such_key_is_refused_without_repeating_it(text, wording):
     said = refused(read_private_keys, text())
 
-    assert reason in said
+    assert said.code == wording.code
     assert "Stack backtrace" not in said
     assert not [line for line in text().splitlines()[2:-1] if len(line) > 20 and line in said]
 
@@ -79,8 +90,8 @@ def test_a_fingerprint_is_taken_as_people_write_it():
 
 @pytest.mark.parametrize("text", ["", "0x1F3D1CED", "7E7C5FA4", "1F3D1CED2F865F5E59CA564553241F147E7C5FAG"])
 def test_a_short_id_is_no_fingerprint(text):
-    assert refused(read_fingerprint, text).startswith("is no fingerprint of an OpenPGP key")
+    assert refused(read_fingerprint, text) == NOT_A_FINGERPRINT()
 
 
-def test_a_private_key_where_the_fingerprint_belongs_is_burnt():
-    assert "revoke it" in refused(read_fingerprint, openpgp_key("first").private)
+def test_a_private_key_instead_of_a_fingerprint_has_to_be_revoked():
+    assert refused(read_fingerprint, openpgp_key("first").private) == PRIVATE_KEY_AS_FINGERPRINT()

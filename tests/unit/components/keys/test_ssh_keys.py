@@ -7,29 +7,37 @@ import pytest
 import sample_keys as keys
 from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
-from components.keys.ssh_keys import SshKeyError, generate, read_private_key
-
-ACCEPTED = "ed25519, ECDSA P-384, or RSA from 3072 bits"
-AS_IT_IS = "give the file as it is, with its line breaks, by `pulumi config set --secret --path … < file`"
-DAMAGED = f"is not a whole private key: something of it is missing, changed, or stands around it; {AS_IT_IS}"
-NO_KEY = f"is not a private key: no line of it is -----BEGIN … PRIVATE KEY-----; {AS_IT_IS}"
-PUBLIC = "is or holds a public key; give the private half, and nothing beside it: the public one is derived from it"
-PROTECTED = (
-    "is protected by a passphrase, which Flux cannot ask for; take it off with `ssh-keygen -p -N ''`, "
-    "or give a key of its own without one"
+from components.config.wordings import Message, message_of
+from components.keys.config_wordings import (
+    CERTIFICATE_IN_SSH_KEY,
+    DAMAGED_SSH_KEY,
+    DSA_SSH_KEY,
+    EMPTY_SSH_KEY,
+    NOT_AN_SSH_KEY,
+    OPENPGP_KEY_AS_SSH_KEY,
+    PUBLIC_KEY_IN_SSH_KEY,
+    PUTTY_KEY,
+    REFUSED_SSH_CURVE,
+    SEVERAL_BLOCKS_IN_SSH_KEY,
+    SHORT_SSH_KEY,
+    SSH_KEY_WITH_PASSPHRASE,
+    UNKNOWN_SSH_KEY_FORMAT,
+    UNKNOWN_SSH_KEY_TYPE,
+    UNREADABLE_SSH_KEY_TYPE,
 )
-OTHER_KIND = f"of a kind that Git hosts do not take; give {ACCEPTED}"
+from components.keys.ssh_keys import SHORTEST_RSA, SshKeyError, generate, read_private_key
+
 NEW = generate().private
 
 
-def refusal(text: str) -> str:
+def refusal(text: str) -> Message:
     """Why a text is no key, with nothing of the text in it."""
     with pytest.raises(SshKeyError) as refused:
         read_private_key(text)
     lines = {line.strip() for line in text.splitlines() if len(line) > 20 and "-----" not in line}
     assert not [line for line in lines if line in str(refused.value)]
     assert refused.value.__cause__ is None
-    return str(refused.value)
+    return message_of(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -94,80 +102,53 @@ def test_openssh_sees_the_same_public_half_and_fingerprint(tmp_path, key):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "is empty; `make deploy-key` makes one"),
-        (" \n", "is empty; `make deploy-key` makes one"),
-        ("secret", NO_KEY),
-        (NEW.replace("\n", " "), NO_KEY),
-        (NEW.replace("\n", "\\n"), NO_KEY),
-        (NEW[:200], DAMAGED),
-        ("\n".join(NEW.splitlines()[:-2] + NEW.splitlines()[-1:]), DAMAGED),
-        ("\n".join(NEW.splitlines()[:2] + NEW.splitlines()[3:]), f"is damaged, or {OTHER_KIND}"),
-        ("\n".join(NEW.splitlines()[1:]), NO_KEY),
-        (NEW.replace("-----END", "and so on\n-----END"), DAMAGED),
-        (f"key: {NEW}".replace("key: ", "a note\n"), DAMAGED),
-        (keys.block("OPENSSH PRIVATE KEY", bytes(100)), DAMAGED),
-        (keys.block("PRIVATE KEY", b"0"), DAMAGED),
-        (keys.with_passphrase_openssh(), PROTECTED),
-        (keys.private_text(keys.ec_key(), keys.PKCS8, keys.PASSPHRASE), PROTECTED),
-        (keys.private_text(keys.ec_key(), keys.TRADITIONAL, keys.PASSPHRASE), PROTECTED),
-        (keys.public_line(keys.ed25519_key()), PUBLIC),
-        (keys.public_line(keys.rsa_key(2048)) + " somebody@host", PUBLIC),
-        (keys.public_pem(keys.ec_key()), PUBLIC),
-        ("---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END SSH2 PUBLIC KEY ----\n", PUBLIC),
-        (NEW + keys.public_line(keys.ed25519_key()), PUBLIC),
-        (keys.openpgp_public_key(), "is an OpenPGP key, which is no SSH key; give a private SSH key"),
-        (
-            keys.block("PGP PRIVATE KEY BLOCK", bytes(9)),
-            "is an OpenPGP key, which is no SSH key; give a private SSH key",
-        ),
-        (keys.certificate(), "holds a certificate; give a private SSH key, and nothing beside it"),
-        (NEW + keys.certificate(), "holds a certificate; give a private SSH key, and nothing beside it"),
-        (
-            "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n",
-            "is a key in PuTTY's format; export it with `puttygen <file> -O private-openssh-new`",
-        ),
-        (NEW + NEW, "holds 2 blocks (OPENSSH PRIVATE KEY, OPENSSH PRIVATE KEY); leave the one private key"),
+        ("", EMPTY_SSH_KEY()),
+        (" \n", EMPTY_SSH_KEY()),
+        ("secret", NOT_AN_SSH_KEY()),
+        (NEW.replace("\n", " "), NOT_AN_SSH_KEY()),
+        (NEW.replace("\n", "\\n"), NOT_AN_SSH_KEY()),
+        (NEW[:200], DAMAGED_SSH_KEY()),
+        ("\n".join(NEW.splitlines()[:-2] + NEW.splitlines()[-1:]), DAMAGED_SSH_KEY()),
+        ("\n".join(NEW.splitlines()[:2] + NEW.splitlines()[3:]), UNREADABLE_SSH_KEY_TYPE()),
+        ("\n".join(NEW.splitlines()[1:]), NOT_AN_SSH_KEY()),
+        (NEW.replace("-----END", "and so on\n-----END"), DAMAGED_SSH_KEY()),
+        (f"key: {NEW}".replace("key: ", "a note\n"), DAMAGED_SSH_KEY()),
+        (keys.block("OPENSSH PRIVATE KEY", bytes(100)), DAMAGED_SSH_KEY()),
+        (keys.block("PRIVATE KEY", b"0"), DAMAGED_SSH_KEY()),
+        (keys.with_passphrase_openssh(), SSH_KEY_WITH_PASSPHRASE()),
+        (keys.private_text(keys.ec_key(), keys.PKCS8, keys.PASSPHRASE), SSH_KEY_WITH_PASSPHRASE()),
+        (keys.private_text(keys.ec_key(), keys.TRADITIONAL, keys.PASSPHRASE), SSH_KEY_WITH_PASSPHRASE()),
+        (keys.public_line(keys.ed25519_key()), PUBLIC_KEY_IN_SSH_KEY()),
+        (keys.public_line(keys.rsa_key(2048)) + " somebody@host", PUBLIC_KEY_IN_SSH_KEY()),
+        (keys.public_pem(keys.ec_key()), PUBLIC_KEY_IN_SSH_KEY()),
+        ("---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END SSH2 PUBLIC KEY ----\n", PUBLIC_KEY_IN_SSH_KEY()),
+        (NEW + keys.public_line(keys.ed25519_key()), PUBLIC_KEY_IN_SSH_KEY()),
+        (keys.openpgp_public_key(), OPENPGP_KEY_AS_SSH_KEY()),
+        (keys.block("PGP PRIVATE KEY BLOCK", bytes(9)), OPENPGP_KEY_AS_SSH_KEY()),
+        (keys.certificate(), CERTIFICATE_IN_SSH_KEY()),
+        (NEW + keys.certificate(), CERTIFICATE_IN_SSH_KEY()),
+        ("PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n", PUTTY_KEY()),
+        (NEW + NEW, SEVERAL_BLOCKS_IN_SSH_KEY(count=2, labels="OPENSSH PRIVATE KEY, OPENSSH PRIVATE KEY")),
         (
             keys.block("EC PARAMETERS", b"P-384") + keys.private_text(keys.ec_key(), keys.TRADITIONAL),
-            "holds 2 blocks (EC PARAMETERS, EC PRIVATE KEY); leave the one private key",
+            SEVERAL_BLOCKS_IN_SSH_KEY(count=2, labels="EC PARAMETERS, EC PRIVATE KEY"),
         ),
-        (
-            keys.block("NEW REQUEST", b"0"),
-            "is in a format that Flux does not read (NEW REQUEST); give OpenSSH's or PKCS#8",
-        ),
-        (
-            keys.private_text(keys.rsa_key(2048), keys.OPENSSH),
-            f"is an RSA key of 2048 bits, which is too short; give {ACCEPTED}",
-        ),
-        (
-            keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL),
-            f"is an RSA key of 2048 bits, which is too short; give {ACCEPTED}",
-        ),
-        (
-            keys.private_text(keys.ec_key(ec.SECP256R1), keys.OPENSSH),
-            f"is an ECDSA key on the curve secp256r1; give {ACCEPTED}",
-        ),
-        (
-            keys.private_text(keys.ec_key(ec.SECP521R1), keys.PKCS8),
-            f"is an ECDSA key on the curve secp521r1; give {ACCEPTED}",
-        ),
-        (
-            keys.private_text(keys.dsa_key(), keys.PKCS8),
-            f"is a DSA key, which Git hosts no longer take; give {ACCEPTED}",
-        ),
-        (
-            keys.private_text(keys.dsa_key(), keys.TRADITIONAL),
-            f"is a DSA key, which Git hosts no longer take; give {ACCEPTED}",
-        ),
-        (
-            keys.openssh_of(b"sk-ssh-ed25519@openssh.com"),
-            f"is damaged, or {OTHER_KIND}",
-        ),
-        (
-            keys.private_text(ed448.Ed448PrivateKey.generate(), keys.PKCS8),
-            f"is {OTHER_KIND}",
-        ),
+        (keys.block("NEW REQUEST", b"0"), UNKNOWN_SSH_KEY_FORMAT(label="NEW REQUEST")),
+        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), SHORT_SSH_KEY(bits=2048)),
+        (keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL), SHORT_SSH_KEY(bits=2048)),
+        (keys.private_text(keys.ec_key(ec.SECP256R1), keys.OPENSSH), REFUSED_SSH_CURVE(curve="secp256r1")),
+        (keys.private_text(keys.ec_key(ec.SECP521R1), keys.PKCS8), REFUSED_SSH_CURVE(curve="secp521r1")),
+        (keys.private_text(keys.dsa_key(), keys.PKCS8), DSA_SSH_KEY()),
+        (keys.private_text(keys.dsa_key(), keys.TRADITIONAL), DSA_SSH_KEY()),
+        (keys.openssh_of(b"sk-ssh-ed25519@openssh.com"), UNREADABLE_SSH_KEY_TYPE()),
+        (keys.private_text(ed448.Ed448PrivateKey.generate(), keys.PKCS8), UNKNOWN_SSH_KEY_TYPE()),
     ],
 )
 def test_what_is_no_usable_key_is_refused_with_what_to_do(text, reason):
-    assert refusal(text) == reason
+    said = refusal(text)
+
+    assert (said.code, said) == (reason.code, reason)
+
+
+def test_the_remedy_for_a_weak_key_names_the_shortest_rsa_key():
+    assert f" {SHORTEST_RSA} bits" in DSA_SSH_KEY.remedy

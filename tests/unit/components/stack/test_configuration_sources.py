@@ -29,10 +29,15 @@ from components.git.config_wordings import (
     WEBHOOK_IS_NOT_GITHUBS,
 )
 from components.keys.config_wordings import (
+    DAMAGED_SSH_KEY,
     HOST_PATTERN,
     NOT_A_HOST_LINE,
     NOT_AN_APP_KEY,
+    OPENPGP_PRIVATE_KEY,
     PRIVATE_KEY_BESIDE_CERTIFICATE,
+    PUBLIC_KEY_IN_SSH_KEY,
+    SHORT_SSH_KEY,
+    SSH_KEY_WITH_PASSPHRASE,
 )
 from components.keys.ssh_keys import generate, read_private_key
 from components.stack.config_wordings import (
@@ -138,23 +143,19 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.with_passphrase_openssh())},
-            ".deployKey: is protected by a passphrase, which Flux cannot ask for; take it off with "
-            "`ssh-keygen -p -N ''`, or give a key of its own without one",
+            ".deployKey: " + SSH_KEY_WITH_PASSPHRASE(),
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.public_line(keys.ed25519_key()))},
-            ".deployKey: is or holds a public key; give the private half, and nothing beside it: "
-            "the public one is derived from it",
+            ".deployKey: " + PUBLIC_KEY_IN_SSH_KEY(),
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.private_text(keys.rsa_key(2048), keys.PKCS8))},
-            ".deployKey: is an RSA key of 2048 bits, which is too short; "
-            "give ed25519, ECDSA P-384, or RSA from 3072 bits",
+            ".deployKey: " + SHORT_SSH_KEY(bits=2048),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY[:99])},
-            ".deployKey: is not a whole private key: something of it is missing, changed, or stands around it; "
-            "give the file as it is, with its line breaks, by `pulumi config set --secret --path … < file`",
+            ".deployKey: " + DAMAGED_SSH_KEY(),
         ),
         (
             {"url": HTTPS, "githubApp": APP | {"privateKey": Secret("pa55word")}},
@@ -196,8 +197,7 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": HTTPS, "verify": {"keys": {"ana": keys.openpgp_public_key().replace("PUBLIC", "PRIVATE")}}},
-            ".verify.keys.ana: holds a private key, which has been readable here and is to be revoked; "
-            "give what `gpg --export --armor <key>` writes",
+            ".verify.keys.ana: " + OPENPGP_PRIVATE_KEY(),
         ),
         ({"url": HTTPS, "verify": {"keys": {}}}, ".verify.keys: " + EMPTY()),
         (
