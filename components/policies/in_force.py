@@ -9,6 +9,7 @@ from components.cluster.manifests import Manifest
 from components.cluster.waiting import NotReady, wait_for
 from components.policies.config import PolicyEngine
 from components.policies.probe import probe_request, refusal
+from components.policies.wordings import NOT_ENFORCED
 from components.sync.names import FLUX_NAMESPACE
 
 PROBE_PATH = f"/api/v1/namespaces/{FLUX_NAMESPACE}/configmaps"
@@ -45,11 +46,8 @@ def wait_until_in_force(
     def missing() -> str | None:
         answer = asked(probe_request(engine))
         if answer is None:
-            return "what they forbid is not refused"
-        return None if refusal(digest) in answer else f"it answers for other policies, or for none: {answer}"
+            return "the cluster accepts an object that they forbid"
+        return None if refusal(digest) in answer else f"the cluster answers with another refusal: {answer}"
 
     if reason := wait_for(missing, timeout_seconds, clock, sleep):
-        raise NotInForce(
-            f"the policies of the engine {engine.value} are not in force {timeout_seconds:.0f} s after they were "
-            f"applied: {reason}; no tenant is touched before they are"
-        )
+        raise NotInForce(NOT_ENFORCED(engine=engine.value, seconds=timeout_seconds, reason=reason))

@@ -186,6 +186,7 @@ _ERROR_TITLES = {
     "GIT": "Git hosts",
     "KYV": "Kyverno",
     "OPS": "Commands",
+    "POL": "Policies",
     "TEN": "Tenants",
 }
 
@@ -212,7 +213,7 @@ def errors_page() -> str:
 
 def _plain(template: str) -> str:
     """A template for `str.format` with `…` for its fields, as Markdown."""
-    text = re.sub(r"\{\w+(![rs])?\}", "…", template).replace("{{", "{").replace("}}", "}")
+    text = re.sub(r"\{\w+(![rs])?(:[^}]*)?\}", "…", template).replace("{{", "{").replace("}}", "}")
     # Between backticks, everything is literal.
     return re.sub(r"`[^`]*`|[*<]", lambda found: found[0] if len(found[0]) > 1 else f"\\{found[0]}", text)
 
