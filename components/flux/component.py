@@ -1,4 +1,4 @@
-"""FluxInstall: a pinned Flux release, locked down, in the order in which it can work."""
+"""FluxInstall: a pinned and locked-down Flux release, installed in order of its dependencies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from components.flux.phases import in_phases
 from components.flux.profile import ALONE, Surroundings, configured
 from components.sync.names import FLUX_NAMESPACE
 
-# A controller starts within seconds; one that crashes or finds no room should be told of before a coffee is cold.
+# A controller starts within seconds, so one that crashes or cannot be scheduled is reported soon.
 AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")
 NAME_BYTES = 16
 
@@ -27,10 +27,10 @@ class FluxInstallArgs:
 
     Attributes:
         config: the `flux` section of the stack.
-        release: the objects of that release, digest already checked (`components.flux.release.read_release`).
-        before: what the controllers need in namespaces that exist already, as those of an installation do that is
-            changed.
-        surroundings: what the profile has to know of the rest of the stack.
+        release: the objects of that release, its digest already verified (`components.flux.release.read_release`).
+        before: resources that the controllers need in namespaces that already exist, as when an installation is
+            updated.
+        surroundings: what the profile needs to know about the rest of the stack.
     """
 
     config: FluxConfig
@@ -42,7 +42,7 @@ class FluxInstallArgs:
 class FluxInstall(pulumi.ComponentResource):
     """Flux's custom resource definitions, access rules and controllers.
 
-    Depend on this component to come after controllers that are really available, and to be removed before them.
+    A resource that depends on this component is created once the controllers are available, and deleted before them.
 
     Attributes:
         version: the installed release.
@@ -71,9 +71,9 @@ class FluxInstall(pulumi.ComponentResource):
         return [register(manifest, opts) for manifest in manifests]
 
     def _artifact_hosts(self, hosts: list[ArtifactHost], after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
-        """Names that no tenant can guess, of which kustomize-controller learns by a Secret (`components.flux.egress`).
+        """Services with names that no tenant can guess, and the Secret that tells kustomize-controller the names.
 
-        Each is generated once: from then on the one in the state counts.
+        Each name is generated once; later updates keep the one in the state. See `components.flux.egress`.
         """
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
         keep_name = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["metadata.name"]))

@@ -1,14 +1,15 @@
 """Impersonate-only kustomize-controller and helm-controller, as plain manifests.
 
-Upstream binds both to cluster-admin and to a role that reads every Secret. Here their pods run as accounts of their
-own, which may read and write the controllers' own objects, and act as named service accounts in named namespaces. What
-is applied is applied as those accounts, so whoever breaks a controller gets what they have, and no more.
+Upstream binds both to cluster-admin and to a role that can read every Secret. Here their pods run as dedicated service
+accounts, which may only manage the controllers' own objects and impersonate named service accounts in named namespaces.
+Everything is applied with impersonation, so an attacker who takes over a controller gains the rights of these accounts
+and no more.
 
-Upstream's accounts `kustomize-controller` and `helm-controller` stay, for what the platform's own repository applies as
-them; no pod runs as them.
+Upstream's accounts `kustomize-controller` and `helm-controller` stay, because the platform's own repository is applied
+as them; no pod runs as them.
 
-What the controllers read as themselves: their own kinds and sources; service accounts, before they prune; and, without
-a cache, the Secrets and ConfigMaps that a Kustomization or HelmRelease refers to in its own namespace.
+As themselves, the controllers read their own kinds and sources; service accounts, before they prune; and, uncached, the
+Secrets and ConfigMaps that a Kustomization or HelmRelease refers to in its own namespace.
 Source: kustomize-controller v1.9.5, helm-controller v1.6.4 and their module github.com/fluxcd/pkg/runtime.
 """
 
@@ -26,13 +27,13 @@ from components.sync.decryption_objects import decryption_account
 from components.sync.names import FLUX_NAMESPACE, PLATFORM
 
 CONFIG_WATCHERS_OFF = "--feature-gates=DisableConfigWatchers=true"
-"""Without it they watch the metadata of all Secrets and ConfigMaps, for which they need the right to read them."""
+"""Without this flag, they watch the metadata of all Secrets and ConfigMaps, which requires the right to read them."""
 
 IMPERSONATION = "flux-impersonation"
-"""The Role in a namespace by which the controllers act as accounts of it, and its RoleBinding."""
+"""The Role that lets the controllers impersonate accounts of its namespace, and its RoleBinding."""
 
 SHARED_IMPERSONATION = "flux-tenancy-impersonation"
-"""The ClusterRole that does so in namespaces that are onboarded by label, whose accounts nobody knows beforehand."""
+"""The ClusterRole that does so in namespaces onboarded by label, whose accounts are not known in advance."""
 
 _RBAC = "rbac.authorization.k8s.io"
 _READ = ("get", "list", "watch")
@@ -40,8 +41,8 @@ _CHANGE = ("get", "list", "patch", "update", "watch")
 _EVENTS = ("", ("events",), ("create", "patch"))
 _ACCOUNTS = ("", ("serviceaccounts",), _READ)
 
-# What each controller does as itself in the whole cluster: API group, resources, verbs.
-_OWN: Mapping[Controller, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
+# What each controller may do as itself in the whole cluster: API group, resources, verbs.
+_OWN_RIGHTS: Mapping[Controller, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
     Controller.KUSTOMIZE: (
         ("kustomize.toolkit.fluxcd.io", ("kustomizations", "kustomizations/status"), _CHANGE),
         ("kustomize.toolkit.fluxcd.io", ("kustomizations/finalizers",), ("update",)),
@@ -56,7 +57,7 @@ _OWN: Mapping[Controller, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ..
     Controller.HELM: (
         ("helm.toolkit.fluxcd.io", ("helmreleases", "helmreleases/status"), _CHANGE),
         ("helm.toolkit.fluxcd.io", ("helmreleases/finalizers",), ("update",)),
-        # It makes one of `spec.chart` of each HelmRelease.
+        # It creates one from `spec.chart` of each HelmRelease.
         ("source.toolkit.fluxcd.io", ("helmcharts",), ("create", "delete", *_CHANGE)),
         ("source.toolkit.fluxcd.io", ("externalartifacts", "ocirepositories"), _READ),
         _ACCOUNTS,
@@ -66,40 +67,40 @@ _OWN: Mapping[Controller, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ..
 
 
 def account_of(controller: Controller) -> str:
-    """The service account that the pods of one of these controllers run as."""
+    """The service account that the pods of a controller run as."""
     return f"{controller.value}-impersonator"
 
 
 def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manifest]:
-    """The release with these rights; the manifests are the caller's own and are changed in place."""
+    """The release with restricted rights. The manifests are changed in place."""
     controllers = [controller for controller in RECONCILERS if controller in config.components]
-    powerful = _powerful(config)
+    powerful = _cluster_admins(config)
     kept = []
     for manifest in manifests:
         if manifest["kind"] == "ClusterRoleBinding":
-            _unbind(manifest, powerful if is_powerful(manifest) else ())
+            _remove_subjects(manifest, powerful if is_powerful(manifest) else ())
             if not manifest["subjects"]:
                 continue
         kept.append(manifest)
-    own = [each for controller in controllers for each in _standing(controller, config)]
-    accounts = [account for entry in _of_platform(config) for account in entry.service_accounts]
+    own = [each for controller in controllers for each in _account_and_rights(controller, config)]
+    accounts = [account for entry in _platform_entries(config) for account in entry.service_accounts]
     named = impersonation_objects(platform_meta(FLUX_NAMESPACE), accounts, config) if accounts else []
     return [*kept, *own, *named]
 
 
 def is_powerful(manifest: Manifest) -> bool:
-    """Whether it is a binding to cluster-admin, of which a controller that still runs as before is in need."""
+    """Whether a manifest binds to cluster-admin, which controllers need until they are replaced."""
     return bool(manifest["kind"] == "ClusterRoleBinding" and manifest["roleRef"]["name"] == "cluster-admin")
 
 
 def impersonation_objects(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
-    """What lets the controllers act as these accounts of a namespace, and read what its Flux objects refer to."""
+    """The Role and RoleBinding to impersonate these accounts of a namespace and read what its Flux objects refer to."""
     accounts = list(dict.fromkeys([*accounts, config.default_service_account]))
     role = {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "Role",
         "metadata": meta.metadata(IMPERSONATION),
-        "rules": _impersonation(config, accounts),
+        "rules": _impersonation_rules(config, accounts),
     }
     return [role, impersonation_binding(meta, {"kind": "Role", "name": IMPERSONATION}, config)]
 
@@ -116,32 +117,32 @@ def impersonation_binding(meta: ObjectMeta, role: Mapping[str, str], config: Flu
 
 
 def shared_impersonation(config: FluxConfig) -> Manifest:
-    """The ClusterRole for namespaces whose accounts are not known beforehand: any of theirs."""
-    return _role("ClusterRole", {"name": SHARED_IMPERSONATION}, _impersonation(config, ()))
+    """The ClusterRole to impersonate any account of a namespace, where its accounts are not known in advance."""
+    return _role("ClusterRole", {"name": SHARED_IMPERSONATION}, _impersonation_rules(config, ()))
 
 
 def platform_meta(namespace: str) -> ObjectMeta:
-    """Where `flux.impersonate` names accounts of the platform."""
+    """Metadata of the objects for accounts that `flux.impersonate` names in a namespace."""
     return ObjectMeta(name=PLATFORM.name, namespace=namespace, labels={})
 
 
-def _standing(controller: Controller, config: FluxConfig) -> list[Manifest]:
-    """The account of a controller and its rights, all but those in tenants' namespaces."""
+def _account_and_rights(controller: Controller, config: FluxConfig) -> list[Manifest]:
+    """The account of a controller with all its rights except those in tenants' namespaces."""
     name, labels = account_of(controller), {COMPONENT_LABEL: controller.value}
     here: Manifest = {"name": name, "namespace": FLUX_NAMESPACE, "labels": labels}
     cluster: Manifest = {"name": f"flux-tenancy-{controller.value}", "labels": labels}
-    own = [_rule(*row) for row in _OWN[controller]]
+    own = [_rule(*row) for row in _OWN_RIGHTS[controller]]
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here},
         _role("ClusterRole", cluster, own),
         _binding("ClusterRoleBinding", cluster, "ClusterRole", name),
-        _role("Role", here, _rules_at_home(controller, config)),
+        _role("Role", here, _home_rules(controller, config)),
         _binding("RoleBinding", here, "Role", name),
     ]
 
 
-def _rules_at_home(controller: Controller, config: FluxConfig) -> list[Manifest]:
-    """What a controller may do in flux-system."""
+def _home_rules(controller: Controller, config: FluxConfig) -> list[Manifest]:
+    """The rules for a controller in flux-system."""
     lease = f"{controller.value}-leader-election"
     rules = [
         _rule("coordination.k8s.io", ("leases",), ("create",)),
@@ -152,42 +153,44 @@ def _rules_at_home(controller: Controller, config: FluxConfig) -> list[Manifest]
     if controller is Controller.KUSTOMIZE and config.sync is not None:
         accounts = (Controller.KUSTOMIZE.value, config.default_service_account)
         decryption = (decryption_account(PLATFORM.name),)
-        rules += _impersonation(config, accounts, decryption)
+        rules += _impersonation_rules(config, accounts, decryption)
     return rules
 
 
-def _impersonation(config: FluxConfig, accounts: Sequence[str], minting: Sequence[str] = ()) -> list[Manifest]:
-    """Rules to act as the accounts of a namespace, or any of them, and to read what its objects refer to.
+def _impersonation_rules(
+    config: FluxConfig, accounts: Sequence[str], token_accounts: Sequence[str] = ()
+) -> list[Manifest]:
+    """Rules to impersonate accounts of a namespace and to read what its objects refer to.
 
     Args:
-        config: whether tokens may be made at all.
-        accounts: those accounts; all where there are none.
-        minting: the accounts that tokens may be made of, for their cloud identity; all where there are none.
+        config: the `flux` section of the stack, which says whether the controllers may create tokens.
+        accounts: the accounts to impersonate; any account of the namespace if empty.
+        token_accounts: the accounts to create tokens for, for their cloud identity; any account if empty.
     """
     rules = [
         _rule("", ("serviceaccounts",), ("impersonate",), accounts),
         _rule("", ("configmaps", "secrets"), ("get",)),
     ]
     if config.workload_identity:
-        rules.append(_rule("", ("serviceaccounts/token",), ("create",), minting))
+        rules.append(_rule("", ("serviceaccounts/token",), ("create",), token_accounts))
     return rules
 
 
-def _powerful(config: FluxConfig) -> tuple[str, ...]:
-    """Those of upstream's accounts that something applies as, and that therefore stay cluster-admin."""
-    named = {account for entry in _of_platform(config) for account in entry.service_accounts}
+def _cluster_admins(config: FluxConfig) -> tuple[str, ...]:
+    """Upstream's accounts that remain cluster-admin because something is applied as them."""
+    named = {account for entry in _platform_entries(config) for account in entry.service_accounts}
     if config.sync is not None:
         named.add(Controller.KUSTOMIZE.value)
     return tuple(each.value for each in RECONCILERS if each.value in named)
 
 
-def _of_platform(config: FluxConfig) -> list[Impersonation]:
-    """What the configuration names in Flux's own namespace, which is there before any controller."""
+def _platform_entries(config: FluxConfig) -> list[Impersonation]:
+    """Entries of `flux.impersonate` for Flux's own namespace, which exists before the controllers."""
     return [entry for entry in config.impersonate if entry.namespace == FLUX_NAMESPACE]
 
 
-def _unbind(binding: Manifest, kept: Sequence[str]) -> None:
-    """Take upstream's accounts out of a binding, but for those to keep."""
+def _remove_subjects(binding: Manifest, kept: Sequence[str]) -> None:
+    """Remove upstream's accounts from a binding, except those to keep."""
     gone = {each.value for each in RECONCILERS} - set(kept)
     binding["subjects"] = [subject for subject in binding.get("subjects", ()) if subject["name"] not in gone]
 

@@ -1,12 +1,12 @@
-"""Where kustomize-controller may connect to over HTTP under the multi-tenant profile.
+"""The hosts that kustomize-controller may connect to over HTTP under the multi-tenant profile.
 
-kustomize fetches every URL that a kustomization.yaml names, from the controller's place in the network: other tenants'
-artifacts, which source-controller's server gives to anybody who asks, inner services, a cloud's metadata. Go sends a
-request through a proxy unless the host is exempt, so a proxy that nobody runs refuses all of them at once, before
-anything is connected to, and those that the controller needs are exempt.
+kustomize fetches every URL in a kustomization.yaml, with the controller's network access: other tenants' artifacts,
+which source-controller serves to every client; internal services; a cloud's metadata service. Go sends each request to
+the configured proxy unless the host is exempt. So the controller is given a proxy address at which nothing listens,
+where requests fail at once, and the hosts that it needs are exempt.
 
-Artifacts are exempt under a name that no tenant knows: a Service of type ExternalName has no address, and so no reverse
-record in DNS that would tell its name.
+Artifacts are exempt under a name that no tenant knows. It is a Service of type ExternalName, which has no address and
+therefore no reverse DNS record that would reveal its name.
 
 Source: https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config
 """
@@ -25,26 +25,26 @@ from components.flux.controllers import Controller
 from components.flux.release import component_of
 from components.sync.names import FLUX_NAMESPACE
 
-# Who serves artifacts, and the variable in which kustomize-controller looks for another host than the artifact's own.
+# Each artifact server, and the variable that makes kustomize-controller fetch its artifacts from another host.
 # Source: internal/controller/kustomization_controller.go of kustomize-controller.
-_SERVERS = {
+_HOST_VARIABLES = {
     Controller.SOURCE: "SOURCE_CONTROLLER_LOCALHOST",
     Controller.SOURCE_WATCHER: "SOURCE_WATCHER_LOCALHOST",
 }
 _SECRET = "artifact-hosts"
 _CLUSTER_DOMAIN = "cluster.local."
 _ADVERTISED, _EVENTS = "--storage-adv-addr=", "--events-addr="
-# The kubelet puts it into every container, and client-go takes the address of the API server from it.
+# The kubelet sets this variable in every container, and client-go reads the API server's address from it.
 _API_SERVER = "$(KUBERNETES_SERVICE_HOST)"
 
 
 @dataclass(frozen=True)
 class ArtifactHost:
-    """A server of artifacts and the name that kustomize-controller alone has for it.
+    """An artifact server, which gets a name that only kustomize-controller knows.
 
     Attributes:
-        server: whose artifacts.
-        domain: what follows the name of a Service in flux-system, e.g. `flux-system.svc.cluster.local.`.
+        server: the controller that serves the artifacts.
+        domain: the DNS suffix of a Service in flux-system, e.g. `flux-system.svc.cluster.local.`.
     """
 
     server: Controller
@@ -52,13 +52,13 @@ class ArtifactHost:
 
     @property
     def variable(self) -> str:
-        return _SERVERS[self.server]
+        return _HOST_VARIABLES[self.server]
 
     def service(self, name: Any) -> Manifest:
-        """The name, as a Service that leads to the server's own.
+        """The Service with this name, an alias of the server's own Service.
 
         Args:
-            name: a text or an output of one.
+            name: a string or an output of one.
         """
         return {
             "apiVersion": "v1",
@@ -68,27 +68,29 @@ class ArtifactHost:
         }
 
     def entry(self, name: str) -> str:
-        """The host of that Service, as an entry of the Secret.
+        """The host name of that Service, as an entry of the Secret.
 
-        It is absolute, so that DNS is asked once, for just what is exempt from the proxy.
+        The name is absolute, so DNS is queried only for the name that is exempt from the proxy.
         """
         return b64encode(f"{name}.{self.domain}".encode()).decode()
 
 
 def artifact_hosts(manifests: Iterable[Manifest]) -> list[ArtifactHost]:
-    """A host for each server of artifacts of a release."""
+    """A host for each artifact server of a release."""
     return [
         ArtifactHost(server, _domain(_arguments(manifest)))
         for manifest in manifests
-        if manifest["kind"] == "Deployment" and (server := component_of(manifest)) is not None and server in _SERVERS
+        if manifest["kind"] == "Deployment"
+        and (server := component_of(manifest)) is not None
+        and server in _HOST_VARIABLES
     ]
 
 
 def artifact_secret(entries: Any) -> Manifest:
-    """The Secret that kustomize-controller has the names from.
+    """The Secret from which kustomize-controller gets the names.
 
     Args:
-        entries: its `data`, as a mapping of servers to entries or an output of one.
+        entries: its `data`: a mapping of servers to entries, or an output of one.
     """
     return {
         "apiVersion": "v1",
@@ -102,11 +104,11 @@ def artifact_secret(entries: Any) -> Manifest:
 def egress_variables(
     deployment: Manifest, hosts: Sequence[ArtifactHost], config: FluxConfig, key_services: Iterable[str]
 ) -> list[Manifest]:
-    """Entries of `env` of kustomize-controller: the names of its servers, and what is exempt from the closed proxy.
+    """The `env` entries of kustomize-controller: the names of artifact servers and the hosts exempt from the proxy.
 
     Args:
-        deployment: of kustomize-controller.
-        hosts: the servers of artifacts.
+        deployment: the Deployment of kustomize-controller.
+        hosts: the artifact servers.
         config: the `flux` section of the stack.
         key_services: hosts of key management services that decrypt for the stack's syncs.
     """
@@ -122,7 +124,7 @@ def egress_variables(
         {"name": host.variable, "valueFrom": {"secretKeyRef": {"name": _SECRET, "key": host.server.value}}}
         for host in hosts
     ]
-    # Go reads either; other programs in the image one of them.
+    # Go reads both; other programs in the image read only one of them.
     value = ",".join(dict.fromkeys(exempt))
     return [*names, *({"name": name, "value": value} for name in ("NO_PROXY", "no_proxy"))]
 
@@ -133,12 +135,12 @@ def _arguments(deployment: Manifest) -> list[str]:
 
 
 def _domain(arguments: Iterable[str]) -> str:
-    """What follows a Service's name, as the release advertises its own artifacts; a cluster may have its own domain."""
+    """The DNS suffix of Services, taken from the advertised artifact address: a cluster may have its own domain."""
     advertised = next((each.removeprefix(_ADVERTISED) for each in arguments if each.startswith(_ADVERTISED)), "")
     own = advertised.partition(".svc.")[2].partition(":")[0]
     return f"{FLUX_NAMESPACE}.svc.{own or _CLUSTER_DOMAIN}"
 
 
 def _events_hosts(arguments: Iterable[str]) -> list[str]:
-    """Where the release has events sent to."""
+    """The hosts to which the release sends events."""
     return [urlsplit(each.removeprefix(_EVENTS)).netloc for each in arguments if each.startswith(_EVENTS)]

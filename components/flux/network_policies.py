@@ -1,6 +1,6 @@
-"""Egress of kustomize-controller's pod, for clusters whose network heeds NetworkPolicies.
+"""Egress of kustomize-controller's pod, for clusters that enforce NetworkPolicies.
 
-The release's own policies admit nothing but pods of flux-system to source-controller's artifacts, and let every pod of
+The release's own policies let only pods of flux-system connect to source-controller's artifacts, and let every pod of
 flux-system connect to anything.
 
 Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
@@ -22,16 +22,16 @@ _DNS = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
 def restrict_egress(manifests: list[Manifest], networks: Sequence[str]) -> None:
     """Let kustomize-controller connect to DNS, to pods of flux-system, and to these networks (CIDR).
 
-    Policies add up, so those of the release that let all pods of the namespace out are about the others from then on.
+    NetworkPolicies are additive, so the release's policies that allow all egress are changed to select the other pods.
     """
     others = {"matchExpressions": [{"key": _APP, "operator": "NotIn", "values": [Controller.KUSTOMIZE.value]}]}
     for manifest in manifests:
-        if manifest["kind"] == "NetworkPolicy" and _lets_everything_out(manifest["spec"]):
+        if manifest["kind"] == "NetworkPolicy" and _allows_all_egress(manifest["spec"]):
             manifest["spec"]["podSelector"] = others
     manifests.append(_policy(networks))
 
 
-def _lets_everything_out(spec: Manifest) -> bool:
+def _allows_all_egress(spec: Manifest) -> bool:
     return not spec.get("podSelector") and {} in (spec.get("egress") or ())
 
 

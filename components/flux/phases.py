@@ -1,4 +1,4 @@
-"""The order in which a release is installed, and back."""
+"""The order in which a release is installed; it is removed in reverse."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from components.flux.controller_rights import is_powerful
 
 @dataclass(frozen=True)
 class Phases:
-    """A release split into what must stand before the next part is of use.
+    """The objects of a release, split into the phases in which they are created.
 
-    `powers` are the bindings to cluster-admin of controllers that no longer need them: while an older installation is
-    changed, those that still run have them until their successors are available.
+    `powers` are bindings to cluster-admin that the controllers no longer need. When an older installation is updated,
+    its running controllers keep them until the new ones are available.
     """
 
     namespaces: list[Manifest]

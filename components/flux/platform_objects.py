@@ -1,4 +1,4 @@
-"""The platform's own sync as plain manifests, with the names that `flux bootstrap` gives."""
+"""The platform's own sync as plain manifests, with the same names as `flux bootstrap` uses."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def platform_path(config: PlatformSyncConfig, stack: str) -> str:
 
 
 def default_path(stack: str) -> str:
-    """That folder where the stack names none; `flux bootstrap` is told the same."""
+    """The folder of a stack that does not set one."""
     return f"./clusters/{stack}"
 
 
 def platform_kustomization(config: PlatformSyncConfig, path: str, decryption: Manifest) -> Manifest:
     """The Kustomization of the platform.
 
-    Under the multi-tenant profile one without a service account would be impersonated as the powerless default one.
+    It names a service account, since under the multi-tenant profile the default one has no rights.
     """
     return kustomization(
         PLATFORM.metadata(PLATFORM.name),

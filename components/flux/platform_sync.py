@@ -1,4 +1,4 @@
-"""PlatformSync: what the platform team keeps in Git, reconciled with the rights of the platform."""
+"""PlatformSync: the platform team's own repository, reconciled with the platform's rights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PlatformSyncArgs:
 
 
 class PlatformSync(pulumi.ComponentResource):
-    """The GitRepository and the Kustomization `flux-system`, which `flux bootstrap` would have made.
+    """The GitRepository and the Kustomization `flux-system`, as `flux bootstrap` would create them.
 
     Attributes:
         path: the folder that is applied.

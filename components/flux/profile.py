@@ -22,17 +22,17 @@ from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
 
 FEATURE_GATES = "--feature-gates="
 CONCURRENT = "--concurrent="
-# The controller's own default, which stays for everybody else.
+# The controller's own default: the number of workers that other tenants still have.
 RELEASE_WORKERS = 4
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the profile has to know of the rest of the stack.
+    """What the profile needs to know about the rest of the stack.
 
     Attributes:
         key_services: hosts of key management services that decrypt for the stack's syncs.
-        kustomizations: how many one tenant may have; kustomize-controller gets more workers than that.
+        kustomizations: how many Kustomizations a tenant may have; kustomize-controller gets more workers than that.
     """
 
     key_services: tuple[str, ...] = ()
@@ -43,18 +43,18 @@ ALONE = Surroundings()
 
 
 def configured(manifests: Iterable[Manifest], config: FluxConfig, surroundings: Surroundings = ALONE) -> list[Manifest]:
-    """The release's manifests as this configuration wants them; what is put in is left as it was.
+    """The release's manifests with this configuration applied; the manifests passed in are not changed.
 
     Args:
         manifests: the release.
         config: the `flux` section of the stack.
-        surroundings: what it has to know of the rest of the stack.
+        surroundings: what the profile needs to know about the rest of the stack.
     """
     result = [deepcopy(manifest) for manifest in manifests]
     for manifest in result:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
-            _tune(manifest, controller, config)
+            _apply_user_settings(manifest, controller, config)
     if config.vaults:
         result.append(vault_config_map(config.vaults))
     if config.profile is Profile.MULTI_TENANT:
@@ -63,7 +63,7 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig, surroundings: 
 
 
 def lock_down(manifests: list[Manifest], config: FluxConfig, surroundings: Surroundings = ALONE) -> list[Manifest]:
-    """The multi-tenant profile over manifests that are the caller's own; they are changed in place."""
+    """Apply the multi-tenant profile. The manifests are changed in place."""
     hosts = artifact_hosts(manifests)
     if config.egress.networks:
         restrict_egress(manifests, config.egress.networks)
@@ -77,15 +77,15 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, surroundings: Surro
             variables = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
             if controller is Controller.KUSTOMIZE:
                 variables += egress_variables(manifest, hosts, config, surroundings.key_services)
-                _add_arguments(manifest, _workers(config, surroundings.kustomizations))
+                _add_arguments(manifest, _worker_arguments(config, surroundings.kustomizations))
             _set_variables(manifest, variables)
         if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)
     return manifests
 
 
-def _tune(deployment: Manifest, controller: Controller, config: FluxConfig) -> None:
-    """The user's own arguments and resources."""
+def _apply_user_settings(deployment: Manifest, controller: Controller, config: FluxConfig) -> None:
+    """Apply the user's own arguments and resources."""
     _add_arguments(deployment, config.extra_args.get(controller, ()))
     if controller is Controller.KUSTOMIZE and config.vaults:
         _add_arguments(deployment, [VAULT_ARGUMENT])
@@ -96,8 +96,8 @@ def _tune(deployment: Manifest, controller: Controller, config: FluxConfig) -> N
             container.setdefault("resources", {}).setdefault(part, {}).update(getattr(resources, part))
 
 
-def _workers(config: FluxConfig, kustomizations: int) -> list[str]:
-    """More workers than one tenant can keep waiting, unless the user has said how many there are."""
+def _worker_arguments(config: FluxConfig, kustomizations: int) -> list[str]:
+    """The argument for more workers than a single tenant can occupy, unless the user has set their number."""
     own = config.extra_args.get(Controller.KUSTOMIZE, ())
     if not kustomizations or any(argument.startswith(CONCURRENT) for argument in own):
         return []
@@ -110,7 +110,7 @@ def _container(deployment: Manifest) -> Manifest:
 
 
 def _add_arguments(deployment: Manifest, arguments: Sequence[str]) -> None:
-    """Append arguments; feature gates go into one flag, of which the controllers read only the last."""
+    """Append arguments. Feature gates are joined into one flag, since the controllers read only the last one."""
     if not arguments:
         return
     container = _container(deployment)
@@ -122,7 +122,7 @@ def _add_arguments(deployment: Manifest, arguments: Sequence[str]) -> None:
 
 
 def _set_variables(deployment: Manifest, variables: Sequence[Manifest]) -> None:
-    """Set environment variables, in place of those that are there by the same names."""
+    """Set environment variables; they replace existing ones with the same names."""
     if variables:
         container = _container(deployment)
         names = {variable["name"] for variable in variables}
@@ -131,7 +131,7 @@ def _set_variables(deployment: Manifest, variables: Sequence[Manifest]) -> None:
 
 
 def _forbid_token_minting(role: Manifest) -> None:
-    """Take `create` on `serviceaccounts/token` away, wherever it stands: it lets a controller become any account."""
+    """Remove `create` on `serviceaccounts/token` from a role: it would let a controller become any account."""
     rules = []
     for rule in role["rules"]:
         resources = [resource for resource in rule.get("resources", ()) if resource != "serviceaccounts/token"]

@@ -29,7 +29,7 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
 
     Raises:
         PinnedInputError: the source cannot be reached or read, the digest does not match, the content is not an install
-            manifest, or it lacks a component that the configuration asks for.
+            manifest, or it lacks a component that the configuration lists.
     """
     pinned = _pinned(config)
     content = read_pinned(pinned, project)
@@ -43,7 +43,7 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
 
 
 def select_components(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
-    """Those objects that are shared or belong to a component that the configuration lists, labelled as Flux's own."""
+    """The objects that are shared or belong to a listed component, labeled as part of Flux."""
     present = {component for manifest in manifests if (component := component_of(manifest))}
     if missing := [str(component) for component in config.components if component not in present]:
         pinned = _pinned(config)
@@ -58,7 +58,7 @@ def select_components(manifests: list[Manifest], config: FluxConfig) -> list[Man
 
 
 def component_of(manifest: Manifest) -> Controller | None:
-    """The controller that an object of the release belongs to, or None for what all of them share."""
+    """The controller that an object of the release belongs to, or None if all controllers share it."""
     label = manifest["metadata"].get("labels", {}).get(COMPONENT_LABEL)
     return Controller(label) if label in list(Controller) else None
 
@@ -78,7 +78,7 @@ def _is_object(document: Any) -> bool:
 
 
 def _without_absent_subjects(manifest: Manifest, config: FluxConfig) -> Manifest:
-    """A binding without controllers that are not installed: nobody may get their rights by taking their name."""
+    """A binding without the accounts of controllers that are not installed, so creating one gives no rights."""
     if manifest["kind"] != "ClusterRoleBinding":
         return manifest
     absent = {controller.value for controller in Controller} - {component.value for component in config.components}

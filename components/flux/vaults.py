@@ -1,4 +1,4 @@
-"""OpenBao and Vault servers that kustomize-controller may decrypt with, as a manifest.
+"""OpenBao and Vault servers with which kustomize-controller may decrypt, as a manifest.
 
 Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#openbaovault-kubernetes-auth
 """
@@ -14,12 +14,12 @@ from components.flux.config import VaultServer
 from components.sync.names import FLUX_NAMESPACE
 
 CONFIG_MAP = "sops-vault"
-# kustomize-controller knows it since 1.9, which is Flux 2.9.
+# Supported since kustomize-controller 1.9, which is part of Flux 2.9.
 VAULT_ARGUMENT = f"--sops-vault-configmap={CONFIG_MAP}"
 
 
 def vault_config_map(servers: Sequence[VaultServer]) -> Manifest:
-    """The allow-list, which the controller reads at each decryption."""
+    """The allow-list of servers, which the controller reads for each decryption."""
     instances = [{"address": server.address, "loginPath": server.login_path} for server in servers]
     return {
         "apiVersion": "v1",
