@@ -1,7 +1,8 @@
-"""What an update changes, and which syncs that concerns: Flux's previous status of these is out of date.
+"""What an update changes, and which syncs that concerns: their previous status is out of date.
 
-The engine reports each object that it has created or updated by a resource hook, which costs nothing if nothing changes
-and does not run in previews. None of them is a delete hook, for which `pulumi destroy` would need `--run-program`.
+The engine reports each object that it has created or updated through a resource hook, which costs nothing if nothing
+changes and does not run in previews. None of them is a delete hook, for which `pulumi destroy` would need
+`--run-program`.
 
 Source: https://www.pulumi.com/docs/iac/concepts/resources/options/hooks/
 """
@@ -17,9 +18,9 @@ from components.sync.names import PLATFORM, TENANT_LABEL
 
 PLATFORM_TYPE = "flux-tenancy:index:PlatformSync"
 _KUBERNETES = "kubernetes:"
-# They change with the controllers that read them, and are large.
+# Not watched: they change together with the controllers that read them, and are large.
 _DEFINITIONS = ("kubernetes:apiextensions.k8s.io/",)
-# Kinds that Flux reconciles by itself as soon as their spec changes.
+# Kinds that Flux reconciles without a request when their spec changes.
 _RECONCILED = frozenset({"GitRepository", "Kustomization"})
 
 ObjectName = tuple[str, str, str]
@@ -47,7 +48,7 @@ class Changes:
         return (kind, namespace, name) in self._renewed
 
     def note(self, changed: pulumi.ResourceHookArgs) -> None:
-        """Record what was created or updated; the callback of the hook."""
+        """Record a created or updated object. This is the callback of the hook."""
         properties = changed.new_inputs or {}
         metadata = properties.get("metadata") or {}
         if PLATFORM_TYPE in changed.urn:

@@ -11,17 +11,17 @@ from components.cluster.manifests import Manifest
 from components.cluster.object_meta import ObjectMeta, SecretPurpose
 from components.sync.decryption import Decryption
 
-# The controller tells kinds of keys by how their names end.
+# The controller recognizes the kind of a key by the suffix of its entry.
 AGE_ENTRY = "identity.agekey"
 OPENPGP_ENTRY = "{fingerprint}.asc"
 
 
 @dataclass(frozen=True)
 class DecryptionObjects:
-    """What decrypts for one sync.
+    """The objects for the decryption of one sync.
 
     Attributes:
-        standing: what has to stand before the Kustomization and to go after it.
+        standing: the objects to create before the Kustomization and to delete after it.
         spec: the Kustomization's `decryption`; it refers to the Secret as `components.cluster.generated_names` has it.
     """
 
@@ -30,10 +30,10 @@ class DecryptionObjects:
 
 
 def decryption_objects(meta: ObjectMeta, config: Decryption | None) -> DecryptionObjects:
-    """The Secret with the keys, and the service account for a key management service, as far as there are such."""
+    """The Secret with the keys and the service account for a key management service, each if it is configured."""
     standing: list[Manifest] = []
-    # Without any key too. A Kustomization without a provider does not refuse an encrypted Secret, but applies its
-    # `stringData` as it is, encrypted (seen with kustomize-controller 1.9.5).
+    # Set even without any key: a Kustomization without a provider does not reject an encrypted Secret, but applies its
+    # `stringData` in encrypted form (seen with kustomize-controller 1.9.5).
     spec: Manifest = {"provider": "sops"}
     if config is None:
         return DecryptionObjects(standing, spec)
@@ -46,7 +46,7 @@ def decryption_objects(meta: ObjectMeta, config: Decryption | None) -> Decryptio
             {
                 "apiVersion": "v1",
                 "kind": "ServiceAccount",
-                # Bound to no role: it is somebody to the cloud, and nobody in the cluster.
+                # Bound to no role: it has rights in the cloud and none in the cluster.
                 "metadata": meta.metadata(account) | {"annotations": config.workload_identity.annotations},
                 "automountServiceAccountToken": False,
             }
@@ -56,7 +56,7 @@ def decryption_objects(meta: ObjectMeta, config: Decryption | None) -> Decryptio
 
 
 def decryption_account(sync: str) -> str:
-    """The service account as which a sync uses a key management service."""
+    """Name of the service account with which a sync uses a key management service."""
     return f"{sync}-decryption"
 
 

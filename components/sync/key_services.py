@@ -1,4 +1,4 @@
-"""Hosts of key management services, as far as the configuration of a decryption tells them."""
+"""Hosts of key management services, as far as they follow from the configuration of a decryption."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from components.sync.decryption import WorkloadIdentity
 # Sources: https://docs.aws.amazon.com/general/latest/gr/kms.html, …/sts.html
 _AWS_DOMAINS = {"aws": "amazonaws.com", "aws-us-gov": "amazonaws.com", "aws-cn": "amazonaws.com.cn"}
 _AWS_KEY = re.compile(r"arn:([\w-]+):kms:([\w-]+):")
-# Besides the key's own: who gives the identity.
+# Hosts that issue the identity, in addition to those of the keys.
 _IDENTITY = {
     "gcp": ("sts.googleapis.com", "iamcredentials.googleapis.com"),
     "azure": ("login.microsoftonline.com",),
 }
-# Where the configuration names no key.
+# Hosts of keys if the configuration names none.
 _ANY_KEY = {"gcp": ("cloudkms.googleapis.com",), "azure": (".vault.azure.net",)}
 
 
 def key_service_hosts(identity: WorkloadIdentity) -> tuple[str, ...]:
-    """What kustomize-controller connects to for an identity; nothing where no host follows from it.
+    """The hosts that kustomize-controller connects to for an identity; empty if none follows from it.
 
-    Servers of Vault are listed in `flux.vaults`; those of AWS have the region of the keys in their names.
+    Vault servers are listed in `flux.vaults`; AWS hosts contain the region of the keys.
     """
     if identity.provider == "aws":
         found = [match for key in identity.keys if (match := _AWS_KEY.match(key))]

@@ -15,7 +15,7 @@ def kustomization(
     service_account: str,
     decryption: Manifest,
 ) -> Manifest:
-    """A Kustomization that applies a folder of the source of its own name, as a service account of its namespace.
+    """A Kustomization that applies a folder of the source with the same name, as a service account of its namespace.
 
     Args:
         metadata: its metadata.

@@ -11,7 +11,7 @@ GIT_REPOSITORY = "GitRepository"
 
 FLUX_NAMESPACE = "flux-system"
 PLATFORM = ObjectMeta(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
-"""The platform's own sync, with the names that `flux bootstrap` gives."""
+"""The platform's own sync, with the same names as `flux bootstrap` uses."""
 
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
 # Distinguishes namespaces of tenants that the stack lists from those that the platform's users have labeled.
@@ -19,5 +19,5 @@ MANAGED_BY_LABEL, MANAGER = "app.kubernetes.io/managed-by", "flux-tenancy"
 
 
 def sync_label(name: str) -> str:
-    """What messages call a sync: `tenant shop`, or `the platform's own sync`."""
+    """How messages name a sync: `tenant shop`, or `the platform's own sync`."""
     return "the platform's own sync" if name == PLATFORM.name else f"tenant {name}"

@@ -13,18 +13,18 @@ from typing import Any
 
 import yaml
 
-# Flux applies what it finds by kind and name, so of a manifest only this may be encrypted.
+# Flux has to read a manifest's kind and name, so only these fields may be encrypted.
 ENCRYPTED_REGEX = "^(data|stringData)$"
 MANIFEST = r".*\.ya?ml$"
 
 
 @dataclass(frozen=True)
 class Environment:
-    """A folder that a cluster reads, and whom its files are encrypted for.
+    """A folder that a cluster reads, and the recipients of its files.
 
     Attributes:
         path: folder of the repository, such as `./staging`.
-        keys: key of a creation rule -> those that can decrypt, e.g. `age` -> recipients, newest first.
+        keys: recipients by key of a creation rule, e.g. by `age`; newest first.
     """
 
     path: str
@@ -32,26 +32,26 @@ class Environment:
 
 
 def sops_config(environments: Iterable[Environment]) -> str:
-    """The file's text. Environments that read the same folder share its rules, since both have to decrypt it."""
+    """The content of the file. Environments that read the same folder share its rules, since all have to decrypt it."""
     folders: dict[str, dict[str, dict[str, None]]] = {}
     for environment in environments:
         folder = folders.setdefault(_folder(environment.path), {})
         for kind, keys in environment.keys.items():
             folder.setdefault(kind, {}).update(dict.fromkeys(keys))
-    # The first rule that fits counts, so a folder stands before the one that it lies in.
+    # The first rule that matches wins, so a folder comes before its parent.
     deepest_first = sorted(folders, key=lambda path: (-path.count("/"), path))
     rules = [rule for path in deepest_first for rule in _rules(path, folders[path])]
     return yaml.safe_dump({"creation_rules": rules}, sort_keys=False)
 
 
 def _folder(path: str) -> str:
-    """`staging/` for `./staging`, and nothing for the whole repository."""
+    """`staging/` for `./staging`; empty for the whole repository."""
     normal = PurePosixPath(path).as_posix()
     return "" if normal == "." else f"{normal}/"
 
 
 def _rules(folder: str, keys: Mapping[str, Iterable[str]]) -> list[dict[str, Any]]:
-    """Manifests keep what Flux needs to read; whatever else is encrypted as a whole, or it would hardly be at all."""
+    """The rules of a folder: of manifests only the data is encrypted, all other files as a whole."""
     beginning = "^" + re.sub(r"([.+*?()\[\]{}^$|\\])", r"\\\1", folder)
     recipients = {kind: ",".join(several) for kind, several in keys.items()}
     return [

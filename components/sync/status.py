@@ -1,4 +1,4 @@
-"""How syncs are doing, as Flux itself reports it."""
+"""The status of syncs, as Flux itself reports it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from components.config.printable import printable
 
 POLL_SECONDS = 1.0
-# Flux answers within seconds, unless a Git host or the health of an application keeps it.
+# Flux answers within seconds, unless it waits for a Git host or for an application to become healthy.
 UNCONCERNED_SECONDS = 10.0
 SOURCE, KUSTOMIZATION = "source", "Kustomization"
 # Source: https://pkg.go.dev/github.com/fluxcd/pkg/apis/meta#pkg-constants
@@ -30,12 +30,12 @@ Sync = tuple[str, str]
 
 @dataclass(frozen=True)
 class SyncStatus:
-    """The state of one object of Flux.
+    """The status of one Flux object.
 
     Attributes:
-        ready: `True`, `False` or `Unknown`, as in the condition of Flux.
-        message: what Flux says, on one line; empty while all is well, so that a healthy stack's outputs do not change.
-        as_of: since when it is in progress, or when Flux said so last; None where it has said nothing.
+        ready: `True`, `False` or `Unknown`, as in Flux's `Ready` condition.
+        message: Flux's message, on one line; empty if ready, so that the outputs of a healthy stack do not change.
+        as_of: when the reconciliation began, or when Flux last reported this; None if it has not reported anything.
     """
 
     ready: str
@@ -44,7 +44,7 @@ class SyncStatus:
 
     @property
     def settled(self) -> bool:
-        """Whether waiting longer would tell nothing new."""
+        """Whether waiting longer would not change it."""
         return self.ready != "Unknown" or self == SUSPENDED
 
 
@@ -54,11 +54,11 @@ SUSPENDED = SyncStatus("Unknown", "suspended")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a sync has come.
+    """The progress of a sync.
 
     Attributes:
-        fetched: the state of its source.
-        applied: the state of its Kustomization.
+        fetched: the status of its source.
+        applied: the status of its Kustomization.
     """
 
     fetched: SyncStatus = NOT_RECONCILED
@@ -66,21 +66,22 @@ class Progress:
 
     @property
     def overall(self) -> SyncStatus:
-        """One state for both: a sync whose source fails can only say that it has nothing, or nothing new, to apply."""
+        """One status for both: while the source is not ready, the Kustomization can only report that it is waiting."""
         return self.applied if self.fetched.ready == "True" else self.fetched
 
 
 @dataclass(frozen=True)
 class Asking:
-    """What decides whether Flux is asked to reconcile a sync now.
+    """What decides whether to request a reconciliation of a sync.
 
-    Flux looks again at what failed only after its `retryInterval`, and at what is well after its `interval`, so what it
-    says may be older than the change that was to mend it.
+    Flux reconciles a failed object only after its `retryInterval`, and a ready one after its `interval`. So its status
+    may be older than the change that should fix it.
 
     Attributes:
-        request: has Flux reconcile an object; says whether that could be asked.
-        concerned: the syncs whose answer may depend on what the update has changed.
-        renewed: whether an object (kind, namespace, name) is as this update has made it, so that Flux looks by itself.
+        request: requests the reconciliation of an object; returns whether the request succeeded.
+        concerned: the syncs whose status may depend on what the update has changed.
+        renewed: whether this update created an object (kind, namespace, name) or changed its spec, so that Flux
+            reconciles it without a request.
     """
 
     request: Callable[[Mapping[str, Any]], bool]
@@ -89,15 +90,15 @@ class Asking:
 
 
 def status_of(found: Mapping[str, Any]) -> SyncStatus:
-    """The status of a Flux object as the API server has it. One for an older generation says nothing yet."""
+    """The status of a Flux object, as read from the API server. A status for an older generation does not count."""
     generation = found["metadata"].get("generation")
     if (condition := _condition(found, "Ready")) is not None and condition.get(
         "observedGeneration", generation
     ) == generation:
-        # Something newer has come while the wait for health was going on, and is being applied.
-        given_up = condition.get("reason") == HEALTH_CHECK_CANCELED
-        ready = "Unknown" if given_up else condition["status"]
-        # While it is at it, Flux says here how far it has come.
+        # A newer revision arrived during the health checks and is being applied.
+        canceled = condition.get("reason") == HEALTH_CHECK_CANCELED
+        ready = "Unknown" if canceled else condition["status"]
+        # During a reconciliation, Flux reports its progress here.
         stage = (_condition(found, "Reconciling") or {}).get("message") if ready == "Unknown" else None
         message = stage or condition.get("message", "")
         message = "" if ready == "True" else _without_scratch_folders(printable(message))
@@ -113,56 +114,56 @@ def wait_until_settled(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[Sync, Progress]:
-    """Wait for a result of each sync, good or bad, that is younger than what the update has changed.
+    """Wait until each sync has succeeded or failed with what the update has changed.
 
-    Those that the update concerns are waited for no longer than `timeout_seconds`, all others, which may never settle,
-    for a few seconds: those that have failed are asked whether they still do.
+    Syncs that the update concerns are waited for until `timeout_seconds` have passed, all others, which may never
+    settle, only for a few seconds: if they had failed, a reconciliation is requested to see whether they still do.
 
     Args:
         read: returns the sources and Kustomizations.
-        syncs: those to wait for.
-        timeout_seconds: 0 looks once, and asks nothing.
-        asking: how Flux is asked, and about what.
-        clock: seconds that only grow.
+        syncs: the syncs to wait for.
+        timeout_seconds: 0 reads the status once and requests nothing.
+        asking: how to request a reconciliation, and of which syncs.
+        clock: a monotonic clock, in seconds.
         sleep: waits for a number of seconds.
     """
     began = clock()
-    inquiries = {sync: _Inquiry(sync, asking, asks=timeout_seconds > 0) for sync in syncs}
+    waits = {sync: _SyncWait(sync, asking, asks=timeout_seconds > 0) for sync in syncs}
     while True:
-        found = {_place(each): each for each in read()}
+        found = {_part_of_sync(each): each for each in read()}
         waiting = False
-        for sync, inquiry in inquiries.items():
+        for sync, wait in waits.items():
             patience = timeout_seconds if sync in asking.concerned else UNCONCERNED_SECONDS
-            # Requests take time, too, where admission does not answer.
+            # Requests also take time if an admission webhook does not answer.
             in_time = clock() - began < min(patience, timeout_seconds)
-            inquiry.look(found, in_time)
-            waiting |= in_time and not inquiry.settled
+            wait.look(found, in_time)
+            waiting |= in_time and not wait.settled
         if not waiting:
-            return {sync: each.last_known for sync, each in inquiries.items()}
+            return {sync: each.last_known for sync, each in waits.items()}
         sleep(POLL_SECONDS)
 
 
-class _Inquiry:
-    """What Flux says of a sync, asked anew where that is out of date: first of its source, then of its Kustomization.
+class _SyncWait:
+    """The wait for one sync: requests reconciliations if its status is out of date, of the source first.
 
     Attributes:
-        progress: how far it has come.
-        settled: whether waiting longer would tell nothing new.
+        progress: the progress of the sync.
+        settled: whether waiting longer would not change it.
     """
 
     def __init__(self, sync: Sync, asking: Asking, asks: bool) -> None:
         self._sync, self._asks, self._concerned = sync, asks, sync in asking.concerned
-        self._source, self._kustomization = _Object(asking), _Object(asking)
+        self._source, self._kustomization = _ObjectWait(asking), _ObjectWait(asking)
         self._before: Progress | None = None
         self.progress = Progress()
         self.settled = False
 
     def look(self, objects: Mapping[tuple[str, Sync], Mapping[str, Any]], in_time: bool) -> None:
-        """Take in how the objects stand now, and ask what is to be asked while there is time."""
+        """Take in the current objects, and request reconciliations while there is time."""
         source, kustomization = (objects.get((part, self._sync)) for part in (SOURCE, KUSTOMIZATION))
         if self._before is None:
             self._before = Progress(*(status_of(each) if each else NOT_RECONCILED for each in (source, kustomization)))
-        # Whatever was to mend what has failed, in Git or in the cluster: it is seen now, and not at the next retry.
+        # A fix, in Git or in the cluster, is noticed now and not at the next retry.
         asks = self._asks and (self._concerned or self._before.overall.ready == "False")
         fetched, settled = self._source.look(source, asks, in_time)
         follows = asks and settled and fetched.ready == "True"
@@ -172,9 +173,9 @@ class _Inquiry:
 
     @property
     def last_known(self) -> Progress:
-        """How far it has come, or a reason from before: however old, it says more than that there is no answer yet.
+        """The progress, or the previous failure while there is no new result: it says more than "in progress".
 
-        Only where all is applied, and its health is waited for, a reason from before is out of date.
+        Once everything is applied and the health checks run, the previous failure is out of date.
         """
         now = self.progress.overall
         unanswered = not self.settled and now.ready != "False" and not now.message.startswith(HEALTH_STAGE)
@@ -183,20 +184,20 @@ class _Inquiry:
         return self.progress
 
 
-class _Object:
-    """One object of a sync, and whether its answer is still to come."""
+class _ObjectWait:
+    """One object of a sync, and whether a requested reconciliation of it is still to end."""
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
         self._asked = self._waiting = False
 
     def look(self, found: Mapping[str, Any] | None, asks: bool, in_time: bool) -> tuple[SyncStatus, bool]:
-        """What is known of it, and whether waiting longer would tell nothing new.
+        """Its status, and whether waiting longer would not change it.
 
         Args:
-            found: how it stands now; None where it is not there.
-            asks: whether an answer is wanted that is younger than what the update has changed.
-            in_time: whether one could still come.
+            found: the current object; None if it does not exist.
+            asks: whether its status must be newer than what the update has changed.
+            in_time: whether there is time left to wait for one.
         """
         if found is None:
             return NOT_RECONCILED, False
@@ -208,21 +209,21 @@ class _Object:
             self._waiting = not _has_answered(found)
         if not self._waiting:
             return status, status.settled
-        # It was well before the change; whether it still is is not known.
+        # It was ready before the change; whether it still is, is not known.
         return NOT_RECONCILED if status.ready == "True" else status, False
 
     def _is_out_of_date(self, found: Mapping[str, Any], status: SyncStatus) -> bool:
-        kind, (_, (namespace, name)) = found["kind"], _place(found)
+        kind, (_, (namespace, name)) = found["kind"], _part_of_sync(found)
         if _is_suspended(found):
             return False
         if not self._asking.renewed(kind, namespace, name):
             return True
-        # It looked before its source was there, and looks again when it has taken note of it.
+        # It was reconciled before its source had an artifact, and may not have noticed the source yet.
         return status.ready == "False" and (_condition(found, "Ready") or {}).get("reason") == ARTIFACT_FAILED
 
 
-def _place(found: Mapping[str, Any]) -> tuple[str, Sync]:
-    """Which part of which sync an object is; sources may be of several kinds."""
+def _part_of_sync(found: Mapping[str, Any]) -> tuple[str, Sync]:
+    """Which part of which sync an object is."""
     part = KUSTOMIZATION if found["kind"] == KUSTOMIZATION else SOURCE
     return part, (found["metadata"]["namespace"], found["metadata"]["name"])
 
@@ -237,25 +238,25 @@ def _is_suspended(found: Mapping[str, Any]) -> bool:
 
 
 def _without_scratch_folders(message: str) -> str:
-    """A message with paths as the repository has them.
+    """A message with paths relative to the repository.
 
-    Flux's controllers work in a folder of their pod's with another name at each attempt, which tells nobody anything
-    and would change the stack's outputs at each update.
+    Flux's controllers work in a temporary folder, which has another name at each attempt. It means nothing to the user
+    and would change the stack's outputs with each update.
     """
     return _SCRATCH_FOLDER.sub(".", message)
 
 
 def _has_answered(found: Mapping[str, Any]) -> bool:
-    """Whether Flux has ended a reconciliation that began after it was asked; whoever asks again asks later."""
+    """Whether Flux has handled the latest request, so that a reconciliation that began after it has ended."""
     requested: str | None = found["metadata"].get("annotations", {}).get(REQUESTED_AT)
     return requested is not None and requested == found.get("status", {}).get("lastHandledReconcileAt")
 
 
 def _as_of(condition: Mapping[str, Any], status: Mapping[str, Any]) -> datetime | None:
-    """The last time that is known of.
+    """The latest known time of a condition.
 
-    Flux leaves the time of a condition alone while it says the same; the last request, whose answer it is, is a time,
-    too, where it is not a text of somebody's own.
+    Flux does not update the time of a condition whose status stays the same. The last handled request is then newer; it
+    is a time, unless a user has set the annotation to something else.
     """
     times = []
     for text in (condition.get("lastTransitionTime", ""), status.get("lastHandledReconcileAt", "")):
