@@ -1,4 +1,4 @@
-"""Tenant: a team's namespaces, limits, identity, source, access and sync, created in this order, removed in reverse."""
+"""Tenant: a team's namespaces, limits, identity, source, access and sync, created in this order, deleted in reverse."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class TenantArgs:
     """What Tenant needs.
 
     Attributes:
-        config: the tenant as this environment has it.
+        config: the tenant's configuration in this stack.
         access: what all Git sources of the stack share.
-        tenancy: what holds for all tenants.
+        tenancy: settings of all tenants.
         offboarding: error hooks for objects that are not deleted in time.
-        lost: namespaces that are in the state and missing in the cluster.
+        lost: namespaces that are in the state and missing from the cluster.
         impersonation: the Roles that let Flux impersonate the tenant; None if Flux is cluster-admin.
         default_account: the service account that Flux uses for objects that name none.
     """
@@ -60,20 +60,21 @@ class Tenant(pulumi.ComponentResource):
         objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
         namespaces = [self._register_namespace(args, namespace) for namespace in objects.namespaces]
         limits = [self._register(limit, after=namespaces) for limit in objects.limits]
-        # Limits exist before anybody may do anything.
+        # Limits are created before anyone gets access.
         limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits]
         identity = self._register(objects.identity, after=limited)
         meta = source_meta(name, args.config)
         self.source = register_source(meta, args.config.source, args.access, parent=self, after=limited)
         decrypting = [self._register(each, after=limited) for each in objects.decryption]
-        # After all but the sync, so that access is deleted before anything that a controller or a Git host could block.
+        # Access is created after everything but the sync, so that it is deleted before anything whose deletion a
+        # controller or a Git host could block.
         before_access = [*limited, identity, *decrypting, *self.source.registered]
         access: list[pulumi.Resource] = [self._register(binding, after=before_access) for binding in objects.access]
         if args.impersonation is not None:
             for namespace in args.config.namespace_names:
                 access += args.impersonation.within(namespace, after=before_access)
-        # Created last and deleted first: while Flux prunes, the tenant's account must still be allowed to delete, and
-        # Flux to impersonate it. Flux has the sync's own timeout to prune; Pulumi waits longer.
+        # The sync is created last and deleted first: while Flux prunes, it must still be allowed to impersonate the
+        # tenant's account, and the account to delete. Flux prunes within the sync's own timeout; Pulumi waits longer.
         margin = seconds(args.tenancy.offboarding_timeout)
         pruned = pulumi.ResourceOptions(
             custom_timeouts=pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + margin:.0f}s"),

@@ -1,4 +1,4 @@
-"""What tenants' accounts may do in addition to the platform's role: bindings that somebody else has created.
+"""What tenants' accounts may do in addition to the platform's role, through bindings that others have created.
 
 RBAC rights add up, so a narrow role does not limit an account that another binding makes cluster-admin. A tenant that
 was adopted, or was once given more by hand, may have such a binding, and neither its manifests nor its status show it.
@@ -25,8 +25,8 @@ EVERYTHING = "everything"
 NOTHING = "nothing more"
 _SHOWN = 6
 _SERVICE_ACCOUNTS = "system:serviceaccounts"
-# Groups of every service account.
-_EVERYBODY = frozenset({_SERVICE_ACCOUNTS, "system:authenticated"})
+# Groups that every service account belongs to.
+_ALL_ACCOUNTS = frozenset({_SERVICE_ACCOUNTS, "system:authenticated"})
 _BOOTSTRAPPING_LABEL = "kubernetes.io/bootstrapping"
 
 
@@ -115,16 +115,16 @@ def further_access(
         return known[role]
 
     found = {
-        tenant: sorted({each for binding in bindings for each in _given(binding, access, rules)})
+        tenant: sorted({each for binding in bindings for each in _granted(binding, access, rules)})
         for tenant, access in tenants.items()
     }
     return {tenant: further for tenant, further in found.items() if further}
 
 
-def _given(
+def _granted(
     binding: Mapping[str, Any], access: TenantAccess, rules: Callable[[RoleReference], Rules]
 ) -> Iterator[FurtherBinding]:
-    """What a binding grants a tenant, once for each subject that belongs to the tenant."""
+    """What a binding grants a tenant: one entry for each subject that belongs to the tenant."""
     if any(_is_same(binding, own) for own in access.bindings):
         return
     namespace = binding["metadata"].get("namespace", "")
@@ -135,10 +135,10 @@ def _given(
             continue
         if account is not None and account not in accounts and account[0] not in access.namespaces:
             continue
-        if account is None and _is_of_kubernetes(binding):
+        if account is None and _is_kubernetes_own(binding):
             continue
         own = [_role(each) for each in access.bindings if each["metadata"]["namespace"] == namespace]
-        adds = tuple(_beyond(rules(_role(binding)), [rule for role in own for rule in rules(role)]))
+        adds = tuple(_additional(rules(_role(binding)), [rule for role in own for rule in rules(role)]))
         if adds or account in accounts:
             kind, _, role = _role(binding)
             name, whom = printable(binding["metadata"]["name"]), _shown(subject)
@@ -146,7 +146,7 @@ def _given(
 
 
 def _is_same(binding: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    """Whether a binding is one of the platform's, with the role that the platform has given."""
+    """Whether a binding is the platform's own and still has the platform's role."""
     names = [(each["metadata"].get("namespace"), each["metadata"]["name"]) for each in (binding, own)]
     return names[0] == names[1] and _role(binding) == _role(own)
 
@@ -162,7 +162,7 @@ def _accounts(binding: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _account(subject: Mapping[str, str]) -> tuple[str, str] | None:
-    """Namespace and name of a service account, which may be named as the user that it is; None for anybody else."""
+    """Namespace and name of a service account, which may also be given by its user name; None for any other subject."""
     if subject["kind"] == "ServiceAccount":
         return subject.get("namespace", ""), subject["name"]
     prefix, _, account = subject["name"].partition("system:serviceaccount:")
@@ -171,11 +171,11 @@ def _account(subject: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def _is_group_of(subject: Mapping[str, str], namespaces: Collection[str]) -> bool:
-    groups = {*_EVERYBODY, *(f"{_SERVICE_ACCOUNTS}:{namespace}" for namespace in namespaces)}
+    groups = {*_ALL_ACCOUNTS, *(f"{_SERVICE_ACCOUNTS}:{namespace}" for namespace in namespaces)}
     return subject["kind"] == "Group" and subject["name"] in groups
 
 
-def _is_of_kubernetes(binding: Mapping[str, Any]) -> bool:
+def _is_kubernetes_own(binding: Mapping[str, Any]) -> bool:
     """Whether the API server itself has created a binding, such as those for API discovery."""
     metadata = binding["metadata"]
     return _BOOTSTRAPPING_LABEL in metadata.get("labels", {}) and metadata["name"].startswith("system:")
@@ -186,8 +186,8 @@ def _shown(subject: Mapping[str, str]) -> str:
     return printable(f"{subject['kind']} {namespace}{subject['name']}")
 
 
-def _beyond(rules: Rules, own: Rules) -> Iterator[str]:
-    """A summary of what rules allow beyond other rules."""
+def _additional(rules: Rules, own: Rules) -> Iterator[str]:
+    """A summary of what rules allow that other rules do not."""
     if any(_covers(rule, "*", "*", "*") for rule in rules):
         if not any(_covers(rule, "*", "*", "*") for rule in own):
             yield EVERYTHING

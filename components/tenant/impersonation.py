@@ -18,7 +18,7 @@ from components.tenant.objects import service_account_name, tenant_meta
 def impersonations(
     flux: FluxConfig, tenants: Mapping[str, TenantConfig], tenancy: TenancyConfig
 ) -> dict[str, list[Manifest]]:
-    """The objects of each namespace where the controllers impersonate an account; none if they are cluster-admin.
+    """The objects by namespace that let the controllers impersonate accounts; empty if they are cluster-admin.
 
     Flux's own namespace is not included: FluxInstall creates it with everything that its controllers need.
     """
@@ -39,13 +39,13 @@ def impersonations(
 
 
 class Impersonation:
-    """The Roles by which the controllers impersonate accounts of a namespace, and their bindings.
+    """The Roles that let the controllers impersonate accounts of a namespace, and their RoleBindings.
 
-    In namespaces that exist already they are created first: when the controllers of an older installation are replaced
-    by those that need these Roles, no sync is without them.
+    In namespaces that already exist, they are created before the controllers. So when an older installation is updated
+    to controllers that need these Roles, every sync keeps working.
 
     Attributes:
-        standing: those of namespaces that exist already.
+        standing: the objects in namespaces that already exist.
     """
 
     standing: list[pulumi.Resource]
@@ -53,12 +53,12 @@ class Impersonation:
     def __init__(
         self, objects: Mapping[str, Sequence[Manifest]], existing: Collection[str], opts: pulumi.ResourceOptions
     ) -> None:
-        """Register those of existing namespaces.
+        """Register the objects in existing namespaces.
 
         Args:
-            objects: the objects of each namespace (`impersonations`).
-            existing: the namespaces that the cluster has.
-            opts: options of all of them.
+            objects: the objects by namespace (`impersonations`).
+            existing: the namespaces in the cluster.
+            opts: resource options for all objects.
         """
         self._objects = objects
         self._opts = opts
@@ -68,7 +68,7 @@ class Impersonation:
         ]
 
     def within(self, namespace: str, after: Sequence[pulumi.Input[pulumi.Resource]]) -> list[pulumi.Resource]:
-        """Those of a namespace; if they are not registered yet, they depend on `after`."""
+        """The objects in a namespace, which are registered with a dependency on `after` unless they already are."""
         if namespace not in self._registered:
             opts = pulumi.ResourceOptions.merge(self._opts, pulumi.ResourceOptions(depends_on=list(after)))
             self._registered[namespace] = [register(each, opts) for each in self._objects.get(namespace, ())]

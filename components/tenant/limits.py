@@ -49,23 +49,24 @@ OBJECT_COUNTS: Mapping[str, int] = {
 Every kind that a tenant can create is included: objects that no quota counts could fill the cluster's store. The
 numbers are far above what an ordinary application needs.
 """
-# Resources that are not counted by number of objects.
-_NOT_OF_A_KIND = ("services.loadbalancers",)
+# Resource names of quotas that do not name a kind, so they get no prefix `count/`.
+_NOT_COUNTED_BY_KIND = ("services.loadbalancers",)
 
 _SOURCES = "count/gitrepositories.source.toolkit.fluxcd.io"
 _SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
 _RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
 _ACCOUNTS = "count/serviceaccounts"
-# Objects of Kubernetes and the platform in each namespace, and of the platform in a tenant's home.
-_IN_EACH = {"count/configmaps": 1, _ACCOUNTS: 1, "count/rolebindings.rbac.authorization.k8s.io": 1}
-# At most four Secrets, each of them twice while it is replaced.
-_AT_HOME = {_SOURCES: 1, _SYNCS: 1, _ACCOUNTS: 2, "count/secrets": 8}
+# Number of objects that Kubernetes and the platform create in each namespace.
+_ROOM_IN_EACH = {"count/configmaps": 1, _ACCOUNTS: 1, "count/rolebindings.rbac.authorization.k8s.io": 1}
+# Number of objects that the platform also creates in a tenant's home: at most four Secrets, each twice while it is
+# replaced.
+_ROOM_AT_HOME = {_SOURCES: 1, _SYNCS: 1, _ACCOUNTS: 2, "count/secrets": 8}
 
 
 def limiting_objects(
     meta: ObjectMeta, limits: TenantLimits, network: TenantNetwork, room: Mapping[str, int]
 ) -> list[Manifest]:
-    """All of them for one namespace.
+    """All limits of one namespace.
 
     Args:
         meta: the namespace, with the name of its tenant and the label that all of the tenant's namespaces have.
@@ -88,15 +89,15 @@ def limiting_objects(
 
 
 def room_for(config: TenantConfig | None, namespace: str) -> dict[str, int]:
-    """The number of objects of Kubernetes and the platform in a namespace, by a quota's resource names.
+    """The number of objects that Kubernetes and the platform create in a namespace, by a quota's resource names.
 
     Args:
         config: the tenant; None for one that the platform's own repository provisions.
         namespace: one of its namespaces.
     """
-    room = Counter(_IN_EACH)
+    room = Counter(_ROOM_IN_EACH)
     if config is None or namespace == config.home:
-        room.update(_AT_HOME)
+        room.update(_ROOM_AT_HOME)
     if config is not None and namespace == config.home and config.source.webhook is not None:
         room[_RECEIVERS] += 1
     return dict(room)
@@ -107,14 +108,14 @@ def _object_counts(limits: TenantLimits) -> dict[str, int]:
     defaults = {name: count for name, count in OBJECT_COUNTS.items() if not {name, f"count/{name}"} & set(limits.quota)}
     counts = defaults | {name.removeprefix("count/"): count for name, count in limits.objects.items()}
     return {
-        name if name in _NOT_OF_A_KIND else f"count/{name}": count
+        name if name in _NOT_COUNTED_BY_KIND else f"count/{name}": count
         for name, count in counts.items()
         if count is not None
     }
 
 
 def _flux_count(resource: str) -> str:
-    """A quota's resource name for the number of objects of a Flux kind, each of which takes its controllers time.
+    """A quota's resource name for the number of objects of a Flux kind, each of which costs its controllers time.
 
     Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-on-object-count
     """

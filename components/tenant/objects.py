@@ -21,9 +21,9 @@ from components.tenant.role import cluster_role_for
 
 @dataclass(frozen=True)
 class TenantObjects:
-    """A tenant's objects in the order in which they are created; they are deleted the other way round.
+    """A tenant's objects in the order in which they are created; they are deleted in reverse order.
 
-    Its source comes before the sync; `source_meta` says where.
+    The tenant's source is created before the sync, with the metadata of `source_meta`.
     """
 
     namespaces: list[Manifest]
@@ -37,13 +37,13 @@ class TenantObjects:
 def tenant_objects(
     name: str, config: TenantConfig, tenancy: TenancyConfig, default_account: str = "default"
 ) -> TenantObjects:
-    """All objects of the tenant `name`, as `tenancy` has it for all.
+    """All objects of a tenant except those of its source.
 
     Args:
-        name: the tenant.
-        config: what it has.
-        tenancy: what all tenants have.
-        default_account: the service account that Flux takes where an object names none.
+        name: name of the tenant.
+        config: the tenant's configuration.
+        tenancy: settings of all tenants.
+        default_account: the service account that Flux uses for objects that name none.
     """
     account = service_account_name(name, tenancy, config)
     annotations = namespace_annotations(config) | account_annotations(name, account, default_account)
@@ -67,23 +67,23 @@ def tenant_objects(
 
 
 def service_account_name(tenant: str, tenancy: TenancyConfig, config: TenantConfig | None = None) -> str:
-    """The identity that Flux impersonates for everything of the tenant's; `config` where the stack lists it."""
+    """The service account that Flux impersonates for a tenant; `config` is None for one that is not listed."""
     own = config.service_account_name if config is not None else None
     return own or tenancy.service_account_name or tenant
 
 
 def source_meta(tenant: str, config: TenantConfig) -> ObjectMeta:
-    """Where the tenant's source, and all that belongs to it and to its sync, live."""
+    """Metadata of the tenant's source and sync and of all objects that belong to them."""
     return tenant_meta(tenant, config.home)
 
 
 def tenant_meta(tenant: str, namespace: str) -> ObjectMeta:
-    """Where what belongs to the tenant in one of its namespaces lives."""
+    """Metadata of the tenant's objects in one of its namespaces."""
     return ObjectMeta(name=tenant, namespace=namespace, labels={TENANT_LABEL: tenant})
 
 
 def pod_security_labels(level: PodSecurity) -> dict[str, str]:
-    """Labels of a namespace that enforces a Pod Security Standard, and warns by it.
+    """Labels of a namespace that enforce a Pod Security Standard and warn about violations.
 
     Source: https://kubernetes.io/docs/concepts/security/pod-security-admission/
     """
@@ -91,18 +91,18 @@ def pod_security_labels(level: PodSecurity) -> dict[str, str]:
 
 
 def service_account(tenant: str, home: str, account: str) -> Manifest:
-    """The tenant's identity in a namespace."""
+    """The tenant's service account."""
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
         "metadata": tenant_meta(tenant, home).metadata(account),
-        # Flux impersonates the account and needs no token; a pod that ran as it would hold the tenant's rights.
+        # Flux impersonates the account and needs no token; a pod with a token would have the tenant's rights.
         "automountServiceAccountToken": False,
     }
 
 
 def role_binding(tenant: str, namespace: str, home: str, role: Role, account: str) -> Manifest:
-    """What the identity at `home` may do in `namespace`."""
+    """Binds the service account in `home` to the tenant's role in `namespace`."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",

@@ -1,9 +1,9 @@
 """The project's own role for tenants, narrower than Kubernetes' `admin`.
 
-Left out on purpose: quotas, limits and network policies, with which a tenant would lift its own limits; roles and role
-bindings; status subresources; service account tokens and impersonation; endpoints, which could redirect another
-tenant's traffic; ephemeral containers; ExternalArtifacts; everything cluster-scoped; and everything of an admission
-controller.
+Deliberately left out: quotas, limits and network policies, with which a tenant could lift its own limits; roles and
+role bindings; status subresources; service account tokens and impersonation; endpoints, which could redirect another
+tenant's traffic; ephemeral containers; ExternalArtifacts; cluster-scoped resources; and resources of admission
+controllers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FLUX_GROUPS = ".fluxcd.io"
 _CHANGE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _READ = ("get", "list", "watch")
 
-# (API group, resources that the tenant manages). Listed one by one: a wildcard would include their status.
+# (API group, resources that the tenant manages). Listed one by one, since a wildcard would include their status.
 MANAGED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("configmaps", "persistentvolumeclaims", "pods", "secrets", "serviceaccounts", "services")),
     (
@@ -48,7 +48,7 @@ MANAGED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("notification.toolkit.fluxcd.io", ("alerts", "providers", "receivers")),
     ("image.toolkit.fluxcd.io", ("imagepolicies", "imagerepositories", "imageupdateautomations")),
 )
-# What a tenant may read about its limits, to understand a refusal.
+# (API group, resources that the tenant may only read), to understand why something is refused or fails.
 _READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "",
@@ -68,7 +68,7 @@ _READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("rbac.authorization.k8s.io", ("rolebindings", "roles")),
     ("source.toolkit.fluxcd.io", ("externalartifacts",)),
 )
-# Manual access to the tenant's own pods.
+# (API group, subresources) for manual access to the tenant's own pods.
 _POD_ACCESS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("pods/attach", "pods/eviction", "pods/exec", "pods/portforward")),
 )
