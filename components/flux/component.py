@@ -82,7 +82,7 @@ class FluxInstall(pulumi.ComponentResource):
         for host in hosts:
             manifest = host.service(made_once(lambda: f"artifacts-{secrets.token_hex(NAME_BYTES)}"))
             service = register(manifest, keep_name, f"{FLUX_NAMESPACE}/artifacts-of-{host.server}")
-            # The SDK gives a resource an attribute for each of its properties.
+            # The SDK sets an attribute for each property of a resource.
             metadata: pulumi.Output[Manifest] = service.metadata  # type: ignore[attr-defined]
             services.append(service)
             entries[host.server.value] = metadata["name"].apply(host.entry)

@@ -32,7 +32,7 @@ class GitHubArgs:
 
 @dataclass(frozen=True)
 class RegisteredKey:
-    """A deploy key as an earlier update has registered it.
+    """A deploy key with the properties that it is registered with.
 
     Attributes:
         name: name of its resource.
@@ -52,7 +52,7 @@ class GitHub(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GitHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:GitHub", name, None, opts)
-        # Importing the SDK takes time, which stacks without GitHub do not need.
+        # Importing the SDK takes time, which stacks without GitHub save.
         import pulumi_github
 
         self._providers = {}
@@ -90,7 +90,7 @@ class GitHub(pulumi.ComponentResource):
     def register_key(
         self, key: RegisteredKey, repository: GitHubRepository, opts: pulumi.ResourceOptions
     ) -> pulumi.Resource:
-        """Register a deploy key exactly as an earlier update has, which shows no change."""
+        """Register a deploy key with exactly these properties, so that a key of an earlier update shows no change."""
         import pulumi_github
 
         registered: pulumi.Resource = pulumi_github.RepositoryDeployKey(
@@ -99,7 +99,7 @@ class GitHub(pulumi.ComponentResource):
             title=key.title,
             key=key.public,
             read_only=True,
-            opts=self._at(repository, opts),
+            opts=self._with_provider(repository, opts),
         )
         return registered
 
@@ -122,24 +122,24 @@ class GitHub(pulumi.ComponentResource):
             configuration=pulumi_github.RepositoryWebhookConfigurationArgs(
                 url=url, content_type="json", secret=token, insecure_ssl=False
             ),
-            opts=self._at(repository, opts),
+            opts=self._with_provider(repository, opts),
         )
         return registered
 
-    def _at(self, repository: GitHubRepository, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+    def _with_provider(self, repository: GitHubRepository, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
         provider = pulumi.ResourceOptions(provider=self._providers[repository.owner.lower()])
         return pulumi.ResourceOptions.merge(opts, provider)
 
 
 def registered_key(source: GitSource) -> SshKey | None:
-    """The deploy key of a source that is registered at GitHub, or None where nothing is."""
+    """The deploy key of a source that is registered at GitHub, or None if there is none."""
     if source.github is None or source.deploy_key is None:
         return None
     return read_private_key(source.deploy_key.get_secret_value())
 
 
 def deploy_key_name(source: str, key: SshKey) -> str:
-    """Name of the resource of a source's deploy key, made from the source and the key."""
+    """Name of the resource of a source's deploy key, derived from the source and the key."""
     return f"{source}-{_key_id(key.public)}"
 
 
@@ -164,7 +164,7 @@ def recorded_keys(state: State) -> list[RegisteredKey]:
 
 
 def _public(outputs: Mapping[str, Any]) -> str:
-    """The public key of a deploy key; a Git host may add a comment to it."""
+    """The public key of a deploy key without the comment that a Git host may add."""
     return " ".join(str(outputs.get("key", "")).split()[:2])
 
 

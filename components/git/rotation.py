@@ -1,10 +1,11 @@
 """Rotation of deploy keys in two steps: the previous key stays registered until Flux has fetched with the new one.
 
-The update with the new key still declares the previous one, as it is in the state. Once the source has been fetched
-with the new key, the next update no longer declares it, and its preview shows the deletion. Nothing here raises: the
-engine deletes nothing in an update whose program fails, and one tenant's source must not block another's clean-up.
+The update with the new key still declares the previous key, as it is in the state. Once the source has been fetched
+with the new key, the next update no longer declares the previous one, and its preview shows the deletion. Nothing here
+raises an error: the engine deletes nothing if the program fails, and one tenant's source must not block the clean-up of
+another's.
 
-Which keys stay is decided before the first resource, in previews and updates alike.
+Previews and updates decide which keys stay before they register the first resource.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from components.sync.names import GIT_REPOSITORY, SOURCE_API, sync_label
 from components.sync.status import Progress
 
 Find = Callable[[Manifest], Mapping[str, Any] | None]
-"""Returns what the cluster has by the kind, namespace and name of an object, or None."""
+"""Returns the cluster's object of the same kind, namespace and name, or None."""
 
 PreviousKeys = Mapping[str, Sequence[RegisteredKey]]
-"""By source, the previous keys that stay registered in addition to its own."""
+"""By source, the previous keys that stay registered in addition to its current one."""
 
 Rotations = Mapping[str, pulumi.Output[list[dict[str, str]]]]
-"""By source, each previous key with why it stays, as the stack's outputs have it."""
+"""By source, each previous key and why it stays, as in the stack's outputs."""
 
 _REMOVED_NEXT = "Flux has fetched with the new key; the next update removes this one"
 _NOT_PROVEN = "Flux has not fetched with the new key"
@@ -47,12 +48,13 @@ _NOT_PROVEN = "Flux has not fetched with the new key"
 def previous_keys(sources: Sources, state: State, find: Find) -> dict[str, list[RegisteredKey]]:
     """The deploy keys of earlier updates that stay, by the name of their source.
 
-    The keys of the source's repository stay until the source has been fetched with its new key; if it is known which of
-    them it was last fetched with, only that one. If the source has no key any more, or another repository, none stays.
+    The keys of the source's repository stay until the source has been fetched with its new key. If it is known which of
+    them it was last fetched with, only that one stays. If the source no longer has a key, or has another repository,
+    none stays.
 
     Args:
         sources: the Git sources of the stack.
-        state: what earlier updates of this stack have left.
+        state: the stack's state.
         find: looks up an object of the cluster.
     """
     found: dict[str, list[RegisteredKey]] = {}
@@ -69,31 +71,31 @@ def previous_keys(sources: Sources, state: State, find: Find) -> dict[str, list[
         ]
         if not previous:
             continue
-        step = _step(sources, name, find)
-        if step.lacking is not None and not step.moves:
-            found[name] = [key for key in previous if step.proves(key.public)] or previous
+        rotation = _read_rotation(sources, name, find)
+        if rotation.lacking is not None and not rotation.moves:
+            found[name] = [key for key in previous if rotation.proves(key.public)] or previous
     return found
 
 
 def rotations(
     sources: Sources, previous: PreviousKeys, progress: pulumi.Output[dict[str, Progress]], find: Find
 ) -> Rotations:
-    """Each previous key and why it stays, once the syncs have settled; logs one line for each rotation.
+    """Each previous key and why it stays, once the syncs have settled. Logs one line for each rotation.
 
     In a preview the value is unknown: it depends on what the update finds, and a saved plan would fix it.
 
     Args:
         sources: the Git sources of the stack.
         previous: the keys that stay.
-        progress: how far each sync has come.
+        progress: the progress of each sync.
         find: looks up an object of the cluster.
     """
 
     def previous_of(name: str, keys: Sequence[RegisteredKey]) -> pulumi.Output[list[dict[str, str]]]:
         async def look(_: Any) -> list[dict[str, str]]:
-            step = await asyncio.to_thread(_step, sources, name, find)
-            _log(name, sources.by_name[name], keys, step.lacking)
-            why = _REMOVED_NEXT if step.lacking is None else f"{_NOT_PROVEN}: {step.lacking}"
+            rotation = await asyncio.to_thread(_read_rotation, sources, name, find)
+            _log(name, sources.by_name[name], keys, rotation.lacking)
+            why = _REMOVED_NEXT if rotation.lacking is None else f"{_NOT_PROVEN}: {rotation.lacking}"
             return [{"fingerprint": fingerprint(key.public), "stays": why} for key in keys]
 
         if pulumi.runtime.is_dry_run():
@@ -104,8 +106,8 @@ def rotations(
 
 
 @dataclass(frozen=True)
-class _Step:
-    """How far a rotation has come.
+class _Rotation:
+    """The progress of a rotation.
 
     Attributes:
         lacking: why it is not proven that the source has been fetched with its key; None if it is.
@@ -118,20 +120,20 @@ class _Step:
     proves: Callable[[str], bool]
 
 
-def _step(sources: Sources, name: str, find: Find) -> _Step:
+def _read_rotation(sources: Sources, name: str, find: Find) -> _Rotation:
     source, home = sources.by_name[name], sources.homes[name]
 
     def find_here(version: str, kind: str, name: str) -> Mapping[str, Any] | None:
         return find({"apiVersion": version, "kind": kind, "metadata": {"namespace": home, "name": name}})
 
     key = registered_key(source)
-    assert key is not None  # Only then it has a previous one.
+    assert key is not None  # Only a source with a key has previous keys.
     try:
         found = find_here(SOURCE_API, GIT_REPOSITORY, name)
         secret = find_here("v1", "Secret", referred) if (referred := secret_name(found)) else None
     except ClusterUnavailable as error:
-        return _Step(str(error), moves=False, proves=lambda _: False)
-    return _Step(
+        return _Rotation(str(error), moves=False, proves=lambda _: False)
+    return _Rotation(
         lacking_proof(found, secret, key.public),
         moves=found is not None and _repository(found["spec"]["url"]) != _repository(source.url),
         proves=lambda public: lacking_proof(found, secret, public) is None,
@@ -145,7 +147,7 @@ def _repository(url: str) -> str:
 
 def _log(name: str, source: GitSource, keys: Sequence[RegisteredKey], lacking: str | None) -> None:
     new = registered_key(source)
-    assert new is not None and source.github is not None  # Only then it has a previous one.
+    assert new is not None and source.github is not None  # Only a source with a key has previous keys.
     fields = {
         "sync": sync_label(name),
         "new": new.fingerprint,

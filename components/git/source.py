@@ -1,4 +1,4 @@
-"""A Git source with all that it needs: the key at GitHub, credentials, GitRepository, Receiver and webhook."""
+"""A Git source with everything it needs: the key at GitHub, credentials, GitRepository, Receiver and webhook."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RegisteredSource:
 
 
 def git_access(sources: Sources, previous_keys: Mapping[str, Sequence[RegisteredKey]] | None = None) -> GitAccess:
-    """What the sources of a stack share; without anything to register there is no GitHub."""
+    """What the sources of a stack share; without GitHub if nothing is registered there."""
     github = GitHub("github", GitHubArgs(sources.github, owners)) if (owners := sources.github_owners) else None
     return GitAccess(sources.known_hosts, github, sources.webhook_url, previous_keys or {})
 
@@ -69,13 +69,13 @@ def register_source(
     parent: pulumi.Resource,
     after: Sequence[pulumi.Input[pulumi.Resource]],
 ) -> RegisteredSource:
-    """Register a source in an order in which it works at once and leaves no key behind when it is removed.
+    """Register a source's resources, ordered so that it works immediately and its removal leaves no key behind.
 
     Args:
         meta: name, namespace and labels of its objects.
         source: the source.
-        access: what it shares with others.
-        parent: the component that it belongs to.
+        access: what all sources of the stack share.
+        parent: the component that the source belongs to.
         after: the resources to depend on.
     """
     objects = source_objects(meta, source, access.known_hosts)
@@ -87,7 +87,7 @@ def register_source(
         )
 
     if (key := registered_key(source)) is not None:
-        assert source.github is not None and access.github is not None  # Only then there is a key to register.
+        assert source.github is not None and access.github is not None  # Otherwise there is no key to register.
         previous = [
             access.github.register_key(each, source.github, opts()) for each in access.previous_keys.get(meta.name, ())
         ]
@@ -103,13 +103,13 @@ def register_source(
     drawn = made_once(partial(token_urlsafe, TOKEN_BYTES))
     token_data = drawn.apply(lambda text: webhook_secret(meta, text)["data"])
     token_secret = register(webhook_secret(meta, "") | {"data": token_data}, opts(ignore_changes=["data"]))
-    # The SDK gives a resource an attribute for each of its properties.
+    # The SDK sets an attribute for each property of a resource.
     data: pulumi.Output[dict[str, str]] = token_secret.data  # type: ignore[attr-defined]
     token = data["token"].apply(lambda encoded: b64decode(encoded).decode())
     receiver = register(objects.receiver, opts(token_secret, registered))
     url = token.apply(lambda text: f"{(access.webhook_url or '').rstrip('/')}{webhook_path(text, meta)}")
     announcing: list[pulumi.Resource] = [token_secret, receiver]
     if source.github is not None:
-        assert access.github is not None  # There is one for whatever is registered there.
+        assert access.github is not None  # `git_access` creates it for every source that sets `github`.
         announcing.append(access.github.webhook(meta.name, url, token, source.github, opts(receiver)))
     return RegisteredSource(registered, receiver, url, (*standing, registered, *announcing))

@@ -19,10 +19,10 @@ from components.sync.names import GIT_REPOSITORY, SOURCE_API
 
 NOTIFICATION_API = "notification.toolkit.fluxcd.io/v1"
 DEFAULT_BRANCH = "main"
-# GitHub and GitLab look only at the token.
+# GitHub and GitLab check only the token.
 ANY_USERNAME = "git"
 
-# What each kind of Git host calls a push. Source: https://fluxcd.io/flux/components/notification/receivers/#events
+# Names of the push events of each kind of Git host. Source: https://fluxcd.io/flux/components/notification/receivers/#events
 PUSH_EVENTS: Mapping[str, tuple[str, ...]] = {
     "github": ("ping", "push"),
     "gitlab": ("Push Hook", "Tag Push Hook"),
@@ -36,9 +36,9 @@ class SourceObjects:
     """A source's objects in the order in which they are created.
 
     Attributes:
-        secrets: credentials and public keys, with names that are generated.
-        source: the GitRepository; it refers to them as `components.cluster.generated_names` has it.
-        receiver: what a push is announced to, or None; it needs `webhook_secret`.
+        secrets: the Secrets with credentials and public keys, whose names are generated.
+        source: the GitRepository, which refers to them as `components.cluster.generated_names` describes.
+        receiver: the Receiver of webhooks for pushes, or None; it needs `webhook_secret`.
     """
 
     secrets: list[Manifest]
@@ -47,10 +47,10 @@ class SourceObjects:
 
 
 def source_objects(meta: ObjectMeta, source: GitSource, known_hosts: Sequence[str]) -> SourceObjects:
-    """All objects of a source but the Secret of its webhook, whose token is not configuration.
+    """All objects of a source except the Secret of its webhook, whose token is generated and not configured.
 
     Args:
-        meta: where they live.
+        meta: name, namespace and labels of the objects.
         source: the source.
         known_hosts: the stack's own host keys.
     """
@@ -76,7 +76,7 @@ def source_objects(meta: ObjectMeta, source: GitSource, known_hosts: Sequence[st
 
 
 def credentials_of(source: GitSource, known_hosts: Sequence[str]) -> dict[str, str]:
-    """What source-controller reads from a source's Secret, as plain text; empty for a public repository.
+    """The entries of a source's Secret, not encoded; empty for a public repository.
 
     Source: https://fluxcd.io/flux/components/source/gitrepositories/#secret-reference
     """
@@ -103,16 +103,16 @@ def credentials_of(source: GitSource, known_hosts: Sequence[str]) -> dict[str, s
 
 
 def webhook_secret(meta: ObjectMeta, token: str) -> Manifest:
-    """The Secret that both ends of a webhook share."""
+    """The Secret with the token that the Git host and the Receiver share."""
     return meta.secret(meta.webhook_secret_name, {"token": token})
 
 
 WEBHOOK_ROOT = "/hook/"
-"""What the paths of all Receivers begin with."""
+"""The beginning of the paths of all Receivers."""
 
 
 def webhook_path(token: str, meta: ObjectMeta) -> str:
-    """The path at which notification-controller awaits the calls for a source's Receiver.
+    """The path at which notification-controller receives the webhooks for a source's Receiver.
 
     Source: https://fluxcd.io/flux/components/notification/receivers/#webhook-path
     """
@@ -149,7 +149,7 @@ def _receiver(meta: ObjectMeta, webhook: Webhook) -> Manifest:
             "type": webhook.type,
             "events": list(PUSH_EVENTS[webhook.type]),
             "secretRef": {"name": meta.webhook_secret_name},
-            # Nothing but this source, and that in the Receiver's own namespace: whoever has the token can do no more.
+            # Only this source, in the Receiver's own namespace, so that a leaked token can trigger nothing else.
             "resources": [{"apiVersion": SOURCE_API, "kind": GIT_REPOSITORY, "name": meta.name}],
         },
     }
