@@ -1,4 +1,4 @@
-"""What the program asks Pulumi itself: the command line above it, the state of earlier updates, update plans.
+"""What the program reads from Pulumi: the command line that runs it, the state of the stack, update plans.
 
-Put here what would be the same for a stack that has nothing to do with Kubernetes.
+Put code here that would be the same for a stack without Kubernetes.
 """

@@ -1,10 +1,10 @@
-"""Which file `pulumi` has read the stack's configuration from.
+"""The file from which `pulumi` has read the stack's configuration.
 
-`--config-file` names another than `Pulumi.<stack>.yaml`, and the engine does not tell the program. The command is an
-ancestor of the program's process, so it is read there.
+`--config-file` can name another file than `Pulumi.<stack>.yaml`, and the engine does not tell the program. The command
+is an ancestor of the program's process, so its command line is read from the process table.
 
-Source: https://www.pulumi.com/docs/iac/cli/commands/pulumi_up/, and `declareFlagsAsEnvironmentVariables` of
-pulumi/pkg/cmd/pulumi/pulumi.go, by which each option has an environment variable
+Source: https://www.pulumi.com/docs/iac/cli/commands/pulumi_up/, and `declareFlagsAsEnvironmentVariables` in
+pkg/cmd/pulumi/pulumi.go of Pulumi, which gives each option an environment variable
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Process:
 
     Attributes:
         arguments: its command line, the program first.
-        folder: its working folder.
+        folder: its working directory.
     """
 
     arguments: Sequence[str]
@@ -37,11 +37,11 @@ class Process:
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """What the command line says of the file.
+    """The file that the command line names.
 
     Attributes:
-        known: whether the command was found at all; where it was not, any file may have been read.
-        given: the file that it names; None where that is the stack's own.
+        known: whether the command was found; if not, any file may have been read.
+        given: the file that it names; None if it names none, so that the stack's own is read.
     """
 
     known: bool
@@ -49,11 +49,11 @@ class ConfigFile:
 
 
 def config_file(processes: Iterable[Process] | None = None, environ: Mapping[str, str] = os.environ) -> ConfigFile:
-    """Find the file that the `pulumi` command above this process was told to read.
+    """Find the file that the `pulumi` command names.
 
     Args:
-        processes: the ancestors of this process, nearest first; None looks for them.
-        environ: the environment, which the command passes on.
+        processes: the ancestors of this process, nearest first; None finds them.
+        environ: the environment, which this process inherits from the command.
     """
     if (process := pulumi_command(processes)) is not None:
         named = _option(process.arguments[1:]) or environ.get(VARIABLE)
@@ -63,10 +63,10 @@ def config_file(processes: Iterable[Process] | None = None, environ: Mapping[str
 
 
 def pulumi_command(processes: Iterable[Process] | None = None) -> Process | None:
-    """The `pulumi` command that runs this program; None where it is not to be seen.
+    """The `pulumi` command that runs this program; None if it is not found.
 
     Args:
-        processes: the ancestors of this process, nearest first; None looks for them.
+        processes: the ancestors of this process, nearest first; None finds them.
     """
     for process in ancestors() if processes is None else processes:
         name = Path(process.arguments[0]).name if process.arguments else ""
@@ -76,14 +76,14 @@ def pulumi_command(processes: Iterable[Process] | None = None) -> Process | None
 
 
 def ancestors() -> Iterator[Process]:
-    """The ancestors of this process, nearest first, up to the first one that has ended or may not be read."""
+    """The ancestors of this process, nearest first, up to the first that has ended or cannot be read."""
     with suppress(psutil.Error):
         for process in psutil.Process().parents():
             yield Process(process.cmdline(), Path(process.cwd()))
 
 
 def _option(arguments: Sequence[str]) -> str:
-    """The value of the option; the last one counts."""
+    """The value of the option; if it is given several times, the last one."""
     value = ""
     for index, argument in enumerate(arguments):
         if argument == "--":

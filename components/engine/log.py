@@ -19,10 +19,10 @@ def warn(message: Message) -> None:
 
 
 def info(message: Message) -> None:
-    """Log what the user should know and need not act on."""
+    """Log information that needs no action."""
     pulumi.log.info(coded(message))
 
 
 def run_error(cause: Message | Exception) -> pulumi.RunError:
-    """The error that ends the program without a traceback."""
+    """An error that ends the program without a traceback."""
     return pulumi.RunError(coded(cause))

@@ -1,7 +1,7 @@
-"""The `pulumi` command that runs the program; the engine does not pass it on.
+"""The `pulumi` command that runs the program, which the engine does not pass on.
 
-As for the configuration file (`components.engine.config_file`), the command line of the process is read. If it is not
-found, the answer is the safe one: everything that is checked before an update is checked.
+It is read from the process table (`components.engine.config_file`). If it is not found, the safe answer is given:
+everything is checked that would be checked before an update.
 
 Source: https://www.pulumi.com/docs/iac/cli/commands/, and `PersistentFlags` in pkg/cmd/pulumi/pulumi.go of Pulumi
 """
@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from components.engine.config_file import Process, pulumi_command
 
-# Commands that only read or delete. With `--run-program` they run the program, too.
+# Commands that only read or delete. With `--run-program`, they also run the program.
 _CREATING_NOTHING = frozenset({"destroy", "down", "dn", "refresh"})
-# Global options with a value, which must not be taken for the command.
+# Global options that take a value, which must not be mistaken for the command.
 _WITH_VALUE = frozenset(
     {"-C", "--cwd", "--color", "-v", "--verbose", "--tracing", "--otel-traces", "--profiling", "--memprofilerate"}
 )
@@ -28,7 +28,7 @@ def creates_nothing(processes: Iterable[Process] | None = None) -> bool:
     """Whether the program runs for `pulumi destroy` or `pulumi refresh`, which create nothing.
 
     Args:
-        processes: the ancestors of this process, nearest first; None looks for them.
+        processes: the ancestors of this process, nearest first; None finds them.
     """
     command = pulumi_command(processes)
     return command is not None and next(_positional(command.arguments[1:]), None) in _CREATING_NOTHING
@@ -38,8 +38,8 @@ def makes_plan(processes: Iterable[Process] | None = None, environ: Mapping[str,
     """Whether the preview may be saved as a plan (`pulumi preview --save-plan`), which an update has to match.
 
     Args:
-        processes: the ancestors of this process, nearest first; None looks for them.
-        environ: the environment, which the command passes on.
+        processes: the ancestors of this process, nearest first; None finds them.
+        environ: the environment, which this process inherits from the command.
     """
     command = pulumi_command(processes)
     if command is None or any(environ.get(name, "").lower() not in _FALSE for name in _PLAN_VARIABLES):

@@ -1,17 +1,17 @@
-"""The stack's state as earlier updates have left it, read before this update starts.
+"""The stack's state after earlier updates, read before this update starts.
 
-This is the only place that reads the state. A value that has to outlive a run is kept by the resource that it belongs
+This is the only module that reads the state. A value that has to outlive a run is kept by the resource that it belongs
 to: the cluster's identity by `Cluster`, the token of a webhook and the name of an artifact server by their objects
-(`components.engine.update_plans`). But before the first object is registered, the program has to know of all of them
-whether they belong to this stack, since it applies nothing if one belongs to somebody else. No documented means tells:
+(`components.engine.update_plans`). But before it registers the first object, the program has to know which objects
+belong to this stack, since it applies nothing if one of them belongs to somebody else. No documented API tells this:
 
 - A `Stash` is read by registering it, so a refused run would leave one behind, with the wrong cluster in it.
 - A stack's outputs are those of the last successful update, and do not show what a failed one has created.
 - `pulumi stack export` is another process, which would have to find the same command, backend and credentials.
 
-The function of the engine that answers is part of no SDK. tests/engine/test_state_contract.py holds what is relied on:
-it is there; it answers with every resource, also those of an update that failed, and not with those that are gone; a
-resource has its own type without its parents'; secrets are in clear.
+The engine's function that is used instead is not part of any SDK. tests/engine/test_state_contract.py tests the
+assumptions: the function exists; it returns every resource, including those of a failed update but not deleted ones; a
+resource has its own type without its parents'; secrets are in plain text.
 
 Source: readStackResourceOutputs in pkg/resource/deploy/builtins.go of Pulumi
 """
@@ -49,11 +49,11 @@ class State:
 async def read_state() -> State:
     """The stack's own state.
 
-    It is read from the resources and not from the stack's outputs, since an update that failed halfway records none.
+    It is read from the resources and not from the stack's outputs, since a failed update records no outputs.
     """
-    # Once the engine answers for the stack itself, it has written the state; before, it may still be writing.
+    # The engine answers for the stack's root resource after it has written the state; until then, it may be incomplete.
     root = pulumi.runtime.get_root_resource()
-    assert root is not None  # Every program that the engine runs has one.
+    assert root is not None  # Every program that the engine runs has a root resource.
     await root.urn.future()
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
     answer = await pulumi.runtime.invoke_async(_READ, {"stackName": stack})

@@ -1,7 +1,7 @@
-"""Values that differ from one run of the program to the next, and updates that follow a saved plan.
+"""Values that differ between runs of the program, and updates that follow a saved plan.
 
-`pulumi up --plan` requires every input and output to have the preview's value, unless that was unknown. So random
-values are unknown in a preview and, if its plan is saved, so is what the cluster will show after the update.
+`pulumi up --plan` requires every input and output to have the same value as in the preview, unless it was unknown
+there. So random values are unknown in a preview and, if its plan is saved, so are values read from the cluster.
 
 Source: https://www.pulumi.com/docs/iac/operations/update-plans/, and `Plan` in pkg/resource/deploy/plan.go of Pulumi
 """
@@ -21,7 +21,7 @@ T = TypeVar("T")
 def made_once(make: Callable[[], str]) -> pulumi.Output[str]:
     """A random value for an input whose changes are ignored (`ignore_changes`).
 
-    The resource keeps the value that it was created with, which is in the state; later runs do not change it.
+    The resource keeps the value that it was created with, which is in the state. Later runs do not change it.
 
     Args:
         make: returns a value; it is not called in a preview.
