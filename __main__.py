@@ -1,4 +1,4 @@
-"""A Kubernetes cluster as a safe multi-tenant Flux platform: one typed description, applied in order."""
+"""Turns a Kubernetes cluster into a multi-tenant Flux platform, from one typed configuration."""
 
 from functools import partial
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Objects that are in the stack's state and missing in the cluster, as after a killed `pulumi destroy`.
+"""Objects that are in the stack's state but missing from the cluster, as after a killed `pulumi destroy`.
 
-The engine records a deletion after it is done. Killed before that, it takes the object for unchanged, and an update
-would build on it. `pulumi up --refresh` reads the cluster first. An unchanged update only looks at the syncs, which the
-preflight reads anyway: they are deleted first and created last.
+The engine records a deletion after the object is gone. If it is killed before that, the next update assumes that the
+object still exists and builds on it. `pulumi up --refresh` reads the cluster first. Usually only the syncs are checked,
+which the preflight reads anyway: they are deleted first and created last.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def missing_objects(
     names_at: Callable[[str], Collection[str]],
     stack_file: str,
 ) -> list[Problem]:
-    """What is in the state and missing in the cluster, if an update may have been killed while it deleted.
+    """A problem if objects are in the state but missing from the cluster, since a deletion may have been killed.
 
     Args:
         config: the stack.
@@ -48,11 +48,11 @@ def missing_objects(
     if not names_cluster(state, cluster.uid):
         return []
     own = [name for name in (FLUX_NAMESPACE, KYVERNO_NAMESPACE) if name in state.names(_NAMESPACE_TYPE)]
-    going = [name for name in own if name in cluster.terminating]
-    if going:
-        return [Problem(stack_file, "cluster", PLATFORM_NAMESPACE_TERMINATING(namespace=name)) for name in going]
+    terminating = [name for name in own if name in cluster.terminating]
+    if terminating:
+        return [Problem(stack_file, "cluster", PLATFORM_NAMESPACE_TERMINATING(namespace=name)) for name in terminating]
     wanted = wanted_syncs(config)
-    there = {name_of(each) for each in syncs if each["kind"] == "Kustomization" and not _is_going(each)}
+    there = {name_of(each) for each in syncs if each["kind"] == "Kustomization" and not _is_terminating(each)}
     known = state.names(_SYNC_TYPE)
     if wanted <= known and wanted <= there and cluster.namespaces.keys() >= set(own):
         return []
@@ -64,7 +64,7 @@ def missing_objects(
 
 
 def wanted_syncs(config: StackConfig) -> set[str]:
-    """The Kustomizations of the stack, as `namespace/name`."""
+    """The Kustomizations that the stack describes, as `namespace/name`."""
     own = {f"{PLATFORM.namespace}/{PLATFORM.name}"} if config.flux.sync is not None else set()
     tenants = config.tenants.items()
     return own | {name_of(tenant_objects(name, tenant, config.tenancy).sync) for name, tenant in tenants}
@@ -75,7 +75,7 @@ def _missing(
 ) -> Iterable[str]:
     """Kind and name of each missing object, except those of tenants that are no longer listed."""
     listed = {name for tenant in config.tenants.values() for name in tenant.namespace_names}
-    # A lost namespace is reported or created again as a whole (`components.cluster.lost_namespaces`).
+    # A lost namespace is reported or re-created as a whole (`components.cluster.lost_namespaces`).
     kept = {name for name in cluster.namespaces if name not in state.names(_NAMESPACE_TYPE)} | listed
     kept |= {FLUX_NAMESPACE, KYVERNO_NAMESPACE}
     found: dict[str, Collection[str]] = {}
@@ -93,5 +93,5 @@ def _missing(
             yield f"{kind.rpartition(':')[2]} {printable(name)}"
 
 
-def _is_going(manifest: Manifest) -> bool:
+def _is_terminating(manifest: Manifest) -> bool:
     return "deletionTimestamp" in manifest["metadata"]

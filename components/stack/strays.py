@@ -1,6 +1,7 @@
-"""Objects with generated names that a killed update has created: the next update would generate other names.
+"""Stray objects: created with generated names by an update that was killed before it recorded them in the state.
 
-They are Services whose names no tenant can guess, and Secrets of sources and syncs.
+The next update would generate other names and leave the strays behind. They are Services whose names no tenant can
+guess, and Secrets of sources and syncs.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ Metadata = Mapping[str, Any]
 def read_strays(
     api: client.ApiClient, cluster: ClusterFacts, syncs: Iterable[Mapping[str, Any]], state: State
 ) -> list[str]:
-    """The API paths of such objects in the cluster.
+    """The API paths of the stray objects in the cluster.
 
     Services are only read while the state has no controller, since controllers are created after all Services.
 
     Args:
         api: a client for the cluster.
         cluster: facts of the cluster.
-        syncs: its sources and Kustomizations; what they refer to is in use and not a stray.
+        syncs: its sources and Kustomizations; an object that they refer to is in use and not stray.
         state: the stack's state.
 
     Raises:
@@ -86,7 +87,7 @@ def stray_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]
 
 
 def remove_strays(api: client.ApiClient, paths: Iterable[str]) -> None:
-    """Delete them; a preview deletes nothing.
+    """Delete the stray objects; a preview deletes nothing.
 
     Raises:
         pulumi.RunError: the cluster refuses or does not answer.
@@ -118,7 +119,7 @@ def _unrecorded(found: Iterable[Metadata], name: re.Pattern[str], known: set[tup
 
 
 def _referred(spec: Any) -> Iterator[str]:
-    """The names in all `secretRef` of a spec."""
+    """The names in all `secretRef` fields of a spec."""
     if not isinstance(spec, dict):
         return
     for key, value in spec.items():

@@ -1,7 +1,7 @@
-"""Names that a stack needs in a tenant's namespace and that somebody else's objects already have.
+"""Names that a stack needs in a tenant's namespace but that objects of others already have.
 
-An apply would take such an object over, with all fields that the stack does not set, or fail halfway through an update
-if it is immutable. So it is reported before anything is applied, and the platform team decides.
+An apply would take over such an object, including all fields that the stack does not set, or fail halfway through an
+update if it is immutable. So it is reported before anything is applied, and the platform team decides.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def taken_names(
     find: Callable[[Manifest], Mapping[str, Any] | None],
     stack_file: str,
 ) -> list[Problem]:
-    """Objects of others with the name of something that this update would create; with `cluster.adopt` there are none.
+    """A problem for each object of others whose name this update needs; none with `cluster.adopt`.
 
     Args:
         config: the stack.
