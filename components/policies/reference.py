@@ -29,8 +29,8 @@ _TITLES = {
 }
 
 _HEAD = "| Policy | Refuses | Settings | Threats |\n| --- | --- | --- | --- |"
-# What they do, the settings that enable them, and the page that explains them.
-_OF_KYVERNO_ALONE = {
+# What each policy does, the settings that enable it, and the page that explains it.
+_ONLY_WITH_KYVERNO = {
     PolicyName.TENANT_IMAGES: (
         "refuses tenants' Pods whose images have no signature from the stack's list",
         ("policies.images.signatures", "policies.images.registries"),
@@ -51,7 +51,7 @@ _OF_KYVERNO_ALONE = {
 
 _WRITERS_HEAD = "| Who | As | Why it is allowed |\n| --- | --- | --- |"
 _EKS_USERS = "https://docs.aws.amazon.com/eks/latest/userguide/default-roles-users.html"
-# Who writes in tenants' namespaces, as which user, and why the policies about tenants allow it.
+# Who writes to tenants' namespaces, as which user, and why the policies about tenants allow it.
 _WRITERS = (
     (
         "the controllers of kube-controller-manager: quotas, endpoints, volumes, Jobs, garbage collection",
@@ -83,9 +83,9 @@ _WRITERS = (
     ),
 )
 
-# What no object shows, and what limits it.
+# What an object does not show, and what limits it.
 _NETWORK = "a network policy for the controllers' egress"
-_UNSEEN = (
+_NOT_SEEN = (
     (
         "single files that a kustomization.yaml names by URL",
         "[Flux's lockdown](lockdown.md) refuses them, except from `flux.egress.hosts`",
@@ -148,10 +148,10 @@ def policies_page() -> str:
         # Tenancy policies
 
         [Flux's own lockdown](lockdown.md), [a narrow role](tenants.md#the-tenant-role) and Pod Security stop much of
-        what a tenant could try. The policies stop it again, at admission, and also what the others do not see: the
-        origin of sources and images, the exposure of Services, the load on Flux. Their messages say what to do
-        instead. They apply to namespaces with the label `{TENANT_LABEL}` and to the objects in them, and nowhere
-        else; only `{PolicyName.FLUX_IMAGES}` applies to `flux-system`.
+        what a tenant could try. The policies stop it once more at admission. They also cover what the others do not
+        see: the origin of sources and images, the exposure of Services, the load on Flux. Their messages say what to do
+        instead. They apply only to namespaces with the label `{TENANT_LABEL}` and to the objects in them;
+        `{PolicyName.FLUX_IMAGES}` alone applies to `flux-system`.
 
         By default, Kubernetes itself enforces them. `pulumi up` changes tenants only after a dry run was refused with
         the digest of the current set of policies. That proves it for the API server and the replica of Kyverno that
@@ -164,10 +164,10 @@ def policies_page() -> str:
         - `native`, the default: Kubernetes' own ValidatingAdmissionPolicies. The API server itself evaluates them, so
           no webhook can be down.
         - `kyverno`: Kyverno's ValidatingPolicies, which need [Kyverno](kyverno.md). It adds reports
-          (`kyverno.reports`), and [policies that only Kyverno offers](#of-kyverno-alone). While it is down, the
-          requests that it would check are refused: changes in tenants' namespaces and of these namespaces, and nothing
-          else. Flux's and Kubernetes' own controllers go on, except that no pod is created there.
-        - `both`: each refuses on its own, and while Kyverno is down the native policies still give reasons.
+          (`kyverno.reports`) and [policies that only Kyverno offers](#of-kyverno-alone). While it is down, the requests
+          that it would check are refused: changes of tenants' namespaces and of objects in them, and nothing else.
+          Flux's and Kubernetes' own controllers continue to work, but no pods are created in these namespaces.
+        - `both`: each engine refuses on its own. While Kyverno is down, the native policies still give their reasons.
         - `none`: no policies.
 
         ## Modes
@@ -183,14 +183,14 @@ def policies_page() -> str:
 
         - Those about *what objects may contain* apply to everybody, including the platform. They check an object when
           it is created and when the relevant part changes. So metadata may always change, and an object that is older
-          than the policy is left alone until then.
+          than the policy is not checked until then.
         - Those about *what the platform may do and a tenant may not* allow users who have the right to the same change
           in the whole cluster: administrators, Pulumi, and controllers. A tenant's rights, whatever its role, are bound
           in its own namespaces. Service accounts of `kube-system` and `flux-system` are not checked, and neither are
           nodes: their rights follow from the pods that are bound to them, so they have none in the whole cluster, and
           the Node authorizer and the admission plugin NodeRestriction already restrict them.
 
-        So these write in a tenant's namespace as they do elsewhere:
+        So these can write to a tenant's namespace as they do elsewhere:
         """
     of_a_tenant = f"""
         `kubectl auth can-i VERB RESOURCE --subresource=PART --all-namespaces --as=USER` shows what the policies see for
@@ -209,10 +209,10 @@ def policies_page() -> str:
         In the tables below, the settings are keys of [the configuration](configuration.md#policies), and the threats
         are those [at the end](#threats).
         """
-    of_kyverno_alone = """
+    only_with_kyverno = """
         ## Of Kyverno alone
 
-        They are off unless they are configured, and need the engine `kyverno` or `both`.
+        These policies are off unless they are configured. They need the engine `kyverno` or `both`.
 
         | Policy | What it does | Settings | Explained in |
         | --- | --- | --- | --- |
@@ -229,7 +229,7 @@ def policies_page() -> str:
 
         Kyverno's begins with `Policy {OBJECT_PREFIX}tenant-service-account failed:`. For objects that Flux applies, the
         same message is in the status of the Kustomization or HelmRelease. A message that begins with
-        `refused by the policy` is the fallback if its own expression fails.
+        `refused by the policy` is the fallback for a message whose own expression fails.
         """
     unseen = """
         ## What admission cannot see
@@ -245,10 +245,10 @@ def policies_page() -> str:
     for subject, title in _TITLES.items():
         rows = [_row(policy) for policy in table if policy.subject is subject]
         parts.append("\n".join([f"## {title}\n", _HEAD, *rows]))
-    alone = (_row_of_kyverno(name, *row) for name, row in _OF_KYVERNO_ALONE.items())
-    parts.append("\n".join([cleandoc(of_kyverno_alone), *alone]))
+    alone = (_kyverno_row(name, *row) for name, row in _ONLY_WITH_KYVERNO.items())
+    parts.append("\n".join([cleandoc(only_with_kyverno), *alone]))
     parts.append(cleandoc(refusals))
-    parts.append("\n".join([cleandoc(unseen), *(f"| {what} | {means} |" for what, means in _UNSEEN)]))
+    parts.append("\n".join([cleandoc(unseen), *(f"| {what} | {means} |" for what, means in _NOT_SEEN)]))
     return "\n\n".join([*parts, _threats(table)]) + "\n"
 
 
@@ -264,7 +264,7 @@ def _threat(number: int, threat: Threat, table: Sequence[Policy]) -> str:
     return f"| {number} | {threat.attempt} | {', '.join(threat.stopped_by)} | {names} |"
 
 
-def _row_of_kyverno(name: PolicyName, does: str, settings: Sequence[str], page: str) -> str:
+def _kyverno_row(name: PolicyName, does: str, settings: Sequence[str], page: str) -> str:
     return f"| `{name}` | {does} | {', '.join(map(_setting, settings))} | [{page.partition('#')[0]}]({page}) |"
 
 
