@@ -1,6 +1,6 @@
-"""Generated pages of `docs/`: the configuration, the lockdown, the policies and the errors. `make schemas` writes them.
+"""Generated pages of `docs/`, written by `make schemas`: the configuration, the lockdown, the policies and the errors.
 
-Keys, types, defaults and meanings come from the models, flags from their table, errors from the wordings.
+Keys, types, defaults and descriptions come from the models, flags from their table, errors from the wordings.
 """
 
 from __future__ import annotations
@@ -36,44 +36,44 @@ _SCALARS = {str: "string", bool: "true or false", int: "whole number", SecretStr
 _EGRESS = """
     ## What kustomize-controller may connect to
 
-    kustomize fetches every URL that a `kustomization.yaml` names, in `resources`, generators, patches and components,
-    and does so from the controller's place in the network. Nobody listens at the proxy above, so such a build fails at
-    once and the tenant reads `proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused` in the status of the
-    Kustomization. Keep such files in the repository, or list their hosts in `flux.egress.hosts`; a host that redirects
-    needs the host that it redirects to beside it. SSH, DNS and what source-controller fetches are not affected.
+    kustomize fetches every URL in a `kustomization.yaml` (in `resources`, generators, patches and components), and uses
+    the controller's network access for it. Nothing listens at the proxy address above, so such a build fails
+    immediately, and the tenant reads `proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused` in the
+    status of the Kustomization. Keep such files in the repository, or list their hosts in `flux.egress.hosts`. If a
+    host redirects to another one, list both. SSH, DNS and what source-controller fetches are not affected.
 
-    Exempt (`NO_PROXY`) are:
+    Exempt from the proxy (`NO_PROXY`) are:
 
-    - the API server, by the address that the kubelet announces (`KUBERNETES_SERVICE_HOST`). Where a webhook of the
-      cluster gives pods another one, list it in `flux.egress.hosts`;
+    - the API server, at the address that the kubelet sets (`KUBERNETES_SERVICE_HOST`). If a webhook of the cluster sets
+      another address in pods, list it in `flux.egress.hosts`;
     - notification-controller's address for events;
-    - the servers of `flux.vaults`, and the key management services of `sync.decryption.workloadIdentity`, as far as
-      `keys` or the provider tells their hosts. Key services and other clusters (`kubeConfig`) that only Kustomizations
-      in Git name belong into `flux.egress.hosts`;
-    - the artifacts of source-controller and source-watcher, under names with 128 random bits that kustomize-controller
-      alone is given (Secret `artifact-hosts`). They are Services of type ExternalName, which have no address and so no
-      reverse record in DNS. Under its usual name or address, the server is not exempt.
+    - the servers of `flux.vaults`, and the key management services of `sync.decryption.workloadIdentity` if their hosts
+      follow from `keys` or the provider. If only Kustomizations in Git refer to a key management service or to another
+      cluster (`kubeConfig`), list its host in `flux.egress.hosts`;
+    - the artifacts of source-controller and source-watcher, under names with 128 random bits that only
+      kustomize-controller is given (in the Secret `artifact-hosts`). They are Services of type ExternalName, which have
+      no address and therefore no reverse DNS record. Under its usual name or address, the server is not exempt.
 
-    Where the cluster's network heeds NetworkPolicies, those of the release admit only pods of `flux-system` to the
-    artifacts, and `flux.egress.networks` lets kustomize-controller connect to nothing but DNS, Flux's own pods and the
-    networks that it lists.
+    On clusters that enforce NetworkPolicies, the release's own policies let only pods of `flux-system` connect to the
+    artifacts. `flux.egress.networks` limits kustomize-controller to DNS, Flux's own pods and the networks that it
+    lists.
 
-    What remains:
+    What remains possible:
 
-    - Go connects to `localhost` and loopback addresses without asking the proxy: a tenant can have the controller's own
-      metrics and health endpoints fetched, and what a sidecar serves there.
-    - Whoever learns a random name can have every artifact fetched. Whoever may list the Services or read the Secrets of
-      `flux-system` learns it, and so does a tenant whose Kustomization is reconciled while source-controller does not
-      answer for more than three minutes: the controller's error has the URL. Then give it a new one:
-      `kubectl delete service -n flux-system <name>`, `pulumi up --refresh`, and
+    - Go connects to `localhost` and loopback addresses without the proxy. So a tenant can make the controller fetch its
+      own metrics and health endpoints, and whatever a sidecar serves there.
+    - A tenant that learns a random name can make the controller fetch every artifact. Anyone who may list the Services
+      or read the Secrets of `flux-system` can learn it. So can a tenant whose Kustomization is reconciled while
+      source-controller does not answer for more than three minutes, since the controller's error contains the URL. To
+      change the name, run `kubectl delete service -n flux-system <name>`, `pulumi up --refresh`, and
       `kubectl rollout restart deployment/kustomize-controller -n flux-system`.
-    - What is exempt is so for every tenant's builds. An endpoint that answers without credentials, such as the health
-      of a vault, can be read.
-    - One artifact server and one builder for all tenants stay what they are. Only controllers of their own for a group
-      of tenants separate them entirely.
-    - A build that multiplies its objects, and text that grows inside of one, end at the controller's memory limit
+    - Exempt hosts are exempt for the builds of all tenants. A tenant can read their endpoints that need no credentials,
+      such as the health of a vault.
+    - All tenants still share one artifact server and one build process. Only separate controllers for a group of
+      tenants isolate them completely.
+    - A build that multiplies its objects, or text that grows within an object, ends at the controller's memory limit
       (`flux.resources.kustomize-controller.limits.memory`, 1Gi in the release): the pod is restarted, and all tenants
-      wait. Only Flux itself can bound a build; an [alert](troubleshooting.md#a-build-is-stuck) tells of it.
+      wait. Only Flux itself can limit a build; an [alert](troubleshooting.md#a-build-is-stuck) reports it.
     """
 
 
@@ -84,35 +84,34 @@ def configuration_page() -> str:
 
         # Configuration
 
-        A stack is described by two kinds of file. Both are checked as a whole before anything is applied,
-        unknown keys are refused, and every problem is reported at once with its file and key.
+        A stack is described by two kinds of files. Both are validated completely before anything is applied. Unknown
+        keys are errors, and all errors are reported at once, each with its file and key.
 
-        - `Pulumi.<stack>.yaml` describes one environment. The keys of [the first part](#the-stack-file) stand
-          below `config:`, the first word of each with the project's name (`name` in `Pulumi.yaml`) before it:
-          `flux-tenancy:flux`. Any other key there but Pulumi's own (`pulumi:…`) is an error. `pulumi config set --path`
-          takes them as they are written here: `pulumi config set --path flux.profile single-tenant`. Another file may
-          be named by `--config-file`.
-        - `tenants/<tenant>.yaml` is the base of a tenant, shared by all environments. It holds the keys of
-          [the second part](#the-tenant-file). A stack has those tenants that its `tenants` lists; their
-          entries there hold the same keys and are laid over the base: mappings are merged key by key,
-          anything else, lists too, is replaced. `{{}}` takes the base as it is. What is required may stand in
-          either file.
+        - `Pulumi.<stack>.yaml` describes one environment. The keys of [the first part](#the-stack-file) are below
+          `config:`, and the first word of each has the project's name (`name` in `Pulumi.yaml`) as a prefix:
+          `flux-tenancy:flux`. Any other key there is an error, except for Pulumi's own (`pulumi:…`).
+          `pulumi config set --path` takes the keys as they are written here:
+          `pulumi config set --path flux.profile single-tenant`. `--config-file` can name another file.
+        - `tenants/<tenant>.yaml` is the base of a tenant, shared by all environments. It has the keys of
+          [the second part](#the-tenant-file). A stack has the tenants that its `tenants` lists. Their entries
+          there have the same keys and are merged over the base: mappings are merged key by key, and everything
+          else, including lists, is replaced. `{{}}` uses the base unchanged. Required keys may be in either file.
 
-        Values whose type is a secret stand in the stack's file alone, encrypted by
-        `pulumi config set --secret --path <key>`, which takes the value, or a file, on standard input. In plain
-        text they are refused, in either file, and nothing of them is ever shown.
+        Values of the type secret belong only in the stack's file, encrypted by
+        `pulumi config set --secret --path <key>`, which reads the value, or a file, from standard input. In plain text
+        they are refused in both files, and no part of them is ever shown.
 
-        Editors that read the first comment of these files complete and check them by the schemas in
-        `schemas/`. In the tables, `*` stands for a name, and `[]` for each entry of a list, which a command
-        line counts from `[0]`.
+        Editors that support the first comment of these files complete and validate them with the schemas in
+        `schemas/`. In the tables, `*` is a name, and `[]` is an entry of a list; on a command line, entries are counted
+        from `[0]`.
         """
     names = f"""
         ## Names
 
-        Tenants, like namespaces, are called by DNS labels. Reserved for the cluster's own parts are
+        Names of tenants and namespaces are DNS labels. These names are reserved for the cluster's own components:
         {_listed(sorted(RESERVED_NAMES))} and all names that begin with {_listed(RESERVED_PREFIXES)}.
 
-        Labels and annotations of a namespace are the platform's where they begin with
+        Labels and annotations of a namespace are reserved for the platform if they begin with
         {_listed(PROTECTED_LABEL_PREFIXES)}.
         """
     parts = [
@@ -143,23 +142,23 @@ def lockdown_page() -> str:
 
         # The multi-tenant profile
 
-        The rights that it takes from kustomize-controller and helm-controller are in
-        [controller-rights.md](controller-rights.md).
+        This page lists the flags and environment variables that the profile sets. The rights that it removes from
+        kustomize-controller and helm-controller are in [controller-rights.md](controller-rights.md).
 
         ## Flags that it sets
 
-        Each flag goes to exactly the controllers that know it; any other would refuse to start. The
-        [policies](policies.md) refuse much of the same once more, when it is asked for.
+        Each flag is set only for the controllers that support it; any other controller would not start. The
+        [policies](policies.md) also refuse much of this at admission.
         """
     forbidden = """
         ## Flags that it refuses
 
-        `flux.extraArgs` may set none of the flags above, except for more feature gates, and none of these:
+        `flux.extraArgs` must not contain the flags above, except for further feature gates, or any of these:
         """
     environment = """
         ## Environment variables that it sets
 
-        They reach what has no flag, such as the programs that a controller starts.
+        They cover what no flag does, such as the programs that a controller starts.
         """
     flags = [(f"`{flag.argument}`", _controllers(flag.controllers), flag.purpose) for flag in LOCKDOWN_FLAGS]
     variables = [
@@ -192,14 +191,15 @@ _ERROR_TITLES = {
 
 
 def errors_page() -> str:
-    """`docs/errors.md`: everything that the program says about a problem, by code."""
+    """`docs/errors.md`: all messages about errors and warnings, by code."""
     introduction = f"""
         {_GENERATED.format(source="the wordings.py and config_wordings.py of each package")}
 
         # Errors
 
-        Each error and warning ends with its code in brackets; the code stays the same when the words change. `…` stands
-        for a value. Errors that need more than a line to solve are in [troubleshooting.md](troubleshooting.md).
+        Each error and warning ends with its code in brackets. Codes do not change when the wording does. `…` is a
+        placeholder for a value. Errors that take more than a line to solve are explained in
+        [troubleshooting.md](troubleshooting.md).
         """
     groups: dict[str, list[tuple[str, str, str]]] = {}
     for code, wording in all_wordings().items():
@@ -212,7 +212,7 @@ def errors_page() -> str:
 
 
 def _plain(template: str) -> str:
-    """A template for `str.format` with `…` for its fields, as Markdown."""
+    """A template for `str.format` as Markdown, with `…` in place of its fields."""
     text = re.sub(r"\{\w+(![rs])?(:[^}]*)?\}", "…", template).replace("{{", "{").replace("}}", "}")
     # Between backticks, everything is literal.
     return re.sub(r"`[^`]*`|[*<]", lambda found: found[0] if len(found[0]) > 1 else f"\\{found[0]}", text)
@@ -223,12 +223,12 @@ def _controllers(controllers: Iterable[Controller]) -> str:
 
 
 def _sections(model: type[BaseModel], prefix: str, elsewhere: Mapping[type[BaseModel], str] = {}) -> Iterator[str]:
-    """A table of the keys of `model`, then one of each model that it is made of, except for those in `elsewhere`.
+    """A table of the keys of `model`, then one for each nested model, except for those in `elsewhere`.
 
     Args:
         model: the model.
-        prefix: key path that leads to it, with its dot, e.g. `flux.manifests.`; empty for a whole file.
-        elsewhere: models that are described in another place, with a link to it.
+        prefix: key path of the model with a final dot, e.g. `flux.manifests.`; empty for a whole file.
+        elsewhere: models that are described in another section, with a link to it.
     """
     heading = f"### `{prefix.removesuffix('.')}`\n\n" if prefix else ""
     rows = [_row(f"{prefix}{field.alias}", field, elsewhere) for field in model.model_fields.values()]
@@ -246,7 +246,7 @@ def _row(key: str, field: FieldInfo, elsewhere: Mapping[type[BaseModel], str]) -
 
 
 def _type(annotation: Any) -> str:
-    """A type in the words of the files that the user edits."""
+    """A type as users of YAML know it."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         rules = [(rule.json_schema or {})["description"] for rule in arguments if isinstance(rule, WithJsonSchema)]
@@ -265,7 +265,7 @@ def _type(annotation: Any) -> str:
 
 
 def _bare(annotation: Any) -> Any:
-    """A type without what it asks for, which would be too much inside a longer phrase."""
+    """A type without the description of its format, which is too long inside another type."""
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
@@ -281,7 +281,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _models_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
-    """The models inside an annotation, each with what follows the field's name in its key path."""
+    """The models inside an annotation, each with the suffix of its key path after the field's name."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is tuple:
         yield from ((f"[]{suffix}", model) for suffix, model in _models_in(arguments[0]))
@@ -315,13 +315,13 @@ def _listed(values: Iterable[object]) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; in a cell, a bar would begin the next one."""
+    """A Markdown table. A bar in a cell is escaped, since it would begin the next cell."""
     lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def rendered() -> dict[Path, str]:
-    """Each page and what must stand in it."""
+    """The content of each page."""
     return {
         DOCS / "configuration.md": configuration_page(),
         DOCS / "errors.md": errors_page(),
