@@ -1,4 +1,4 @@
 """What the program reads from Pulumi: the command line that runs it, the state of the stack, update plans.
 
-Put code here that would be the same for a stack without Kubernetes.
+Put here what would be the same for a stack without Kubernetes.
 """
