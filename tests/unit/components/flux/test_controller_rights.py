@@ -1,4 +1,4 @@
-"""Impersonate-only controllers: what of the release they keep, and what they get in its place."""
+"""Impersonate-only controllers: which rights of the release they keep, and which rights replace the others."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rules(manifests, kind, name):
     ]
 
 
-def test_the_controllers_pods_run_as_accounts_of_their_own_and_the_others_as_before():
+def test_the_reconcilers_run_as_dedicated_accounts_and_other_controllers_as_before():
     found = accounts(installed())
 
     assert found.pop("kustomize-controller") == "kustomize-controller-impersonator"
@@ -59,16 +59,16 @@ def test_the_controllers_pods_run_as_accounts_of_their_own_and_the_others_as_bef
     assert set(found.values()) == {None}
 
 
-def test_nothing_is_cluster_admin_where_nothing_is_applied_as_it():
+def test_no_account_is_cluster_admin_if_nothing_is_applied_as_one():
     assert powerful() == []
     assert "cluster-reconciler" not in names(installed(), "ClusterRoleBinding")
 
 
-def test_the_account_that_the_platforms_repository_is_applied_as_stays_cluster_admin():
+def test_the_account_that_applies_the_platforms_repository_stays_cluster_admin():
     assert powerful(sync=SYNC) == ["kustomize-controller"]
 
 
-def test_so_does_another_that_the_platform_names():
+def test_accounts_listed_in_impersonate_stay_cluster_admin():
     named = [{"namespace": SYSTEM, "serviceAccounts": ["helm-controller", "apps"]}]
 
     assert powerful(impersonate=named) == ["helm-controller"]
@@ -76,21 +76,21 @@ def test_so_does_another_that_the_platform_names():
     assert ("impersonate", "serviceaccounts", ("helm-controller", "apps", "default")) in found
 
 
-def test_the_releases_broad_role_is_bound_to_the_other_controllers_alone():
+def test_the_releases_broad_role_is_bound_only_to_the_other_controllers():
     bound = {subject["name"] for subject in one(installed(), "ClusterRoleBinding", "controllers")["subjects"]}
 
     assert bound == {"source-controller", "image-reflector-controller", "of-another-kind"}
 
 
 @pytest.mark.parametrize("controller", ["kustomize-controller", "helm-controller"])
-def test_no_rule_for_the_whole_cluster_reaches_secrets_or_another_identity(controller):
+def test_no_cluster_wide_rule_allows_secrets_or_another_identity(controller):
     found = rules(installed(sync=SYNC, workloadIdentity=True), "ClusterRole", f"flux-tenancy-{controller}")
 
     assert not {resource for _, resource, _ in found} & {"secrets", "configmaps", "serviceaccounts/token", "*"}
     assert not {verb for verb, _, _ in found} & {"impersonate", "bind", "escalate", "*"}
 
 
-def test_at_home_only_the_platforms_sync_is_acted_for():
+def test_in_flux_system_only_the_accounts_of_the_platforms_sync_can_be_impersonated():
     leases = {
         ("create", "leases", ()),
         *((verb, "leases", ("kustomize-controller-leader-election",)) for verb in ("get", "patch", "update")),
@@ -107,7 +107,7 @@ def test_at_home_only_the_platforms_sync_is_acted_for():
     assert {resource for _, resource, _ in helm} == {"leases"}
 
 
-def test_the_allow_list_of_vaults_can_be_read_and_tokens_be_made_for_it():
+def test_the_allow_list_of_vaults_can_be_read_and_tokens_created_for_them():
     vaults = [{"address": "https://vault.example.com", "loginPath": "auth/kubernetes/login"}]
     found = rules(
         installed(sync=SYNC, vaults=vaults, workloadIdentity=True), "Role", "kustomize-controller-impersonator"
@@ -118,7 +118,7 @@ def test_the_allow_list_of_vaults_can_be_read_and_tokens_be_made_for_it():
 
 
 @pytest.mark.parametrize("flux", [{"controllerRights": "release"}, {"profile": "single-tenant"}])
-def test_the_release_keeps_its_rights_where_it_is_asked_for(flux):
+def test_the_release_keeps_its_rights_if_configured(flux):
     def access(manifests):
         return [each for each in manifests if each["kind"] in ("ClusterRoleBinding", "RoleBinding", "ServiceAccount")]
 
@@ -127,7 +127,7 @@ def test_the_release_keeps_its_rights_where_it_is_asked_for(flux):
     assert powerful(**flux) == ["kustomize-controller", "helm-controller"]
 
 
-def test_a_controller_that_is_not_installed_gets_nothing():
+def test_a_controller_that_is_not_installed_gets_no_rights():
     manifests = installed(components=["source-controller", "kustomize-controller"])
 
     assert "helm-controller-impersonator" not in names(manifests, "ServiceAccount")
@@ -135,14 +135,14 @@ def test_a_controller_that_is_not_installed_gets_nothing():
 
 
 @pytest.mark.parametrize(("rights", "phase"), [("impersonate", "powers"), ("release", "access")])
-def test_rights_are_taken_after_the_controllers_have_changed_and_given_before(rights, phase):
+def test_rights_are_granted_before_the_controllers_change_and_removed_after(rights, phase):
     config = flux_config(sync=SYNC, controllerRights=rights)
     phases = in_phases(configured([*release(), EVERYTHING], config), config)
 
     assert "cluster-reconciler" in names(getattr(phases, phase), "ClusterRoleBinding")
 
 
-def test_in_a_tenants_namespace_the_controllers_act_as_its_account_and_the_powerless_default_alone():
+def test_in_a_tenants_namespace_only_its_account_and_the_default_account_can_be_impersonated():
     place = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
 
     role, binding = impersonation_objects(place, ["dev-team"], flux_config())
@@ -160,7 +160,7 @@ def test_in_a_tenants_namespace_the_controllers_act_as_its_account_and_the_power
     assert role["metadata"]["labels"] == place.labels
 
 
-def test_a_namespace_onboarded_by_label_has_the_same_for_any_of_its_accounts():
+def test_in_a_namespace_onboarded_by_label_any_account_can_be_impersonated():
     assert rules([shared_impersonation(flux_config())], "ClusterRole", "flux-tenancy-impersonation") == [
         ("impersonate", "serviceaccounts", ()),
         ("get", "configmaps", ()),
@@ -168,7 +168,7 @@ def test_a_namespace_onboarded_by_label_has_the_same_for_any_of_its_accounts():
     ]
 
 
-def test_every_namespace_of_a_tenant_and_of_the_platform_has_its_own(tmp_path):
+def test_every_namespace_of_a_tenant_and_of_the_platform_has_its_own_role(tmp_path):
     named = [
         {"namespace": "infra", "serviceAccounts": ["infra"]},
         {"namespace": "apps", "serviceAccounts": ["preview"]},

@@ -1,4 +1,4 @@
-"""The environment of kustomize-controller: a closed proxy, and what is exempt from it."""
+"""The environment of kustomize-controller: a proxy where nothing listens, and the hosts that are exempt from it."""
 
 from base64 import b64decode
 from typing import Any
@@ -19,7 +19,7 @@ SECRET = "Secret flux-system/artifact-hosts"
 
 
 def advertised(domain: str = "cluster.local.", without: str = "source-watcher") -> list[Manifest]:
-    """The release in miniature, with the addresses that Flux's own has."""
+    """A miniature release with the addresses that Flux's own release advertises."""
     manifests = [manifest for manifest in release() if manifest["metadata"]["name"] != without]
     arguments = {
         "source-controller": f"--storage-adv-addr=source-controller.$(RUNTIME_NAMESPACE).svc.{domain}",
@@ -52,27 +52,27 @@ NEEDED = [
 ]
 
 
-def test_whatever_is_not_exempt_goes_to_a_port_that_nobody_listens_at():
+def test_requests_to_hosts_that_are_not_exempt_go_to_a_closed_port():
     found = environment(configured(advertised(), flux_config()))
 
     assert {found[name] for name in PROXIES} == {"http://127.0.0.1:9"}
     assert found["NO_PROXY"] == found["no_proxy"] == ",".join(NEEDED)
 
 
-def test_a_variable_comes_after_those_that_it_refers_to():
+def test_a_variable_comes_after_the_variables_that_it_refers_to():
     names = list(environment(configured(advertised(), flux_config())))
 
     assert names.index("SOURCE_CONTROLLER_LOCALHOST") < names.index("NO_PROXY")
 
 
-def test_only_the_multi_tenant_profile_and_only_the_controller_that_builds_have_it():
+def test_only_kustomize_controller_in_the_multi_tenant_profile_has_the_proxy():
     locked = configured(advertised(), flux_config())
     for name in ("source-controller", "helm-controller", "notification-controller"):
         assert not environment(locked, name)
     assert not environment(configured(advertised(), flux_config(profile="single-tenant")))
 
 
-def test_vaults_key_services_and_what_the_platform_names_are_exempt_too():
+def test_vaults_key_services_and_configured_hosts_are_also_exempt():
     vaults = [{"address": "https://vault.example.com:8200", "loginPath": "auth/kubernetes/login"}]
 
     found = exempt("kms.eu-1.amazonaws.com", vaults=vaults, egress={"hosts": ["files.example.com", "192.0.2.0/24"]})
@@ -86,7 +86,7 @@ def test_vaults_key_services_and_what_the_platform_names_are_exempt_too():
     ]
 
 
-def test_each_server_of_artifacts_has_a_name_of_its_own():
+def test_each_artifact_server_has_its_own_name():
     found = environment(configured(advertised(without=""), flux_config()))
 
     assert found["SOURCE_WATCHER_LOCALHOST"] == {"secretKeyRef": {"name": "artifact-hosts", "key": "source-watcher"}}
@@ -103,7 +103,7 @@ def name_and_host(resources: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("domain", ["cluster.local.", "k8s.example.com."])
-def test_the_name_is_a_service_without_an_address_that_leads_to_the_servers_own(domain):
+def test_the_name_is_an_external_name_service_for_the_servers_own(domain):
     resources = installed(advertised(domain))
 
     name, host = name_and_host(resources)
@@ -115,14 +115,14 @@ def test_the_name_is_a_service_without_an_address_that_leads_to_the_servers_own(
     assert {SERVICE, SECRET} <= resources["Deployment flux-system/kustomize-controller"].after
 
 
-def test_nobody_can_guess_the_name_and_it_stays():
+def test_the_name_is_random_and_does_not_change():
     names = {name_and_host(installed(advertised()))[0] for _ in range(2)}
     assert len(names) == 2 and all(len(name) == len("artifacts-") + 32 for name in names)
     assert installed(advertised())[SERVICE].ignored == {"metadata.name"}
 
 
-def test_a_preview_does_not_know_a_name_that_is_still_to_be_made():
-    """The update that follows its plan makes another one than the preview would have made."""
+def test_a_name_that_is_not_generated_yet_is_unknown_in_a_preview():
+    """An update that follows the plan generates another value than the preview would have generated."""
     manifests = advertised()
     args = FluxInstallArgs(flux_config(), manifests)
 
@@ -145,7 +145,7 @@ def network_policies(**flux: Any) -> dict[str, Any]:
     return {each["metadata"]["name"]: each["spec"] for each in found if each["kind"] == "NetworkPolicy"}
 
 
-def test_networks_are_all_that_the_controllers_pod_may_connect_to_outside_of_flux():
+def test_the_controllers_pod_may_connect_only_to_flux_dns_and_the_configured_networks():
     before = network_policies()
     after = network_policies(egress={"networks": ["192.0.2.0/24"]})
 
@@ -160,6 +160,6 @@ def test_networks_are_all_that_the_controllers_pod_may_connect_to_outside_of_flu
     ]
 
 
-def test_without_networks_and_without_tenants_the_releases_policies_stay():
+def test_the_releases_network_policies_stay_without_networks_and_in_the_single_tenant_profile():
     assert set(network_policies()) == {"only-among-controllers", "allow-egress"}
     assert network_policies() == network_policies(profile="single-tenant", egress={"networks": ["192.0.2.0/24"]})

@@ -1,4 +1,4 @@
-"""FluxInstall: namespaces, definitions, access and controllers, each after what it stands on."""
+"""FluxInstall: namespaces, definitions, access and controllers, each created after its dependencies."""
 
 from typing import Any
 
@@ -24,10 +24,10 @@ def of_type(resources, *ends):
     return {name for name, resource in resources.items() if resource.type.endswith(ends)}
 
 
-def test_controllers_come_after_access_access_after_definitions_and_those_after_the_namespace():
+def test_namespaces_definitions_access_and_controllers_are_created_in_this_order():
     resources = installed()
     controllers = of_type(resources, ":Deployment")
-    # Made by the program itself; what is in the Secret comes from the Services.
+    # Created by the program itself; the Secret contains the names of the Services.
     names = {name for name in resources if "/artifact" in name}
     assert names and all(resources.pop(name).after >= NAMESPACES for name in names)
     access = set(resources) - NAMESPACES - DEFINITIONS - controllers - {"FluxInstall flux"}
@@ -51,13 +51,13 @@ def test_every_object_of_the_release_is_registered_under_the_component():
     assert set(parents.values()) == {"FluxInstall flux"}
 
 
-def test_deployments_and_definitions_are_of_the_kinds_that_the_provider_waits_for():
+def test_deployments_and_definitions_have_types_that_the_provider_waits_for():
     types = {resource.type for resource in installed().values()}
 
     assert {"kubernetes:apps/v1:Deployment", "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"} <= types
 
 
-def test_what_is_registered_is_locked_down():
+def test_the_registered_objects_are_locked_down():
     [container] = installed()["Deployment flux-system/kustomize-controller"].properties["spec"]["template"]["spec"][
         "containers"
     ]
@@ -65,7 +65,7 @@ def test_what_is_registered_is_locked_down():
     assert "--no-cross-namespace-refs=true" in container["args"]
 
 
-def test_a_single_tenant_cluster_gets_the_release_as_it_is():
+def test_a_single_tenant_cluster_gets_the_unchanged_release():
     resources = installed(profile="single-tenant")
 
     [container] = resources["Deployment flux-system/helm-controller"].properties["spec"]["template"]["spec"][
@@ -74,7 +74,7 @@ def test_a_single_tenant_cluster_gets_the_release_as_it_is():
     assert container["args"] == ["--log-level=info"]
 
 
-def test_whatever_depends_on_flux_waits_for_its_controllers():
+def test_resources_that_depend_on_flux_wait_for_its_controllers():
     def program():
         flux = FluxInstall("flux", FluxInstallArgs(flux_config(), release()))
         pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "later", {}, pulumi.ResourceOptions(depends_on=[flux]))
@@ -84,7 +84,7 @@ def test_whatever_depends_on_flux_waits_for_its_controllers():
     assert of_type(resources, ":Deployment") <= resources["ConfigMap later"].after
 
 
-def test_the_installed_version_and_profile_can_be_asked_for():
+def test_the_installed_version_and_profile_are_attributes():
     found: dict[str, Any] = {}
 
     def program():

@@ -1,4 +1,4 @@
-"""A release is installed in an order in which every part finds what it needs."""
+"""A release is installed in the order of its dependencies."""
 
 from sample_release import release
 from sample_stack import flux_config
@@ -6,7 +6,7 @@ from sample_stack import flux_config
 from components.flux.phases import in_phases
 
 
-def test_every_object_has_its_phase_and_none_is_lost():
+def test_every_object_is_in_exactly_one_phase():
     phases = in_phases(release(), flux_config())
 
     kinds = [

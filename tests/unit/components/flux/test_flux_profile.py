@@ -1,4 +1,4 @@
-"""The two security profiles, over a release in miniature."""
+"""The two security profiles, applied to a miniature release."""
 
 from copy import deepcopy
 
@@ -19,7 +19,7 @@ def installed(**flux):
 
 
 def of_release(manifests):
-    """Without the accounts of the controllers' own, which come after what the release has."""
+    """The objects without the dedicated accounts of the controllers, which follow those of the release."""
     return manifests[: len(release())]
 
 
@@ -28,12 +28,12 @@ def test_the_controllers_are_started_with_exactly_these_arguments(profile):
     assert arguments(installed(profile=profile)) == golden(f"arguments-{profile}")
 
 
-def test_single_tenant_leaves_the_release_exactly_as_it_is():
+def test_the_single_tenant_profile_does_not_change_the_release():
     assert installed(profile="single-tenant") == release()
 
 
 @pytest.mark.parametrize("workload_identity", [False, True])
-def test_switching_there_and_back_loses_nothing(workload_identity):
+def test_switching_the_profile_back_and_forth_loses_nothing(workload_identity):
     kept = release()
 
     locked = configured(kept, flux_config(workloadIdentity=workload_identity))
@@ -43,7 +43,7 @@ def test_switching_there_and_back_loses_nothing(workload_identity):
     assert configured(kept, flux_config(workloadIdentity=workload_identity)) == locked
 
 
-def test_whoever_changes_the_result_does_not_change_the_release():
+def test_changes_of_the_result_do_not_change_the_release():
     kept = release()
     before = deepcopy(kept)
 
@@ -54,7 +54,7 @@ def test_whoever_changes_the_result_does_not_change_the_release():
     assert kept == before
 
 
-def test_no_controller_can_mint_tokens_and_the_rest_of_each_role_stays():
+def test_no_controller_can_create_tokens_and_the_rest_of_each_role_stays():
     manifests = installed()
 
     assert one(manifests, "ClusterRole", "controllers")["rules"] == [
@@ -67,14 +67,14 @@ def test_no_controller_can_mint_tokens_and_the_rest_of_each_role_stays():
     assert one(manifests, "Role", "accounts-of-one-namespace")["rules"] == []
 
 
-def test_workload_identity_keeps_the_right_to_mint_tokens():
+def test_workload_identity_keeps_the_right_to_create_tokens():
     manifests = of_release(installed(workloadIdentity=True))
     roles = [manifest for manifest in manifests if manifest["kind"] in ("ClusterRole", "Role")]
 
     assert roles == [manifest for manifest in release() if manifest["kind"] in ("ClusterRole", "Role")]
 
 
-def test_workload_identity_opens_nothing_else():
+def test_workload_identity_changes_nothing_else():
     assert arguments(installed(workloadIdentity=True)) == golden("arguments-multi-tenant")
 
 
@@ -89,7 +89,7 @@ def test_the_releases_network_policies_and_everything_else_are_kept(profile):
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_the_operators_arguments_reach_their_controller_and_no_other(profile):
+def test_the_operators_arguments_are_added_only_to_their_controller(profile):
     with_extra = arguments(installed(profile=profile, extraArgs={"helm-controller": ["--concurrent=8"]}))
     expected = golden(f"arguments-{profile}")
     expected["helm-controller"].insert(1, "--concurrent=8")
@@ -97,7 +97,7 @@ def test_the_operators_arguments_reach_their_controller_and_no_other(profile):
     assert with_extra == expected
 
 
-def test_kustomize_controller_has_more_workers_than_one_tenant_can_keep_waiting():
+def test_kustomize_controller_has_more_workers_than_one_tenant_can_occupy():
     def workers(kustomizations=100, **flux):
         found = arguments(configured(release(), flux_config(**flux), Surroundings((), kustomizations)))
         return [(name, each) for name, given in found.items() for each in given or () if "concurrent" in each]
@@ -108,21 +108,21 @@ def test_kustomize_controller_has_more_workers_than_one_tenant_can_keep_waiting(
     assert workers(profile="single-tenant") == workers(0) == []
 
 
-def test_an_operators_feature_gate_stands_in_one_flag_with_the_releases_and_the_lockdowns():
+def test_feature_gates_of_operator_release_and_lockdown_are_joined_in_one_flag():
     gates = ["--feature-gates=Beta=true,ObjectLevelWorkloadIdentity=false"]
 
     found = arguments(installed(extraArgs={"kustomize-controller": gates}))["kustomize-controller"]
     assert found is not None
     [*_, last] = found
 
-    # Of a gate that stands twice the controllers take the last word.
+    # If a feature gate is given twice, the controllers use the last value.
     assert last == (
         "--feature-gates=Alpha=true,Beta=true,ObjectLevelWorkloadIdentity=false,ObjectLevelWorkloadIdentity=true,"
         "CancelHealthCheckOnNewRevision=true,DisableConfigWatchers=true"
     )
 
 
-def test_the_operators_resources_replace_those_of_the_release_one_by_one():
+def test_the_operators_resources_replace_the_releases_key_by_key():
     resources = {"source-controller": {"limits": {"memory": "4Gi"}}, "helm-controller": {"requests": {"cpu": "1"}}}
 
     manifests = installed(resources=resources)
@@ -142,7 +142,7 @@ def environment(manifests, name):
     return one(manifests, "Deployment", name)["spec"]["template"]["spec"]["containers"][0].get("env")
 
 
-def test_the_multi_tenant_profile_sets_its_variables_beside_the_releases_own():
+def test_the_multi_tenant_profile_adds_its_variables_to_the_releases_own():
     manifests = release()
     container = one(manifests, "Deployment", "kustomize-controller")["spec"]["template"]["spec"]["containers"][0]
     own = {"name": "RUNTIME_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}

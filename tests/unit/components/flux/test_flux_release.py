@@ -1,4 +1,4 @@
-"""A release is used only if it is the one that was pinned, wherever it comes from."""
+"""A release is used only if its digest is the pinned one, wherever it comes from."""
 
 import hashlib
 
@@ -24,7 +24,7 @@ def sha256(content: bytes) -> str:
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch, tmp_path):
-    """A cache of the user's that is empty."""
+    """An empty cache of the user."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -56,7 +56,7 @@ def kept_file(cache, content: bytes = CONTENT):
 
 
 def keep(cache, content: bytes):
-    """Puts `content` where the release in miniature is kept."""
+    """Write `content` to the cache in place of the miniature release."""
     file = kept_file(cache)
     file.parent.mkdir(parents=True)
     file.write_bytes(content)
@@ -67,7 +67,7 @@ def test_a_bundle_needs_no_network(tmp_path):
     assert "source-controller" in names(read_release(bundled(tmp_path), tmp_path), "Deployment")
 
 
-def test_fluxs_own_tools_know_the_release_by_its_labels(tmp_path):
+def test_fluxs_own_tools_recognize_the_release_by_its_labels(tmp_path):
     """`flux version` shows `<part-of>-<version>` of this definition as the distribution."""
     before = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(CONTENT)}
 
@@ -81,19 +81,19 @@ def test_fluxs_own_tools_know_the_release_by_its_labels(tmp_path):
     for manifest in manifests:
         found = {key: manifest["metadata"]["labels"][f"app.kubernetes.io/{key}"] for key in FLUX_LABELS}
         assert found == FLUX_LABELS, manifest["metadata"]
-        # What controllers run by and are found by: they are not restarted.
+        # Pod templates and selectors do not change, so controllers are not restarted.
         if manifest["kind"] == "Deployment":
             assert manifest["spec"] == before["Deployment", manifest["metadata"]["name"]]["spec"]
 
 
-def test_a_release_is_fetched_from_the_address_that_is_given(tmp_path):
+def test_a_release_is_fetched_from_the_configured_url(tmp_path):
     with serving({"/install.yaml": CONTENT}) as url:
         manifests = read_release(from_url(url), tmp_path)
 
     assert manifests == read_release(bundled(tmp_path), tmp_path)
 
 
-def test_a_bundle_that_is_missing_is_named(tmp_path):
+def test_a_missing_bundle_is_an_error(tmp_path):
     config = flux_config(manifests={"bundle": "nowhere/install.yaml"})
 
     assert refused(config, tmp_path) == (
@@ -102,21 +102,21 @@ def test_a_bundle_that_is_missing_is_named(tmp_path):
     )
 
 
-def test_a_folder_is_no_bundle(tmp_path):
+def test_a_folder_as_bundle_is_an_error(tmp_path):
     assert refused(flux_config(manifests={"bundle": "."}), tmp_path) == (
         "manifests.bundle",
         UNREADABLE_BUNDLE(bundle=".", reason="Is a directory"),
     )
 
 
-def test_another_digest_stops_the_installation_and_says_what_to_compare(tmp_path):
+def test_a_wrong_digest_is_an_error_that_says_what_to_compare(tmp_path):
     assert refused(bundled(tmp_path, sha256=DIGEST), tmp_path) == (
         "sha256",
         WRONG_DIGEST(source="install.yaml", digest=sha256(CONTENT), expected=DIGEST, section="flux"),
     )
 
 
-def test_what_was_fetched_with_another_digest_is_neither_used_nor_kept(tmp_path, cache):
+def test_a_fetched_file_with_a_wrong_digest_is_neither_used_nor_cached(tmp_path, cache):
     with serving({"/install.yaml": CONTENT + b"# more\n"}) as url:
         key, message = refused(from_url(url), tmp_path)
 
@@ -130,7 +130,7 @@ def fetch_failed(url: str, reason: str) -> Message:
     return FETCH_FAILED(url=url, reason=reason, section="flux", key="manifests")
 
 
-def test_a_server_that_cannot_be_reached_is_named_with_the_way_around_it(tmp_path):
+def test_an_unreachable_server_is_an_error_that_suggests_a_bundle(tmp_path):
     url = f"http://127.0.0.1:{closed_port()}"
 
     assert refused(from_url(url), tmp_path) == (
@@ -140,7 +140,7 @@ def test_a_server_that_cannot_be_reached_is_named_with_the_way_around_it(tmp_pat
 
 
 @pytest.mark.parametrize("status", [404, 500])
-def test_a_server_that_has_no_such_release_is_named_with_its_answer(tmp_path, status):
+def test_a_server_without_the_release_is_an_error_with_its_answer(tmp_path, status):
     with serving({}, status) as url:
         assert refused(from_url(url), tmp_path) == (
             "manifests",
@@ -148,7 +148,7 @@ def test_a_server_that_has_no_such_release_is_named_with_its_answer(tmp_path, st
         )
 
 
-def test_a_release_is_fetched_once(tmp_path, cache):
+def test_a_release_is_fetched_only_once(tmp_path, cache):
     with serving({"/install.yaml": CONTENT}) as url:
         config = from_url(url)
         first = read_release(config, tmp_path)
@@ -157,7 +157,7 @@ def test_a_release_is_fetched_once(tmp_path, cache):
     assert [file.name for file in kept_file(cache).parent.iterdir()] == [f"{sha256(CONTENT)}.yaml"]
 
 
-def test_a_copy_that_is_not_what_it_was_is_fetched_again_and_mended(tmp_path, cache):
+def test_a_corrupted_copy_in_the_cache_is_fetched_again_and_replaced(tmp_path, cache):
     file = keep(cache, b"half of")
 
     with serving({"/install.yaml": CONTENT}) as url:
@@ -166,7 +166,7 @@ def test_a_copy_that_is_not_what_it_was_is_fetched_again_and_mended(tmp_path, ca
     assert file.read_bytes() == CONTENT
 
 
-def test_a_copy_that_is_not_what_it_was_is_never_used(tmp_path, cache):
+def test_a_corrupted_copy_in_the_cache_is_never_used(tmp_path, cache):
     keep(cache, CONTENT + b"# more\n")
 
     key, _ = refused(from_url(f"http://127.0.0.1:{closed_port()}"), tmp_path)
@@ -174,7 +174,7 @@ def test_a_copy_that_is_not_what_it_was_is_never_used(tmp_path, cache):
     assert key == "manifests"
 
 
-def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path, cache):
+def test_a_read_only_cache_is_not_an_error(tmp_path, cache):
     cache.write_text("a file where the folder should be")
 
     with serving({"/install.yaml": CONTENT}) as url:
@@ -192,12 +192,12 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path, cache):
         (b"metadata: {}\n", "FT-FLX-002"),
     ],
 )
-def test_a_file_that_is_not_an_install_manifest_is_refused_even_with_its_own_digest(tmp_path, content, code):
+def test_a_file_that_is_not_an_install_manifest_is_refused_even_if_its_digest_matches(tmp_path, content, code):
     assert refusal_code(bundled(tmp_path, content), tmp_path) == ("manifests", code)
     assert "install.yaml" in refused(bundled(tmp_path, content), tmp_path)[1]
 
 
-def test_a_component_that_the_release_lacks_is_named_with_those_that_it_has(tmp_path):
+def test_a_component_that_the_release_lacks_is_an_error_with_the_available_ones(tmp_path):
     content = b"kind: Deployment\nmetadata: {name: a, labels: {app.kubernetes.io/component: helm-controller}}\n"
 
     key, message = refused(bundled(tmp_path, content), tmp_path)
@@ -206,7 +206,7 @@ def test_a_component_that_the_release_lacks_is_named_with_those_that_it_has(tmp_
     assert "no source-controller, kustomize-controller, notification-controller; it has helm-controller" in message
 
 
-def test_only_the_chosen_components_are_installed_with_everything_that_they_share(tmp_path):
+def test_only_the_listed_components_and_their_shared_objects_are_installed(tmp_path):
     chosen = ["source-controller", "kustomize-controller"]
 
     manifests = read_release(bundled(tmp_path, components=chosen), tmp_path)
@@ -217,14 +217,14 @@ def test_only_the_chosen_components_are_installed_with_everything_that_they_shar
     assert names(manifests, "NetworkPolicy") == ["only-among-controllers"]
 
 
-def test_options_are_installed_when_they_are_asked_for(tmp_path):
+def test_optional_components_are_installed_if_listed(tmp_path):
     options = ["image-reflector-controller", "image-automation-controller", "source-watcher"]
     chosen = ["source-controller", "kustomize-controller", *options]
 
     assert names(read_release(bundled(tmp_path, components=chosen), tmp_path), "Deployment") == chosen
 
 
-def test_an_account_that_is_not_installed_gets_no_rights_in_advance(tmp_path):
+def test_an_account_that_is_not_installed_gets_no_rights(tmp_path):
     binding = one(read_release(bundled(tmp_path), tmp_path), "ClusterRoleBinding", "controllers")
 
     assert [subject["name"] for subject in binding["subjects"]] == [

@@ -1,4 +1,4 @@
-"""The table of the multi-tenant profile, read the other way round: what each controller is started with."""
+"""The flags of the multi-tenant profile by controller: the arguments that each one is started with."""
 
 import pytest
 
@@ -43,7 +43,7 @@ CANCEL = "--feature-gates=CancelHealthCheckOnNewRevision=true"
         (Controller.SOURCE_WATCHER, {"--no-cross-namespace-refs=true"}),
     ],
 )
-def test_each_controller_of_flux_2_9_gets_exactly_the_flags_that_it_knows(controller, arguments):
+def test_each_controller_of_flux_2_9_gets_exactly_the_flags_that_it_supports(controller, arguments):
     given = [flag.argument for flag in flags_for(controller)]
 
     assert len(given) == len(set(given))
@@ -52,7 +52,7 @@ def test_each_controller_of_flux_2_9_gets_exactly_the_flags_that_it_knows(contro
 
 @pytest.mark.parametrize("name", sorted(CLOSED_TO_THE_OPERATOR))
 @pytest.mark.parametrize("form", ["--{}", "--{}=", "--{}=false", "--{}=true"])
-def test_nobody_sets_a_flag_of_the_lockdown_in_any_form(name, form):
+def test_extra_arguments_must_not_set_flags_of_the_lockdown_in_any_form(name, form):
     reason = refusal(form.format(name))
 
     assert reason is not None
@@ -64,5 +64,5 @@ def test_nobody_sets_a_flag_of_the_lockdown_in_any_form(name, form):
     "argument",
     ["--concurrent=8", "--feature-gates=OOMWatch=true", "--no-remote-bases-at-all=true", "--log-level=debug"],
 )
-def test_other_arguments_are_the_operators_own_affair(argument):
+def test_other_extra_arguments_are_allowed(argument):
     assert refusal(argument) is None

@@ -1,4 +1,4 @@
-"""PlatformSync: the names that `flux bootstrap` gives, with the rights of the platform."""
+"""PlatformSync: the same names as `flux bootstrap` uses, with the platform's rights."""
 
 from typing import Any
 
@@ -27,13 +27,13 @@ def platform(opts=None, **keys):
     return PlatformSync("platform", PlatformSyncArgs(config(**keys), "./clusters/staging", access), opts)
 
 
-def test_a_stack_has_a_folder_of_its_own_unless_another_is_given():
+def test_a_stack_has_its_own_folder_unless_another_is_configured():
     assert platform_path(config(), "staging") == "./clusters/staging"
     assert platform_path(config(path="./everything"), "staging") == "./everything"
 
 
-def test_the_platforms_folder_is_applied_as_kustomize_controller_itself():
-    """Under the multi-tenant profile one without a service account would be impersonated as a powerless one."""
+def test_the_platforms_folder_is_applied_as_kustomize_controllers_account():
+    """Under the multi-tenant profile, a Kustomization without a service account is applied as one without rights."""
     assert platform_kustomization(config(interval="3m"), "./clusters/staging", {"provider": "sops"}) == {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
@@ -63,7 +63,7 @@ def test_the_source_comes_before_the_sync_and_both_belong_to_the_component():
     assert resources[COMPONENT].type == "flux-tenancy:index:PlatformSync"
 
 
-def test_both_bear_the_names_of_flux_bootstrap_and_belong_to_no_tenant():
+def test_source_and_sync_have_the_names_of_flux_bootstrap_and_no_tenant_label():
     resources = run(lambda: platform() and None)
 
     for name in (SOURCE, SYNC):
@@ -74,15 +74,15 @@ def test_both_bear_the_names_of_flux_bootstrap_and_belong_to_no_tenant():
         }
 
 
-def test_the_given_folder_is_the_one_that_is_applied():
+def test_the_configured_folder_is_applied():
     resources = run(lambda: platform() and None)
 
     assert resources[SYNC].properties["spec"]["path"] == "./clusters/staging"
 
 
 @pytest.mark.parametrize("key", ["github", "deployKey"])
-def test_the_platforms_credentials_stand_beside_its_source(key):
-    """A deploy key that somebody has registered by hand, as `flux bootstrap git` asks for it, or a token."""
+def test_the_platforms_credentials_are_in_the_namespace_of_its_source(key):
+    """A deploy key that was registered by hand, as for `flux bootstrap git`, or a token."""
     sources = {
         "deployKey": with_deploy_key() | {"github": None},
         "github": {"url": URL, "https": {"password": "pa55word"}},
@@ -94,7 +94,7 @@ def test_the_platforms_credentials_stand_beside_its_source(key):
     assert resources[SOURCE].properties["spec"]["secretRef"] == {"name": f"flux-system-git-{GENERATED}"}
 
 
-def test_whatever_the_platform_was_told_to_depend_on_comes_first():
+def test_the_dependencies_of_the_platform_come_first():
     def program():
         first = pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "first", {})
         platform(pulumi.ResourceOptions(depends_on=[first]))
@@ -102,7 +102,7 @@ def test_whatever_the_platform_was_told_to_depend_on_comes_first():
     assert run(program)[COMPONENT].after == {"ConfigMap first"}
 
 
-def test_the_source_the_sync_and_the_folder_can_be_asked_for():
+def test_the_source_the_sync_and_the_folder_are_attributes():
     found: dict[str, Any] = {}
 
     def program():
