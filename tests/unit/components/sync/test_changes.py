@@ -1,4 +1,4 @@
-"""What an update changes, told by the engine, and whose syncs that concerns."""
+"""What an update changes, as the engine reports it, and which syncs that concerns."""
 
 import asyncio
 from typing import Any
@@ -16,15 +16,15 @@ from components.sync.names import PLATFORM, TENANT_LABEL
 NAMES = {"dev-team", "ops-team", PLATFORM.name}
 
 
-def concerned(*told: pulumi.ResourceHookArgs) -> set[str]:
+def concerned(*reports: pulumi.ResourceHookArgs) -> set[str]:
     changes = Changes()
-    for each in told:
+    for each in reports:
         changes.note(each)
     return {name for name in NAMES if changes.concern(name)}
 
 
 @pytest.mark.parametrize(
-    ("told", "names"),
+    ("report", "names"),
     [
         (changed("Secret", "key", "apps", {TENANT_LABEL: "dev-team"}), {"dev-team"}),
         (changed("Secret", "key", "flux-system", parents=f"{PLATFORM_TYPE}$"), {PLATFORM.name}),
@@ -33,8 +33,8 @@ def concerned(*told: pulumi.ResourceHookArgs) -> set[str]:
         (changed("Deployment", "kustomize-controller", "flux-system", {"app": "kustomize-controller"}), NAMES),
     ],
 )
-def test_what_changes_concerns_the_sync_that_it_belongs_to_or_all(told, names):
-    assert concerned(told) == names
+def test_a_change_concerns_the_sync_that_it_belongs_to_or_all_syncs(report, names):
+    assert concerned(report) == names
 
 
 def test_without_a_change_no_sync_is_concerned():
@@ -43,10 +43,10 @@ def test_without_a_change_no_sync_is_concerned():
 
 @pytest.mark.parametrize(
     ("generations", "renewed"),
-    # Created, with another spec, with other labels alone.
+    # Created; with another spec; with only other labels.
     [((None, 1), True), ((1, 2), True), ((2, 2), False)],
 )
-def test_flux_looks_by_itself_at_what_is_new_to_it(generations, renewed):
+def test_an_object_with_a_new_generation_is_reconciled_without_a_request(generations, renewed):
     changes = Changes()
     changes.note(changed("Kustomization", "dev-team", "apps", {TENANT_LABEL: "dev-team"}, generations))
 
@@ -55,7 +55,7 @@ def test_flux_looks_by_itself_at_what_is_new_to_it(generations, renewed):
 
 
 class Hook(pulumi.ResourceHook):
-    """A hook that no engine knows."""
+    """A hook that is not registered with an engine."""
 
     def __init__(self, name: str, func: Any, opts: pulumi.ResourceHookOptions) -> None:
         self.name, self.callback, self.opts, self.options = name, func, opts, opts
@@ -63,7 +63,7 @@ class Hook(pulumi.ResourceHook):
         self._registered.set_result(None)
 
 
-def test_the_engine_tells_of_every_object_but_definitions_and_a_failure_to_hear_it_fails_nothing():
+def test_the_engine_reports_all_objects_but_definitions_and_errors_of_the_hook_are_ignored():
     hooks: list[Hook] = []
 
     def made(*args: Any) -> Hook:
@@ -83,7 +83,7 @@ def test_the_engine_tells_of_every_object_but_definitions_and_a_failure_to_hear_
     assert [hook.options.on_dry_run for hook in hooks] == [False]
 
 
-def test_the_platforms_own_sync_is_known_by_its_type():
+def test_the_platforms_own_sync_is_recognized_by_its_type():
     def program():
         pulumi.ComponentResource.__init__(platform := object.__new__(PlatformSync), PLATFORM_TYPE, "platform")
         assert isinstance(platform, PlatformSync)

@@ -1,4 +1,4 @@
-"""What lets a Kustomization decrypt: a Secret with the names that kustomize-controller looks for, a service account."""
+"""The objects for decryption: a Secret with the entries that kustomize-controller reads, and a service account."""
 
 from base64 import b64decode
 
@@ -32,14 +32,14 @@ def content(secret) -> dict[str, str]:
     return {key: b64decode(value).decode() for key, value in secret["data"].items()}
 
 
-def test_identities_of_age_stand_in_one_file():
+def test_age_identities_are_in_one_file():
     [secret] = objects(with_age("first", "second")).standing
 
     private = [age_identity(which).private for which in ("first", "second")]
     assert content(secret) == {"identity.agekey": f"{private[0]}\n{private[1]}\n"}
 
 
-def test_each_openpgp_key_is_a_file_of_its_own():
+def test_each_openpgp_key_has_its_own_file():
     keys = [openpgp_key("first"), openpgp_key("second")]
 
     [secret] = objects({"openpgp": {"privateKeys": "".join(key.private for key in keys)}}).standing
@@ -47,7 +47,7 @@ def test_each_openpgp_key_is_a_file_of_its_own():
     assert content(secret) == {f"{key.fingerprint}.asc": key.private for key in keys}
 
 
-def test_the_secret_is_the_tenants_immutable_and_what_the_kustomization_names():
+def test_the_secret_is_labeled_for_the_tenant_immutable_and_referenced_by_the_kustomization():
     found = objects(with_age("first"))
 
     [secret] = found.standing
@@ -58,7 +58,7 @@ def test_the_secret_is_the_tenants_immutable_and_what_the_kustomization_names():
     assert found.spec == {"provider": "sops", "secretRef": {"name": "dev-team-sops"}}
 
 
-def test_other_keys_are_other_content_and_say_nothing_of_themselves_where_they_can_be_read():
+def test_other_keys_change_only_the_content_of_the_secret():
     one, other = objects(with_age("first")), objects(with_age("second", "first"))
 
     assert one.standing[0]["data"] != other.standing[0]["data"]
@@ -66,7 +66,7 @@ def test_other_keys_are_other_content_and_say_nothing_of_themselves_where_they_c
     assert one.spec == other.spec
 
 
-def test_a_cloud_identity_is_a_service_account_that_is_nobody_in_the_cluster():
+def test_a_cloud_identity_is_a_service_account_without_rights_in_the_cluster():
     role = "arn:aws:iam::123456789012:role/sops"
 
     found = objects({"workloadIdentity": {"provider": "aws", "roleArn": role}})
@@ -87,13 +87,13 @@ def test_a_cloud_identity_is_a_service_account_that_is_nobody_in_the_cluster():
     assert found.spec == {"provider": "sops", "serviceAccountName": "dev-team-decryption"}
 
 
-def test_without_a_key_an_encrypted_secret_is_refused_and_not_applied_as_it_is():
+def test_without_a_key_an_encrypted_secret_is_refused_and_not_applied_encrypted():
     found = decryption_objects(PLACE, None)
 
     assert (found.standing, found.spec) == ([], {"provider": "sops"})
 
 
-def test_a_tenants_keys_come_after_its_limits_and_before_its_sync():
+def test_a_tenants_keys_are_created_after_its_limits_and_before_its_sync():
     decryption = with_age("first") | {"workloadIdentity": {"provider": "gcp"}}
     config = tenant_config(sync={"decryption": decryption})
 
@@ -114,7 +114,7 @@ def test_a_tenants_keys_come_after_its_limits_and_before_its_sync():
     assert not [each for each in resources if each.startswith("RoleBinding") and "decryption" in each]
 
 
-def test_the_platforms_keys_stand_in_its_own_namespace_and_before_its_sync():
+def test_the_platforms_keys_are_in_its_own_namespace_and_created_before_its_sync():
     config = PlatformSyncConfig.model_validate(
         {"source": {"url": "https://git.example.com/fleet"}, "decryption": with_age("first")}
     )
@@ -127,7 +127,7 @@ def test_the_platforms_keys_stand_in_its_own_namespace_and_before_its_sync():
 
 
 @pytest.mark.parametrize("profile", ["multi-tenant", "single-tenant"])
-def test_vaults_are_an_allow_list_that_the_controller_is_told_of(profile):
+def test_vaults_are_an_allow_list_that_the_controller_is_configured_with(profile):
     manifests = configured(release(), flux_config(profile=profile, vaults=VAULTS))
 
     [allowed] = [manifest for manifest in manifests if manifest["kind"] == "ConfigMap"]
@@ -135,5 +135,5 @@ def test_vaults_are_an_allow_list_that_the_controller_is_told_of(profile):
     assert allowed["data"] == {
         "config.yaml": "instances:\n- address: https://vault.example.com:8200\n  loginPath: auth/kubernetes/login\n"
     }
-    told = [name for name, given in arguments(manifests).items() if VAULT_ARGUMENT in (given or ())]
-    assert told == ["kustomize-controller"]
+    controllers = [name for name, given in arguments(manifests).items() if VAULT_ARGUMENT in (given or ())]
+    assert controllers == ["kustomize-controller"]

@@ -1,4 +1,4 @@
-"""The cluster's time, and how long ago something was."""
+"""The cluster's time, and formatted durations."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +10,7 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "text"),
     [
         (-3, "0 seconds"),
         (1, "1 second"),
@@ -21,11 +21,11 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
         (200000, "2 days"),
     ],
 )
-def test_a_duration_is_told_as_a_person_would(seconds, told):
-    assert lasted(timedelta(seconds=seconds)) == told
+def test_a_duration_is_formatted_for_people(seconds, text):
+    assert lasted(timedelta(seconds=seconds)) == text
 
 
-def test_the_cluster_is_asked_once_for_its_time_however_late():
+def test_the_clusters_time_is_read_once_and_on_demand():
     elapsed = [100.0]
     reads = []
 

@@ -1,4 +1,4 @@
-"""Which hosts a decryption through a key management service needs."""
+"""The hosts that decryption with a key management service needs."""
 
 import pytest
 

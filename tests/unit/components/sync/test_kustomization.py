@@ -1,4 +1,4 @@
-"""A Flux Kustomization, with what the configuration says of reconciling and nothing else."""
+"""A Flux Kustomization has exactly the configured fields."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def built(**reconciliation):
     )
 
 
-def test_everything_that_is_not_said_has_the_documented_default():
+def test_fields_that_are_not_configured_have_their_documented_defaults():
     assert built() == {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
@@ -49,5 +49,5 @@ def test_everything_that_is_not_said_has_the_documented_default():
         ("suspend", True),
     ],
 )
-def test_what_the_configuration_says_is_what_flux_is_told(key, value):
+def test_configured_fields_are_set_in_the_kustomization(key, value):
     assert built(**{key: value})["spec"] == built()["spec"] | {key: value}

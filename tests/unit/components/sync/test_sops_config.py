@@ -1,4 +1,4 @@
-"""`.sops.yaml`: which file is encrypted for whom, and how much of it."""
+"""`.sops.yaml`: for which recipients a file is encrypted, and which parts of it."""
 
 import re
 
@@ -14,7 +14,7 @@ def rules(*environments: Environment) -> list[dict[str, str]]:
 
 
 def rule_for(file: str, *environments: Environment) -> dict[str, str]:
-    """The rule that `sops` takes for a file: the first that fits."""
+    """The rule that `sops` uses for a file: the first that matches."""
     return next(rule for rule in rules(*environments) if re.search(rule["path_regex"], file))
 
 
@@ -22,7 +22,7 @@ STAGING = Environment("./staging", {"age": ("age1s",)})
 PRODUCTION = Environment("production/", {"age": ("age1p",), "pgp": ("ABCD", "EF01")})
 
 
-def test_the_whole_file_is_what_a_person_would_write():
+def test_the_file_looks_as_if_written_by_hand():
     assert sops_config([STAGING]) == (
         "creation_rules:\n"
         "- path_regex: ^staging/.*\\.ya?ml$\n"
@@ -50,8 +50,8 @@ def test_a_manifest_is_encrypted_for_its_environment_and_stays_readable_for_flux
 
 
 @pytest.mark.parametrize("file", ["staging/app.env", "staging/key.pem", "staging/config.json", "staging/a.yaml.bak"])
-def test_whatever_is_no_manifest_is_encrypted_as_a_whole(file):
-    """The other rule would leave a dotenv file as it is, and call it encrypted."""
+def test_a_file_that_is_not_a_manifest_is_encrypted_as_a_whole(file):
+    """The other rule would leave a dotenv file in plain text and mark it as encrypted."""
     rule = rule_for(file, STAGING)
 
     assert "encrypted_regex" not in rule
@@ -59,11 +59,11 @@ def test_whatever_is_no_manifest_is_encrypted_as_a_whole(file):
 
 
 @pytest.mark.parametrize("file", ["stagings/a.yaml", "base/staging/a.yaml", "README.md"])
-def test_nobody_reads_what_lies_outside_of_all_environments(file):
+def test_files_outside_all_environments_have_no_rule(file):
     assert not [rule for rule in rules(STAGING) if re.search(rule["path_regex"], file)]
 
 
-def test_a_folder_inside_another_has_rules_of_its_own():
+def test_a_folder_inside_another_has_its_own_rules():
     everything = Environment("./", {"age": ("age1all",)})
     inside = Environment("apps/staging", {"age": ("age1s",)})
 
@@ -72,7 +72,7 @@ def test_a_folder_inside_another_has_rules_of_its_own():
         assert rule_for("apps/a.yaml", *order)["age"] == "age1all"
 
 
-def test_environments_that_read_the_same_folder_both_decrypt_it():
+def test_environments_that_read_the_same_folder_can_both_decrypt_it():
     other = Environment("staging", {"age": ("age1o", "age1s"), "kms": ("arn:aws:kms:eu-1:1:key/2",)})
 
     assert rule_for("staging/a.yaml", STAGING, other)["age"] == "age1s,age1o"

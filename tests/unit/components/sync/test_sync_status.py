@@ -1,4 +1,4 @@
-"""How a sync is doing, told from what Flux wrote, without waiting longer than was asked for."""
+"""The status of a sync, read from Flux's conditions, without waiting longer than the timeout."""
 
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ DEV, OPS = ("apps", "dev-team"), ("tools", "ops-team")
 
 
 def sync(ready=None, message="", generation=2, observed=2, where=DEV, kind="Kustomization"):
-    """A Kustomization, or its source, with a Ready condition, or with none."""
+    """A Kustomization or its source, with or without a Ready condition."""
     conditions = [{"type": "Reconciling", "status": "True"}]
     if ready is not None:
         condition = {"type": "Ready", "status": ready, "message": message}
@@ -34,13 +34,13 @@ def sync(ready=None, message="", generation=2, observed=2, where=DEV, kind="Kust
     }
 
 
-def well(where):
-    """A source that is fetched and a sync that is applied."""
+def ready_sync(where):
+    """A source that is fetched and a Kustomization that is applied."""
     return [sync("True", "stored artifact", where=where, kind="GitRepository"), sync("True", "Applied", where=where)]
 
 
 class Clock:
-    """Time that passes only by sleeping."""
+    """A clock whose time passes only in `sleep`."""
 
     def __init__(self):
         self.now = 100.0
@@ -53,9 +53,9 @@ class Clock:
 
 
 def wait(looks, syncs, timeout, clock):
-    """Waits while each look at the cluster finds the next of `looks`, and at last always the same.
+    """Wait while each read of the cluster returns the next of `looks`, and then always the last one.
 
-    All are as the update has made them, so that Flux looks at them by itself.
+    The update has changed all of them, so that Flux reconciles them without a request.
     """
     remaining = list(looks)
     return wait_until_settled(
@@ -73,7 +73,7 @@ def unexpected(found):
 
 
 def progress_of(objects, where=DEV):
-    """How far a sync has come, at one look."""
+    """The progress of a sync after a single read."""
     return wait([objects], [where], 0, Clock())[where]
 
 
@@ -88,16 +88,16 @@ def progress_of(objects, where=DEV):
         (sync("True", generation=3, observed=2), NOT_RECONCILED, False),
         (sync("False", "of yesterday", generation=3, observed=2), NOT_RECONCILED, False),
         (sync("True", observed=None), SyncStatus("True", ""), True),
-        # One that was suspended before its first result would be waited for at every update.
+        # Otherwise every update would wait for a sync that was suspended before its first result.
         ({"metadata": {"generation": 1}, "spec": {"suspend": True}}, SUSPENDED, True),
     ],
 )
-def test_a_sync_is_settled_once_flux_has_a_result_for_what_is_wanted_now(found, status, settled):
+def test_a_sync_is_settled_once_flux_has_a_result_for_the_current_generation(found, status, settled):
     assert status_of(found) == status
     assert status_of(found).settled is settled
 
 
-def test_a_wait_for_health_that_something_newer_has_ended_is_no_failure():
+def test_health_checks_canceled_by_a_newer_revision_are_not_a_failure():
     found = sync("False", "New reconciliation triggered by GitRepository/apps/dev-team")
     found["status"]["conditions"][-1]["reason"] = "HealthCheckCanceled"
 
@@ -111,7 +111,7 @@ FETCHED = sync("True", "stored artifact", kind="GitRepository")
 WELL = Progress(SyncStatus("True", ""), SyncStatus("True", ""))
 
 
-def test_source_and_sync_of_the_same_place_and_name_are_told_together():
+def test_a_source_and_a_sync_with_the_same_namespace_and_name_are_one_progress():
     source = sync("False", "repository not found", kind="GitRepository")
     applied = sync("True", "Applied revision")
 
@@ -120,7 +120,7 @@ def test_source_and_sync_of_the_same_place_and_name_are_told_together():
     assert progress_of([source, applied]) == progress_of([applied, source]) == expected
 
 
-def test_a_source_without_a_sync_and_a_sync_without_a_source_are_told_as_far_as_they_go():
+def test_a_source_without_a_sync_or_a_sync_without_a_source_is_partial_progress():
     found = [FETCHED, sync("False", "path not found", where=OPS)]
 
     assert progress_of(found) == Progress(SyncStatus("True", ""), NOT_RECONCILED)
@@ -131,31 +131,31 @@ def test_a_source_without_a_sync_and_a_sync_without_a_source_are_told_as_far_as_
     ("of_source", "of_sync", "status"),
     [
         (("True", ""), ("True", ""), SyncStatus("True", "")),
-        # The sync only knows that there is nothing to apply; its source knows why.
+        # The Kustomization only reports that there is nothing to apply; the source reports why.
         (("False", "repository not found"), ("False", "no artifact"), SyncStatus("False", "repository not found")),
         (("False", "repository not found"), ("Unknown", "waiting"), SyncStatus("False", "repository not found")),
-        # What was applied before stays applied, but a source that fails brings nothing new.
+        # What was applied before stays applied, but a failing source delivers nothing new.
         (("False", "no supported key"), ("True", ""), SyncStatus("False", "no supported key")),
         (("Unknown", "fetching"), ("True", ""), SyncStatus("Unknown", "fetching")),
         (("True", ""), ("False", "path not found"), SyncStatus("False", "path not found")),
         (("True", ""), ("Unknown", "in progress"), SyncStatus("Unknown", "in progress")),
     ],
 )
-def test_the_reason_is_taken_from_where_it_stands(of_source, of_sync, status):
+def test_the_overall_status_is_the_sources_until_it_is_ready(of_source, of_sync, status):
     assert Progress(SyncStatus(*of_source), SyncStatus(*of_sync)).overall == status
 
 
-def test_a_source_that_is_not_there_yet_is_waited_for_though_the_sync_has_failed_for_want_of_it():
+def test_a_missing_source_is_waited_for_even_if_its_sync_has_failed_without_it():
     progress = progress_of([sync("False", "source not found")])
 
     assert progress.overall == NOT_RECONCILED
     assert not progress.overall.settled
 
 
-def test_a_tenant_that_failed_is_reported_beside_one_that_is_well():
+def test_a_failed_tenant_is_reported_together_with_a_ready_one():
     clock = Clock()
     failed = sync("False", "host key mismatch", kind="GitRepository")
-    found = [failed, sync("False", "no artifact"), *(well(OPS))]
+    found = [failed, sync("False", "no artifact"), *(ready_sync(OPS))]
 
     assert wait([found], [DEV, OPS], 60, clock) == {
         DEV: Progress(SyncStatus("False", "host key mismatch"), SyncStatus("False", "no artifact")),
@@ -167,7 +167,7 @@ def test_a_tenant_that_failed_is_reported_beside_one_that_is_well():
 def test_waiting_ends_with_the_last_result():
     clock = Clock()
 
-    statuses = wait([[], [FETCHED], [FETCHED, sync("Unknown", "in progress")], well(DEV)], [DEV], 60, clock)
+    statuses = wait([[], [FETCHED], [FETCHED, sync("Unknown", "in progress")], ready_sync(DEV)], [DEV], 60, clock)
 
     assert statuses == {DEV: WELL}
     assert clock.now == 103.0
@@ -176,13 +176,13 @@ def test_waiting_ends_with_the_last_result():
 def test_the_last_tenant_is_waited_for():
     clock = Clock()
 
-    statuses = wait([well(DEV), [*well(DEV), *well(OPS)]], [DEV, OPS], 60, clock)
+    statuses = wait([ready_sync(DEV), [*ready_sync(DEV), *ready_sync(OPS)]], [DEV, OPS], 60, clock)
 
     assert statuses == {DEV: WELL, OPS: WELL}
     assert clock.now == 101.0
 
 
-def test_waiting_never_takes_longer_than_was_asked_for():
+def test_waiting_never_takes_longer_than_the_timeout():
     clock = Clock()
 
     statuses = wait([[FETCHED, sync("Unknown", "in progress")]], [DEV, OPS], 5, clock)
@@ -191,48 +191,48 @@ def test_waiting_never_takes_longer_than_was_asked_for():
     assert clock.now == 105.0
 
 
-def test_without_time_to_wait_there_is_one_look():
+def test_without_a_timeout_the_status_is_read_once():
     clock = Clock()
 
-    assert wait([[], well(DEV)], [DEV], 0, clock) == {DEV: Progress()}
+    assert wait([[], ready_sync(DEV)], [DEV], 0, clock) == {DEV: Progress()}
     assert clock.now == 100.0
 
 
-def test_syncs_of_others_are_not_waited_for():
+def test_other_syncs_are_not_waited_for():
     assert wait([[sync("Unknown", where=OPS)]], [], 60, Clock()) == {}
 
 
-def test_a_sync_of_the_same_name_in_another_namespace_is_not_the_tenants():
-    assert wait([well(("elsewhere", "dev-team"))], [DEV], 0, Clock()) == {DEV: Progress()}
+def test_a_sync_with_the_same_name_in_another_namespace_is_ignored():
+    assert wait([ready_sync(("elsewhere", "dev-team"))], [DEV], 0, Clock()) == {DEV: Progress()}
 
 
-def test_nothing_is_known_of_a_sync_that_was_not_looked_at():
+def test_a_sync_that_was_not_read_is_not_reconciled():
     assert Progress() == Progress(NOT_RECONCILED, NOT_RECONCILED)
 
 
-def test_a_message_is_shown_on_one_line_without_what_could_steer_a_terminal():
+def test_a_message_is_one_line_without_control_characters():
     assert status_of(sync("False", ESCAPES)) == SyncStatus("False", SHOWN)
 
 
-def said(answer, where, kind):
-    """An object with what Flux says of it: the condition, and its message."""
+def with_answer(answer, where, kind):
+    """An object with Flux's condition and message."""
     ready, message = answer
     return sync(ready, message, where=where, kind=kind)
 
 
 class Flux:
-    """A Flux that answers what it is asked after a while, each object by itself.
+    """A stub of Flux that handles requests after a while, separately for each object.
 
     Attributes:
-        asked: kind and name of what it was asked about, in this order.
-        answers: by kind, what it will say: how many seconds after the request, the condition, and its message.
+        asked: kind and name of the requested objects, in this order.
+        answers: by kind, how it handles a request: after how many seconds, with which condition and message.
     """
 
     def __init__(self, clock, source, kustomization, where=DEV, **answers):
         self.clock, self.answers, self.asked = clock, answers, []
         self.objects = {
-            "GitRepository": said(source, where, "GitRepository"),
-            "Kustomization": said(kustomization, where, "Kustomization"),
+            "GitRepository": with_answer(source, where, "GitRepository"),
+            "Kustomization": with_answer(kustomization, where, "Kustomization"),
         }
         self._due = {}
 
@@ -250,7 +250,7 @@ class Flux:
             if self.clock.now >= due:
                 found = self.objects[kind]
                 requested = found["metadata"]["annotations"][REQUESTED_AT]
-                found["status"] = said(answer, DEV, kind)["status"] | {"lastHandledReconcileAt": requested}
+                found["status"] = with_answer(answer, DEV, kind)["status"] | {"lastHandledReconcileAt": requested}
                 del self._due[kind]
         return list(self.objects.values())
 
@@ -264,7 +264,7 @@ OLD_REFUSAL = ("False", "GitRepository/apps/app denied: url is not allowed")
 STORED, DONE = ("True", "stored artifact"), ("True", "Applied revision")
 
 
-def test_a_refusal_from_before_the_change_is_asked_about_and_not_told():
+def test_a_failure_from_before_the_change_is_checked_again_and_not_reported():
     clock = Clock()
     flux = Flux(clock, STORED, OLD_REFUSAL, GitRepository=(1, *STORED), Kustomization=(2, *DONE))
 
@@ -273,7 +273,7 @@ def test_a_refusal_from_before_the_change_is_asked_about_and_not_told():
     assert clock.now == 103.0
 
 
-def test_what_was_well_before_the_change_is_asked_about_too():
+def test_a_sync_that_was_ready_before_the_change_is_also_checked_again():
     refusal = ("False", "denied: image is not allowed")
     flux = Flux(Clock(), STORED, DONE, GitRepository=(1, *STORED), Kustomization=(2, *refusal))
 
@@ -281,14 +281,14 @@ def test_what_was_well_before_the_change_is_asked_about_too():
     assert flux.asked == BOTH
 
 
-def test_one_that_is_well_and_that_nothing_concerns_is_not_asked():
+def test_a_ready_sync_that_no_change_concerns_is_not_requested():
     clock = Clock()
 
     assert Flux(clock, STORED, DONE).wait(concerned=()) == WELL
     assert clock.now == 100.0
 
 
-def test_one_that_has_failed_is_asked_at_every_update_whether_it_still_does():
+def test_a_failed_sync_is_requested_in_every_update():
     clock = Clock()
     flux = Flux(clock, STORED, OLD_REFUSAL, GitRepository=(0, *STORED), Kustomization=(1, *DONE))
 
@@ -296,7 +296,7 @@ def test_one_that_has_failed_is_asked_at_every_update_whether_it_still_does():
     assert flux.asked == BOTH
 
 
-def test_one_that_still_fails_is_asked_once():
+def test_a_sync_that_still_fails_is_requested_once():
     clock = Clock()
     flux = Flux(clock, STORED, OLD_REFUSAL, GitRepository=(0, *STORED), Kustomization=(1, *OLD_REFUSAL))
 
@@ -305,7 +305,7 @@ def test_one_that_still_fails_is_asked_once():
     assert clock.now == 102.0
 
 
-def test_a_kustomization_is_not_asked_where_its_source_fails():
+def test_a_kustomization_is_not_requested_while_its_source_fails():
     failure = ("False", "connection refused")
     flux = Flux(Clock(), STORED, DONE, GitRepository=(1, *failure))
 
@@ -314,17 +314,17 @@ def test_a_kustomization_is_not_asked_where_its_source_fails():
 
 
 @pytest.mark.parametrize(
-    ("stage", "told"),
+    ("stage", "expected"),
     [
         ("Building manifests for revision main@sha1:ab", ("False", "health check failed after 5m0s")),
-        # By now it is applied.
+        # Everything is applied at this stage.
         (
             "Running health checks for revision main@sha1:ab",
             ("Unknown", "Running health checks for revision main@sha1:ab"),
         ),
     ],
 )
-def test_without_an_answer_the_last_reason_is_told_until_flux_is_past_it(monkeypatch, stage, told):
+def test_the_previous_failure_is_reported_until_a_new_result_or_health_checks(monkeypatch, stage, expected):
     clock = Clock()
     flux = Flux(clock, STORED, ("False", "health check failed after 5m0s"), GitRepository=(0, *STORED))
     read = flux.read
@@ -338,23 +338,23 @@ def test_without_an_answer_the_last_reason_is_told_until_flux_is_past_it(monkeyp
 
     monkeypatch.setattr(flux, "read", progressing)
 
-    assert flux.wait().overall == SyncStatus(*told)
+    assert flux.wait().overall == SyncStatus(*expected)
     assert clock.now == 160.0
 
 
-def test_without_an_answer_what_was_well_before_the_change_is_not_told_to_be_well():
+def test_a_sync_that_was_ready_before_the_change_is_not_reported_ready_without_a_new_result():
     assert Flux(Clock(), STORED, DONE, GitRepository=(0, *STORED)).wait().overall == NOT_RECONCILED
 
 
 @pytest.mark.parametrize("status", [OLD_REFUSAL, ("Unknown", "Reconciliation in progress")])
-def test_one_that_never_settles_costs_an_update_that_does_not_concern_it_only_seconds(status):
+def test_a_sync_that_never_settles_delays_updates_that_do_not_concern_it_by_seconds(status):
     clock = Clock()
 
     assert Flux(clock, STORED, status).wait(timeout=60, concerned=()).overall == SyncStatus(*status)
     assert clock.now == 100.0 + UNCONCERNED_SECONDS
 
 
-def test_no_update_waits_longer_than_was_asked_for_because_of_one_that_it_does_not_concern():
+def test_a_sync_that_no_change_concerns_is_not_waited_for_beyond_the_timeout():
     clock = Clock()
 
     Flux(clock, STORED, ("Unknown", "Reconciliation in progress")).wait(timeout=3, concerned=())
@@ -362,14 +362,14 @@ def test_no_update_waits_longer_than_was_asked_for_because_of_one_that_it_does_n
     assert clock.now == 103.0
 
 
-def test_what_the_update_has_made_itself_is_looked_at_without_being_asked():
+def test_an_object_that_the_update_has_changed_is_not_requested():
     flux = Flux(Clock(), STORED, OLD_REFUSAL)
 
     assert flux.wait(renewed=("GitRepository", "Kustomization")).overall == SyncStatus(*OLD_REFUSAL)
     assert flux.asked == []
 
 
-def test_a_new_kustomization_that_was_looked_at_before_its_source_was_there_is_asked():
+def test_a_new_kustomization_that_was_reconciled_before_its_source_is_requested():
     flux = Flux(Clock(), STORED, ("False", "Source artifact not found, retrying in 5s"), Kustomization=(1, *DONE))
     flux.objects["Kustomization"]["status"]["conditions"][-1]["reason"] = "ArtifactFailed"
 
@@ -377,7 +377,7 @@ def test_a_new_kustomization_that_was_looked_at_before_its_source_was_there_is_a
     assert flux.asked == BOTH[1:]
 
 
-def test_one_that_is_suspended_is_never_asked():
+def test_a_suspended_sync_is_never_requested():
     flux = Flux(Clock(), STORED, OLD_REFUSAL)
     for found in flux.objects.values():
         found["spec"] = {"suspend": True}
@@ -386,7 +386,7 @@ def test_one_that_is_suspended_is_never_asked():
     assert flux.asked == []
 
 
-def test_where_flux_could_not_be_asked_nothing_is_waited_for(monkeypatch):
+def test_a_sync_whose_request_failed_is_not_waited_for(monkeypatch):
     clock = Clock()
     flux = Flux(clock, STORED, OLD_REFUSAL)
     monkeypatch.setattr(flux, "request", lambda found: False)
@@ -395,7 +395,7 @@ def test_where_flux_could_not_be_asked_nothing_is_waited_for(monkeypatch):
     assert clock.now == 100.0
 
 
-def test_a_request_that_somebody_else_has_made_since_is_as_good(monkeypatch):
+def test_a_later_request_by_another_client_also_counts(monkeypatch):
     flux = Flux(Clock(), STORED, OLD_REFUSAL, GitRepository=(0, *STORED))
     request = flux.request
 
@@ -411,13 +411,15 @@ def test_a_request_that_somebody_else_has_made_since_is_as_good(monkeypatch):
     assert flux.clock.now < 105.0
 
 
-def test_requests_that_take_long_are_no_longer_made_when_the_time_is_over():
-    """Each may take seconds where a webhook does not answer."""
+def test_slow_requests_stop_after_the_timeout():
+    """Each request may take seconds if a webhook does not answer."""
     clock = Clock()
     flux = Flux(clock, STORED, DONE)
     more = [(f"of-{name}", "dev-team") for name in range(20)]
     objects = [
-        each | {"spec": {}} for where in more for each in (said(STORED, where, "GitRepository"), *well(where)[1:])
+        each | {"spec": {}}
+        for where in more
+        for each in (with_answer(STORED, where, "GitRepository"), *ready_sync(where)[1:])
     ]
 
     def slow(found):
@@ -432,7 +434,7 @@ def test_requests_that_take_long_are_no_longer_made_when_the_time_is_over():
     assert clock.now < 162.0
 
 
-def test_a_look_without_time_asks_nothing():
+def test_without_a_timeout_nothing_is_requested():
     assert Flux(Clock(), STORED, OLD_REFUSAL).wait(timeout=0).overall == SyncStatus(*OLD_REFUSAL)
 
 
@@ -440,14 +442,14 @@ def test_a_look_without_time_asks_nothing():
     ("since", "handled", "as_of"),
     [
         ("2026-11-22T21:00:00Z", None, datetime(2026, 11, 22, 21, 0, tzinfo=UTC)),
-        # A source that fails in the same way keeps the time of the first failure.
+        # A source that keeps failing in the same way keeps the time of its first failure.
         ("2026-11-22T21:00:00Z", "2026-11-22T21:05:00.25+00:00", datetime(2026, 11, 22, 21, 5, 0, 250000, UTC)),
         ("2026-11-22T21:00:00Z", "2026-11-22T20:00:00+00:00", datetime(2026, 11, 22, 21, 0, tzinfo=UTC)),
         ("2026-11-22T21:00:00Z", "now", datetime(2026, 11, 22, 21, 0, tzinfo=UTC)),
         (None, None, None),
     ],
 )
-def test_a_status_is_as_old_as_flux_last_answer(since, handled, as_of):
+def test_a_status_dates_from_the_last_result_of_flux(since, handled, as_of):
     found = sync("False", "repository not found")
     if since:
         found["status"]["conditions"][-1]["lastTransitionTime"] = since
@@ -458,7 +460,7 @@ def test_a_status_is_as_old_as_flux_last_answer(since, handled, as_of):
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "expected"),
     [
         (
             "kustomization path not found: stat /tmp/kustomization-1931908412/nowhere: no such file or directory",
@@ -469,11 +471,11 @@ def test_a_status_is_as_old_as_flux_last_answer(since, handled, as_of):
             "evalsymlink failure on './staging/absent.yaml' : lstat",
         ),
         ("failed to write '/tmp/gitrepository-apps-dev-team-1234567890'", "failed to write '.'"),
-        # What a tenant has called so itself.
+        # A name that the tenant itself has chosen.
         ("open ./apps/kustomization-2026/x.yaml", "open ./apps/kustomization-2026/x.yaml"),
         ("https://git.example.com/apps/kustomization-2026", "https://git.example.com/apps/kustomization-2026"),
         ("/apps/kustomization-2026.yaml", "/apps/kustomization-2026.yaml"),
     ],
 )
-def test_paths_are_told_as_the_repository_has_them(message, told):
-    assert status_of(sync("False", message)).message == told
+def test_paths_in_messages_are_relative_to_the_repository(message, expected):
+    assert status_of(sync("False", message)).message == expected
