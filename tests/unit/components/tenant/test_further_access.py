@@ -1,4 +1,4 @@
-"""Every binding that gives a tenant something beside its role is found, with what it adds."""
+"""Every binding that grants a tenant something in addition to its role is found, with the rights that it adds."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def user(name: str) -> dict[str, str]:
     return {"kind": "User", "name": name}
 
 
-def test_what_the_platform_itself_has_given_is_nothing_further():
+def test_the_platforms_own_bindings_are_not_further_access():
     assert found() == {}
 
 
@@ -95,11 +95,11 @@ def test_a_binding_to_cluster_admin_adds_everything():
         (group("dev-team"), []),
     ],
 )
-def test_an_account_is_found_by_each_of_its_names(subject, tenants):
+def test_an_account_is_recognized_by_each_of_its_names_and_groups(subject, tenants):
     assert list(found(binding(group("others"), subject))) == tenants
 
 
-def test_only_what_goes_beyond_the_tenants_role_is_told_in_its_own_namespace():
+def test_in_its_own_namespace_only_rights_beyond_the_tenants_role_are_reported():
     [only] = found(binding(ACCOUNT, role="view", namespace="apps"))["dev-team"]
 
     assert only.adds == (
@@ -110,7 +110,7 @@ def test_only_what_goes_beyond_the_tenants_role_is_told_in_its_own_namespace():
 
 
 @pytest.mark.parametrize("namespace", ["", "other"])
-def test_elsewhere_the_tenants_role_gives_nothing(namespace):
+def test_in_other_namespaces_all_rights_are_reported(namespace):
     [only] = found(binding(ACCOUNT, role="view", namespace=namespace))["dev-team"]
 
     assert only.adds == (
@@ -120,7 +120,7 @@ def test_elsewhere_the_tenants_role_gives_nothing(namespace):
     )
 
 
-def test_a_binding_of_the_account_is_told_even_if_it_adds_nothing():
+def test_a_binding_of_the_account_is_reported_even_if_it_adds_nothing():
     roles = [binding(ACCOUNT, role="Role/own", namespace="apps"), binding(ACCOUNT, role="gone", namespace="apps")]
 
     assert [(each.role, each.adds) for each in found(*roles)["dev-team"]] == [
@@ -130,7 +130,7 @@ def test_a_binding_of_the_account_is_told_even_if_it_adds_nothing():
     assert found(*roles)["dev-team"][0].summary.endswith(": ClusterRole gone adds nothing more in the namespace apps")
 
 
-def test_another_account_of_the_namespace_and_a_group_are_told_only_if_they_get_more():
+def test_bindings_of_other_accounts_and_groups_are_reported_only_if_they_add_rights():
     harmless = {"role": "Role/own", "namespace": "apps"}
     default = {"kind": "ServiceAccount", "name": "default", "namespace": "apps"}
 
@@ -138,14 +138,14 @@ def test_another_account_of_the_namespace_and_a_group_are_told_only_if_they_get_
     assert list(found(binding(default, group("system:authenticated"), **harmless))) == ["ops-team"]
 
 
-def test_a_tenant_that_may_do_everything_in_its_namespace_gets_no_more_there():
+def test_nothing_is_added_to_a_tenant_with_all_rights_in_its_namespace():
     account = {"kind": "ServiceAccount", "name": "ops-team", "namespace": "tools"}
 
     assert [each.adds for each in found(binding(account, namespace="tools"))["ops-team"]] == [()]
     assert [each.adds for each in found(binding(account))["ops-team"]] == [("everything",)]
 
 
-def test_bindings_that_the_api_server_makes_for_everybody_are_its_own():
+def test_default_bindings_of_kubernetes_are_not_reported():
     labels = {"kubernetes.io/bootstrapping": "rbac-defaults"}
     everybody = group("system:authenticated")
 
@@ -154,13 +154,13 @@ def test_bindings_that_the_api_server_makes_for_everybody_are_its_own():
     assert list(found(binding(ACCOUNT, role="view", name="system:discovery", labels=labels))) == ["dev-team"]
 
 
-def test_the_platforms_own_binding_with_another_role_is_a_further_one():
+def test_the_platforms_own_binding_with_another_role_is_reported():
     own = role_binding("dev-team", "apps", "apps", Role.CLUSTER_ADMIN, "dev-team")
 
     assert [each.adds for each in found(own)["dev-team"]] == [("everything",)]
 
 
-def test_a_role_is_asked_for_once_and_only_where_it_matters():
+def test_a_role_is_read_once_and_only_if_needed():
     asked = []
 
     def rules_of(role):
@@ -174,7 +174,7 @@ def test_a_role_is_asked_for_once_and_only_where_it_matters():
     assert asked == [("ClusterRole", "", "view")]
 
 
-def test_of_a_long_list_the_beginning_is_shown():
+def test_a_long_list_is_cut():
     rules = [{"apiGroups": [""], "resources": [f"r{number}"], "verbs": [f"v{number}"]} for number in range(9)]
 
     [only] = further_access(TENANTS, [binding(ACCOUNT)], lambda _: rules)["dev-team"]
@@ -183,8 +183,8 @@ def test_of_a_long_list_the_beginning_is_shown():
     assert " adds v0 r0; v1 r1; v2 r2; v3 r3; v4 r4; v5 r5; 3 more in the whole cluster" in only.summary
 
 
-def test_names_steer_no_terminal():
-    """Kubernetes lets roles, bindings and users be called by almost any text."""
+def test_control_characters_in_names_are_escaped():
+    """Kubernetes allows almost any string as the name of a role, binding or user."""
     rules = [{"apiGroups": [""], "resources": [f"pods{ESCAPES}"], "verbs": ["get"]}]
     group_and_user = binding(ACCOUNT, user("system:serviceaccount:apps:x\x1b[31m"), name=ESCAPES, role=f"r{ESCAPES}")
 
@@ -198,7 +198,7 @@ def test_names_steer_no_terminal():
     assert first.summary.isprintable() and second.summary.isprintable()
 
 
-def test_a_cluster_tells_what_is_the_platforms_by_its_labels():
+def test_the_platforms_bindings_are_recognized_by_their_labels():
     own = role_binding("dev-team", "apps", "apps", Role.TENANT, "dev-team")
     elsewhere = role_binding("dev-team", "tools", "tools", Role.TENANT, "dev-team")
     other = binding(ACCOUNT, namespace="apps", labels={TENANT_LABEL: "dev-team"})

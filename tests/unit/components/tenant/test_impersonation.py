@@ -1,4 +1,4 @@
-"""Impersonation: what lets Flux act as tenants stands before whatever depends on it, and before controllers change."""
+"""Impersonation: the right to impersonate tenants is granted before syncs need it and before controllers change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONTROLLERS = {"Deployment flux-system/kustomize-controller", "Deployment flux-s
 
 @pytest.fixture
 def registered(tmp_path):
-    """The resources of a stack with one tenant, by whether the cluster has the tenant's namespace already."""
+    """The resources of a stack with one tenant, by whether the tenant's namespace already exists."""
     config = load(tmp_path, flux=FLUX, tenants={"dev-team": {}})
 
     def of(existing):
@@ -39,11 +39,11 @@ def registered(tmp_path):
 
 
 @pytest.mark.parametrize("existing", [[], ["apps"]])
-def test_the_sync_comes_after_the_right_to_act_as_the_tenant(registered, existing):
+def test_the_sync_is_created_after_the_right_to_impersonate_the_tenant(registered, existing):
     assert registered(existing)[SYNC].after >= ROLES
 
 
-def test_in_a_new_namespace_it_comes_after_the_identity_and_after_the_controllers(registered):
+def test_in_a_new_namespace_the_right_is_granted_after_the_identity_and_the_controllers(registered):
     resources = registered([])
 
     for role in ROLES:
@@ -52,7 +52,7 @@ def test_in_a_new_namespace_it_comes_after_the_identity_and_after_the_controller
         assert not ROLES & resources[controller].after
 
 
-def test_in_a_namespace_that_exists_it_comes_before_controllers_that_depend_on_it(registered):
+def test_in_an_existing_namespace_the_right_is_granted_before_the_controllers(registered):
     resources = registered(["apps"])
 
     for role in ROLES:
@@ -61,7 +61,7 @@ def test_in_a_namespace_that_exists_it_comes_before_controllers_that_depend_on_i
         assert resources[controller].after >= ROLES
 
 
-def test_controllers_with_the_rights_of_the_release_act_as_nobody(tmp_path):
+def test_controllers_with_the_rights_of_the_release_need_no_impersonation_roles(tmp_path):
     config = load(tmp_path, flux=FLUX | {"controllerRights": "release"}, tenants={"dev-team": {}})
 
     assert impersonations(config.flux, config.tenants, config.tenancy) == {}

@@ -39,12 +39,12 @@ SYNC = {
 
 
 @pytest.fixture
-def told(monkeypatch):
-    """What an admin sees in the terminal."""
-    said: list[str] = []
+def logged(monkeypatch):
+    """The messages in the terminal."""
+    messages: list[str] = []
     for severity in ("info", "warn", "error"):
-        monkeypatch.setattr(pulumi.log, severity, said.append)
-    return said
+        monkeypatch.setattr(pulumi.log, severity, messages.append)
+    return messages
 
 
 def metadata(name, *finalizers):
@@ -81,8 +81,8 @@ def failed(name, inputs=None, *, operation="delete", times=1):
     )
 
 
-def asked_of(api, hook, args, listed=()):
-    """Whether the engine is to try again."""
+def retried(api, hook, args, listed=()):
+    """Whether the engine should retry."""
 
     async def ask():
         offboarding = Offboarding(api, listed, "staging", Hook)
@@ -129,7 +129,7 @@ def test_long_lists_are_cut():
     assert holds.listing(None).endswith("\n  and 3 more")
 
 
-def test_an_api_that_does_not_answer_blocks_a_namespace_too():
+def test_an_api_that_does_not_answer_also_blocks_a_namespace():
     conditions = [
         condition("NamespaceDeletionDiscoveryFailure", "unable to retrieve\x1b[1m the APIs: metrics.k8s.io/v1"),
         condition("NamespaceDeletionContentFailure", "All content successfully deleted", status="False"),
@@ -149,22 +149,22 @@ def test_nothing_blocks_a_namespace_that_is_gone():
         assert read_namespace_holds(api, "tools") is None
 
 
-def test_a_blocked_namespace_ends_the_update_with_what_blocks_it(told):
+def test_a_blocked_namespace_ends_the_update_with_what_blocks_it(logged):
     with cluster(HELD) as api:
-        assert asked_of(api, "namespace", failed("tools")) is False
+        assert retried(api, "namespace", failed("tools")) is False
 
-    assert codes(told) == ["FT-TEN-021"]
-    assert "namespace tools" in told[0]
-    assert "kubectl patch configmaps held -n tools --context staging" in told[0]
+    assert codes(logged) == ["FT-TEN-021"]
+    assert "namespace tools" in logged[0]
+    assert "kubectl patch configmaps held -n tools --context staging" in logged[0]
 
 
 @pytest.mark.parametrize(("times", "again"), [(1, True), (2, True), (3, False)])
 def test_a_slow_namespace_is_deleted_again_twice(times, again):
     with cluster({"/api/v1/namespaces/tools": {"status": {}}}) as api:
-        assert asked_of(api, "namespace", failed("tools", times=times)) is again
+        assert retried(api, "namespace", failed("tools", times=times)) is again
 
 
-def test_a_sync_that_is_not_pruned_loses_its_access_and_its_finalizer(told):
+def test_a_sync_that_is_not_pruned_loses_its_access_and_its_finalizer(logged):
     asked: list[str] = []
     binding = {"metadata": {"name": "ops-team-reconciler", "namespace": "tools"}}
     answers = {
@@ -174,28 +174,28 @@ def test_a_sync_that_is_not_pruned_loses_its_access_and_its_finalizer(told):
         KUSTOMIZATION: metadata("ops-team", FLUX),
     }
     with cluster(answers, asked) as api:
-        assert asked_of(api, "sync", failed("tools/ops-team", SYNC)) is True
+        assert retried(api, "sync", failed("tools/ops-team", SYNC)) is True
 
     assert re.search("labelSelector=toolkit.fluxcd.io.*ops-team", asked[0])
-    # Not before its access is gone: Flux might still apply something.
+    # Only after its access is deleted, since Flux might still apply something.
     assert asked[1:] == [
         f"DELETE {BINDINGS}/namespaces/tools/rolebindings/ops-team-reconciler?propagationPolicy=Background",
         "DELETE /api/v1/namespaces/tools/serviceaccounts/flux?propagationPolicy=Background",
         KUSTOMIZATION,
         f"PATCH {KUSTOMIZATION}",
     ]
-    assert codes(told) == ["FT-TEN-010"]
-    assert "Kustomization tools/ops-team" in told[0]
+    assert codes(logged) == ["FT-TEN-010"]
+    assert "Kustomization tools/ops-team" in logged[0]
 
 
-def test_a_sync_that_stays_without_access_ends_the_update_with_what_blocks_it(told):
+def test_a_sync_that_stays_without_access_ends_the_update_with_what_blocks_it(logged):
     asked: list[str] = []
     with cluster({KUSTOMIZATION: metadata("ops-team", "example.com/a")}, asked) as api:
-        assert asked_of(api, "sync", failed("tools/ops-team", SYNC, times=2)) is False
+        assert retried(api, "sync", failed("tools/ops-team", SYNC, times=2)) is False
 
     assert asked == [KUSTOMIZATION]
-    assert codes(told) == ["FT-TEN-017"]
-    sentence, command = told[0].splitlines()
+    assert codes(logged) == ["FT-TEN-017"]
+    sentence, command = logged[0].splitlines()
     assert sentence.startswith("tenant ops-team: ") and sentence.endswith("(FT-TEN-017):")
     assert command == (
         "  kustomization ops-team by example.com/a: kubectl patch kustomization ops-team -n tools --context staging "
@@ -217,14 +217,14 @@ def test_a_sync_that_stays_without_access_ends_the_update_with_what_blocks_it(to
         ),
     ],
 )
-def test_a_source_is_first_requested_then_released_and_then_reported(told, times, again, requests, code, field):
+def test_a_source_is_first_requested_then_released_and_then_reported(logged, times, again, requests, code, field):
     asked: list[str] = []
     with cluster({SOURCE_PATH: metadata("ops-team", FLUX, "example.com/a")}, asked) as api:
-        assert asked_of(api, "parts", failed("tools/ops-team", SOURCE, times=times)) is again
+        assert retried(api, "parts", failed("tools/ops-team", SOURCE, times=times)) is again
 
     assert asked == requests
-    assert codes(told) == [code]
-    assert "source-controller" in told[0] and field in told[0]
+    assert codes(logged) == [code]
+    assert "source-controller" in logged[0] and field in logged[0]
 
 
 def test_only_fluxs_finalizer_is_removed_and_only_from_the_version_that_was_read():
@@ -257,35 +257,35 @@ def with_flux_objects(*finalizers):
     }
 
 
-def test_a_namespace_does_not_wait_for_what_flux_would_finalize(told):
+def test_a_namespace_does_not_wait_for_what_flux_would_finalize(logged):
     asked: list[str] = []
     with cluster(with_flux_objects(FLUX), asked) as api:
-        assert asked_of(api, "namespace", failed("tools", NAMESPACE)) is True
+        assert retried(api, "namespace", failed("tools", NAMESPACE)) is True
 
     changed = [each.rpartition("/")[2] for each in asked if each.startswith("PATCH ")]
     assert changed == ["one", "two"]
-    assert codes(told) == ["FT-TEN-020"]
-    assert "2 of its objects" in told[0]
+    assert codes(logged) == ["FT-TEN-020"]
+    assert "2 of its objects" in logged[0]
 
 
 @pytest.mark.parametrize(
     ("finalizers", "listed", "times"),
     [([FLUX, "example.com/a"], [], 1), ([FLUX], ["ops-team"], 1), ([FLUX], [], 3)],
 )
-def test_a_namespace_that_others_block_too_or_whose_tenant_stays_is_reported(told, finalizers, listed, times):
+def test_a_namespace_that_other_finalizers_block_or_whose_tenant_stays_is_reported(logged, finalizers, listed, times):
     asked: list[str] = []
     with cluster(with_flux_objects(*finalizers), asked) as api:
-        assert asked_of(api, "namespace", failed("tools", NAMESPACE, times=times), listed) is False
+        assert retried(api, "namespace", failed("tools", NAMESPACE, times=times), listed) is False
 
     assert not [each for each in asked if each.startswith("PATCH ")]
-    assert codes(told) == ["FT-TEN-021"]
+    assert codes(logged) == ["FT-TEN-021"]
 
 
-def test_access_that_cannot_be_removed_is_reported(told):
+def test_access_that_cannot_be_removed_is_reported(logged):
     with cluster({}, statuses={f"{BINDINGS}/rolebindings": 403}) as api:
-        assert asked_of(api, "sync", failed("tools/ops-team", SYNC)) is False
+        assert retried(api, "sync", failed("tools/ops-team", SYNC)) is False
 
-    assert codes(told) == ["FT-TEN-011"]
+    assert codes(logged) == ["FT-TEN-011"]
 
 
 @pytest.mark.parametrize(
@@ -296,9 +296,9 @@ def test_access_that_cannot_be_removed_is_reported(told):
         ("namespace", failed("tools", operation="create"), []),
     ],
 )
-def test_a_tenant_that_stays_keeps_everything(hook, args, listed, told):
+def test_a_tenant_that_stays_keeps_everything(hook, args, listed, logged):
     asked: list[str] = []
     with cluster({}, asked) as api:
-        assert asked_of(api, hook, args, listed) is False
+        assert retried(api, hook, args, listed) is False
 
-    assert asked == [] and told == []
+    assert asked == [] and logged == []

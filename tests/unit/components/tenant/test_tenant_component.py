@@ -1,4 +1,4 @@
-"""Tenant: a team's objects come in an order in which each finds what it needs, and go the other way round."""
+"""Tenant: a team's objects are created in order of their dependencies, and deleted in reverse order."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def registered():
     return run(lambda: tenant() and None)
 
 
-def test_every_object_comes_after_what_it_stands_on_and_the_sync_last():
+def test_every_object_is_created_after_its_dependencies_and_the_sync_last():
     resources = registered()
 
     assert {name: resource.after for name, resource in resources.items()} == {
@@ -54,7 +54,7 @@ def test_every_object_comes_after_what_it_stands_on_and_the_sync_last():
     }
 
 
-def test_the_objects_are_of_the_kinds_that_the_provider_waits_for():
+def test_the_objects_have_types_that_the_provider_waits_for():
     assert {name: resource.type for name, resource in registered().items()} == {
         COMPONENT: "flux-tenancy:index:Tenant",
         **dict.fromkeys(NAMESPACES, "kubernetes:core/v1:Namespace"),
@@ -67,14 +67,14 @@ def test_the_objects_are_of_the_kinds_that_the_provider_waits_for():
     }
 
 
-def test_all_objects_belong_to_the_tenant():
+def test_all_objects_are_children_of_the_tenant():
     parents = {name: resource.parent for name, resource in registered().items()}
 
     assert parents.pop(COMPONENT).startswith("Stack ")
     assert set(parents.values()) == {COMPONENT}
 
 
-def test_the_manifests_are_registered_as_they_are():
+def test_the_manifests_are_registered_unchanged():
     sync = registered()[SYNC].properties
 
     assert sync["metadata"] == {
@@ -86,7 +86,7 @@ def test_the_manifests_are_registered_as_they_are():
     assert sync["spec"]["serviceAccountName"] == "dev-team"
 
 
-def test_everything_that_belongs_to_a_tenants_source_bears_its_name_and_stands_in_its_home():
+def test_all_objects_of_a_tenants_source_have_its_name_and_are_in_its_home_namespace():
     resources = registered()
 
     assert {name: resources[name].properties["metadata"]["labels"] for name in (SECRET, SOURCE)} == dict.fromkeys(
@@ -94,7 +94,7 @@ def test_everything_that_belongs_to_a_tenants_source_bears_its_name_and_stands_i
     )
 
 
-def test_its_namespaces_and_its_source_can_be_asked_for():
+def test_its_namespaces_and_source_are_attributes():
     found: dict[str, Any] = {}
 
     def program():
@@ -109,13 +109,13 @@ def test_its_namespaces_and_its_source_can_be_asked_for():
     assert found["sync"].endswith("kustomize.toolkit.fluxcd.io/v1:Kustomization::apps/dev-team")
 
 
-def test_removing_a_tenant_waits_longer_than_flux_may_take_to_prune():
+def test_deleting_a_tenant_waits_longer_than_flux_may_take_to_prune():
     timeouts = {name: resource.delete_timeout for name, resource in registered().items() if resource.delete_timeout}
 
     assert timeouts == {SYNC: "900s", SOURCE: "60s", **dict.fromkeys(NAMESPACES, "300s")}
 
 
-def test_the_engine_asks_what_to_do_where_a_sync_its_source_or_a_namespace_stays():
+def test_syncs_sources_and_namespaces_have_hooks_for_failed_deletions():
     asked = {name: resource.on_error for name, resource in registered().items() if resource.on_error}
 
     assert asked == {
@@ -125,8 +125,8 @@ def test_the_engine_asks_what_to_do_where_a_sync_its_source_or_a_namespace_stays
     }
 
 
-def test_a_tenant_comes_after_everything_that_it_was_told_to_depend_on():
-    """Its objects wait for the component itself, to which they belong."""
+def test_a_tenant_is_created_after_its_dependencies():
+    """Its objects wait because their parent, the component, does."""
 
     def program():
         first = pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "first", {})

@@ -1,4 +1,4 @@
-"""What holds a tenant back in each of its namespaces (threats 20, 21 and 24)."""
+"""The limits of a tenant in each of its namespaces: quotas, container limits and the network policy."""
 
 import pytest
 from sample_release import names, one
@@ -51,7 +51,7 @@ def test_every_flux_kind_that_a_tenant_may_create_is_counted():
         ({"kustomizations": 30, "fluxObjects": 20}, "21"),
     ],
 )
-def test_a_tenant_has_few_kustomizations_of_its_own_since_flux_builds_one_at_a_time(limit, expected):
+def test_a_tenant_has_few_kustomizations_since_flux_builds_one_at_a_time(limit, expected):
     quota = one(limits(limits=limit), "ResourceQuota", "dev-team-flux-objects")["spec"]["hard"]
 
     assert quota[SYNCS] == expected
@@ -62,7 +62,7 @@ def counts(**limit):
     return one(limits(limits=limit), "ResourceQuota", "dev-team-objects")["spec"]["hard"]
 
 
-def test_every_kind_of_kubernetes_that_a_tenant_may_create_is_counted():
+def test_every_kubernetes_kind_that_a_tenant_may_create_is_counted():
     creatable = {
         f"count/{resource}.{group}".rstrip(".")
         for group, resources in MANAGED
@@ -74,12 +74,12 @@ def test_every_kind_of_kubernetes_that_a_tenant_may_create_is_counted():
     assert {key for key in counts() if not key.startswith("count/")} == {"services.loadbalancers"}
 
 
-def test_what_the_platform_has_there_comes_on_top_of_what_a_tenant_may_have():
+def test_the_platforms_own_objects_are_added_to_a_tenants_limits():
     assert counts()["count/secrets"] == str(OBJECT_COUNTS["secrets"] + 8)
     assert counts()["count/cronjobs.batch"] == str(OBJECT_COUNTS["cronjobs.batch"])
 
 
-def test_a_stack_counts_otherwise_or_not_at_all():
+def test_a_stack_can_change_or_remove_counts():
     found = counts(objects={"jobs.batch": 5, "leases.coordination.k8s.io": None, "backups.velero.io": 3})
 
     assert (found["count/jobs.batch"], found["count/backups.velero.io"]) == ("5", "3")
@@ -89,17 +89,17 @@ def test_a_stack_counts_otherwise_or_not_at_all():
 @pytest.mark.parametrize(
     ("count", "quantity"), [(999, "999"), (1000, "1k"), (1001, "1001"), (2_000_000, "2M"), (0, "0")]
 )
-def test_a_number_is_written_as_the_api_server_writes_it(count, quantity):
+def test_a_number_has_the_api_servers_canonical_form(count, quantity):
     assert counts(objects={"backups.velero.io": count})["count/backups.velero.io"] == quantity
 
 
-def test_what_a_stacks_own_quota_counts_takes_the_place_of_a_default():
+def test_a_stacks_own_quota_replaces_a_default():
     found = counts(quota={"pods": "900", "count/secrets": "3000"})
 
     assert {"count/pods", "count/secrets"} & set(found) == set()
 
 
-def test_a_home_has_room_for_the_platforms_objects_and_other_namespaces_for_what_is_in_each():
+def test_only_the_home_namespace_has_room_for_the_platforms_source_and_sync():
     config = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}])
     source = config.source.model_copy(update={"webhook": Webhook(type="github")})
     announced = config.model_copy(update={"source": source})
@@ -111,7 +111,7 @@ def test_a_home_has_room_for_the_platforms_objects_and_other_namespaces_for_what
     assert room_for(announced, "apps-jobs") == in_each
 
 
-def test_no_limits_of_containers_unless_asked_for():
+def test_there_are_no_container_limits_by_default():
     assert names(limits(), "LimitRange") == []
 
     found = limits(limits={"containers": {"requests": {"cpu": "50m"}, "maximum": {"memory": "4Gi"}}})
@@ -120,18 +120,18 @@ def test_no_limits_of_containers_unless_asked_for():
     assert one(found, "LimitRange", "dev-team-containers")["spec"] == {"limits": [item]}
 
 
-def test_what_the_platform_limits_besides_stands_in_a_quota_of_its_own():
+def test_other_limits_of_the_platform_are_in_a_separate_quota():
     found = limits(limits={"quota": {"requests.cpu": "4", "count/jobs.batch": "10"}})
 
     assert names(found, "ResourceQuota") == ["dev-team-flux-objects", "dev-team-objects", "dev-team-quota"]
     assert found[2]["spec"]["hard"] == {"requests.cpu": "4", "count/jobs.batch": "10"}
 
 
-def test_no_network_policy_unless_asked_for():
+def test_there_is_no_network_policy_by_default():
     assert names(limits(), "NetworkPolicy") == []
 
 
-def test_pods_reach_their_own_tenant_and_dns_and_nothing_else():
+def test_pods_can_connect_only_to_their_own_tenant_and_dns():
     spec = one(limits(networkPolicy="default-deny"), "NetworkPolicy", "dev-team-default-deny")["spec"]
 
     own = {"namespaceSelector": {"matchLabels": {"toolkit.fluxcd.io/tenant": "dev-team"}}}
@@ -147,7 +147,7 @@ def test_pods_reach_their_own_tenant_and_dns_and_nothing_else():
     }
 
 
-def test_all_are_the_tenants_and_named_after_it():
+def test_all_limits_have_the_tenants_label_and_name():
     found = limits(limits={"quota": {"pods": "1"}}, networkPolicy="default-deny")
 
     assert len(found) == 4
@@ -173,12 +173,12 @@ def test_all_are_the_tenants_and_named_after_it():
         ),
     ],
 )
-def test_limits_that_are_none_are_refused(tmp_path, tenancy, problem):
+def test_invalid_limits_are_refused(tmp_path, tenancy, problem):
     [found] = problems(tmp_path, tenancy=tenancy)
     assert found.startswith(f"Pulumi.staging.yaml: {problem}")
 
 
-def test_a_stack_says_them_once_for_all_tenants(tmp_path):
+def test_limits_of_a_stack_apply_to_all_its_tenants(tmp_path):
     stack = load(
         tmp_path, tenancy={"limits": {"fluxObjects": 5, "quota": {"pods": "20"}}, "networkPolicy": "default-deny"}
     )

@@ -1,4 +1,4 @@
-"""The objects of a tenant, as they stand in the cluster."""
+"""The objects of a tenant, as they are applied to the cluster."""
 
 import pytest
 import yaml
@@ -26,14 +26,14 @@ def test_a_tenant_with_two_namespaces_has_exactly_these_objects():
 
 
 @pytest.mark.parametrize("role", ["admin", "cluster-admin"])
-def test_a_wider_role_is_bound_by_its_name_and_inside_the_namespaces_only(role):
+def test_a_wider_role_is_bound_only_inside_the_tenants_namespaces(role):
     [binding] = tenant_objects("dev-team", tenant_config(role=role), TenancyConfig()).access
 
     assert binding["kind"] == "RoleBinding"
     assert binding["roleRef"]["name"] == role
 
 
-def test_a_suspended_sync_says_so_and_another_says_nothing():
+def test_only_a_suspended_sync_sets_suspend():
     suspended = tenant_objects("dev-team", tenant_config(sync={"suspend": True}), TenancyConfig()).sync
     running = tenant_objects("dev-team", tenant_config(), TenancyConfig()).sync
 
@@ -41,11 +41,11 @@ def test_a_suspended_sync_says_so_and_another_says_nothing():
     assert "suspend" not in running["spec"]
 
 
-def test_objects_of_the_repository_keep_their_namespaces_where_none_is_given():
+def test_without_a_target_namespace_objects_keep_their_own():
     assert "targetNamespace" not in tenant_objects("dev-team", tenant_config(), TenancyConfig()).sync["spec"]
 
 
-def test_the_source_stands_in_the_tenants_home_under_its_name_and_label():
+def test_the_source_is_in_the_tenants_home_namespace_with_its_name_and_label():
     config = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}])
 
     assert source_meta("dev-team", config) == ObjectMeta(

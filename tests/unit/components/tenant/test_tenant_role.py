@@ -1,4 +1,4 @@
-"""What a tenant may do in its namespaces, and above all what it may not (threats 6 to 12, 18, 19 and 22)."""
+"""What a tenant may do in its namespaces and, above all, what it may not: lift its limits, gain or pass on rights."""
 
 import pytest
 
@@ -10,7 +10,7 @@ CHANGE = ("create", "update", "patch", "delete", "deletecollection")
 
 
 def allows(verb, group, resource, tenancy=None):
-    """Whether the role lets a tenant do it, as Kubernetes decides: any rule is enough, and `*` stands for all."""
+    """Whether the role allows a request. As in Kubernetes, one rule is enough, and `*` matches everything."""
     rules = tenant_role(tenancy or TenancyConfig())["rules"]
     return any(
         {verb, "*"} & set(rule["verbs"])
@@ -24,16 +24,16 @@ def allows(verb, group, resource, tenancy=None):
 @pytest.mark.parametrize(
     ("group", "resource"),
     [
-        # What limits it.
+        # Its limits.
         (CORE, "resourcequotas"),
         (CORE, "limitranges"),
         ("networking.k8s.io", "networkpolicies"),
-        # What would give it, or let in, more.
+        # Rights that give it, or others, more rights.
         ("rbac.authorization.k8s.io", "roles"),
         ("rbac.authorization.k8s.io", "rolebindings"),
         ("rbac.authorization.k8s.io", "clusterroles"),
         ("rbac.authorization.k8s.io", "clusterrolebindings"),
-        # What only controllers write.
+        # Objects that only controllers write.
         (CORE, "pods/status"),
         (CORE, "services/status"),
         (CORE, "resourcequotas/status"),
@@ -46,13 +46,13 @@ def allows(verb, group, resource, tenancy=None):
         ("kustomize.toolkit.fluxcd.io", "kustomizations/status"),
         ("helm.toolkit.fluxcd.io", "helmreleases/status"),
         ("kustomize.toolkit.fluxcd.io", "kustomizations/finalizers"),
-        # What leads another tenant's traffic astray.
+        # Objects that redirect another tenant's traffic.
         (CORE, "endpoints"),
         ("discovery.k8s.io", "endpointslices"),
-        # A way around Pod Security, and around identity.
+        # Ways around Pod Security and around its own identity.
         (CORE, "pods/ephemeralcontainers"),
         (CORE, "serviceaccounts/token"),
-        # The whole cluster's.
+        # Cluster-scoped resources.
         (CORE, "namespaces"),
         (CORE, "namespaces/finalize"),
         (CORE, "nodes"),
@@ -60,19 +60,19 @@ def allows(verb, group, resource, tenancy=None):
         ("apiextensions.k8s.io", "customresourcedefinitions"),
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
         ("scheduling.k8s.io", "priorityclasses"),
-        # The guards.
+        # Admission policies and webhooks.
         ("kyverno.io", "policies"),
         ("kyverno.io", "policyexceptions"),
         ("policies.kyverno.io", "policyexceptions"),
         ("policies.kyverno.io", "namespacedvalidatingpolicies"),
     ],
 )
-def test_a_tenant_cannot_change_what_holds_it(verb, group, resource):
+def test_a_tenant_cannot_change_what_restricts_it(verb, group, resource):
     assert not allows(verb, group, resource)
 
 
 @pytest.mark.parametrize("resource", ["users", "groups", "serviceaccounts", "userextras"])
-def test_a_tenant_cannot_act_as_somebody_else(resource):
+def test_a_tenant_cannot_impersonate_others(resource):
     assert not allows("impersonate", CORE, resource)
 
 
@@ -92,7 +92,7 @@ def test_nothing_is_granted_by_a_wildcard():
     assert not [word for word in granted if "*" in word]
 
 
-def test_nothing_of_an_admission_controller_is_granted():
+def test_no_resources_of_admission_controllers_are_granted():
     groups = {group for rule in tenant_role(TenancyConfig())["rules"] for group in rule["apiGroups"]}
 
     assert not [group for group in groups if "kyverno" in group or "admission" in group]
@@ -115,11 +115,11 @@ def test_nothing_of_an_admission_controller_is_granted():
         ("get", "rbac.authorization.k8s.io", "rolebindings"),
     ],
 )
-def test_a_tenant_runs_its_applications_and_sees_what_limits_it(verb, group, resource):
+def test_a_tenant_can_run_its_applications_and_read_its_limits(verb, group, resource):
     assert allows(verb, group, resource)
 
 
-def test_the_platforms_own_rules_are_added_as_they_stand():
+def test_the_platforms_extra_rules_are_added_unchanged():
     certificates = {"apiGroups": ["cert-manager.io"], "resources": ["certificates"], "verbs": ["get", "create"]}
     named = {"apiGroups": [CORE], "resources": ["configmaps"], "verbs": ["get"], "resourceNames": ["motd"]}
     tenancy = TenancyConfig.model_validate({"extraRules": [certificates, named]})
@@ -130,7 +130,7 @@ def test_the_platforms_own_rules_are_added_as_they_stand():
     assert allows("create", "cert-manager.io", "certificates", tenancy)
 
 
-def test_the_role_is_one_for_the_cluster_under_the_projects_name():
+def test_there_is_one_cluster_role_with_the_projects_prefix():
     role = tenant_role(TenancyConfig())
 
     assert (role["kind"], role["metadata"]) == ("ClusterRole", {"name": "flux-tenancy-tenant"})
