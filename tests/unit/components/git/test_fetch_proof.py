@@ -57,13 +57,13 @@ def test_a_checkout_of_this_generation_is_the_proof(conditions):
         pytest.param([], {}, "not fetched yet", id="new"),
     ],
 )  # fmt: skip
-def test_what_was_true_of_an_earlier_generation_is_none(conditions, spec, expected):
+def test_a_condition_of_an_earlier_generation_is_no_proof(conditions, spec, expected):
     assert lacking_proof(source(*conditions, **spec), secret(), KEY) == expected
 
 
 @pytest.mark.parametrize("found", [None, {}, {"data": None}, {"data": {"password": ""}}, secret(f"{KEY[:-1]}m")])
-def test_a_fetch_with_other_credentials_is_none(found):
-    """An update that failed halfway has registered the key and not yet led the source to it."""
+def test_a_fetch_with_other_credentials_is_no_proof(found):
+    """An update that failed halfway has registered the key but not yet changed the source to use it."""
     fetched = source(condition("ArtifactInStorage"))
 
     assert lacking_proof(fetched, found, KEY) == "the source does not refer to it yet"

@@ -1,4 +1,4 @@
-"""A Git source is registered in an order in which each part works at once, and shares its secrets with nobody else."""
+"""A Git source is registered in an order in which each part works immediately, and its secrets stay secret."""
 
 import hashlib
 import json
@@ -25,13 +25,13 @@ SOURCE, RECEIVER = "GitRepository apps/dev-team", "Receiver apps/dev-team"
 TOKEN, WEBHOOK = "Secret apps/dev-team-webhook", "RepositoryWebhook dev-team"
 
 
-def _called(name):
-    """A name without what stands for the key."""
+def _without_key_id(name):
+    """A name without the suffix that identifies the key."""
     return KEY if name.startswith(f"{KEY}-") else name
 
 
 def registered(source, state=None, preview=False, **sections):
-    """What registering a source leads to, by names without what stands for the key."""
+    """The resources of a source by name, without the suffix that identifies the key."""
 
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
@@ -39,16 +39,16 @@ def registered(source, state=None, preview=False, **sections):
         config = stack({"dev-team": source}, **sections)
         register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [before])
 
-    return {_called(name): resource for name, resource in run(program, state=state, preview=preview).items()}
+    return {_without_key_id(name): resource for name, resource in run(program, state=state, preview=preview).items()}
 
 
 def after(resources):
     own = {KEY, GIT, SIGNERS, SOURCE, RECEIVER, TOKEN, WEBHOOK}
-    return {name: set(map(_called, resource.after)) for name, resource in resources.items() if name in own}
+    return {name: set(map(_without_key_id, resource.after)) for name, resource in resources.items() if name in own}
 
 
-def test_every_part_comes_after_what_it_stands_on():
-    """Flux fetches at once, with a key that the Git host knows; and whatever goes goes the other way round."""
+def test_every_part_is_created_after_its_dependencies():
+    """Flux fetches immediately, with a key that the Git host knows. Deletion is in reverse order."""
     first = {NAMESPACE, KEY}
     credentials = first | {GIT, SIGNERS}
 
@@ -63,11 +63,11 @@ def test_every_part_comes_after_what_it_stands_on():
     }
 
 
-def test_a_public_repository_has_its_source_alone():
+def test_a_public_repository_has_only_a_source():
     assert after(registered({})) == {SOURCE: {NAMESPACE}}
 
 
-def test_a_key_that_was_brought_along_is_registered_nowhere():
+def test_a_key_for_a_host_other_than_github_is_not_registered():
     resources = registered({"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")})
 
     assert after(resources) == {GIT: {NAMESPACE}, SOURCE: {NAMESPACE, GIT}}
@@ -75,13 +75,13 @@ def test_a_key_that_was_brought_along_is_registered_nowhere():
 
 
 @pytest.mark.parametrize("kind", ["gitlab", "bitbucket", "generic-hmac"])
-def test_a_webhook_elsewhere_has_a_receiver_and_is_left_to_its_owner(kind):
+def test_a_webhook_of_another_host_has_a_receiver_and_is_not_registered(kind):
     resources = registered({"webhook": {"type": kind}})
 
     assert set(after(resources)) == {SOURCE, TOKEN, RECEIVER}
 
 
-def test_a_webhook_elsewhere_is_none_of_githubs_business_though_another_tenant_is_there():
+def test_a_webhook_of_another_host_is_not_registered_at_github_even_if_another_tenant_uses_it():
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         config = stack({"dev-team": {"webhook": {"type": "gitlab"}}, "ops-team": with_deploy_key()})
@@ -96,19 +96,19 @@ def test_a_webhook_at_github_needs_no_deploy_key():
     assert set(after(resources)) == {SOURCE, TOKEN, RECEIVER, WEBHOOK}
 
 
-def test_all_parts_belong_to_the_component():
+def test_all_parts_are_children_of_the_component():
     resources = registered(EVERYTHING)
 
     assert {resources[name].parent for name in after(resources)} == {"Tenant tenant"}
 
 
-def test_only_what_is_registered_at_github_is_asked_of_github():
+def test_only_keys_and_webhooks_use_githubs_provider():
     resources = registered(EVERYTHING)
 
     assert {name for name, each in resources.items() if each.provider == "github github-acme"} == {KEY, WEBHOOK}
 
 
-def test_the_public_half_goes_to_github_and_the_private_one_to_the_cluster():
+def test_the_public_key_goes_to_github_and_the_private_key_to_the_cluster():
     resources = registered(EVERYTHING)
 
     data = resources[GIT].properties["data"]["secret"]
@@ -116,7 +116,7 @@ def test_the_public_half_goes_to_github_and_the_private_one_to_the_cluster():
     assert resources[KEY].properties["key"] == public_key(private_key("first"))
 
 
-def test_both_ends_of_a_webhook_share_one_token_and_the_url_is_made_of_it():
+def test_both_ends_of_a_webhook_share_a_token_that_determines_the_url():
     resources = registered(EVERYTHING)
 
     token = b64decode(resources[TOKEN].properties["data"]["secret"]["token"]).decode()
@@ -127,14 +127,14 @@ def test_both_ends_of_a_webhook_share_one_token_and_the_url_is_made_of_it():
     assert resources[RECEIVER].properties["spec"]["secretRef"] == {"name": "dev-team-webhook"}
 
 
-def test_a_token_is_long_and_another_for_each_source():
+def test_each_source_has_its_own_long_token():
     tokens = {registered(EVERYTHING)[TOKEN].properties["data"]["secret"]["token"] for _ in range(3)}
 
     assert len(tokens) == 3
     assert all(len(b64decode(token)) >= 43 for token in tokens)
 
 
-def test_a_token_is_generated_once_and_the_one_of_the_state_counts_for_both_ends():
+def test_a_token_is_generated_once_and_both_ends_use_the_one_in_the_state():
     kept = b64encode(b"the t0ken of the first update").decode()
 
     resources = registered(EVERYTHING, state={TOKEN: {"data": {"token": kept}}})
@@ -146,15 +146,15 @@ def test_a_token_is_generated_once_and_the_one_of_the_state_counts_for_both_ends
     assert configuration["url"]["secret"].endswith(digest)
 
 
-def test_a_preview_does_not_know_a_token_that_is_still_to_be_made():
-    """The update that follows its plan makes another one than the preview would have made."""
+def test_a_token_that_is_not_generated_yet_is_unknown_in_a_preview():
+    """An update that follows the plan generates another value than the preview would have generated."""
     data = {preview: registered(EVERYTHING, preview=preview)[TOKEN].properties["data"] for preview in (True, False)}
 
     assert data[True] == rpc.UNKNOWN
     assert set(data[False]["secret"]) == {"token"}
 
 
-def test_nothing_but_the_token_is_kept_against_the_configuration():
+def test_changes_are_ignored_only_for_the_token():
     assert {name for name, resource in registered(EVERYTHING).items() if resource.ignored} == {TOKEN}
 
 
@@ -167,7 +167,7 @@ def test_nothing_but_the_token_is_kept_against_the_configuration():
         pytest.param({"githubApp": APP}, app_key().splitlines()[2], id="app"),
     ],
 )
-def test_everything_that_is_secret_goes_over_the_wire_as_a_secret(source, private):
+def test_all_secret_values_are_sent_to_the_engine_as_secrets(source, private):
     resources = registered(source)
 
     secret: list[str] = []
@@ -180,7 +180,7 @@ def test_everything_that_is_secret_goes_over_the_wire_as_a_secret(source, privat
     assert not any(private in b64decode(text).decode(errors="replace") for text in plain if _is_base64(text))
 
 
-def test_the_programs_own_credentials_and_tokens_go_over_the_wire_as_secrets():
+def test_credentials_and_tokens_of_the_program_are_sent_to_the_engine_as_secrets():
     resources = registered(EVERYTHING)
     token = resources[WEBHOOK].properties["configuration"]["secret"]["secret"]
     secret: list[str] = []
@@ -194,19 +194,19 @@ def test_the_programs_own_credentials_and_tokens_go_over_the_wire_as_secrets():
 
 
 def _sort(value, secret, plain):
-    """Put all texts within a value into those that are secret and those that are not."""
+    """Sort all strings within a value into secret and plain ones."""
     if isinstance(value, dict) and set(value) == {"secret"}:
-        secret += _texts(value["secret"])
+        secret += _strings(value["secret"])
     elif isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             _sort(part, secret, plain)
     else:
-        plain += _texts(value)
+        plain += _strings(value)
 
 
-def _texts(value):
+def _strings(value):
     if isinstance(value, dict | list):
-        return [text for part in (value.values() if isinstance(value, dict) else value) for text in _texts(part)]
+        return [text for part in (value.values() if isinstance(value, dict) else value) for text in _strings(part)]
     return [value] if isinstance(value, str) else []
 
 
@@ -217,8 +217,8 @@ def _is_base64(text):
         return False
 
 
-def test_another_key_is_another_resource_at_github_and_other_content_of_the_same_secret():
-    """The engine replaces the Secret, and generates another name."""
+def test_another_key_is_another_resource_at_github_and_new_content_of_the_same_secret():
+    """The engine replaces the Secret and generates another name."""
 
     def resources(which):
         def program():
@@ -230,12 +230,12 @@ def test_another_key_is_another_resource_at_github_and_other_content_of_the_same
 
     first, second = resources("first"), resources("second")
 
-    assert {_called(name) for name in set(first) ^ set(second)} == {KEY}
+    assert {_without_key_id(name) for name in set(first) ^ set(second)} == {KEY}
     assert first[GIT].properties["data"] != second[GIT].properties["data"]
     assert first[GIT].properties["immutable"] is second[GIT].properties["immutable"] is True
 
 
-def test_the_names_of_secrets_are_left_to_the_engine_and_the_source_follows_them():
+def test_the_engine_generates_names_of_secrets_and_the_source_refers_to_them():
     resources = registered(EVERYTHING)
 
     for name in (GIT, SIGNERS):
@@ -256,7 +256,7 @@ def test_the_url_of_a_webhook_may_or_may_not_end_with_a_slash():
     assert urls[0].startswith("https://flux.example.com/hook/")
 
 
-def test_what_became_of_a_source_can_be_asked_for():
+def test_the_resources_of_a_source_are_attributes():
     found: dict[str, Any] = {}
 
     def program():
@@ -295,14 +295,14 @@ def accessed(config):
     return found[0], registrations
 
 
-def test_a_stack_without_repositories_at_github_never_logs_in_there():
+def test_a_stack_without_repositories_at_github_has_no_provider_for_it():
     access, registrations = accessed(stack({"dev-team": {}, "ops-team": {"webhook": {"type": "gitlab"}}}))
 
     assert access.github is None
     assert registrations == {}
 
 
-def test_the_owners_of_all_sources_are_logged_in_to_and_no_others():
+def test_only_owners_of_sources_have_a_provider():
     config = stack(
         {"dev-team": with_deploy_key(), "ops-team": with_deploy_key(github={"repository": "acme/tools"})},
         platform=with_deploy_key(github={"repository": "initech/platform"}),
@@ -314,7 +314,7 @@ def test_the_owners_of_all_sources_are_logged_in_to_and_no_others():
     assert set(registrations) == {"GitHub github", "github github-acme", "github github-initech"}
 
 
-def test_the_stacks_host_keys_and_its_own_address_are_shared_by_all_sources():
+def test_all_sources_share_the_stacks_host_keys_and_webhook_url():
     line = "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 
     access, _ = accessed(stack(git={"knownHosts": [line]}))
@@ -323,7 +323,7 @@ def test_the_stacks_host_keys_and_its_own_address_are_shared_by_all_sources():
     assert access.webhook_url == "https://flux.example.com/"
 
 
-def test_the_host_keys_of_the_stack_reach_the_secret():
+def test_the_stacks_host_keys_are_in_the_secret():
     line = "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
     source = {"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")}
 
@@ -332,7 +332,7 @@ def test_the_host_keys_of_the_stack_reach_the_secret():
     assert b64decode(data["known_hosts"]).decode() == line + "\n"
 
 
-def test_nothing_private_is_in_any_name():
+def test_names_contain_no_private_data():
     resources = run_names(EVERYTHING)
 
     assert not any(part in json.dumps(sorted(resources)) for part in ("PRIVATE", private_key("first").splitlines()[2]))

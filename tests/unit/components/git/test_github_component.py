@@ -1,4 +1,4 @@
-"""GitHub: one provider for each owner, keys that may only read, and webhooks that announce pushes."""
+"""GitHub: one provider for each owner, read-only deploy keys, and webhooks that announce pushes."""
 
 import json
 
@@ -30,7 +30,7 @@ def repository(name="acme/apps"):
 
 
 def registered(use=lambda github: None, owners=("acme",), config=None):
-    """What is registered by using GitHub."""
+    """The resources that a use of GitHub registers."""
     args = GitHubArgs(GitHubConfig.model_validate(config or {"owners": TWO_OWNERS}), owners)
     return run(lambda: use(GitHub("github", args)) and None)
 
@@ -53,7 +53,7 @@ def providers(resources):
     return {name: each for name, each in resources.items() if each.type == "pulumi:providers:github"}
 
 
-def test_each_owner_in_whose_repositories_something_is_registered_has_a_provider_of_its_own():
+def test_each_owner_of_repositories_in_use_has_its_own_provider():
     found = providers(registered(owners=["acme", "initech"]))
 
     assert {name: each.properties["owner"] for name, each in found.items()} == {
@@ -63,11 +63,11 @@ def test_each_owner_in_whose_repositories_something_is_registered_has_a_provider
     assert {each.parent for each in found.values()} == {"GitHub github"}
 
 
-def test_an_owner_that_is_not_needed_is_not_logged_in_to():
+def test_an_owner_that_is_not_needed_has_no_provider():
     assert list(providers(registered(owners=["initech"]))) == ["github github-initech"]
 
 
-def test_github_does_not_tell_capital_letters_apart_and_neither_is_told_twice():
+def test_owners_that_differ_only_in_case_share_a_provider():
     config = {"owners": {"Acme": {"token": "acme-t0ken"}}}
 
     resources = registered(deploy_key(at=repository("aCme/apps")), owners=["ACME", "acme"], config=config)
@@ -83,7 +83,7 @@ def test_a_token_is_a_secret():
     assert "appAuth" not in provider.properties
 
 
-def test_the_key_of_an_app_is_a_secret_and_there_is_no_token():
+def test_the_key_of_an_app_is_a_secret_and_no_token_is_set():
     app = {"appId": 17, "installationId": 4711, "privateKey": app_key()}
 
     [provider] = providers(registered(config={"owners": {"acme": {"app": app}}})).values()
@@ -94,13 +94,13 @@ def test_the_key_of_an_app_is_a_secret_and_there_is_no_token():
     assert json.loads(found["secret"]) == {"id": "17", "installationId": "4711", "pemFile": app_key()}
 
 
-def test_without_a_token_the_provider_looks_into_the_environment():
+def test_without_a_token_the_provider_reads_the_environment():
     [provider] = providers(registered(config={"owners": {"acme": {}}})).values()
 
     assert provider.properties == {"owner": "acme", "baseUrl": "https://api.github.com/"}
 
 
-def test_an_enterprise_server_is_asked_instead_of_github():
+def test_an_enterprise_server_is_used_instead_of_github():
     config = {"owners": TWO_OWNERS, "baseUrl": "https://github.example.com/"}
 
     assert {each.properties["baseUrl"] for each in providers(registered(config=config)).values()} == {
@@ -108,7 +108,7 @@ def test_an_enterprise_server_is_asked_instead_of_github():
     }
 
 
-def test_a_deploy_key_may_only_read_and_its_title_tells_whose_it_is_and_which():
+def test_a_deploy_key_is_read_only_and_its_title_names_stack_source_and_fingerprint():
     found = only(registered(deploy_key()), DEPLOY_KEY_TYPE)
 
     assert found.properties == {
@@ -119,14 +119,14 @@ def test_a_deploy_key_may_only_read_and_its_title_tells_whose_it_is_and_which():
     }
 
 
-def test_nothing_of_the_private_half_goes_to_github():
+def test_the_private_key_is_not_sent_to_github():
     text = json.dumps(only(registered(deploy_key()), DEPLOY_KEY_TYPE).properties)
 
     assert "PRIVATE KEY" not in text
     assert private_key("first").splitlines()[2] not in text
 
 
-def test_another_key_is_another_resource_with_another_title_so_both_can_stand_for_a_while():
+def test_another_key_is_another_resource_with_another_title():
     first, second = (registered(deploy_key(key)) for key in (KEY, OTHER_KEY))
 
     assert not set(first) & set(second) & {name for name in first if "RepositoryDeployKey" in name}
@@ -158,7 +158,7 @@ def test_a_webhook_announces_pushes_over_checked_tls_and_its_token_is_a_secret()
 
 
 @pytest.mark.parametrize("use", [deploy_key(), webhook])
-def test_the_options_of_the_caller_count(use):
+def test_the_options_of_the_caller_are_used(use):
     def program(github):
         first = pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "first", {})
         opts = pulumi.ResourceOptions(depends_on=[first])
@@ -171,11 +171,11 @@ def test_the_options_of_the_caller_count(use):
     assert found.after == {"ConfigMap first"}
 
 
-def test_the_source_of_a_deploy_key_is_found_by_the_name_of_its_resource():
+def test_the_name_of_a_deploy_keys_resource_contains_its_source():
     assert source_of_deploy_key(deploy_key_name("dev-team", KEY)) == "dev-team"
 
 
-def test_a_name_is_the_same_for_the_same_key_and_another_for_another():
+def test_the_same_key_has_the_same_name_and_another_key_another_name():
     assert deploy_key_name("dev-team", KEY) == deploy_key_name("dev-team", read_private_key(private_key("first")))
     assert deploy_key_name("dev-team", KEY) != deploy_key_name("dev-team", OTHER_KEY)
 
@@ -184,7 +184,7 @@ def test_a_name_is_the_same_for_the_same_key_and_another_for_another():
     ("source", "registers"),
     [
         (with_deploy_key(), True),
-        # Brought along: a key for a host that the program registers nothing at.
+        # A key for a host at which the program registers nothing.
         ({"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")}, False),
         # Only a webhook is registered.
         ({"github": {"repository": "acme/apps"}, "webhook": {}}, False),

@@ -1,4 +1,4 @@
-"""Credentials for GitHub where nothing new is to be registered, and owners that nobody needs any more."""
+"""Credentials for GitHub if nothing new has to be registered, and owners that are no longer needed."""
 
 import json
 from typing import Any
@@ -47,7 +47,7 @@ def test_missing_credentials_are_an_error_even_if_nothing_is_to_be_registered(mo
     assert asked == []
 
 
-def test_owners_of_repositories_that_the_preflight_checks_are_not_asked_about_again():
+def test_owners_of_repositories_that_the_preflight_checks_are_not_checked_again():
     assert problems(f"http://127.0.0.1:{closed_port()}", state=State({})) == []
 
 
@@ -70,7 +70,7 @@ def test_credentials_that_github_accepts_cost_one_request_that_its_limit_does_no
     [({}, "FT-GIT-011"), ({"acme": {"token": "gh-t0ken"}}, "FT-GIT-010"), ({"acme": {"app": APP}}, "FT-GIT-009")],
     ids=["environment", "token", "app"],
 )
-def test_rejected_credentials_are_an_error_that_says_which(monkeypatch, owners, code):
+def test_rejected_credentials_are_an_error_that_names_them(monkeypatch, owners, code):
     monkeypatch.setenv("GITHUB_TOKEN", "env-t0ken")
 
     with serving({}, 401) as server:

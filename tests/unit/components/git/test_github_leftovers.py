@@ -43,7 +43,7 @@ def recorded(*keys, hook=None):
 
 
 def found(keys=(), hooks=(), state=None, asked=None, **source):
-    """What is left of which update, and what is in the way, where the host has these keys and webhooks."""
+    """The leftovers and the errors if the host has these keys and webhooks."""
     answers = {f"{APPS}/keys": json.dumps([*keys]).encode(), f"{APPS}/hooks": json.dumps([*hooks]).encode()}
     with serving(answers, asked=asked) as server:
         github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
@@ -55,7 +55,7 @@ def found(keys=(), hooks=(), state=None, asked=None, **source):
 
 
 def test_a_key_of_the_stack_that_is_not_in_the_state_is_a_leftover():
-    """The same key, and one that was replaced by another before the next update."""
+    """The current key, or one that was replaced before the next update."""
     assert found([key(1, "first"), key(2, "before")])[:2] == (["keys/1", "keys/2"], [])
 
 
@@ -113,7 +113,7 @@ def test_keys_that_cannot_be_listed_are_an_error():
 
 
 @pytest.fixture
-def said(monkeypatch):
+def logged(monkeypatch):
     lines: list[str] = []
     for level in ("info", "warn"):
         monkeypatch.setattr(f"pulumi.log.{level}", lambda text, level=level: lines.append(f"{level}: {text}"))
@@ -125,7 +125,7 @@ def is_about_the_key(line, level):
 
 
 def cleared(monkeypatch, *leftovers, dry_run=False, status=204):
-    """What GitHub is asked for while leftovers are removed."""
+    """The requests to GitHub while leftovers are removed."""
     paths: list[str] = []
     monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: dry_run)
     with serving({}, status, asked=paths) as server:
@@ -138,26 +138,26 @@ REPOSITORY = GitHubRepository(repository="acme/apps")
 LEFT = Leftover(REPOSITORY, "keys/1", "the deploy key 'x'")
 
 
-def test_a_leftover_is_removed_and_logged(monkeypatch, said):
+def test_a_leftover_is_removed_and_logged(monkeypatch, logged):
     assert cleared(monkeypatch, LEFT) == [f"DELETE {APPS}/keys/1"]
-    assert codes(said) == ["FT-GIT-022"]
-    assert is_about_the_key(said[0], "info")
+    assert codes(logged) == ["FT-GIT-022"]
+    assert is_about_the_key(logged[0], "info")
 
 
-def test_a_preview_removes_nothing(monkeypatch, said):
+def test_a_preview_removes_nothing(monkeypatch, logged):
     assert cleared(monkeypatch, LEFT, dry_run=True) == []
-    assert codes(said) == ["FT-GIT-021"]
-    assert is_about_the_key(said[0], "info")
+    assert codes(logged) == ["FT-GIT-021"]
+    assert is_about_the_key(logged[0], "info")
 
 
-def test_a_key_that_is_in_use_stays_with_a_warning(monkeypatch, said):
+def test_a_key_that_is_in_use_stays_with_a_warning(monkeypatch, logged):
     assert cleared(monkeypatch, Leftover(REPOSITORY, "keys/1", "the deploy key 'x'", used=True)) == []
-    assert codes(said) == ["FT-GIT-020"]
-    assert is_about_the_key(said[0], "warn")
+    assert codes(logged) == ["FT-GIT-020"]
+    assert is_about_the_key(logged[0], "warn")
 
 
-def test_a_leftover_that_cannot_be_removed_ends_the_update(monkeypatch, said):
+def test_a_leftover_that_cannot_be_removed_ends_the_update(monkeypatch, logged):
     with pytest.raises(pulumi.RunError, match="the deploy key 'x' of acme/apps.*503") as refused:
         cleared(monkeypatch, LEFT, status=503)
     assert codes([refused.value]) == ["FT-GIT-024"]
-    assert said == []
+    assert logged == []

@@ -46,7 +46,7 @@ def problems(config, recorded=NOTHING):
 
 
 def refused(status, body=b"{}", headers=None):
-    """The problems if GitHub answers so for the repository of the tenant dev-team."""
+    """The problems if GitHub gives this answer about the repository of the tenant dev-team."""
     with serving({APPS: body}, status, headers) as server:
         return problems(stack({"dev-team": with_deploy_key()}, github=github(server)))
 
@@ -59,7 +59,7 @@ def recorded(*resources):
 
 
 def asked(config_of, state=NOTHING):
-    """The repositories that GitHub is asked for."""
+    """The repositories in the requests to GitHub."""
     paths: list[Any] = []
     with serving({}, 404, asked=paths) as server:
         problems(config_of(server), state)
@@ -127,7 +127,7 @@ def test_an_outage_is_an_error(status, body):
 
 
 def test_a_request_is_not_repeated_during_an_outage():
-    """Whether to try again is for the operator to decide; nothing is applied yet."""
+    """The operator decides whether to retry; nothing has been applied yet."""
     paths: list[Any] = []
 
     with serving({}, 503, asked=paths) as server:
@@ -147,7 +147,7 @@ def test_a_server_that_is_not_github_is_an_error(body):
     assert refused(200, body) == [(TENANT, "FT-GIT-003")]
 
 
-def test_the_token_is_the_one_of_the_configuration_or_else_of_the_environment(monkeypatch):
+def test_the_token_is_read_from_the_configuration_or_else_from_the_environment(monkeypatch):
     seen = []
 
     def client(_, found):
@@ -179,8 +179,8 @@ def test_without_any_token_no_request_is_sent(monkeypatch, environment):
     assert paths == []
 
 
-def test_an_app_asks_with_a_token_of_its_installation_and_its_rights_are_not_those_of_a_user():
-    """GitHub tells what a user may do in a repository; for an App it says `false` throughout."""
+def test_an_app_uses_a_token_of_its_installation_and_its_user_permissions_are_ignored():
+    """GitHub reports what a user may do in a repository; for an App, every permission is `false`."""
     token = {"token": "installation-t0ken", "expires_at": "2036-01-01T00:00:00Z", "permissions": {}}
     answers = {INSTALLATION: json.dumps(token).encode(), APPS: repository(admin=False)}
     paths: list[Any] = []
@@ -207,7 +207,7 @@ def test_an_app_whose_server_answers_with_an_html_page_is_an_error():
     assert found == [(TENANT, "FT-GIT-003")]
 
 
-def test_each_repository_is_an_error_of_its_own():
+def test_each_repository_is_a_separate_error():
     answers = {APPS: repository(), "/api/v3/repos/acme/tools": repository("acme/tools", admin=False)}
     tenants = {
         "dev-team": with_deploy_key(),
@@ -224,14 +224,14 @@ def test_each_repository_is_an_error_of_its_own():
     ]
 
 
-def test_the_platforms_own_repository_is_an_error_of_its_own_key():
+def test_an_error_about_the_platforms_own_repository_names_its_key():
     with serving({}, 404) as server:
         found = problems(stack(platform=with_deploy_key(), github=github(server)))
 
     assert found == [("flux.sync.source.github", "FT-GIT-005")]
 
 
-def test_capital_letters_of_an_owner_make_no_difference():
+def test_the_case_of_an_owner_makes_no_difference():
     source = with_deploy_key(github={"repository": "ACME/apps"})
 
     with serving({"/api/v3/repos/ACME/apps": repository()}) as server:
@@ -243,7 +243,7 @@ def test_capital_letters_of_an_owner_make_no_difference():
     [
         (with_deploy_key(), [], True),
         (with_deploy_key(), [("dev-team", "first")], False),
-        # Another key is as new as the first one.
+        # Another key counts as new.
         (with_deploy_key("second"), [("dev-team", "first")], True),
         (with_deploy_key(), [("ops-team", "first")], True),
         (with_deploy_key(webhook={}), [("dev-team", "first")], True),
@@ -252,7 +252,7 @@ def test_capital_letters_of_an_owner_make_no_difference():
         ({"github": {"repository": "acme/apps"}, "webhook": {}}, [], True),
         ({"github": {"repository": "acme/apps"}, "webhook": {}}, [("dev-team",)], False),
         ({"github": {"repository": "acme/apps"}, "webhook": {}}, [("ops-team",)], True),
-        # Nothing is registered anywhere.
+        # The source registers nothing.
         ({"webhook": {"type": "gitlab"}}, [], False),
         ({"url": "ssh://git@git.example.com/apps", "deployKey": private_key("first")}, [], False),
         ({}, [], False),
@@ -273,7 +273,7 @@ def test_an_outage_does_not_stop_a_stack_with_everything_registered():
     assert problems(stack(tenants, github=github(server)), state) == []
 
 
-def test_the_public_api_has_no_path_of_its_own(monkeypatch):
+def test_the_public_api_has_no_path_prefix(monkeypatch):
     bases = []
 
     def client(**arguments):

@@ -48,7 +48,7 @@ def at_github(*keys):
 
 
 def cluster(which="first", conditions=FETCHED, url=SSH_URL):
-    """A cluster whose sources all refer to such a key."""
+    """A cluster whose sources all refer to this key."""
     encoded = b64encode(f"{public_key(private_key(which))}\n".encode()).decode()
     objects = {
         "GitRepository": {
@@ -73,18 +73,18 @@ def keeps(tenants, before, find):
 @pytest.mark.parametrize(
     ("tenants", "before"),
     [
-        # The first key, and the same again.
+        # The first key, and an update with the same key.
         ({"dev-team": with_deploy_key("first")}, []),
         ({"dev-team": with_deploy_key("first")}, [("dev-team", "first")]),
-        # To take the key out is to revoke it.
+        # Removing the key revokes it.
         ({"dev-team": {"https": {"password": "pa55word"}}}, [("dev-team", "first")]),
         ({"dev-team": ELSEWHERE}, [("dev-team", "first")]),
-        # A tenant that goes takes all of its keys with it.
+        # Removing a tenant removes all of its keys.
         ({}, [("dev-team", "first"), ("dev-team", "second")]),
         ({"dev": with_deploy_key("second")}, [("dev-team", "first")]),
     ],
 )  # fmt: skip
-def test_without_a_rotation_no_key_stays_and_the_cluster_is_not_asked(tenants, before):
+def test_without_a_rotation_no_key_stays_and_the_cluster_is_not_read(tenants, before):
     assert keeps(tenants, before, never) == set()
 
 
@@ -127,7 +127,7 @@ def test_of_several_rotations_the_last_proven_key_stays(find, expected):
     assert kept == {name_of("dev-team", each) for each in expected}
 
 
-def test_going_back_to_the_previous_key_is_a_rotation_too():
+def test_going_back_to_the_previous_key_is_also_a_rotation():
     tenants, before = {"dev-team": with_deploy_key("first")}, [("dev-team", "first"), ("dev-team", "second")]
 
     assert keeps(tenants, before, cluster("second", REFUSED)) == {("dev-team", name_of("dev-team", "second"))}
@@ -160,7 +160,7 @@ def test_a_cluster_that_does_not_answer_keeps_the_key():
     assert keeps(tenants, [("dev-team", "first")], silent) == {("dev-team", name_of("dev-team", "first"))}
 
 
-def test_the_platforms_own_key_is_rotated_as_a_tenants_is():
+def test_the_platforms_own_key_is_rotated_like_a_tenants():
     asked = []
 
     def find(manifest):
@@ -175,8 +175,8 @@ def test_the_platforms_own_key_is_rotated_as_a_tenants_is():
     assert asked == [("GitRepository", "flux-system", "flux-system"), ("Secret", "flux-system", "its-key")]
 
 
-def test_a_previous_key_is_declared_as_the_update_before_has_declared_it():
-    """So the engine sees no change: the same name, parent, provider and inputs."""
+def test_a_previous_key_is_declared_exactly_as_in_the_previous_update():
+    """The engine sees no change: name, parent, provider and inputs are the same."""
 
     def declared(which, previous):
         def program():
@@ -194,8 +194,8 @@ def test_a_previous_key_is_declared_as_the_update_before_has_declared_it():
     assert before.items() <= after.items()
 
 
-def told(find, caplog, *, preview=False, kept=("first",), platform=False):
-    """What the outputs and the log say of a rotation to the second key."""
+def reported(find, caplog, *, preview=False, kept=("first",), platform=False):
+    """The outputs and the log of a rotation to the second key."""
     name = "flux-system" if platform else "dev-team"
     source = with_deploy_key("second")
     config = stack(platform=source) if platform else stack({"dev-team": source})
@@ -212,7 +212,7 @@ def told(find, caplog, *, preview=False, kept=("first",), platform=False):
 
 
 def test_a_pending_rotation_is_one_warning_with_the_sync_and_the_reason(caplog):
-    outputs, log = told(cluster("second", REFUSED), caplog)
+    outputs, log = reported(cluster("second", REFUSED), caplog)
 
     assert outputs == {
         "dev-team": [
@@ -229,7 +229,7 @@ def test_a_pending_rotation_is_one_warning_with_the_sync_and_the_reason(caplog):
 
 
 def test_a_finished_rotation_is_logged_without_a_warning(caplog):
-    outputs, log = told(cluster("second"), caplog)
+    outputs, log = reported(cluster("second"), caplog)
 
     assert outputs["dev-team"][0]["stays"] == "Flux has fetched with the new key; the next update removes this one"
     [(level, line)] = log
@@ -239,21 +239,21 @@ def test_a_finished_rotation_is_logged_without_a_warning(caplog):
 
 
 def test_several_previous_keys_are_in_one_line(caplog):
-    outputs, [(_, line)] = told(cluster("second", []), caplog, kept=("first", "third"))
+    outputs, [(_, line)] = reported(cluster("second", []), caplog, kept=("first", "third"))
 
     assert [each["fingerprint"] for each in outputs["dev-team"]] == [fingerprint("first"), fingerprint("third")]
     assert f"{fingerprint('first')}, {fingerprint('third')}, stays" in line
 
 
 def test_the_platforms_rotation_is_logged_as_the_platforms_own(caplog):
-    _, [(_, line)] = told(cluster("second", []), caplog, platform=True)
+    _, [(_, line)] = reported(cluster("second", []), caplog, platform=True)
 
     assert line.startswith("the platform's own sync: ")
 
 
 def test_a_preview_leaves_the_output_unknown_and_logs_nothing(caplog):
     """An update plan holds the update to the outputs of its preview."""
-    assert told(never, caplog, preview=True) == (None, [])
+    assert reported(never, caplog, preview=True) == (None, [])
 
 
 def test_without_a_rotation_nothing_is_read():

@@ -1,4 +1,4 @@
-"""The objects of a Git source: what source-controller finds in its Secret, and whom a push may wake."""
+"""The objects of a Git source: the Secret for source-controller, the GitRepository and its Receiver."""
 
 from base64 import b64decode
 
@@ -28,18 +28,18 @@ def decoded(secret):
 
 
 def credentials(known_hosts=(), **keys):
-    """What the Secret holds that the source refers to."""
+    """The content of the Secret that the source refers to."""
     found = objects(known_hosts, **keys)
     [secret] = [each for each in found.secrets if reference_to(each) == found.source["spec"]["secretRef"]["name"]]
     return decoded(secret)
 
 
 def reference_to(secret):
-    """What refers to a Secret until its name is generated."""
+    """The placeholder for a Secret until its name is generated."""
     return secret["metadata"]["generateName"].removesuffix("-")
 
 
-def test_a_public_repository_has_a_source_and_nothing_else():
+def test_a_public_repository_has_only_a_git_repository():
     found = objects(branch="release", interval="2m", timeout="30s")
 
     assert found.secrets == []
@@ -68,11 +68,11 @@ def test_a_public_repository_has_a_source_and_nothing_else():
         ({"commit": "ab" * 20}, {"commit": "ab" * 20}),
     ],
 )
-def test_the_source_follows_the_reference_that_is_given_and_main_without_one(reference, followed):
+def test_the_source_follows_the_configured_reference_or_main(reference, followed):
     assert objects(**reference).source["spec"]["ref"] == followed
 
 
-def test_a_deploy_key_comes_with_its_public_half_and_the_keys_of_its_host():
+def test_a_deploy_key_comes_with_its_public_key_and_its_hosts_keys():
     found = credentials(**DEPLOY_KEY)
 
     assert set(found) == {"identity", "identity.pub", "known_hosts"}
@@ -82,7 +82,7 @@ def test_a_deploy_key_comes_with_its_public_half_and_the_keys_of_its_host():
     assert len(found["known_hosts"].splitlines()) == 3
 
 
-def test_a_host_of_ones_own_is_known_by_the_stacks_keys_and_no_other_host_is():
+def test_the_stacks_host_keys_are_used_only_for_their_own_host():
     found = credentials([OTHER_HOST, OWN_HOST], **DEPLOY_KEY | {"url": "ssh://git@git.example.com/dev-team/apps"})
 
     assert found["known_hosts"] == OWN_HOST + "\n"
@@ -94,12 +94,12 @@ def test_a_host_of_ones_own_is_known_by_the_stacks_keys_and_no_other_host_is():
         ({"password": "pa55word"}, {"username": "git", "password": "pa55word"}),
         ({"username": "robot", "password": "pa55word"}, {"username": "robot", "password": "pa55word"}),
         ({"bearerToken": "t0ken"}, {"bearerToken": "t0ken"}),
-        # As `pulumi config set` takes it from a file.
+        # As `pulumi config set` reads it from a file.
         ({"password": "pa55word\n"}, {"username": "git", "password": "pa55word"}),
         ({"bearerToken": "t0ken\n"}, {"bearerToken": "t0ken"}),
     ],
 )
-def test_over_https_it_is_a_password_or_a_token(https, expected):
+def test_credentials_for_https_are_a_password_or_a_token(https, expected):
     assert credentials(https=https) == expected
 
 
@@ -114,7 +114,7 @@ def test_over_https_it_is_a_password_or_a_token(https, expected):
         ),
     ],
 )
-def test_a_github_app_is_named_with_its_installation_and_key(installation, expected):
+def test_the_secret_of_a_github_app_has_its_installation_and_key(installation, expected):
     app = APP | installation
 
     assert (
@@ -127,7 +127,7 @@ def test_a_github_app_is_named_with_its_installation_and_key(installation, expec
     )
 
 
-def test_only_a_github_app_has_the_source_ask_github_for_a_token():
+def test_only_sources_with_a_github_app_use_the_github_provider():
     assert objects(githubApp=APP).source["spec"]["provider"] == "github"
     assert "provider" not in objects(https={"password": "pa55word"}).source["spec"]
 
@@ -135,13 +135,13 @@ def test_only_a_github_app_has_the_source_ask_github_for_a_token():
 @pytest.mark.parametrize(
     "keys", [{}, {"https": {"password": "pa55word"}}, {"https": {"bearerToken": "t0ken"}}, {"githubApp": APP}]
 )
-def test_an_authority_goes_with_every_kind_of_https(keys):
+def test_a_certificate_authority_can_be_set_with_all_https_credentials(keys):
     without = credentials(**keys) if keys else {}
 
     assert credentials(certificateAuthority=authority(), **keys) == without | {"ca.crt": authority()}
 
 
-def test_credentials_of_a_public_repository_are_none():
+def test_a_public_repository_has_no_credentials():
     assert credentials_of(git_source(), []) == {}
 
 
@@ -165,8 +165,8 @@ SOURCES_WITH_SECRETS = [
         ({"verify": VERIFY}, {"verify": {"keys": {"alice": signing_key("first")}}}),
     ],
 )
-def test_another_content_says_nothing_of_itself_where_it_can_be_read(before, after):
-    """Of a digest in a name, a weak password can be found by trying words."""
+def test_names_of_secrets_do_not_depend_on_their_content(before, after):
+    """From a digest in a name, a weak password could be found by guessing."""
     one, other = objects(**before), objects(**after)
 
     assert [each["data"] for each in one.secrets] != [each["data"] for each in other.secrets]
@@ -175,7 +175,7 @@ def test_another_content_says_nothing_of_itself_where_it_can_be_read(before, aft
 
 
 @pytest.mark.parametrize("keys", SOURCES_WITH_SECRETS)
-def test_every_secret_is_immutable_and_stands_beside_its_source(keys):
+def test_every_secret_is_immutable_and_in_the_namespace_of_its_source(keys):
     [secret] = objects(**keys).secrets
 
     assert (secret["apiVersion"], secret["kind"], secret["type"]) == ("v1", "Secret", "Opaque")
@@ -184,7 +184,7 @@ def test_every_secret_is_immutable_and_stands_beside_its_source(keys):
     assert secret["metadata"] == {"generateName": f"dev-team-{purpose}-", "namespace": "apps", "labels": LABELS}
 
 
-def test_two_sources_have_secrets_of_their_own():
+def test_two_sources_have_separate_secrets():
     other = ObjectMeta(name="ops-team", namespace="tools", labels={})
 
     [mine], [theirs] = (objects(place=place, https={"password": "pa55word"}).secrets for place in (PLACE, other))
@@ -192,12 +192,12 @@ def test_two_sources_have_secrets_of_their_own():
     assert (reference_to(mine), reference_to(theirs)) == ("dev-team-git", "ops-team-git")
 
 
-def test_a_place_without_labels_gives_none():
+def test_metadata_without_labels_sets_none():
     assert ObjectMeta("flux-system", "flux-system", {}).metadata("any") == {"name": "any", "namespace": "flux-system"}
 
 
 @pytest.mark.parametrize("mode", ["HEAD", "Tag", "TagAndHEAD"])
-def test_signatures_are_compared_with_these_keys_and_no_others(mode):
+def test_signatures_are_verified_with_exactly_the_configured_keys(mode):
     found = objects(tag="v1.2.3", verify=VERIFY | {"mode": mode})
 
     [secret] = found.secrets
@@ -206,7 +206,7 @@ def test_signatures_are_compared_with_these_keys_and_no_others(mode):
     assert "secretRef" not in found.source["spec"]
 
 
-def test_keys_of_those_who_sign_with_ssh_are_told_apart_by_their_ending():
+def test_ssh_signing_keys_are_recognized_by_their_file_suffix():
     line = public_line(ed25519_key())
 
     [secret] = objects(verify={"keys": {"alice": line}}).secrets
@@ -218,7 +218,7 @@ def test_without_keys_nothing_is_verified():
     assert "verify" not in objects().source["spec"]
 
 
-def test_credentials_and_signers_are_secrets_of_their_own():
+def test_credentials_and_signing_keys_are_separate_secrets():
     found = objects(**DEPLOY_KEY, verify=VERIFY)
 
     git, signers = found.secrets
@@ -236,7 +236,7 @@ def test_credentials_and_signers_are_secrets_of_their_own():
         ("generic-hmac", []),
     ],
 )
-def test_a_receiver_wakes_only_its_own_source_and_only_for_what_its_host_calls_a_push(kind, events):
+def test_a_receiver_triggers_only_its_own_source_and_only_for_pushes(kind, events):
     assert objects(webhook={"type": kind}).receiver == {
         "apiVersion": "notification.toolkit.fluxcd.io/v1",
         "kind": "Receiver",
@@ -255,10 +255,10 @@ def test_the_token_of_a_webhook_is_in_the_secret_that_its_receiver_names():
 
     assert secret["metadata"] == {"name": "dev-team-webhook", "namespace": "apps", "labels": LABELS}
     assert decoded(secret) == {"token": "t0ken"}
-    # Its token may be replaced where it stands; the name is what both ends know.
+    # The token is replaced in place, since both ends refer to the name.
     assert "immutable" not in secret
 
 
-def test_a_webhook_is_awaited_where_notification_controller_awaits_it():
+def test_a_webhooks_path_is_the_one_that_notification_controller_computes():
     """The SHA-256 of token, name and namespace of the Receiver, by `printf t0kendev-teamapps | sha256sum`."""
     assert webhook_path("t0ken", PLACE) == ("/hook/bb5403c99306b2812a752013a111b32904daabc9cb7a6c7c918dc1979c0bd9b5")
