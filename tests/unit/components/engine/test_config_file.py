@@ -1,4 +1,4 @@
-"""The file that the `pulumi` command above the program was told to read."""
+"""The configuration file that the `pulumi` command names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHELL = Process(["sh", "-c", "pulumi up --config-file shell.yaml"], WORK)
 
 
 def command(*arguments: str) -> list[Process]:
-    """The ancestors of a program that such a command runs, with another that it is not to be mistaken for."""
+    """The ancestors of a program that such a command runs, including one that must not be mistaken for the command."""
     up = Process(["/usr/bin/pulumi", "up", *arguments], WORK)
     return [HOST, up, SHELL, Process(["pulumi", "watch", "--config-file", "outer.yaml"], WORK)]
 
@@ -39,22 +39,22 @@ def test_the_option_is_read_from_the_nearest_command(arguments, given):
     assert config_file(command(*arguments), {}) == ConfigFile(True, given)
 
 
-def test_the_option_may_be_a_variable_which_the_command_line_overrides():
+def test_the_option_can_be_a_variable_which_the_command_line_overrides():
     environ = {"PULUMI_OPTION_CONFIG_FILE": "variable.yaml"}
 
     assert config_file(command(), environ).given == WORK / "variable.yaml"
     assert config_file(command("--config-file", "other.yaml"), environ).given == WORK / "other.yaml"
 
 
-def test_where_no_command_is_found_nothing_is_known():
+def test_without_a_command_the_file_is_not_known():
     assert config_file([HOST, SHELL, Process([], WORK)], {}) == ConfigFile(False)
 
 
 LOOK = "from components.engine.config_file import config_file; print(config_file(environ={}))"
 
 
-def test_the_command_is_found_among_the_processes_of_this_machine(tmp_path):
-    """A stand-in for the command that starts a shell, which starts the program."""
+def test_the_command_is_found_in_the_process_table(tmp_path):
+    """A stub of the command starts a shell, which starts the program."""
     stand_in = "import subprocess, sys; subprocess.run(['sh', '-c', sys.argv[1] + '; true'])"
     program = f'"{sys.executable}" -c "{LOOK}"'
 
@@ -71,7 +71,7 @@ def test_the_command_is_found_among_the_processes_of_this_machine(tmp_path):
 
 
 @pytest.mark.parametrize("error", [psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess])
-def test_an_ancestor_that_may_not_be_read_or_has_ended_is_no_error(monkeypatch, error):
+def test_an_ancestor_that_cannot_be_read_or_has_ended_is_not_an_error(monkeypatch, error):
     def fail(process: psutil.Process) -> list[str]:
         raise error(process.pid)
 

@@ -1,4 +1,4 @@
-"""What the `pulumi` command above the program was asked to do."""
+"""What the `pulumi` command that runs the program does."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ OUTER = Process(["pulumi", "destroy", "--save-plan", "outer.json"], WORK)
 
 
 def command(*arguments):
-    """The ancestors of a program that such a command runs, below another command that is none of its business."""
+    """The ancestors of a program that such a command runs, below an unrelated command."""
     return [HOST, Process(["/usr/bin/pulumi", *arguments], WORK), OUTER]
 
 
@@ -39,12 +39,12 @@ def test_destroy_and_refresh_create_nothing(arguments):
         ["preview", "--stack", "destroy"],
         ["-C", "destroy", "up"],
         ["up", "--target", "refresh"],
-        # Of an option that is not known, what follows may be its value.
+        # The argument after an unknown option may be its value.
         ["--of-tomorrow", "up", "destroy"],
         [],
     ],
 )
-def test_whatever_else_may_create_something(arguments):
+def test_all_other_commands_may_create_something(arguments):
     assert not creates_nothing(command(*arguments))
 
 
@@ -61,10 +61,10 @@ def test_whatever_else_may_create_something(arguments):
         (["up", "--plan", "plan.json"], {}, False),
     ],
 )
-def test_an_update_is_held_to_a_preview_whose_plan_is_saved(arguments, environ, plans):
+def test_a_preview_whose_plan_may_be_saved_is_recognized(arguments, environ, plans):
     assert makes_plan(command(*arguments), environ) is plans
 
 
-def test_where_no_command_is_seen_everything_is_checked_and_nothing_promised():
+def test_without_a_command_everything_is_checked_and_a_plan_is_assumed():
     assert not creates_nothing([HOST])
     assert makes_plan([HOST], {})

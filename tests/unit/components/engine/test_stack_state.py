@@ -1,4 +1,4 @@
-"""What earlier updates have left is read from the resources of the stack's own state."""
+"""The results of earlier updates are read from the resources in the stack's own state."""
 
 import pytest
 from recorded_program import run
@@ -10,7 +10,7 @@ DEPLOY_KEY = "github:index/repositoryDeployKey:RepositoryDeployKey"
 
 
 def resource(kinds, name, **outputs):
-    """A resource as readStackResourceOutputs answers it; `kinds` are its parents' types and its own."""
+    """A resource as readStackResourceOutputs returns it; `kinds` are its parents' types and its own."""
     return {f"urn:pulumi:staging::flux-tenancy::{kinds}::{name}": {"type": kinds.split("$")[-1], "outputs": outputs}}
 
 
@@ -24,14 +24,14 @@ def read(resources):
     return found[0]
 
 
-def test_before_the_first_update_there_is_nothing():
+def test_before_the_first_update_the_state_is_empty():
     recorded = read({})
 
     assert recorded.outputs(DEPLOY_KEY) == []
     assert recorded.names(DEPLOY_KEY) == set()
 
 
-def test_the_stack_itself_is_asked_for():
+def test_the_stacks_own_state_is_read():
     asked = []
 
     async def program():
@@ -46,7 +46,7 @@ def test_the_stack_itself_is_asked_for():
     assert asked == [{"stackName": "organization/flux-tenancy/staging"}]
 
 
-def test_a_resource_is_found_by_its_own_type_wherever_it_stands():
+def test_a_resource_is_found_by_its_own_type_below_any_parent():
     recorded = read(
         resource(f"flux-tenancy:index:Tenant${DEPLOY_KEY}", "dev-team-0123456789", key="ssh-ed25519 A")
         | resource(DEPLOY_KEY, "ops-team-0123456789", key="ssh-ed25519 B")
@@ -58,7 +58,7 @@ def test_a_resource_is_found_by_its_own_type_wherever_it_stands():
     assert sorted(outputs["key"] for outputs in recorded.outputs(DEPLOY_KEY)) == ["ssh-ed25519 A", "ssh-ed25519 B"]
 
 
-def test_a_namespaced_object_keeps_its_whole_name():
+def test_the_name_of_a_namespaced_object_includes_its_namespace():
     recorded = read(resource("kubernetes:core/v1:ServiceAccount", "apps/dev-team"))
 
     assert recorded.names("kubernetes:core/v1:ServiceAccount") == {"apps/dev-team"}

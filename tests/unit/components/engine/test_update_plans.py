@@ -1,4 +1,4 @@
-"""What a preview does not know, so that an update can follow the plan that it saves."""
+"""Values that are unknown in a preview, so that an update can follow its saved plan."""
 
 import pulumi
 import pytest
@@ -8,7 +8,7 @@ from components.engine.update_plans import made_once, unplanned
 
 
 def answer(value, *, preview):
-    """Whether an output is known in a run of the program, and what it says."""
+    """Whether an output is known in a run of the program, and its value."""
     found = []
 
     async def program():
@@ -19,7 +19,7 @@ def answer(value, *, preview):
     return found[0]
 
 
-def test_a_random_value_is_made_by_the_update_alone():
+def test_a_random_value_is_generated_only_in_an_update():
     made = iter(["first", "second"])
 
     assert answer(lambda: made_once(lambda: next(made)), preview=True) == (False, None)
@@ -27,7 +27,7 @@ def test_a_random_value_is_made_by_the_update_alone():
 
 
 @pytest.mark.parametrize("plans", [True, False])
-def test_what_the_cluster_shows_is_no_part_of_a_plan(monkeypatch, plans):
+def test_values_from_the_cluster_are_unknown_in_a_saved_plan(monkeypatch, plans):
     monkeypatch.setattr("components.engine.update_plans.makes_plan", lambda: plans)
     observed = {"ready": "True"}
 
