@@ -1,4 +1,4 @@
-"""Adoption: what is in the cluster already is imported and not created, and what is Pulumi's own is left alone."""
+"""Adoption: existing objects are imported and not created, unless they are already in the state."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ RECEIVER = SOURCE | {"apiVersion": "notification.toolkit.fluxcd.io/v1", "kind": 
 
 
 def kinds(*found):
-    """What an API server answers for a version: each kind by its plural and whether it has namespaces."""
+    """An API server's answer about an API version: each kind with its plural and whether it is namespaced."""
     resources = [
         {"name": plural, "singularName": "", "kind": kind, "namespaced": namespaced, "verbs": ["get"]}
         for kind, plural, namespaced in found
@@ -38,10 +38,10 @@ def kinds(*found):
 
 
 def listed(*names):
-    """A page of a list, of which the metadata is all that is asked for."""
+    """A page of a list that contains only metadata."""
     namespace = {"namespace": "flux-system"}
     found = [{"metadata": {"name": name.rpartition("/")[2]} | (namespace if "/" in name else {})} for name in names]
-    # An API server writes an empty list of metadata as null.
+    # An API server encodes an empty list of metadata as null.
     return {"kind": "PartialObjectMetadataList", "items": found or None}
 
 
@@ -60,7 +60,7 @@ AT = {
 
 
 def adopted(program, existing=(), recorded=NOTHING, statuses=None, planned=()):
-    """What a program registers in a cluster that has these objects, and what the cluster is asked."""
+    """The resources that a program registers in a cluster with these objects, and the requests to the cluster."""
     lists = {path: listed(*(AT[each][1] for each in existing if AT[each][0] == path)) for path, _ in AT.values()}
     answers = {path: json.dumps(answer).encode() for path, answer in (SERVER | lists).items()}
     asked: list[Any] = []
@@ -86,25 +86,25 @@ def manifests(*each):
     return program
 
 
-def test_what_is_there_already_is_imported_under_the_name_that_the_provider_knows_it_by():
+def test_an_existing_object_is_imported_by_the_providers_id():
     assert adopted(manifests(NAMESPACE, SOURCE), existing=AT)[0] == {
         "Namespace flux-system": "flux-system",
         "GitRepository flux-system/flux-system": "flux-system/flux-system",
     }
 
 
-def test_what_is_not_there_is_created():
+def test_a_missing_object_is_created():
     assert adopted(manifests(NAMESPACE, SOURCE), existing=["Namespace flux-system"])[0] == {
         "Namespace flux-system": "flux-system",
         "GitRepository flux-system/flux-system": "",
     }
 
 
-def test_a_service_is_created_over_the_one_that_is_there_since_an_import_would_hold_on_to_its_cluster_ip():
+def test_an_existing_service_is_not_imported_since_an_import_would_pin_its_cluster_ip():
     assert adopted(manifests(SERVICE), existing=AT)[0] == {"Service flux-system/webhook-receiver": ""}
 
 
-def test_an_object_whose_name_is_generated_is_created_and_not_even_asked_for():
+def test_an_object_with_a_generated_name_is_created_without_a_request():
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"generateName": "flux-system-git-"}, "data": {}}
 
     registered, asked = adopted(manifests(secret), existing=AT)
@@ -115,13 +115,13 @@ def test_an_object_whose_name_is_generated_is_created_and_not_even_asked_for():
 
 @pytest.mark.parametrize("planned", [[NAMESPACE], []])
 @pytest.mark.parametrize("broken", ["/api/v1", NAMESPACES])
-def test_a_cluster_that_does_not_answer_is_told(broken, planned):
+def test_a_cluster_that_does_not_answer_is_an_error(broken, planned):
     with pytest.raises(pulumi.RunError, match="answers 503"):
         adopted(manifests(NAMESPACE), existing=AT, statuses={broken: 503}, planned=planned)
 
 
-def test_what_is_planned_is_read_before_anything_is_registered_and_once_for_all_objects_of_a_kind():
-    """Nothing waits for the cluster while resources are registered: an event loop that waits does nothing else."""
+def test_planned_objects_are_read_before_registration_with_one_request_for_each_kind():
+    """Registering resources must not wait for the cluster, since that would block the event loop."""
     more = [{**NAMESPACE, "metadata": {"name": f"team-{number}"}} for number in range(50)]
 
     imported, asked = adopted(manifests(NAMESPACE, *more, SOURCE), existing=AT, planned=[NAMESPACE, *more, SOURCE])
@@ -137,7 +137,7 @@ def test_an_object_of_a_kind_that_the_cluster_does_not_have_yet_is_created():
     assert adopted(manifests(RECEIVER), existing=AT)[0] == {"Receiver flux-system/flux-system": ""}
 
 
-def test_what_an_earlier_update_has_left_is_the_stacks_own_and_not_even_asked_for():
+def test_objects_in_the_state_are_not_imported_and_not_requested():
     recorded = State({("kubernetes:core/v1:Namespace", "flux-system"): {}})
 
     imported, asked = adopted(manifests(NAMESPACE), existing=AT, recorded=recorded, planned=[NAMESPACE])
@@ -146,13 +146,13 @@ def test_what_an_earlier_update_has_left_is_the_stacks_own_and_not_even_asked_fo
     assert asked == ["registering"]
 
 
-def test_an_object_of_the_same_name_and_another_kind_is_not_the_stacks_own():
+def test_an_object_with_the_same_name_and_another_kind_is_not_the_stacks_own():
     recorded = State({("kubernetes:core/v1:ServiceAccount", "flux-system"): {}})
 
     assert adopted(manifests(NAMESPACE), existing=AT, recorded=recorded)[0] == {"Namespace flux-system": "flux-system"}
 
 
-def test_components_providers_and_resources_of_others_are_created():
+def test_components_providers_and_resources_of_other_providers_are_created():
     def program():
         pulumi.ComponentResource("test:index:Tenant", "tenant")
         pulumi.CustomResource("github:index/repositoryDeployKey:RepositoryDeployKey", "key", {"title": "a"})
@@ -162,7 +162,7 @@ def test_components_providers_and_resources_of_others_are_created():
     assert imported == {"Tenant tenant": "", "RepositoryDeployKey key": ""}
 
 
-def test_the_options_of_an_imported_object_stay_as_they_were():
+def test_an_imported_object_keeps_its_options():
     server_has = SERVER | {NAMESPACES: listed("flux-system")}
     answers = {path: json.dumps(answer).encode() for path, answer in server_has.items()}
 

@@ -1,4 +1,4 @@
-"""What the program reads from a cluster, and what it says when the cluster cannot be asked."""
+"""What the program reads from a cluster, and the errors if it cannot."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -93,7 +93,7 @@ def unavailable(config: ClusterConfig, project) -> tuple[str, str, str]:
     return error.value.key, code_of(error.value), str(error.value)
 
 
-def test_a_cluster_is_identified_with_its_namespaces(tmp_path):
+def test_the_clusters_identity_and_namespaces_are_read(tmp_path):
     with serving(CLUSTER) as server:
         facts = read_facts(connect(by_file(tmp_path, kubeconfig(server)), tmp_path))
 
@@ -113,8 +113,8 @@ def test_a_kubeconfig_in_the_configuration_works_like_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_an_exec_plugin_gives_the_token_as_for_kubectl(tmp_path, version):
-    """EKS, GKE and AKS log in so. Source: https://kubernetes.io/docs/reference/access-authn-authz/authentication/"""
+def test_an_exec_plugin_provides_the_token_as_for_kubectl(tmp_path, version):
+    """EKS, GKE and AKS authenticate this way. Source: https://kubernetes.io/docs/reference/access-authn-authz/authentication/"""
     api_version = f"client.authentication.k8s.io/{version}"
     credential = {"apiVersion": api_version, "kind": "ExecCredential", "status": {"token": "of-the-plugin"}}
     plugin = {"apiVersion": api_version, "command": "sh", "args": ["-c", f"echo '{json.dumps(credential)}'"]}
@@ -135,7 +135,7 @@ def test_the_token_of_the_kubeconfig_is_sent_with_each_request(tmp_path):
     assert set(authorizations) == {"Bearer pa55word"}
 
 
-def test_a_kubeconfig_that_is_missing_is_named(tmp_path):
+def test_a_missing_kubeconfig_is_an_error(tmp_path):
     config = ClusterConfig.model_validate({"kubeconfig": "nowhere/kubeconfig"})
 
     key, code, message = unavailable(config, tmp_path)
@@ -162,7 +162,7 @@ def test_content_that_is_not_a_kubeconfig_is_refused_without_being_shown(tmp_pat
     assert unavailable(config, tmp_path)[:2] == ("kubeconfigContent", "FT-CLU-002")
 
 
-def test_a_context_that_the_kubeconfig_lacks_is_named_with_those_that_it_has(tmp_path):
+def test_a_missing_context_is_an_error_with_the_available_ones(tmp_path):
     config = by_file(tmp_path, kubeconfig("http://127.0.0.1:1"), context="production")
 
     key, code, message = unavailable(config, tmp_path)
@@ -180,14 +180,14 @@ def test_a_kubeconfig_without_a_current_context_needs_one_in_the_stack(tmp_path)
     assert "lab, spare" in message
 
 
-def test_a_relative_certificate_path_starts_at_the_kubeconfig_as_with_kubectl(tmp_path):
+def test_a_certificate_path_is_relative_to_the_kubeconfig_as_with_kubectl(tmp_path):
     (tmp_path / "ca.crt").write_text("a certificate")
     config = by_file(tmp_path, kubeconfig("https://127.0.0.1:1", **{"certificate-authority": "ca.crt"}))
 
     assert connect(config, tmp_path).configuration.ssl_ca_cert == str(tmp_path / "ca.crt")
 
 
-def test_a_certificate_that_is_missing_is_named(tmp_path):
+def test_a_missing_certificate_is_an_error(tmp_path):
     config = by_file(tmp_path, kubeconfig("https://127.0.0.1:1", **{"certificate-authority": "ca.crt"}))
 
     key, code, message = unavailable(config, tmp_path)
@@ -196,7 +196,7 @@ def test_a_certificate_that_is_missing_is_named(tmp_path):
     assert f"{tmp_path}/ca.crt" in message
 
 
-def test_a_server_that_does_not_answer_is_named(tmp_path):
+def test_a_server_that_does_not_answer_is_an_error(tmp_path):
     server = f"http://127.0.0.1:{closed_port()}"
 
     key, code, message = unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path)
@@ -206,7 +206,7 @@ def test_a_server_that_does_not_answer_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(("status", "reason"), [(401, "Unauthorized"), (403, "Forbidden")])
-def test_a_user_whom_the_server_refuses_is_told_to_renew_the_credentials(tmp_path, status, reason):
+def test_refused_credentials_are_an_error_that_says_to_renew_them(tmp_path, status, reason):
     with serving({}, status) as server:
         key, code, message = unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path)
 
@@ -219,11 +219,11 @@ def test_a_user_whom_the_server_refuses_is_told_to_renew_the_credentials(tmp_pat
     [
         (-1, 401, ": its client certificate expired on {end} UTC"),
         (1, 401, ""),
-        # 403 is about the user's rights, not about the certificate.
+        # 403 concerns the user's rights, not the certificate.
         (-1, 403, ""),
     ],
 )
-def test_a_client_certificate_that_has_expired_is_told(tmp_path, hours, status, why):
+def test_an_expired_client_certificate_is_an_error(tmp_path, hours, status, why):
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([])
     end = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=hours)
@@ -243,7 +243,7 @@ def test_a_client_certificate_that_has_expired_is_told(tmp_path, hours, status, 
 
 
 @pytest.mark.parametrize(("status", "reason"), [(400, "Bad Request"), (404, "Not Found"), (503, "Service Unavailable")])
-def test_a_server_that_is_not_up_or_no_api_server_is_told_with_its_answer(tmp_path, status, reason):
+def test_an_unexpected_answer_of_a_server_is_in_the_error(tmp_path, status, reason):
     with serving({}, status) as server:
         key, code, message = unavailable(by_file(tmp_path, kubeconfig(server)), tmp_path)
 
@@ -260,7 +260,7 @@ def test_a_server_that_is_not_an_api_server_is_recognized(tmp_path, answer):
     assert server in message
 
 
-def test_a_server_whose_certificate_is_not_the_kubeconfigs_is_not_trusted(tmp_path):
+def test_a_server_with_another_certificate_is_not_trusted(tmp_path):
     with serving(CLUSTER) as server:
         secure = server.replace("http:", "https:")
         key, code, message = unavailable(by_file(tmp_path, kubeconfig(secure)), tmp_path)
@@ -269,7 +269,7 @@ def test_a_server_whose_certificate_is_not_the_kubeconfigs_is_not_trusted(tmp_pa
     assert secure in message and "(SSLError " in message
 
 
-def test_the_sources_and_syncs_of_the_platform_and_all_tenants_are_read_as_they_stand(tmp_path):
+def test_the_sources_and_syncs_of_the_platform_and_all_tenants_are_read(tmp_path):
     found = {
         SOURCES: {"kind": "GitRepository", "metadata": {"name": "dev-team"}},
         PLATFORM_SOURCES: {"kind": "GitRepository", "metadata": {"name": "flux-system"}},
@@ -283,7 +283,7 @@ def test_the_sources_and_syncs_of_the_platform_and_all_tenants_are_read_as_they_
 
 
 class Busy(dict[str, int]):
-    """The statuses of a server that answers only after it has been asked so many times."""
+    """The statuses of a server that answers only after this number of requests."""
 
     def __init__(self, times: int) -> None:
         super().__init__({"": 429})
@@ -296,7 +296,9 @@ class Busy(dict[str, int]):
 
 @pytest.mark.parametrize(("times", "requests"), [(2, 6), (99, 11)])
 def test_a_request_to_a_busy_server_is_repeated_as_often_as_client_go_repeats_it(tmp_path, times, requests):
-    """It also answers so for a kind whose definition it has just accepted. client-go sends 11 requests at most."""
+    """A server gives the same answer for a kind whose definition it has just accepted. client-go sends at most 11
+    requests.
+    """
     asked: list[str] = []
     answers = dict.fromkeys((SOURCES, PLATFORM_SOURCES, SYNCS, PLATFORM_SYNCS), b'{"items": []}')
 
@@ -311,8 +313,8 @@ def test_a_request_to_a_busy_server_is_repeated_as_often_as_client_go_repeats_it
     assert len(asked) == requests
 
 
-def test_only_the_tenants_own_and_the_platforms_own_are_asked_for(tmp_path):
-    """A tenant may have more sources and syncs of its own, and the platform as well."""
+def test_only_the_sources_and_syncs_of_the_stack_are_requested(tmp_path):
+    """A tenant and the platform may have further sources and syncs."""
     asked: list[Any] = []
     answers = dict.fromkeys((SOURCES, PLATFORM_SOURCES, SYNCS, PLATFORM_SYNCS), b'{"items": []}')
 
@@ -331,7 +333,7 @@ def test_only_the_tenants_own_and_the_platforms_own_are_asked_for(tmp_path):
     }
 
 
-def test_syncs_that_may_not_be_read_are_told(tmp_path):
+def test_syncs_that_must_not_be_read_are_an_error(tmp_path):
     with serving({}, 403) as server, pytest.raises(ClusterUnavailable, match="refuses this user"):
         read_syncs(connect(by_file(tmp_path, kubeconfig(server)), tmp_path))
 
@@ -348,7 +350,7 @@ def client_of(server, project):
     return connect(by_file(project, kubeconfig(server)), project)
 
 
-def test_a_request_that_would_be_granted_is_asked_for_as_a_dry_run(tmp_path):
+def test_a_request_is_checked_with_a_dry_run(tmp_path):
     asked: list[Any] = []
     with serving({CONFIG_MAPS: b"{}"}, 201, asked=asked) as server:
         assert refusal(client_of(server, tmp_path), CONFIG_MAPS, {"kind": "ConfigMap"}) is None
@@ -357,12 +359,12 @@ def test_a_request_that_would_be_granted_is_asked_for_as_a_dry_run(tmp_path):
 
 
 @pytest.mark.parametrize("status", [400, 403, 422, 500])
-def test_a_request_that_would_be_refused_is_told_with_the_clusters_own_words(tmp_path, status):
+def test_the_refusal_of_a_dry_run_has_the_clusters_own_message(tmp_path, status):
     answer = json.dumps({"kind": "Status", "message": "admission webhook denied the request"}).encode()
     with serving({CONFIG_MAPS: answer}, status) as server:
-        told = refusal(client_of(server, tmp_path), CONFIG_MAPS, {"kind": "ConfigMap"})
+        failure = refusal(client_of(server, tmp_path), CONFIG_MAPS, {"kind": "ConfigMap"})
 
-    assert told == "admission webhook denied the request"
+    assert failure == "admission webhook denied the request"
 
 
 def test_messages_of_a_cluster_are_escaped_for_the_terminal(tmp_path):
@@ -373,12 +375,12 @@ def test_messages_of_a_cluster_are_escaped_for_the_terminal(tmp_path):
 
 def test_the_reason_of_a_status_is_escaped_for_the_terminal(tmp_path):
     with (
-        pytest.raises(ClusterUnavailable, match=r"answers 500 a \[31mred ") as told,
+        pytest.raises(ClusterUnavailable, match=r"answers 500 a \[31mred ") as failure,
         explaining(client_of("http://127.0.0.1:1", tmp_path)),
     ):
         raise ApiException(500, ESCAPES)
 
-    assert str(told.value).isprintable()
+    assert str(failure.value).isprintable()
 
 
 def test_a_cluster_that_cannot_be_reached_is_not_a_refusal(tmp_path):
@@ -386,7 +388,7 @@ def test_a_cluster_that_cannot_be_reached_is_not_a_refusal(tmp_path):
         refusal(client_of(f"http://127.0.0.1:{closed_port()}", tmp_path), CONFIG_MAPS, {})
 
 
-def test_webhook_configurations_of_both_kinds_are_found_by_a_label(tmp_path):
+def test_webhook_configurations_of_both_kinds_are_found_by_label(tmp_path):
     registry = "/apis/admissionregistration.k8s.io/v1"
     items = {
         f"{registry}/{kind}": json.dumps({"items": [{"metadata": {"name": kind[:4]} | marks}]}).encode()
@@ -399,7 +401,7 @@ def test_webhook_configurations_of_both_kinds_are_found_by_a_label(tmp_path):
     assert [parse_qs(urlsplit(url).query) for url in asked] == [{"labelSelector": ["of=kyverno"], "limit": ["500"]}] * 2
 
 
-def test_the_age_of_a_definition_is_told_by_the_clusters_clock(tmp_path):
+def test_the_age_of_a_definition_is_measured_by_the_clusters_clock(tmp_path):
     created = datetime.now(UTC) - timedelta(seconds=90)
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com"
     found = {"metadata": {"creationTimestamp": created.strftime("%Y-%m-%dT%H:%M:%SZ")}}

@@ -1,4 +1,4 @@
-"""Cluster: the one provider of the stack, tied to the cluster itself and not to a file that leads there."""
+"""Cluster: the stack's only provider, bound to the cluster itself and not to its kubeconfig."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def provider(**cluster):
     return run(lambda: Cluster("cluster", ClusterArgs(config, UID)) and None)[PROVIDER]
 
 
-def test_the_provider_is_tied_to_the_cluster_and_applies_on_the_server():
+def test_the_provider_is_bound_to_the_cluster_and_uses_server_side_apply():
     found = provider(kubeconfig="kubeconfig", context="staging")
 
     assert found.type == "pulumi:providers:kubernetes"
@@ -39,7 +39,7 @@ def test_a_kubeconfig_in_the_configuration_stays_a_secret():
     assert found.properties["kubeconfig"] == {"secret": "token: pa55word"}
 
 
-def test_objects_are_created_by_this_provider():
+def test_objects_are_created_with_this_provider():
     def program():
         cluster = Cluster("cluster", ClusterArgs(ClusterConfig.model_validate({"kubeconfig": "kubeconfig"}), UID))
         pulumi.CustomResource(
@@ -63,7 +63,7 @@ def test_the_cluster_of_the_last_update_is_read_from_the_state(resources, uid):
     assert known_cluster_uid(State(resources)) == uid
 
 
-def test_the_next_update_finds_the_identity_of_this_one():
+def test_the_identity_of_the_cluster_is_recorded_for_the_next_update():
     found: list[Any] = []
 
     def program():

@@ -55,9 +55,9 @@ def test_objects_that_are_not_in_the_state_have_no_co_owners():
     ],
 )
 def test_an_update_takes_the_fields_back_and_a_preview_only_warns(monkeypatch, preview, status, code, changed):
-    said: list[str] = []
+    warnings: list[str] = []
     asked: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", said.append)
+    monkeypatch.setattr(pulumi.log, "warn", warnings.append)
     monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: preview)
     with serving({}, status, asked=asked) as server:
         configuration = client.Configuration()
@@ -65,5 +65,5 @@ def test_an_update_takes_the_fields_back_and_a_preview_only_warns(monkeypatch, p
         take_back(client.ApiClient(configuration), [OWNER])
 
     assert asked == changed
-    assert codes(said) == [code]
-    assert said[0].startswith("GitRepository apps/dev-team: ") and "'helm [1m'" in said[0]
+    assert codes(warnings) == [code]
+    assert warnings[0].startswith("GitRepository apps/dev-team: ") and "'helm [1m'" in warnings[0]

@@ -1,4 +1,4 @@
-"""What refers to an object with a generated name follows it, and nothing else of a manifest does."""
+"""References to objects with generated names are replaced, and nothing else in a manifest."""
 
 import pulumi
 from recorded_program import GENERATED, run
@@ -11,7 +11,7 @@ GENERATE = {"apiVersion": "v1", "kind": "Secret", "metadata": {"generateName": "
 NAMES = {"dev-team-git": "dev-team-git-1234"}
 
 
-def test_only_references_to_such_an_object_are_changed_at_any_depth():
+def test_references_to_objects_with_generated_names_are_replaced_at_any_depth():
     spec = {
         "url": "dev-team-git",
         "secretRef": {"name": "dev-team-git", "key": "a"},
@@ -30,13 +30,13 @@ def test_only_references_to_such_an_object_are_changed_at_any_depth():
     }
 
 
-def test_without_such_objects_a_manifest_stays_as_it_is():
+def test_a_manifest_without_such_references_is_not_changed():
     manifest = {"spec": {"secretRef": {"name": "dev-team-webhook"}}}
 
     assert referring(manifest, {}) == manifest
 
 
-def test_the_names_are_those_that_were_generated():
+def test_the_names_are_the_generated_ones():
     found: dict[str, str] = {}
 
     def program():

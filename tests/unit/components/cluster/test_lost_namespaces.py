@@ -1,4 +1,4 @@
-"""A namespace that the state has and the cluster has not is created again, once, and stays as it is from then on."""
+"""A namespace that is in the state but missing from the cluster is created again once, and then not changed again."""
 
 import pytest
 from recorded_program import run
@@ -30,12 +30,12 @@ def registered(lost):
 
 
 @pytest.mark.parametrize(("count", "next_count"), [(None, "1"), ("1", "2")])
-def test_a_namespace_that_the_cluster_has_lost_is_created_again(count, next_count):
+def test_a_lost_namespace_is_created_again(count, next_count):
     assert registered(lost(existing=["kube-system"], count=count)) == (next_count, {"metadata"})
 
 
 @pytest.mark.parametrize("count", [None, "1"])
-def test_a_namespace_that_is_there_is_left_as_it_is(count):
+def test_an_existing_namespace_is_not_changed(count):
     assert registered(lost(existing=["apps"], count=count)) == (count, set())
 
 
@@ -43,17 +43,17 @@ def test_a_namespace_of_another_cluster_is_left_to_the_engine():
     assert registered(lost(existing=None)) == (None, set())
 
 
-def test_a_namespace_that_was_never_there_is_created():
+def test_a_new_namespace_is_created():
     assert registered(LostNamespaces(State({}), [])) == (None, set())
 
 
-def test_what_the_state_has_inside_of_it_is_known():
+def test_objects_in_the_state_inside_a_lost_namespace_are_found():
     more = [("kubernetes:core/v1:Secret", "apps/key"), ("kubernetes:core/v1:Secret", "apps-jobs/key")]
 
     assert lost([], more=more).contents("apps") == ["apps/key"]
 
 
-def test_a_secret_with_a_generated_name_is_inside_of_its_namespace_too():
+def test_a_secret_with_a_generated_name_is_also_found_inside_its_namespace():
     secrets = {
         ("kubernetes:core/v1:Secret", f"{tenant}-git"): {
             "metadata": {"name": f"{tenant}-git-0", "namespace": namespace}

@@ -1,4 +1,4 @@
-"""Manifests are registered under tokens and names by which the provider and a reader know them."""
+"""Manifests are registered with type tokens that the provider knows and names that a reader understands."""
 
 from copy import deepcopy
 
@@ -25,7 +25,7 @@ def test_the_type_token_is_the_one_of_pulumis_own_classes(api_version, kind, tok
     ("metadata", "name"),
     [({"name": "apps"}, "apps"), ({"name": "dev-team", "namespace": "apps"}, "apps/dev-team")],
 )
-def test_the_name_says_where_an_object_stands(metadata, name):
+def test_the_name_includes_the_namespace(metadata, name):
     assert name_of({"metadata": metadata}) == name
 
 
@@ -38,8 +38,8 @@ def config_map(**metadata):
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hosts"} | metadata, "data": {"a": "b"}}
 
 
-def test_neither_flux_nor_another_field_manager_takes_an_object_away():
-    """Flux leaves alone what it is told to, and the provider's word counts where somebody else holds a field."""
+def test_flux_and_other_field_managers_cannot_take_over_an_object():
+    """Flux ignores objects with its annotation, and the provider forces its values in conflicts about a field."""
     assert registered(config_map()) == config_map(
         annotations={
             "kustomize.toolkit.fluxcd.io/reconcile": "disabled",
@@ -49,28 +49,28 @@ def test_neither_flux_nor_another_field_manager_takes_an_object_away():
     )
 
 
-def test_only_what_the_cluster_makes_dependents_for_is_deleted_after_them():
-    """Whoever may write in a namespace can name an owner there, and ask that its deletion waits."""
+def test_only_objects_whose_dependents_the_cluster_creates_are_deleted_in_the_foreground():
+    """A user who may write to a namespace can name an object as owner and make its foreground deletion wait."""
     annotations = registered(config_map() | {"kind": "Deployment"})["metadata"]["annotations"]
 
     assert "pulumi.com/deletionPropagationPolicy" not in annotations
 
 
-def test_annotations_of_ones_own_stay():
+def test_the_manifests_own_annotations_stay():
     annotations = registered(config_map(annotations={"contact": "dev-team@example.com"}))["metadata"]["annotations"]
 
     assert annotations["contact"] == "dev-team@example.com"
     assert len(annotations) == 4
 
 
-def test_what_a_secret_holds_is_a_secret_to_pulumi_as_well():
+def test_the_content_of_a_secret_is_also_secret_in_pulumi():
     secret = config_map() | {"kind": "Secret", "data": {"password": "cGE1NXdvcmQ="}}
 
     assert registered(secret)["data"] == {"secret": {"password": "cGE1NXdvcmQ="}}
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
-def test_the_manifest_itself_is_left_as_it_was(kind):
+def test_the_manifest_passed_in_is_not_changed(kind):
     manifest = config_map(annotations={"contact": "dev-team@example.com"}) | {"kind": kind}
     before = deepcopy(manifest)
 

@@ -1,4 +1,4 @@
-"""Hooks by which a step waits for the cluster: which objects have which, and that no wait holds another's thread."""
+"""Hooks that make a step wait for the cluster: which objects have them, and that waiting blocks no other thread."""
 
 import asyncio
 from collections.abc import Collection
@@ -34,10 +34,10 @@ OBJECTS = {"count/configmaps", "count/serviceaccounts", "count/rolebindings.rbac
 
 
 class Quotas(QuotaStatus):
-    """A cluster that counts at once, but for one namespace.
+    """A cluster that counts immediately, except in one namespace.
 
     Attributes:
-        asked: what was waited for.
+        asked: the quotas that were waited for.
     """
 
     def __init__(self, never: str = "") -> None:
@@ -60,7 +60,7 @@ def step(**metadata: Any) -> pulumi.ResourceHookArgs:
     return pulumi.ResourceHookArgs("", "", "", "", new_inputs={"metadata": metadata})
 
 
-def test_everything_of_a_tenant_waits_before_a_change_until_the_policies_guard_and_its_quotas_count(config):
+def test_changes_of_a_tenant_wait_until_policies_are_enforced_and_quotas_count(config):
     def program():
         in_force = ready_hook("policies-in-force", lambda: pytest.fail("nothing is created"))
         waiting = [Guard([], [in_force]).waiting, hooked(QuotaHooks(Quotas(), config.tenants, config.tenancy).of)]
@@ -82,11 +82,11 @@ def test_everything_of_a_tenant_waits_before_a_change_until_the_policies_guard_a
             {"before_create": ["policies-in-force", "quotas-counting"], **guarded},
         ),
     }
-    # The hooks of offboarding stay beside them.
+    # The hooks of offboarding stay in addition.
     assert resources["Kustomization apps/dev-team"].on_error == {"offboarding-sync"}
 
 
-def test_a_quota_has_to_count_what_the_platform_itself_puts_there(config):
+def test_a_quota_has_to_count_the_platforms_own_objects(config):
     home, further = (
         {name: set(keys) for name, keys in counted("dev-team", namespace, tenant, config.tenancy).items()}
         for tenant in config.tenants.values()
@@ -97,7 +97,7 @@ def test_a_quota_has_to_count_what_the_platform_itself_puts_there(config):
     assert further == {"dev-team-objects": OBJECTS}
 
 
-def test_an_object_waits_for_the_quotas_of_its_own_namespace_and_all_of_them_once(config):
+def test_an_object_waits_once_for_all_quotas_of_its_own_namespace(config):
     quotas = Quotas(never="apps-jobs")
     ends = []
 
@@ -119,7 +119,7 @@ def test_an_object_waits_for_the_quotas_of_its_own_namespace_and_all_of_them_onc
     ]
 
 
-def test_objects_elsewhere_wait_for_no_quota(config):
+def test_objects_outside_tenants_namespaces_wait_for_no_quota(config):
     found = []
 
     def program():
@@ -131,8 +131,8 @@ def test_objects_elsewhere_wait_for_no_quota(config):
     assert found == [None]
 
 
-def test_a_wait_needs_none_of_the_threads_in_which_resources_are_registered():
-    """Each registration holds one until its step is done; were they all held, a hook would wait for itself."""
+def test_waiting_does_not_block_the_threads_that_register_resources():
+    """Each registration holds a thread until its step is done. If all were held, a hook would wait for itself."""
 
     registered: Future[None] = Future()
 

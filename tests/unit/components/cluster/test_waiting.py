@@ -1,10 +1,10 @@
-"""Waiting asks until nothing is missing or the time is over."""
+"""Waiting asks until nothing is missing or the timeout is over."""
 
 from components.cluster.waiting import POLL_SECONDS, wait_for
 
 
 class Missing:
-    """Something that comes to be in order after some rounds. Time passes with each wait."""
+    """Something that is in order after a number of rounds. Time passes with each wait."""
 
     def __init__(self, *reasons):
         self.reasons = list(reasons)
@@ -19,7 +19,7 @@ class Missing:
         return wait_for(self, timeout_seconds, clock=lambda: sum(self.waited), sleep=self.waited.append)
 
 
-def test_where_nothing_is_missing_nobody_waits():
+def test_if_nothing_is_missing_there_is_no_wait():
     missing = Missing(None)
 
     assert missing.wait(10.0) is None
@@ -33,19 +33,19 @@ def test_it_asks_again_until_nothing_is_missing():
     assert missing.waited == [POLL_SECONDS, POLL_SECONDS]
 
 
-def test_when_the_time_is_over_it_says_what_is_missing_still():
+def test_after_the_timeout_it_returns_what_is_still_missing():
     missing = Missing("this", "that")
 
     assert missing.wait(3 * POLL_SECONDS) == "that"
     assert missing.waited == [POLL_SECONDS] * 3
 
 
-def test_without_time_it_asks_once():
+def test_without_a_timeout_it_asks_once():
     missing = Missing("this", None)
 
     assert missing.wait(0.0) == "this"
     assert (missing.asked, missing.waited) == (1, [])
 
 
-def test_a_reason_without_words_is_a_reason():
+def test_an_empty_reason_is_still_a_reason():
     assert Missing("").wait(0.0) == ""
