@@ -31,7 +31,7 @@ class LockdownFlag:
     Attributes:
         name: the flag without its dashes.
         value: what the profile sets it to.
-        controllers: those that know the flag; any other refuses to start with it.
+        controllers: the controllers that support the flag; any other does not start with it.
         purpose: what a tenant could do without it.
     """
 
@@ -62,16 +62,16 @@ LOCKDOWN_FLAGS = (
         "no-remote-bases",
         "true",
         frozenset({Controller.KUSTOMIZE}),
-        "apply a base from a Git repository that is no Flux source (a single remote file is still fetched)",
+        "apply a base from a Git repository that is not a Flux source (a single remote file is still fetched)",
     ),
     LockdownFlag(
         DEFAULT_ACCOUNT,
         "default",
         _RECONCILERS,
-        "apply with the controller's own rights by leaving serviceAccountName out (`flux.defaultServiceAccount` names "
+        "apply with the controller's own rights by omitting serviceAccountName (`flux.defaultServiceAccount` sets "
         "another account)",
     ),
-    # The remaining ones keep a tenant from borrowing the controller's own cloud identity. The controllers accept them
+    # The remaining flags keep a tenant from using the controller's own cloud identity. The controllers accept them
     # only together with the feature gate for object-level identity, or stop with "cannot set default service accounts".
     LockdownFlag(
         DEFAULT_ACCOUNT,
@@ -95,24 +95,24 @@ LOCKDOWN_FLAGS = (
         "feature-gates",
         f"{OBJECT_IDENTITY}=true",
         _ALL - {Controller.SOURCE_WATCHER},
-        "use the controller's identity where the object names none",
+        "use the controller's identity for objects that name none",
     ),
-    # A wait for health ends as soon as there is something newer to apply, instead of at its timeout.
+    # Health checks end as soon as there is a newer revision to apply, instead of at their timeout.
     LockdownFlag(
         "feature-gates",
         f"{CANCEL_HEALTH_CHECK}=true",
         frozenset({Controller.KUSTOMIZE}),
-        "keep a worker of the controller waiting for what a later push has mended",
+        "keep a worker of the controller waiting for health checks of an outdated revision",
     ),
     LockdownFlag(
         "feature-gates",
         f"{CANCEL_HEALTH_CHECK}=true",
         frozenset({Controller.HELM}),
-        "keep a worker of the controller waiting for a release that is to be changed",
+        "keep a worker of the controller waiting for an outdated release",
     ),
 )
 
-# Flags that would undo the profile; they are refused wherever it is in use.
+# Flags that would undo the profile; they are refused with it.
 FORBIDDEN_FLAGS = {
     "insecure-kubeconfig-exec": "a tenant's kubeconfig could run any program inside the controller",
     "insecure-kubeconfig-tls": "a tenant's kubeconfig could turn off certificate checks",
@@ -121,7 +121,7 @@ FORBIDDEN_FLAGS = {
 
 
 def flags_for(controller: Controller) -> tuple[LockdownFlag, ...]:
-    """The rows of the table for a controller."""
+    """The flags of a controller."""
     return tuple(flag for flag in LOCKDOWN_FLAGS if controller in flag.controllers)
 
 
@@ -130,7 +130,7 @@ def arguments_for(controller: Controller, default_account: str) -> list[str]:
 
     Args:
         controller: the controller.
-        default_account: the service account that an object is applied as where it names none.
+        default_account: the service account that is used for objects that name none.
     """
     return [
         f"--{flag.name}={default_account}"
@@ -157,7 +157,7 @@ def enables_object_identity(argument: str) -> bool:
 
 
 def caches_secrets(argument: str) -> bool:
-    """Whether an argument from the configuration enables the gate with which a controller watches all Secrets."""
+    """Whether an argument from the configuration enables the feature gate that makes a controller watch all Secrets."""
     return _enables(SECRETS_CACHE, argument)
 
 
