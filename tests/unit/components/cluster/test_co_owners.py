@@ -38,7 +38,7 @@ LABELS: dict[str, Any] = {"f:metadata": {"f:labels": {}}}
         ([(OWN, "Apply", SPEC), ("source-controller", "Update", SPEC)], []),
     ],
 )
-def test_a_co_owner_is_a_manager_that_has_applied_the_spec_too(owners, found):
+def test_a_co_owner_is_a_manager_that_has_also_applied_the_spec(owners, found):
     assert [owner.manager for owner in co_owners([source(*owners)], RECORDED)] == found
 
 

@@ -66,7 +66,7 @@ def asked(config_of, state=NOTHING):
     return sorted(path.removeprefix("/api/v3/repos/") for path in paths)
 
 
-def test_a_repository_that_may_be_administered_is_no_problem():
+def test_a_repository_with_admin_rights_is_not_an_error():
     assert refused(200, repository()) == []
 
 
@@ -258,7 +258,7 @@ def test_the_case_of_an_owner_makes_no_difference():
         ({}, [], False),
     ],
 )
-def test_github_is_asked_only_about_what_is_not_registered_yet(source, state, new):
+def test_only_keys_and_webhooks_that_are_not_registered_yet_need_a_request(source, state, new):
     def config(server):
         return stack({"dev-team": source}, github=github(server))
 

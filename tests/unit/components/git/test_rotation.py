@@ -104,7 +104,7 @@ def test_a_previous_key_stays_until_its_source_has_been_fetched_with_the_new_one
     assert keeps(tenants, before, find) == {("dev-team", name_of("dev-team", "first"))}
 
 
-def test_a_previous_key_goes_once_its_source_has_been_fetched_with_the_new_one():
+def test_a_previous_key_is_removed_once_its_source_has_been_fetched_with_the_new_one():
     before = [("dev-team", "first"), ("dev-team", "second")]
 
     assert keeps({"dev-team": with_deploy_key("second")}, before, cluster("second")) == set()
