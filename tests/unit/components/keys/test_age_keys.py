@@ -1,4 +1,4 @@
-"""Keys of age: what is taken, what is refused and why, and public halves that age itself would derive."""
+"""Keys of age: which are accepted, why others are refused, and public halves that match those of age itself."""
 
 import pytest
 from sample_sops_keys import age_identity
@@ -45,7 +45,7 @@ def test_the_recipient_is_the_one_that_age_derives(private):
 
 
 @KINDS
-def test_a_new_identity_is_another_each_time_and_can_be_read(post_quantum):
+def test_a_new_identity_is_unique_and_readable(post_quantum):
     first, second = generate(post_quantum), generate(post_quantum)
 
     assert first != second
@@ -54,7 +54,7 @@ def test_a_new_identity_is_another_each_time_and_can_be_read(post_quantum):
 
 
 @KINDS
-def test_nobody_sees_the_private_half_by_printing_an_identity(post_quantum):
+def test_printing_an_identity_does_not_show_its_private_half(post_quantum):
     identity = generate(post_quantum)
 
     assert identity.private not in repr(identity)
@@ -84,7 +84,7 @@ def test_an_identity_file_keeps_its_order_and_loses_its_comments():
         (lambda: "pa55word", NOT_AN_AGE_IDENTITY),
     ],
 )
-def test_what_is_no_identity_is_refused_by_its_line_without_repeating_it(line, wording):
+def test_an_unusable_line_is_refused_by_its_number_and_not_repeated(line, wording):
     said = refused(read_identities, f"# of a test\n{line()}\n")
 
     assert (said.code, said.fields) == (wording.code, {"line": 2})
@@ -129,19 +129,19 @@ def test_an_identity_instead_of_a_recipient_has_to_be_withdrawn(post_quantum):
         lambda: bech32.encode("age1yubikey", bytes(32)),
     ],
 )
-def test_what_is_no_recipient_is_refused(text):
+def test_an_invalid_recipient_is_refused(text):
     assert refused(read_recipient, text() if callable(text) else text) == NOT_AN_AGE_RECIPIENT()
 
 
 @pytest.mark.parametrize("length", range(41))
-def test_bech32_gives_back_what_it_was_given(length):
+def test_bech32_decodes_what_it_encodes(length):
     data = bytes(range(length))
 
     assert bech32.decode(bech32.encode("age", data)) == ("age", data)
 
 
 @pytest.mark.parametrize("text", ["", "age", "age1", "age1b", "Age1qqqqqqqqqqqq", "age1bbbbbb"])
-def test_what_is_no_bech32_is_refused(text):
+def test_invalid_bech32_is_refused(text):
     with pytest.raises(ValueError):
         bech32.decode(text)
 
@@ -149,7 +149,7 @@ def test_what_is_no_bech32_is_refused(text):
 @pytest.mark.parametrize(
     "text", ["A12UEL5L", "an83characterlonghumanreadablepartthatcontainsthenumber1andtheexcludedcharactersbio1tt5tgs"]
 )
-def test_the_examples_of_bip_173_are_bech32(text):
+def test_the_examples_of_bip_173_are_valid_bech32(text):
     prefix, data = bech32.decode(text)
 
     assert bech32.encode(prefix, data) == text.lower()

@@ -1,4 +1,4 @@
-"""OpenPGP private keys: what is taken, what is refused and why."""
+"""OpenPGP private keys: which are accepted, and why others are refused."""
 
 import pytest
 from pysequoia import Cert, Tsk
@@ -40,14 +40,14 @@ def test_a_new_key_can_be_read_encrypts_and_does_not_expire():
     assert key.private not in repr(key)
 
 
-def test_the_public_half_holds_nothing_private_and_the_fingerprint_is_that_of_sops():
+def test_the_public_half_contains_nothing_private_and_the_fingerprint_is_spelled_as_sops_does():
     key = openpgp_key("first")
 
     assert PRIVATE not in key.public
     assert key.fingerprint == Cert.from_bytes(key.public.encode()).fingerprint.upper()
 
 
-def test_several_keys_stand_in_their_order_whatever_ends_their_lines():
+def test_several_keys_keep_their_order_with_any_line_endings():
     first, second = openpgp_key("first"), openpgp_key("second")
 
     read = read_private_keys(f"\n{first.private}\n\n{second.private}".replace("\n", "\r\n"))
@@ -73,7 +73,7 @@ def test_several_keys_stand_in_their_order_whatever_ends_their_lines():
         (lambda: "", NOT_AN_OPENPGP_PRIVATE_KEY),
     ],
 )
-def test_what_is_no_such_key_is_refused_without_repeating_it(text, wording):
+def test_an_unusable_key_is_refused_and_not_repeated(text, wording):
     said = refused(read_private_keys, text())
 
     assert said.code == wording.code
@@ -81,7 +81,7 @@ def test_what_is_no_such_key_is_refused_without_repeating_it(text, wording):
     assert not [line for line in text().splitlines()[2:-1] if len(line) > 20 and line in said]
 
 
-def test_a_fingerprint_is_taken_as_people_write_it():
+def test_a_fingerprint_is_accepted_in_any_spelling():
     fingerprint = openpgp_key("first").fingerprint
     grouped = " ".join(fingerprint[start : start + 4] for start in range(0, 40, 4)).lower()
 
@@ -89,7 +89,7 @@ def test_a_fingerprint_is_taken_as_people_write_it():
 
 
 @pytest.mark.parametrize("text", ["", "0x1F3D1CED", "7E7C5FA4", "1F3D1CED2F865F5E59CA564553241F147E7C5FAG"])
-def test_a_short_id_is_no_fingerprint(text):
+def test_a_short_key_id_is_not_accepted_as_a_fingerprint(text):
     assert refused(read_fingerprint, text) == NOT_A_FINGERPRINT()
 
 

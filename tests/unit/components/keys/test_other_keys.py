@@ -1,4 +1,4 @@
-"""Certificates of authorities, public keys of signers, private keys of GitHub Apps: what is taken, and what is not."""
+"""Certificates of authorities, public keys of signers, private keys of GitHub Apps: which are accepted or refused."""
 
 import re
 
@@ -36,7 +36,7 @@ APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
 
 
 @pytest.mark.parametrize("text", [CERTIFICATE, CERTIFICATE + CERTIFICATE])
-def test_one_and_more_certificates_are_taken(text):
+def test_one_or_more_certificates_are_accepted(text):
     assert read_authority(text.replace("\n", "\r\n")) == text
 
 
@@ -62,7 +62,7 @@ def test_one_and_more_certificates_are_taken(text):
         ),
     ],
 )
-def test_what_is_no_certificate_is_refused(text, reason):
+def test_an_invalid_certificate_is_refused(text, reason):
     with pytest.raises(CertificateError) as refused:
         read_authority(text)
 
@@ -70,11 +70,11 @@ def test_what_is_no_certificate_is_refused(text, reason):
 
 
 @pytest.mark.parametrize("text", [OPENPGP, NO_CHECKSUM, NO_HEADERS])
-def test_an_armored_public_key_is_taken_with_headers_and_checksum_or_without(text):
+def test_an_armored_public_key_is_accepted_with_or_without_headers_and_checksum(text):
     assert read_public_key(f"\n{text}".replace("\n", "\r\n")) == text
 
 
-def test_a_public_key_whose_packets_have_headers_of_the_old_format_is_taken():
+def test_a_public_key_whose_packets_have_headers_of_the_old_format_is_accepted():
     """GnuPG writes them. Source: RFC 9580, section 4.2.2."""
     key = Cert.from_bytes(OPENPGP.encode())
     packets = [
@@ -104,14 +104,14 @@ def test_a_public_key_whose_packets_have_headers_of_the_old_format_is_taken():
         ("\n".join([*OPENPGP.splitlines()[:5], *OPENPGP.splitlines()[6:]]), DAMAGED_OPENPGP_PUBLIC_KEY()),
     ],
 )
-def test_what_is_no_openpgp_public_key_is_refused(text, reason):
+def test_an_invalid_openpgp_public_key_is_refused(text, reason):
     with pytest.raises(OpenPgpKeyError) as refused:
         read_public_key(text)
 
     assert message_of(refused.value) == reason
 
 
-def test_a_private_key_labelled_as_a_public_one_is_refused():
+def test_a_private_key_labeled_as_a_public_one_is_refused():
     text = openpgp_key("ana").private.replace("PRIVATE", "PUBLIC")
 
     with pytest.raises(OpenPgpKeyError) as refused:
@@ -121,7 +121,7 @@ def test_a_private_key_labelled_as_a_public_one_is_refused():
 
 
 @pytest.mark.parametrize("form", [keys.TRADITIONAL, keys.PKCS8])
-def test_an_rsa_key_is_taken_as_github_hands_it_out_or_in_pkcs8(form):
+def test_an_rsa_key_is_accepted_in_githubs_format_and_in_pkcs8(form):
     text = keys.private_text(keys.rsa_key(2048), form)
 
     assert read_app_key(text.replace("\n", "\r\n")) == text
@@ -154,7 +154,7 @@ def test_an_rsa_key_is_taken_as_github_hands_it_out_or_in_pkcs8(form):
         ),
     ],
 )
-def test_what_is_no_key_of_an_app_is_refused(text, reason):
+def test_an_invalid_app_key_is_refused(text, reason):
     with pytest.raises(AppKeyError) as refused:
         read_app_key(text)
 
@@ -170,7 +170,7 @@ def test_what_is_no_key_of_an_app_is_refused(text, reason):
         (keys.public_line(keys.rsa_key(3072)), ".sshpub"),
     ],
 )
-def test_signers_have_openpgp_or_ssh_keys_which_flux_tells_apart_by_their_ending(text, suffix):
+def test_signing_keys_are_openpgp_or_ssh_keys_which_flux_tells_apart_by_suffix(text, suffix):
     assert read_signing_key(f"{text}\n") == text
     assert suffix_of(read_signing_key(text)) == suffix
 
@@ -179,14 +179,14 @@ def test_signers_have_openpgp_or_ssh_keys_which_flux_tells_apart_by_their_ending
     "text",
     ["", "ana", "ssh-ed25519", keys.public_line(keys.ed25519_key())[:40], keys.public_line(keys.ed25519_key()) * 2],
 )
-def test_what_is_no_public_key_of_a_signer_is_refused(text):
+def test_an_invalid_signing_key_is_refused(text):
     with pytest.raises(SigningKeyError) as refused:
         read_signing_key(text)
 
     assert message_of(refused.value) == NOT_A_SIGNING_KEY()
 
 
-def test_a_private_key_of_a_signer_is_refused_and_not_repeated():
+def test_a_private_signing_key_is_refused_and_not_repeated():
     text = keys.private_text(keys.ed25519_key(), keys.OPENSSH)
 
     with pytest.raises(OpenPgpKeyError) as refused:

@@ -1,4 +1,4 @@
-"""Which private SSH keys are taken, what is derived from them, and what the others are told."""
+"""Private SSH keys: which are accepted, what is derived from them, and why the others are refused."""
 
 import shutil
 import subprocess
@@ -54,7 +54,7 @@ def refusal(text: str) -> Message:
     ],
     ids=lambda value: getattr(value, "name", type(value).__name__),
 )
-def test_strong_keys_are_taken_in_every_format_that_flux_reads(key, form):
+def test_strong_keys_are_accepted_in_every_format_that_flux_reads(key, form):
     text = keys.private_text(key, form)
 
     read = read_private_key(text)
@@ -64,11 +64,11 @@ def test_strong_keys_are_taken_in_every_format_that_flux_reads(key, form):
 
 
 @pytest.mark.parametrize("change", [str.strip, lambda text: text.replace("\n", "\r\n"), lambda text: f"\n\n{text}\n\n"])
-def test_nothing_but_line_ends_is_changed(change):
+def test_only_line_endings_are_changed(change):
     assert read_private_key(change(NEW)).private == NEW
 
 
-def test_a_new_key_is_ed25519_in_the_format_of_openssh_and_no_two_are_alike():
+def test_a_new_key_is_a_unique_ed25519_key_in_the_format_of_openssh():
     key, other = generate(), generate()
 
     assert key.private.startswith("-----BEGIN OPENSSH PRIVATE KEY-----\n")
@@ -78,7 +78,7 @@ def test_a_new_key_is_ed25519_in_the_format_of_openssh_and_no_two_are_alike():
     assert key.private != other.private
 
 
-def test_the_private_half_is_in_no_representation():
+def test_printing_a_key_does_not_show_its_private_half():
     key = generate()
 
     assert key.private.splitlines()[1] not in f"{key} {key!r}"
@@ -144,7 +144,7 @@ def test_openssh_sees_the_same_public_half_and_fingerprint(tmp_path, key):
         (keys.private_text(ed448.Ed448PrivateKey.generate(), keys.PKCS8), UNKNOWN_SSH_KEY_TYPE()),
     ],
 )
-def test_what_is_no_usable_key_is_refused_with_what_to_do(text, reason):
+def test_an_unusable_key_is_refused_with_a_remedy(text, reason):
     said = refusal(text)
 
     assert (said.code, said) == (reason.code, reason)
