@@ -517,8 +517,9 @@ def test_flux_is_asked_to_reconcile_only_what_the_update_concerns():
     changes, asked = Changes(), []
     changes.note(changed("Secret", "ops-team-key", labels={TENANT_LABEL: "ops-team"}))
     found = [*found_in_cluster(DEV), *found_in_cluster(("ops-team-apps", "ops-team"))]
+    config = stack(TWO, tenancy={"settleTimeout": "1s"})
 
-    outputs(stack(TWO), lambda: found, request=lambda each, at: asked.append(each["metadata"]["name"]), changes=changes)
+    outputs(config, lambda: found, request=lambda each, at: asked.append(each["metadata"]["name"]), changes=changes)
 
     assert asked == ["ops-team"]
 
