@@ -39,7 +39,7 @@ config = load_stack("hooks", {
     "flux": '{"version": "2.9.5", "sha256": "%s"}' % ("5f" * 32),
     "tenants": '{"dev-team": {}, "ops-team": {}}',
 }, (), HERE)
-waiting = hooked(QuotaHooks(Quotas(None), config).of)
+waiting = hooked(QuotaHooks(Quotas(None), config.tenants, config.tenancy).of)
 for namespace in ("apps", "tools"):
     tenant = pulumi.ComponentResource(
         "test:index:Tenant", namespace, None, pulumi.ResourceOptions(transformations=[waiting])

@@ -163,7 +163,7 @@ def test_no_event_shows_addresses_of_the_labs_pods(lab: Lab, spare: Cluster) -> 
     eventually(tried, what="the controllers' attempts")
     messages = [event["message"] for event in running.get("events", namespace="served")["items"]]
     assert not [message for message in messages if "loopback" in message]
-    assert running.find("endpoints", "app", "served"), "Pulumi waits for it"
+    eventually(lambda: running.find("endpoints", "app", "served"), what="the Endpoints that Pulumi waits for")
     running.kubectl("delete", "namespace", "served", "--wait=false")
 
 

@@ -20,12 +20,12 @@ from pathlib import Path
 
 import pulumi
 
-from components.engine.state import read_recorded
+from components.engine.state import read_state
 
 
 async def main():
-    recorded = await read_recorded()
-    found = {f"{kind} {name}": outputs for (kind, name), outputs in recorded.resources.items()}
+    state = await read_state()
+    found = {f"{kind} {name}": outputs for (kind, name), outputs in state.resources.items()}
     Path("found.json").write_text(json.dumps(found))
     team = pulumi.ComponentResource("test:index:Team", "team")
     team.register_outputs({"uid": "1111"})
