@@ -14,6 +14,7 @@ from components.git.config import GitConfig, GitHubConfig, GitSource
 from components.git.sources import Sources
 from components.kyverno.config import KyvernoConfig
 from components.policies.config import PoliciesConfig
+from components.stack.review_config import ReviewConfig
 from components.sync.config import Reconciliation
 from components.sync.decryption import Decryption
 from components.sync.names import PLATFORM
@@ -35,6 +36,9 @@ class StackConfig(Section):
     git: GitConfig = Field(default_factory=GitConfig, description="Host keys of Git hosts.")
     github: GitHubConfig = Field(
         default_factory=GitHubConfig, description="GitHub, where deploy keys and webhooks are registered."
+    )
+    review: ReviewConfig = Field(
+        default_factory=ReviewConfig, description="What reviewers of this stack have decided (docs/review.md)."
     )
     tenants: dict[TenantName, TenantConfig] = Field(
         default_factory=dict,
@@ -66,7 +70,7 @@ class StackConfig(Section):
         syncs |= {("tenants", name, "sync"): tenant.sync for name, tenant in self.tenants.items()}
         return {(*path, "decryption"): sync.decryption for path, sync in syncs.items() if sync and sync.decryption}
 
-    @field_validator("tenants", "tenancy", "policies", "git", "github", mode="before")
+    @field_validator("tenants", "tenancy", "policies", "git", "github", "review", mode="before")
     @classmethod
     def _empty(cls, value: Any) -> Any:
         return {} if value is None else value

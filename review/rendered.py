@@ -1,0 +1,82 @@
+"""What a stack would apply, as plain data: one object for each resource outside of Pulumi itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from components.cluster.manifests import Manifest
+
+PLATFORM = "platform"
+"""The owner of every object that belongs to no tenant."""
+CLUSTER = "cluster"
+"""The folder of objects without a namespace."""
+_KUBERNETES = "kubernetes:"
+
+
+@dataclass(frozen=True)
+class RenderedObject:
+    """One object that a stack would apply.
+
+    Attributes:
+        owner: the name of the tenant that it belongs to, or PLATFORM.
+        type: Pulumi's type token, e.g. `kubernetes:apps/v1:Deployment` or
+            `github:index/repositoryDeployKey:RepositoryDeployKey`.
+        resource: the resource's name in the stack's state, unique for its type.
+        manifest: the Kubernetes object. For other resources a mapping with the keys `kind` (the last part of the type),
+            `metadata` (`name`) and `properties`. Secret values are replaced by keyed digests of their encrypted form.
+    """
+
+    owner: str
+    type: str
+    resource: str
+    manifest: Manifest
+
+    @property
+    def is_kubernetes(self) -> bool:
+        """Whether this is an object of the cluster."""
+        return self.type.startswith(_KUBERNETES) and "apiVersion" in self.manifest
+
+    @property
+    def kind(self) -> str:
+        return str(self.manifest["kind"])
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace; empty for cluster-scoped objects and for what is outside of the cluster."""
+        return str(self.manifest["metadata"].get("namespace", ""))
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the object in two renders of a stack: type and name of its resource."""
+        return self.type, self.resource
+
+    @property
+    def path(self) -> PurePosixPath:
+        """Its file below the stack's folder: `<owner>/<namespace or provider>/<kind>-<name>.yaml`."""
+        folder = self.namespace or (CLUSTER if self.is_kubernetes else self.type.partition(":")[0])
+        return PurePosixPath(self.owner, folder, f"{self.kind.lower()}-{self.name}.yaml")
+
+
+@dataclass(frozen=True)
+class Render:
+    """All that a stack would apply.
+
+    Attributes:
+        stack: name of the stack.
+        objects: in the order of their paths.
+        digest: `sha256:…` of all objects; equal if and only if the same would be applied.
+    """
+
+    stack: str
+    objects: tuple[RenderedObject, ...]
+    digest: str
+
+    def of(self, owner: str) -> Iterator[RenderedObject]:
+        """The objects of a tenant, or of the platform."""
+        return (each for each in self.objects if each.owner == owner)
