@@ -18,6 +18,7 @@ FILE ?=
 WITHOUT ?=
 CONTEST ?=
 PYTEST ?=
+OUT ?= .render
 # STACK where the caller has set it, not its default: an empty one is an argument too, and an error of `down`.
 GIVEN = $(if $(filter command environment,$(origin STACK)),$(or $(STACK),""))
 # A lab in each process: they wait for their clusters more than they work. tests/conftest.py says what goes where.
@@ -29,7 +30,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report isolation bench lock
+.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report isolation bench lock render
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,6 +118,9 @@ policy-report: $(VENV)/installed ## Show what the policies of STACK would refuse
 isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, and show what refuses it; OUTPUT=json, junit or html
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m isolation --stack $(STACK) --output $(OUTPUT) \
 		$(if $(TENANT),--tenant $(TENANT)) $(if $(LIVE),--live) $(if $(FILE),--file $(FILE)) $(foreach layer,$(WITHOUT),--without $(layer))
+
+render: $(VENV)/installed ## Write what STACK would apply to OUT, without a cluster or a passphrase
+	@$(RUN) -m review.render_files --stack $(STACK) --out $(OUT)
 
 bench: $(VENV)/installed ## Measure against kubectl, what admission adds, and neighbours; CONTEST=kubectl, admission or neighbours alone
 	@$(RUN) -m bench $(CONTEST)

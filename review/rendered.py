@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Any
 
 from components.cluster.manifests import Manifest
 
@@ -56,11 +60,19 @@ class RenderedObject:
         """What identifies the object in two renders of a stack: type and name of its resource."""
         return self.type, self.resource
 
+    @cached_property
+    def digest(self) -> str:
+        """`sha256:…` of what identifies the object and of its manifest."""
+        return _digest([*self.key, self.manifest])
+
     @property
     def path(self) -> PurePosixPath:
         """Its file below the stack's folder: `<owner>/<namespace or provider>/<kind>-<name>.yaml`."""
         folder = self.namespace or (CLUSTER if self.is_kubernetes else self.type.partition(":")[0])
-        return PurePosixPath(self.owner, folder, f"{self.kind.lower()}-{self.name}.yaml")
+        # The resource's name, unlike the object's, is known before an update has generated it. A colon, as in the names
+        # of roles, is refused by Windows and by archives of CI systems.
+        name = self.resource.rpartition("/")[2].replace(":", "_")
+        return PurePosixPath(self.owner, folder, f"{self.kind.lower()}-{name}.yaml")
 
 
 @dataclass(frozen=True)
@@ -77,6 +89,17 @@ class Render:
     objects: tuple[RenderedObject, ...]
     digest: str
 
-    def of(self, owner: str) -> Iterator[RenderedObject]:
+    @classmethod
+    def of(cls, stack: str, objects: Iterable[RenderedObject]) -> Render:
+        """The render of a stack from its objects, in any order."""
+        ordered = tuple(sorted(objects, key=lambda each: (each.path, each.key)))
+        return cls(stack, ordered, _digest([each.digest for each in ordered]))
+
+    def owned_by(self, owner: str) -> Iterator[RenderedObject]:
         """The objects of a tenant, or of the platform."""
         return (each for each in self.objects if each.owner == owner)
+
+
+def _digest(value: Any) -> str:
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"

@@ -32,6 +32,7 @@ from components.config.config_wordings import (
     URL_WITHOUT_HOST,
 )
 from components.config.errors import SecretValueError
+from components.config.sealed import SealedText, is_sealed
 from components.config.wordings import Message, Wording, message_of
 
 # Namespaces of the cluster's own components. A tenant in one of them would own the platform.
@@ -96,6 +97,8 @@ def secret(check: Callable[[str], str], description: str) -> tuple[BeforeValidat
     """A secret string, and a check of its content."""
 
     def checked(value: SecretStr) -> SecretStr:
+        if is_sealed(value):
+            return value
         try:
             return SecretStr(check(value.get_secret_value()))
         except ValueError as error:
@@ -139,6 +142,8 @@ def _network(value: str) -> str:
 
 
 def _string(value: Any) -> Any:
+    if isinstance(value, SealedText):
+        return SecretStr(value)  # as it is; pydantic would make it a plain string
     if not isinstance(value, str):
         raise SecretValueError(SECRET_WITHOUT_QUOTES() if isinstance(value, int | float) else SECRET_NOT_A_STRING())
     return value

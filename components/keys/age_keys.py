@@ -14,6 +14,7 @@ import pyrage
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM768PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from components.config.sealed import SealedText
 from components.keys import bech32
 from components.keys.config_wordings import (
     AGE_IDENTITIES_WITH_PASSPHRASE,
@@ -65,9 +66,13 @@ def generate(post_quantum: bool = False) -> AgeIdentity:
 def read_identities(text: str) -> tuple[AgeIdentity, ...]:
     """The identities of an identity file: one on each line; empty lines and comments are ignored.
 
+    A sealed file counts as one identity.
+
     Raises:
         AgeKeyError: the text is anything else, or lists an identity twice.
     """
+    if isinstance(text, SealedText):
+        return (AgeIdentity(text, text.public_half),)
     found: dict[str, AgeIdentity] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):

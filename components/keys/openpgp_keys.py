@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pysequoia import Cert, Tsk
 from pysequoia.packet import PacketPile, Tag
 
+from components.config.sealed import SealedText
 from components.keys import armor
 from components.keys.config_wordings import (
     DAMAGED_OPENPGP_PRIVATE_KEY,
@@ -84,11 +85,13 @@ def read_public_key(text: str) -> str:
 
 
 def read_private_keys(text: str) -> tuple[OpenPgpKey, ...]:
-    """The keys of a text with one armored block for each key.
+    """The keys of a text with one armored block for each key; a sealed text counts as one key.
 
     Raises:
         OpenPgpKeyError: the text is anything else, or a key has a passphrase or is listed twice.
     """
+    if isinstance(text, SealedText):
+        return (OpenPgpKey(text, text.public_half, f"sealed-{text.digest}"),)
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
     if _PUBLIC_LABEL in labels:

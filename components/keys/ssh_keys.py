@@ -11,13 +11,14 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
+from components.config.sealed import SealedText
 from components.keys import armor
 from components.keys.config_wordings import (
     CERTIFICATE_IN_SSH_KEY,
@@ -64,13 +65,15 @@ class SshKey:
 
 
 # Each run reads the same key several times, and checking a long RSA key takes a third of a second.
-@cache
+@lru_cache(maxsize=None, typed=True)
 def read_private_key(text: str) -> SshKey:
-    """The key pair of a private key in OpenSSH's format, PKCS#8, PKCS#1 or SEC1.
+    """The key pair of a private key in OpenSSH's format, PKCS#8, PKCS#1 or SEC1; of a sealed one, stand-ins.
 
     Raises:
         SshKeyError: the text is not one unencrypted private key of an accepted type and strength.
     """
+    if isinstance(text, SealedText):
+        return SshKey(text, text.public_half, text.public_half)
     _check_kind(text)
     private = armor.normalized(text)
     [label] = armor.labels(private)

@@ -68,6 +68,11 @@ ENCRYPTED_IN_BASE = Wording(
     "is encrypted, but each stack has its own encryption key",
     "set it in {stack_file} with `pulumi config set --secret --path {key}{option}`",
 )
+UNREADABLE_OFFLINE = Wording(
+    "FT-CFG-649",
+    "is encrypted but is not a secret, so a review cannot read it",
+    "set it in plain text with `pulumi config set --plaintext --path {key} …`",
+)
 SOPS_METADATA = Wording(
     "FT-CFG-644", "is the metadata of a file that SOPS encrypted", "use the file as it was before encryption"
 )

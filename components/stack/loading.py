@@ -48,8 +48,24 @@ def load_stack(
         ConfigurationError: with all errors of the stack, each with its file and path.
     """
     file = file or read_stack_file(stack, read_project_file(project))
+    return load_sections({key: _structured(value) for key, value in values.items()}, secret_keys, project, file)
+
+
+def load_sections(
+    sections: dict[str, Any], secret_keys: Collection[str], project: Path, file: StackFile
+) -> StackConfig:
+    """Merge and check the configuration of one stack as a whole.
+
+    Args:
+        sections: its values by top-level key, as nested data.
+        secret_keys: those of the keys that are or contain a secret.
+        project: folder of the Pulumi project, which contains `tenants/`.
+        file: the file with the values, which errors name.
+
+    Raises:
+        ConfigurationError: with all errors of the stack, each with its file and path.
+    """
     stack_file = file.name
-    sections = {key: _structured(value) for key, value in values.items()}
     differences = list(file.differences(sections))
     merged, problems = _tenants(sections.get("tenants"), stack_file, project)
     problems += file.problems

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pulumi
 
 from components.cluster.client import ClusterFacts
 from components.engine.update_plans import unplanned
-from components.flux.component import FluxInstall
 from components.flux.config import PlatformSyncConfig
 from components.flux.platform_sync import PlatformSync
 from components.git.config import GitSource
 from components.git.rotation import Rotations
 from components.git.source import RegisteredSource
 from components.keys.ssh_keys import read_private_key
-from components.kyverno.component import KyvernoInstall
 from components.stack.access_report import FurtherAccess
 from components.stack.config import StackConfig
+from components.stack.platform import Platform
 from components.sync.decryption import Decryption
 from components.sync.names import GIT_REPOSITORY, PLATFORM
 from components.sync.sops_config import Environment, sops_config
@@ -30,10 +28,7 @@ from components.tenant.config import TenantConfig
 def stack_outputs(
     config: StackConfig,
     cluster: ClusterFacts,
-    flux: FluxInstall,
-    kyverno: KyvernoInstall | None,
-    platform: PlatformSync | None,
-    tenants: Mapping[str, Tenant],
+    platform: Platform,
     progress: pulumi.Output[dict[str, Progress]],
     further: pulumi.Output[FurtherAccess],
     rotating: Rotations,
@@ -43,22 +38,21 @@ def stack_outputs(
     Args:
         config: the stack.
         cluster: facts of the cluster.
-        flux: the installed release.
-        kyverno: the installed release, or None.
-        platform: the platform's own sync, or None.
-        tenants: the tenants by name.
+        platform: the components of the stack.
         progress: progress of each sync (`settled`).
         further: what tenants may do in addition to their role (`report_further_access`).
         rotating: the previous deploy keys that stay (`rotations`).
     """
-    sync = config.flux.sync
+    sync, flux, kyverno = config.flux.sync, platform.flux, platform.kyverno
     progress, further = unplanned(progress), unplanned(further)
-    own = {"sync": _platform(sync, platform, progress, rotating)} if sync is not None and platform is not None else {}
+    own = {"sync": _platform(sync, platform.sync, progress, rotating)} if sync and platform.sync else {}
     return {
         "cluster": {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context},
         "flux": {"version": flux.version, "profile": flux.profile} | own,
         **({"kyverno": {"version": kyverno.version}} if kyverno is not None else {}),
-        "tenants": {name: _tenant(name, config, tenants[name], progress, further, rotating) for name in config.tenants},
+        "tenants": {
+            name: _tenant(name, config, each, progress, further, rotating) for name, each in platform.tenants.items()
+        },
     }
 
 

@@ -59,11 +59,7 @@ def preflight(config: StackConfig, state: State, stack_file: str, project: Path)
     Raises:
         ConfigurationError: with every problem of any of them.
     """
-    problems: list[Problem] = []
-    release = _pinned(partial(read_release, config.flux, project), stack_file, problems)
-    chart = None
-    if config.kyverno is not None:
-        chart = _pinned(partial(read_chart, config.kyverno, project), stack_file, problems)
+    release, chart, problems = read_releases(config, stack_file, project)
     if creates_nothing():
         config = existing_only(config)
     cluster, of_cluster = check_cluster(config, state, stack_file, project)
@@ -73,6 +69,24 @@ def preflight(config: StackConfig, state: State, stack_file: str, project: Path)
     assert release is not None and cluster is not None  # Each that is missing is a problem.
     warnings = (*cluster.warnings, *unneeded_owners(config.git_sources, stack_file))
     return Preflight(release, chart, cluster, leftovers, warnings)
+
+
+def read_releases(
+    config: StackConfig, stack_file: str, project: Path
+) -> tuple[list[Manifest] | None, Chart | None, list[Problem]]:
+    """The objects of the Flux release and Kyverno's chart, digests verified, and the problem of each that is missing.
+
+    Args:
+        config: the stack; without Kyverno, there is no chart.
+        stack_file: name of the stack's file.
+        project: folder of the Pulumi project.
+    """
+    problems: list[Problem] = []
+    release = _pinned(partial(read_release, config.flux, project), stack_file, problems)
+    chart = None
+    if config.kyverno is not None:
+        chart = _pinned(partial(read_chart, config.kyverno, project), stack_file, problems)
+    return release, chart, problems
 
 
 def existing_only(config: StackConfig) -> StackConfig:

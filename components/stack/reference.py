@@ -186,6 +186,7 @@ _ERROR_TITLES = {
     "KYV": "Kyverno",
     "OPS": "Commands",
     "POL": "Policies",
+    "REV": "Reviews",
     "TEN": "Tenants",
 }
 

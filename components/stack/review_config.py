@@ -12,6 +12,6 @@ class ReviewConfig(Section):
 
     acknowledge: tuple[str, ...] = Field(
         (),
-        description="Deletions that the reviewers accept, each as `make diff` prints it: `<owner>@<digest>`. An entry "
-        "fits exactly one set of deletions, so one that is left behind permits nothing else.",
+        description="Deletions that the reviewers accept, each as the diff of a pull request prints it: "
+        "`<owner>@<digest>`. An entry fits exactly one set of deletions, so a forgotten one permits nothing else.",
     )

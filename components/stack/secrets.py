@@ -5,7 +5,7 @@ A secret in a file of the repository is readable by everyone who can read the re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args, get_origin
@@ -68,13 +68,14 @@ def secret_keys(model: type[BaseModel]) -> tuple[tuple[str | None, ...], ...]:
     return tuple(_secret_keys(model))
 
 
+def takes_a_secret(path: Path) -> bool:
+    """Whether the value at a path of a stack is typed as a secret."""
+    return _leads_to(path, secret_keys(StackConfig))
+
+
 def holds_a_secret(path: Path) -> bool:
     """Whether a secret belongs directly below a path; a string there may be that secret, one level too high."""
-    parents = {key[:-1] for key in secret_keys(StackConfig)}
-    return any(
-        len(parent) == len(path) and all(part in (ANY, given) for part, given in zip(parent, path, strict=True))
-        for parent in parents
-    )
+    return _leads_to(path, {key[:-1] for key in secret_keys(StackConfig)})
 
 
 def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins) -> list[Problem]:
@@ -114,6 +115,13 @@ def _exposed_in_base(tenant: str, base: Mapping[str, Any], stack_file: str, opti
     for path in _encrypted_paths(base):
         in_stack = dotted(("tenants", tenant, *path))
         yield Problem(file, dotted(path), ENCRYPTED_IN_BASE(stack_file=stack_file, key=in_stack, option=option))
+
+
+def _leads_to(path: Path, keys: Iterable[tuple[str | None, ...]]) -> bool:
+    return any(
+        len(key) == len(path) and all(part in (ANY, given) for part, given in zip(key, path, strict=True))
+        for key in keys
+    )
 
 
 def _plain_text(path: Path, stack_file: str, option: str) -> Message:

@@ -13,22 +13,20 @@ from components.config.types import seconds
 from components.config.wordings import Message
 from components.engine import log
 from components.engine.pulumi_command import creates_nothing
-from components.flux.platform_sync import PlatformSync
 from components.stack.config import StackConfig
+from components.stack.platform import Platform
 from components.stack.wordings import FLUX_NOT_ASKED, SYNC_NOT_READY
 from components.sync.changes import Changes
 from components.sync.flux_objects import ClusterClock, FluxObjects, lasted
 from components.sync.names import PLATFORM, sync_label
 from components.sync.status import Asking, Progress, SyncStatus, wait_until_settled
-from components.tenant.component import Tenant
 
 LEFT_OUT = SyncStatus("Unknown", "not created yet; the update left it out")
 
 
 def settled(
     config: StackConfig,
-    platform: PlatformSync | None,
-    tenants: Mapping[str, Tenant],
+    platform: Platform,
     objects: FluxObjects,
     changes: Changes,
 ) -> pulumi.Output[dict[str, Progress]]:
@@ -39,18 +37,17 @@ def settled(
 
     Args:
         config: the stack.
-        platform: the platform's own sync, or None.
-        tenants: the tenants by name.
+        platform: the components of the stack.
         objects: Flux's objects in the cluster.
         changes: what this update has changed.
     """
     updating = not (pulumi.runtime.is_dry_run() or creates_nothing())
     timeout = seconds(config.tenancy.settle_timeout) if updating else 0.0
     homes = {name: (tenant.home, name) for name, tenant in config.tenants.items()}
-    syncs = [tenant.sync for tenant in tenants.values()]
-    if platform is not None:
+    syncs = [tenant.sync for tenant in platform.tenants.values()]
+    if platform.sync is not None:
         homes[PLATFORM.name] = (PLATFORM.namespace, PLATFORM.name)
-        syncs.append(platform.sync)
+        syncs.append(platform.sync.sync)
 
     async def settle(created: list[bool]) -> dict[str, Progress]:
         there = {name: home for (name, home), made in zip(homes.items(), created, strict=True) if made}

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.sealed import is_sealed
 from components.config.section import Section
 from components.keys.age_keys import AgeIdentity, read_identities
 from components.keys.openpgp_keys import OpenPgpKey, read_private_keys
@@ -40,7 +41,8 @@ class AgeKeys(Section):
 
     @model_validator(mode="after")
     def _recipients_fit(self) -> AgeKeys:
-        _check_public_halves("recipients", self.recipients, [each.recipient for each in self.parsed])
+        if not is_sealed(self.identities):
+            _check_public_halves("recipients", self.recipients, [each.recipient for each in self.parsed])
         return self
 
 
@@ -61,7 +63,8 @@ class OpenPgpKeys(Section):
 
     @model_validator(mode="after")
     def _fingerprints_fit(self) -> OpenPgpKeys:
-        _check_public_halves("fingerprints", self.fingerprints, [each.fingerprint for each in self.parsed])
+        if not is_sealed(self.private_keys):
+            _check_public_halves("fingerprints", self.fingerprints, [each.fingerprint for each in self.parsed])
         return self
 
 

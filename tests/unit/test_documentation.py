@@ -11,7 +11,7 @@ import pytest
 
 PROJECT = Path(__file__).parents[2]
 PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]
-FOLDERS = "components|docs|isolation|lab|operations|schemas|tests|bench"
+FOLDERS = "components|docs|isolation|lab|operations|review|schemas|tests|bench"
 # Written while the program runs, and not in Git.
 WRITTEN_LATER = ("bench/results",)
 

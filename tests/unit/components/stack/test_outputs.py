@@ -28,6 +28,7 @@ from components.git.source import git_access
 from components.stack.access_report import report_further_access
 from components.stack.config import StackConfig
 from components.stack.outputs import stack_outputs
+from components.stack.platform import Platform
 from components.stack.settling import settled
 from components.sync.changes import Changes
 from components.sync.flux_objects import FluxObjects
@@ -92,10 +93,11 @@ def outputs(
             args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, "staging"), access)
             platform = PlatformSync("platform", args)
         objects = FluxObjects(read_syncs, request, now)
-        progress = settled(config, platform, tenants, objects, changes or Changes())
+        registered = Platform(flux, None, platform, tenants)
+        progress = settled(config, registered, objects, changes or Changes())
         further = report_further_access(config, progress, read_further)
         previous = {name: pulumi.Output.from_input(keys) for name, keys in (rotating or {}).items()}
-        result = stack_outputs(config, FACTS, flux, None, platform, tenants, progress, further, previous)
+        result = stack_outputs(config, FACTS, registered, progress, further, previous)
         return pulumi.Output.all(outputs=result, progress=progress).apply(found.update)
 
     found["registered"] = run(program, preview=preview)
@@ -304,7 +306,8 @@ def test_a_sync_that_a_targeted_update_leaves_out_is_not_waited_for(caplog, prev
             name: SimpleNamespace(sync=SimpleNamespace(id=pulumi.Output.from_input(each))) for name, each in ids.items()
         }
         objects = FluxObjects(lambda: found_in_cluster(DEV), lambda found, at: None, lambda: NOW)
-        return settled(config, None, tenants, objects, Changes()).apply(found.append)
+        platform: Any = SimpleNamespace(sync=None, tenants=tenants)
+        return settled(config, platform, objects, Changes()).apply(found.append)
 
     with caplog.at_level(logging.WARNING):
         run(program, preview=preview)
@@ -341,7 +344,7 @@ def test_a_saved_plan_leaves_what_the_cluster_shows_unknown(monkeypatch):
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
         args = TenantArgs(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal())
         tenants = {"dev-team": Tenant("dev-team", args)}
-        result = stack_outputs(config, FACTS, flux, None, None, tenants, progress, further, {})
+        result = stack_outputs(config, FACTS, Platform(flux, None, None, tenants), progress, further, {})
         told = result["tenants"]["dev-team"]
 
         async def look():

@@ -1,0 +1,103 @@
+"""A stack read from its files alone, without cluster, credentials or passphrase, for those who review it.
+
+Encrypted values stay encrypted; stand-ins take their places (`components.config.sealed`). What only a cluster can tell
+is as it is before the first update: no namespace exists, and the state is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from kubernetes import client
+
+from components.cluster.client import ClusterFacts
+from components.cluster.lost_namespaces import LostNamespaces
+from components.config.errors import ConfigurationError, Problem
+from components.config.sealed import SealedText
+from components.config.yaml_files import read_mapping
+from components.engine.state import State
+from components.kyverno.unfinished_release import UnfinishedRelease
+from components.stack.cluster_checks import ClusterFindings
+from components.stack.config import StackConfig
+from components.stack.config_wordings import UNREADABLE_OFFLINE
+from components.stack.loading import load_sections
+from components.stack.messages import dotted
+from components.stack.overlay import Path as KeyPath
+from components.stack.preflight import Preflight, read_releases
+from components.stack.project_file import ProjectFile
+from components.stack.secrets import takes_a_secret
+from components.stack.stack_file import StackFile, is_encrypted, read_stack_file
+
+_EMPTY = State({})
+
+
+class _NoCluster(client.ApiClient):
+    """The client of a program that has no cluster; a request is a fault of this program."""
+
+    def call_api(self, *_: Any, **__: Any) -> NoReturn:
+        raise AssertionError("a program that runs offline must not ask a cluster")
+
+
+def load_offline(stack: str, project: Path, described: ProjectFile) -> tuple[StackConfig, StackFile]:
+    """Read, merge and check one stack, with stand-ins for its secrets; returns its file, too.
+
+    Args:
+        stack: name of the stack.
+        project: folder of the Pulumi project, which contains `tenants/`.
+        described: the project's own file.
+
+    Raises:
+        ConfigurationError: with all errors of the stack, each with its file and path.
+    """
+    file = read_stack_file(stack, described)
+    document = read_mapping(described.stack_folder / file.name, file.name)
+    if isinstance(document, Problem):
+        raise ConfigurationError([document])
+    # What is particular to the stack's encryption, whichever secrets provider it has.
+    salt = str(document.get("encryptionsalt") or document.get("encryptedkey") or "")
+    problems: list[Problem] = []
+    sections = {
+        key: _sealed(value, (key,), partial(SealedText.of, salt=salt), file.name, problems)
+        for key, value in {**described.config, **file.sections}.items()
+    }
+    if problems:
+        raise ConfigurationError(problems)
+    return load_sections(sections, file.sections.keys(), project, file), file
+
+
+def offline_preflight(config: StackConfig, stack_file: str, project: Path) -> Preflight:
+    """The part of the preflight that needs neither cluster nor GitHub: the pinned releases.
+
+    Args:
+        config: the stack.
+        stack_file: name of the stack's file.
+        project: folder of the Pulumi project.
+
+    Raises:
+        ConfigurationError: a release cannot be read, or has another digest.
+    """
+    release, chart, problems = read_releases(config, stack_file, project)
+    if problems:
+        raise ConfigurationError(problems)
+    assert release is not None  # Otherwise it is a problem.
+    facts = ClusterFacts(uid=config.cluster.uid or "", version="", namespaces={})
+    lost = LostNamespaces(_EMPTY, existing=None)
+    cluster = ClusterFindings(_NoCluster(), facts, lost, (), [], UnfinishedRelease(), [])
+    return Preflight(release, chart, cluster, [], ())
+
+
+def _sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, problems: list[Problem]) -> Any:
+    """A value with a stand-in for each encrypted string; dates are strings, as they are for Pulumi."""
+    if is_encrypted(value):
+        if not takes_a_secret(path):
+            problems.append(Problem(file, dotted(path), UNREADABLE_OFFLINE(key=dotted(path))))
+        return seal(dotted(path), value["secure"])
+    if isinstance(value, Mapping):
+        return {str(key): _sealed(child, (*path, str(key)), seal, file, problems) for key, child in value.items()}
+    if isinstance(value, list):
+        return [_sealed(child, (*path, index), seal, file, problems) for index, child in enumerate(value)]
+    return value.isoformat() if isinstance(value, date) else value

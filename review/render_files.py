@@ -1,0 +1,82 @@
+"""`make render`: writes what a stack would apply, one YAML file for each object."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from operations.described_stack import described_file
+from operations.errors import OperationError
+from review.command import PROJECT, ReviewCommand
+from review.render import render_stack
+from review.rendered import Render
+from review.wordings import NOT_A_RENDER
+
+DIGESTS = "digest.json"
+"""The file with the digests of a render and of each of its objects."""
+
+app = typer.Typer(add_completion=False)
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes text of several lines as a block, which shows changes line by line."""
+
+
+def _text(dumper: _Dumper, value: str) -> yaml.Node:
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+@app.command(cls=ReviewCommand)
+def render(
+    stack: Annotated[str, typer.Option(help="name of the stack")],
+    out: Annotated[Path, typer.Option(help="folder to write to; the stack gets a folder in it")],
+) -> None:
+    """Write what a stack would apply, without a cluster or a passphrase."""
+    described_file(stack, PROJECT)  # An unknown stack is refused with the names of those that exist.
+    rendered = render_stack(PROJECT, stack)
+    folder = write_render(rendered, out)
+    typer.echo(f"{len(rendered.objects)} objects in {folder}")
+    typer.echo(f"Digest: {rendered.digest}")
+
+
+def write_render(rendered: Render, out: Path) -> Path:
+    """Write a render; returns its folder, which holds nothing else afterwards.
+
+    Args:
+        rendered: the render.
+        out: the folder of all renders.
+
+    Raises:
+        OperationError: the stack's folder has other files than an earlier render's.
+    """
+    folder = out / rendered.stack
+    if folder.exists():
+        if not (folder / DIGESTS).is_file() and any(folder.iterdir()):
+            raise OperationError.of(NOT_A_RENDER, folder=folder)
+        shutil.rmtree(folder)
+    for each in rendered.objects:
+        file = folder / each.path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(as_yaml(each.manifest), encoding="utf-8")
+    digests = {"digest": rendered.digest, "objects": {str(each.path): each.digest for each in rendered.objects}}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / DIGESTS).write_text(json.dumps(digests, indent=2) + "\n", encoding="utf-8")
+    return folder
+
+
+def as_yaml(manifest: Any) -> str:
+    """A manifest as YAML, in the order of its keys."""
+    return yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m review.render_files")
