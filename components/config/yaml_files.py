@@ -18,11 +18,12 @@ from components.config.config_wordings import (
 from components.config.errors import Problem
 from components.config.wordings import Message
 
-# The C loader reads megabytes of manifests in a fraction of a second; it is there wherever PyYAML comes as a wheel.
+# The C loader reads megabytes of manifests in a fraction of a second; it is there wherever PyYAML comes as a wheel. It is
+# libyaml, as is the parser of Pulumi, so both accept the same files.
 FastLoader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _StrictLoader(yaml.SafeLoader):
+class _StrictLoader(FastLoader):  # type: ignore[misc,valid-type]
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Hashable] = set()
         for key_node, _ in node.value:

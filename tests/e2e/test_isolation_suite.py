@@ -12,6 +12,7 @@ from tests.support.environment import Environment, base
 from tests.support.isolation import assert_safe, beginning, run
 from tests.support.lab import Lab, eventually
 from tests.support.project import Project
+from tests.support.renders import differences
 
 NAME = "isolation"
 LEFT = "gitrepositories,kustomizations,helmreleases,imagepolicies,artifactgenerators,rolebindings"
@@ -56,6 +57,10 @@ def stack(upgraded: Upgraded) -> Environment:
 
 def test_a_stack_that_the_earlier_program_applied_does_not_change(upgraded: Upgraded) -> None:
     assert upgraded.changes == {}
+
+
+def test_the_offline_render_is_what_the_update_has_applied(stack: Environment) -> None:
+    assert differences(stack.project, NAME) == []
 
 
 @pytest.mark.scenario

@@ -129,8 +129,13 @@ class Project:
 
     def resources(self, stack: str) -> list[str]:
         """The resources in the state, as `Kind name`."""
-        done = self._pulumi.run(["stack", "export", "--stack", stack], self.folder, capture_output=True)
-        return [_short(entry["urn"]) for entry in json.loads(done.stdout)["deployment"].get("resources", ())]
+        return [_short(entry["urn"]) for entry in self.state(stack)]
+
+    def state(self, stack: str, *options: str) -> list[dict[str, Any]]:
+        """The resources of the state, as Pulumi exports it."""
+        done = self._pulumi.run(["stack", "export", *options, "--stack", stack], self.folder, capture_output=True)
+        resources: list[dict[str, Any]] = json.loads(done.stdout)["deployment"].get("resources", [])
+        return resources
 
 
 def _short(urn: str) -> str:

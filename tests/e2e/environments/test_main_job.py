@@ -7,6 +7,7 @@ from typing import Any
 from tests.support.earlier_program import Upgraded
 from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
+from tests.support.renders import differences
 
 
 def welcome(environment: Environment) -> str:
@@ -39,6 +40,10 @@ def test_a_second_up_changes_nothing(staging_stack: Environment) -> None:
     assert not [
         word for word in ("created", "updated", "replaced", "deleted") if f" {word}" in text.split("Resources:")[1]
     ]
+
+
+def test_the_offline_render_is_what_the_update_has_applied(staging_stack: Environment) -> None:
+    assert differences(staging_stack.project, staging_stack.cluster.name) == []
 
 
 def test_a_preview_shows_exactly_the_edit(staging_stack: Environment) -> None:

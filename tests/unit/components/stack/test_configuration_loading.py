@@ -255,8 +255,8 @@ def test_arguments_that_open_nothing_are_welcome(tmp_path):
         ("dev-team", FILE_NOT_A_MAPPING()),
         ("sync: {}\nsource: {}\nsync: {}\n", DUPLICATE_YAML_KEY(key="sync", line=3)),
         ("sync:\n  path: a\n  path: b\n", DUPLICATE_YAML_KEY(key="path", line=3)),
-        ("sync: [", INVALID_YAML(reason="line 1: expected the node content, but found '<stream end>'")),
-        ("sync:\n\tpath: .", INVALID_YAML(reason="line 2: found character '\\t' that cannot start any token")),
+        ("sync: [", INVALID_YAML(reason="line 2: did not find expected node content")),
+        ("sync:\n\tpath: .", INVALID_YAML(reason="line 2: found character that cannot start any token")),
         (
             "{{ name }}: 1",
             YAML_KEY_NOT_A_STRING(line=1),

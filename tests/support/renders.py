@@ -1,0 +1,80 @@
+"""Compares an offline render with what an update has really applied."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any
+
+from review.render import render_stack
+from tests.support.project import Project
+
+_NOT_RENDERED = ("pulumi:", "flux-tenancy:")
+# What the provider adds to the inputs.
+_AUTONAMED = "pulumi.com/autonamed"
+_DEFAULTS = "__defaults"
+
+
+def differences(project: Project, stack: str) -> list[str]:
+    """Where the render of a stack differs from the inputs in its state; empty if they are equal, object by object.
+
+    A stand-in of the render, for a secret or for what an update generates, equals any value.
+    """
+    rendered = {
+        (each.type, _known(each.type, each.resource)): each.manifest
+        for each in render_stack(project.folder, stack).objects
+    }
+    applied = {
+        (each["type"], _known(each["type"], each["urn"].rpartition("::")[2])): each["inputs"]
+        for each in project.state(stack, "--show-secrets")
+        if not each["type"].startswith(_NOT_RENDERED)
+    }
+    found = [f"{key} is only rendered" for key in rendered.keys() - applied.keys()]
+    found += [f"{key} is only applied" for key in applied.keys() - rendered.keys()]
+    for key in sorted(rendered.keys() & applied.keys()):
+        manifest, inputs = rendered[key], applied[key]
+        if "properties" in manifest:
+            manifest = manifest["properties"]
+        found += [f"{key}: {path}" for path in _different(manifest, _as_rendered(inputs, manifest), "")]
+    return found
+
+
+def _known(kind: str, name: str) -> str:
+    """A resource's name without the digest of a public key, which only a private key tells."""
+    return name.rpartition("-")[0] if kind.startswith("github:") and "DeployKey" in kind else name
+
+
+def _as_rendered(inputs: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
+    """The inputs without what the provider has added, Secrets as text."""
+    if "stringData" in manifest:
+        data = inputs["data"]
+        inputs = {key: value for key, value in inputs.items() if key != "data"}
+        inputs["stringData"] = {key: b64decode(value).decode() for key, value in data.items()}
+    if "apiVersion" not in inputs:
+        # The provider fills in the defaults of other resources.
+        return {key: inputs[key] for key in manifest if key in inputs}
+    annotations = inputs["metadata"].get("annotations", {})
+    if annotations.get(_AUTONAMED):
+        kept = {key: value for key, value in annotations.items() if key != _AUTONAMED}
+        metadata = inputs["metadata"] | {"annotations": kept, "name": manifest["metadata"]["name"]}
+        inputs = inputs | {"metadata": metadata}
+    return inputs
+
+
+def _different(rendered: Any, applied: Any, path: str) -> Iterator[str]:
+    if isinstance(rendered, str) and rendered.startswith("<"):
+        return
+    if isinstance(rendered, dict) and isinstance(applied, dict):
+        for key in sorted((rendered.keys() | applied.keys()) - {_DEFAULTS}):
+            if key not in rendered or key not in applied:
+                yield f"{path}.{key} is only {'rendered' if key in rendered else 'applied'}"
+            elif key == "secretRef":
+                if not applied[key]["name"].startswith(rendered[key]["name"]):
+                    yield f"{path}.{key}"
+            else:
+                yield from _different(rendered[key], applied[key], f"{path}.{key}")
+    elif isinstance(rendered, list) and isinstance(applied, list) and len(rendered) == len(applied):
+        for index, (first, second) in enumerate(zip(rendered, applied, strict=True)):
+            yield from _different(first, second, f"{path}[{index}]")
+    elif rendered != applied:
+        yield f"{path}: rendered {rendered!r}"
