@@ -18,8 +18,8 @@ from components.config.config_wordings import (
 from components.config.errors import Problem
 from components.config.wordings import Message
 
-# The C loader reads megabytes of manifests in a fraction of a second; it is there wherever PyYAML comes as a wheel. It is
-# libyaml, as is the parser of Pulumi, so both accept the same files.
+# libyaml reads megabytes of manifests in a fraction of a second; it is there wherever PyYAML comes as a wheel. Pulumi's
+# own parser is made from it, so both accept the same files.
 FastLoader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -34,7 +34,8 @@ class _StrictLoader(FastLoader):  # type: ignore[misc,valid-type]
             if key in seen:
                 raise yaml.MarkedYAMLError(problem=DUPLICATE_YAML_KEY(line=line, key=key))
             seen.add(key)
-        return super().construct_mapping(node, deep)
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
+        return mapping
 
 
 def read_mapping(file: Path, shown_as: str) -> dict[str, Any] | Problem:
