@@ -24,6 +24,9 @@ GENERATED = "<generated when first applied>"
 """What stands for a value that only an update can know."""
 
 
+_RANKS = {key: rank for rank, key in enumerate(("apiVersion", "kind", "metadata", "name", "namespace"))}
+
+
 @dataclass(frozen=True)
 class Registered:
     """A resource as the engine would be asked for it.
@@ -113,7 +116,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         if value.get(rpc._special_sig_key) == rpc._special_secret_sig:
             return _plain(value["value"])
-        return {key: _plain(part) for key, part in value.items()}
+        # The SDK's messages have no order; this is the one in which people write manifests.
+        return {key: _plain(value[key]) for key in sorted(value, key=lambda key: (_RANKS.get(key, len(_RANKS)), key))}
     if isinstance(value, list):
         return [_plain(part) for part in value]
     if isinstance(value, float) and value.is_integer():

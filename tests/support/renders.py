@@ -68,8 +68,8 @@ def _different(rendered: Any, applied: Any, path: str) -> Iterator[str]:
         for key in sorted((rendered.keys() | applied.keys()) - {_DEFAULTS}):
             if key not in rendered or key not in applied:
                 yield f"{path}.{key} is only {'rendered' if key in rendered else 'applied'}"
-            elif key == "secretRef":
-                if not applied[key]["name"].startswith(rendered[key]["name"]):
+            elif key == "secretRef" and isinstance(name := applied[key].get("name"), str):
+                if not name.startswith(rendered[key]["name"]):
                     yield f"{path}.{key}"
             else:
                 yield from _different(rendered[key], applied[key], f"{path}.{key}")

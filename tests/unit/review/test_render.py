@@ -139,6 +139,19 @@ def test_a_render_is_written_as_one_file_for_each_object_and_replaces_the_previo
     assert json.loads((folder / "digest.json").read_text())["digest"] == render.digest
 
 
+def test_a_file_begins_as_people_write_manifests(tmp_path):
+    folder = write_render(rendered(tmp_path / "project"), tmp_path / "out")
+
+    lines = (folder / "dev-team/apps/kustomization-dev-team.yaml").read_text().splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == [
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1",
+        "kind: Kustomization",
+        "metadata:",
+        "spec:",
+    ]
+    assert lines[3] == "  name: dev-team"
+
+
 def test_a_folder_with_other_files_is_left_alone(tmp_path):
     (tmp_path / "staging").mkdir()
     (tmp_path / "staging" / "notes.txt").touch()
