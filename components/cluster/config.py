@@ -30,6 +30,11 @@ class ClusterConfig(Section):
         description="Take over objects that exist in the cluster, such as those of `flux bootstrap`, instead of "
         "refusing to change them (docs/adoption.md).",
     )
+    production: bool | None = Field(
+        None,
+        description="Whether this is a production environment, where defaults are stricter. By default, a stack is one "
+        "if `production` or `prod` is the first or last word of its name, e.g. `production` or `prod-eu`.",
+    )
 
     @model_validator(mode="after")
     def _one_kubeconfig(self) -> ClusterConfig:
