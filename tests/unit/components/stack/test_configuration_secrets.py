@@ -348,7 +348,7 @@ def test_keys_of_the_stack_file_may_be_written_in_the_long_form(tmp_path):
 @pytest.mark.parametrize(
     ("sections", "path", "keys"),
     [
-        ({"cluster": "pa55word"}, "cluster", "kubeconfig, kubeconfigContent, context, uid, adopt"),
+        ({"cluster": "pa55word"}, "cluster", "kubeconfig, kubeconfigContent, context, uid, adopt, production"),
         ({"github": {"owners": {"acme": "pa55word"}}}, "github.owners.acme", "token, app"),
         ({"github": {"owners": {"acme": {"app": "pa55word"}}}}, "github.owners.acme.app", "appId, privateKey"),
         (
