@@ -170,3 +170,17 @@ INTERVAL_TOO_SHORT = Wording(
     "FT-CFG-677", "is shorter than policies.minimumInterval ({minimum})", "set {minimum} or more"
 )
 TIMEOUT_TOO_LONG = Wording("FT-CFG-678", "is longer than policies.maximumTimeout ({maximum})", "set {maximum} or less")
+
+# Decisions of reviewers.
+NOT_A_DATE = Wording("FT-CFG-690", "is not a date", "write it like 2027-01-31")
+WAIVER_EXPIRED = Wording(
+    "FT-CFG-691",
+    "has passed (today is {today}), so the waiver does not hold any more",
+    "comply with the rule and remove the waiver, or have the reviewers agree to a later date",
+)
+WAIVER_TOO_LONG = Wording(
+    "FT-CFG-692",
+    "is more than a year ahead (today is {today})",
+    "set a date within a year; the waiver can be renewed then",
+)
+NOT_WAIVABLE = Wording("FT-CFG-693", "is a rule that cannot be waived", "comply with it; these can be: {waivable}")
