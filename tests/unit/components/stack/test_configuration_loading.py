@@ -513,7 +513,9 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
         (
             {"cluster": "pa55word"},
             "cluster: "
-            + SECTION_EXPECTED(given="this value", keys="kubeconfig, kubeconfigContent, context, uid, adopt, production"),
+            + SECTION_EXPECTED(
+                given="this value", keys="kubeconfig, kubeconfigContent, context, uid, adopt, production"
+            ),
         ),
         (
             {"cluster": {"kubeconfig": ["pa55word"]}},
