@@ -18,5 +18,10 @@ class RuleName(StrEnum):
     PROTECTED_DELETION = "protected-deletion"
 
 
-WAIVABLE = (RuleName.ADMIN_BINDING, RuleName.NO_POLICY_ENGINE, RuleName.POLICY_NOT_ENFORCED)
+WAIVABLE = (
+    RuleName.ADMIN_BINDING,
+    RuleName.NO_POLICY_ENGINE,
+    RuleName.POLICY_NOT_ENFORCED,
+    RuleName.PROTECTED_DELETION,
+)
 """The rules that a stack may break for a time and for a reason; the others have no good reason to be broken."""

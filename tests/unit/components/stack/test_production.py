@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sample_stack import CLUSTER, FLUX
 
 from components.stack.config import StackConfig
 from components.stack.production import is_production
-from tests.unit.components.sample_stack import CLUSTER, FLUX
 
 
 def stack_config(**cluster: Any) -> StackConfig:

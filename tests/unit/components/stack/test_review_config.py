@@ -7,10 +7,10 @@ from datetime import date, timedelta
 
 import pytest
 import yaml
+from sample_stack import load, problems
 
 from components.stack import review_config
 from components.stack.review_rules import RuleName
-from tests.unit.components.sample_stack import load, problems
 
 TODAY = date(2026, 3, 1)
 WAIVER = {"rule": "policy-not-enforced", "reason": "The rollout ends in June.", "expires": "2026-06-30"}

@@ -1,0 +1,62 @@
+"""What the rules know of a stack besides its objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from components.flux.config import Profile
+from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
+from components.stack.config import StackConfig
+from components.stack.production import is_production
+from components.stack.review_config import Waiver
+
+
+@dataclass(frozen=True)
+class RuleSetting:
+    """A stack as the rules see it.
+
+    Attributes:
+        production: whether it is a production environment.
+        protected: whether its namespaces and CRDs are protected.
+        engine: what enforces its policies.
+        weakened: the policies that refuse nothing: by the key of the stack file that says so, its mode.
+        locked_down: whether Flux has the multi-tenant profile.
+        default_account: the service account that Flux uses for objects that name none.
+        waivers: the rules that the stack may break.
+    """
+
+    production: bool = False
+    protected: bool = False
+    engine: PolicyEngine = PolicyEngine.NATIVE
+    weakened: Mapping[str, PolicyMode] = field(default_factory=dict)
+    locked_down: bool = True
+    default_account: str = "default"
+    waivers: tuple[Waiver, ...] = ()
+
+    @classmethod
+    def of(cls, stack: str, config: StackConfig) -> RuleSetting:
+        """The setting of a stack.
+
+        Args:
+            stack: its name.
+            config: the stack.
+        """
+        production = is_production(stack, config)
+        return cls(
+            production=production,
+            protected=production,
+            engine=config.policies.engine,
+            weakened=dict(_weakened(config.policies)),
+            locked_down=config.flux.profile is Profile.MULTI_TENANT,
+            default_account=config.flux.default_service_account,
+            waivers=config.review.waivers,
+        )
+
+
+def _weakened(policies: PoliciesConfig) -> Iterator[tuple[str, PolicyMode]]:
+    if policies.mode is not PolicyMode.ENFORCE:
+        yield "policies.mode", policies.mode
+    for name, mode in policies.modes.items():
+        if mode is not PolicyMode.ENFORCE:
+            yield f"policies.modes.{name}", mode

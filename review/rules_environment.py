@@ -1,0 +1,78 @@
+"""Rules about production environments: policies that refuse, and objects that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from components.policies.config import PolicyEngine
+from components.stack.review_rules import RuleName
+from review.findings import Finding, resource_of
+from review.rendered import PLATFORM, RenderedObject
+from review.rule_setting import RuleSetting
+from review.rule_wordings import (
+    NO_POLICY_ENGINE,
+    POLICY_NOT_ENFORCED,
+    PROTECTED_DELETED,
+    PROTECTED_REPLACED,
+    UNPROTECTED,
+)
+
+_TAKEN = {
+    "Namespace": "everything in it",
+    "CustomResourceDefinition": "every object of its kind",
+}
+
+
+def missing_engine(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """A production environment without a policy engine."""
+    if setting.production and setting.engine is PolicyEngine.NONE:
+        rule = RuleName.NO_POLICY_ENGINE
+        yield Finding(rule, PLATFORM, "policies.engine", NO_POLICY_ENGINE(rule=rule))
+
+
+def policies_not_enforced(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Policies of a production environment that are audited or off."""
+    rule = RuleName.POLICY_NOT_ENFORCED
+    for key, mode in setting.weakened.items() if setting.production else ():
+        yield Finding(rule, PLATFORM, key, POLICY_NOT_ENFORCED(mode=mode, key=key, rule=rule))
+
+
+def protected_deletions(
+    before: Iterable[RenderedObject], after: Iterable[RenderedObject], setting: RuleSetting
+) -> Iterator[Finding]:
+    """Protected namespaces and CRDs that a change would delete or replace.
+
+    A tenant without a sync is leaving, in a step of its own; its namespaces are no longer protected.
+
+    Args:
+        before: what is applied now.
+        after: what would be applied.
+        setting: the stack before the change.
+    """
+    if not setting.protected:
+        return
+    before = tuple(before)
+    syncing = {each.owner for each in before if each.kind == "Kustomization"}
+    staying = {(each.kind, each.name): each.key for each in after if each.kind in _TAKEN}
+    rule = RuleName.PROTECTED_DELETION
+    for each in before:
+        if each.kind not in _TAKEN or each.owner not in {PLATFORM, *syncing}:
+            continue
+        key = staying.get((each.kind, each.name))
+        if key != each.key:
+            wording = PROTECTED_DELETED if key is None else PROTECTED_REPLACED
+            yield Finding(rule, each.owner, resource_of(each), wording(taken=_TAKEN[each.kind], rule=rule))
+
+
+def unprotected(subject: RenderedObject, is_protected: bool, setting: RuleSetting) -> Iterator[Finding]:
+    """A namespace or CRD of a protected stack that is registered without protection.
+
+    Args:
+        subject: an object.
+        is_protected: whether it has Pulumi's option `protect`.
+        setting: the stack.
+    """
+    if setting.protected and subject.kind in _TAKEN and not is_protected:
+        rule = RuleName.PROTECTED_DELETION
+        message = UNPROTECTED(taken=_TAKEN[subject.kind], rule=rule)
+        yield Finding(rule, subject.owner, resource_of(subject), message)
