@@ -30,7 +30,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report isolation bench lock render
+.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report isolation bench lock render policy
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +121,9 @@ isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, an
 
 render: $(VENV)/installed ## Write what STACK would apply to OUT, without a cluster or a passphrase
 	@$(RUN) -m review.render_files --stack $(STACK) --out $(OUT)
+
+policy: $(VENV)/installed ## Hold STACK (or all stacks) to the rules for reviewers, without a cluster; OUTPUT=json for programs
+	@$(RUN) -m review.policy $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter json,$(OUTPUT)),--output json)
 
 bench: $(VENV)/installed ## Measure against kubectl, what admission adds, and neighbours; CONTEST=kubectl, admission or neighbours alone
 	@$(RUN) -m bench $(CONTEST)

@@ -67,3 +67,5 @@ UNPROTECTED = Wording(
     "is not protected, so this update may delete or replace it, with {taken}",
     f"register it with `protect=True`, {_WAIVE}",
 )
+
+NO_STACKS = Wording("FT-REV-120", "the project has no stacks to check", "describe one in Pulumi.<stack>.yaml")

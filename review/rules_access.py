@@ -17,7 +17,7 @@ from components.git.github import DEPLOY_KEY_TYPE
 from components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
 from components.stack.review_rules import RuleName
 from components.sync.names import TENANT_LABEL
-from components.tenant.further_access import EVERYTHING, RoleReference, Rules, TenantAccess, further_access
+from components.tenant.further_access import RoleReference, Rules, TenantAccess, further_access
 from review.findings import Finding, resource_of
 from review.recorder import GENERATED
 from review.rendered import PLATFORM, RenderedObject
@@ -75,7 +75,7 @@ def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> I
     for tenant, further in further_access(accesses, manifests, all_or_none).items():
         for found in further:
             binding = by_name[found.kind, found.namespace, found.name]
-            if binding.key in within or EVERYTHING not in found.adds:
+            if binding.key in within:
                 continue
             reach = f"in the namespace {found.namespace}" if found.namespace else "in the whole cluster"
             message = ADMIN_TENANT(subject=found.subject, reach=reach, role=found.role, rule=RuleName.ADMIN_BINDING)
