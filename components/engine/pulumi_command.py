@@ -21,6 +21,7 @@ _WITH_VALUE = frozenset(
 )
 _PLANS = ("--save-plan", "--strict")
 _PLAN_VARIABLES = ("PULUMI_OPTION_SAVE_PLAN", "PULUMI_OPTION_STRICT", "PULUMI_EXPERIMENTAL")
+_IGNORE_PROTECT, _IGNORE_PROTECT_VARIABLE = "--ignore-protect", "PULUMI_OPTION_IGNORE_PROTECT"
 _FALSE = ("", "0", "false")
 
 
@@ -45,6 +46,22 @@ def makes_plan(processes: Iterable[Process] | None = None, environ: Mapping[str,
     if command is None or any(environ.get(name, "").lower() not in _FALSE for name in _PLAN_VARIABLES):
         return True
     return any(argument.partition("=")[0] in _PLANS for argument in command.arguments[1:])
+
+
+def ignores_protection(processes: Iterable[Process] | None = None, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the command deletes protected resources on purpose (`pulumi up --ignore-protect`).
+
+    Args:
+        processes: the ancestors of this process, nearest first; None finds them.
+        environ: the environment, which this process inherits from the command.
+    """
+    given = environ.get(_IGNORE_PROTECT_VARIABLE, "")
+    command = pulumi_command(processes)
+    for argument in command.arguments[1:] if command is not None else ():
+        option, has_value, value = argument.partition("=")
+        if option == _IGNORE_PROTECT:
+            given = value if has_value else "true"
+    return given.lower() not in _FALSE
 
 
 def _positional(arguments: Sequence[str]) -> Iterator[str]:

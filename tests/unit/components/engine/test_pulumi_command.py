@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.engine.config_file import Process
-from components.engine.pulumi_command import creates_nothing, makes_plan
+from components.engine.pulumi_command import creates_nothing, ignores_protection, makes_plan
 
 WORK = Path("/work")
 HOST = Process(["/usr/bin/pulumi-language-python", "-root=/work", "127.0.0.1:1"], WORK)
@@ -65,6 +65,24 @@ def test_a_preview_whose_plan_may_be_saved_is_recognized(arguments, environ, pla
     assert makes_plan(command(*arguments), environ) is plans
 
 
+@pytest.mark.parametrize(
+    ("arguments", "environ", "ignores"),
+    [
+        (["up", "--ignore-protect", "--yes"], {}, True),
+        (["preview", "--ignore-protect=true"], {}, True),
+        (["up"], {"PULUMI_OPTION_IGNORE_PROTECT": "true"}, True),
+        (["up", "--ignore-protect=false"], {}, False),
+        # An option on the command line takes precedence.
+        (["up", "--ignore-protect=false"], {"PULUMI_OPTION_IGNORE_PROTECT": "true"}, False),
+        (["up"], {"PULUMI_OPTION_IGNORE_PROTECT": "false"}, False),
+        (["up", "--yes"], {}, False),
+    ],
+)
+def test_a_command_that_ignores_protection_is_recognized(arguments, environ, ignores):
+    assert ignores_protection(command(*arguments), environ) is ignores
+
+
 def test_without_a_command_everything_is_checked_and_a_plan_is_assumed():
     assert not creates_nothing([HOST])
+    assert not ignores_protection([HOST], {})
     assert makes_plan([HOST], {})
