@@ -13,6 +13,7 @@ import pytest
 import yaml
 from kubernetes.client import ApiClient
 
+from components.cluster.config import ClusterConfig
 from components.cluster.lost_namespaces import LostNamespaces
 from components.config.errors import ConfigurationError
 from components.engine.state import State
@@ -27,6 +28,8 @@ from components.tenant.offboarding import Offboarding
 PROJECT = "flux-tenancy"
 DIGEST = "5f" * 32
 CLUSTER: dict[str, Any] = {"kubeconfig": "kubeconfig"}
+CLUSTER_KEYS = ", ".join(field.alias or name for name, field in ClusterConfig.model_fields.items())
+"""The keys of the section `cluster`, as errors list them."""
 FLUX: dict[str, Any] = {"version": "2.9.5", "sha256": DIGEST}
 KYVERNO: dict[str, Any] = {"version": "1.19.1", "sha256": DIGEST, "chart": {"version": "3.9.1"}}
 DEV_TEAM_BASE = """\

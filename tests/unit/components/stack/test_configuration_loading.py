@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, Secret, load, problems
+from sample_stack import CLUSTER, CLUSTER_KEYS, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from components.cluster.config_wordings import NOT_A_UID, ONE_KUBECONFIG
 from components.config.config_wordings import (
@@ -512,10 +512,7 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
     [
         (
             {"cluster": "pa55word"},
-            "cluster: "
-            + SECTION_EXPECTED(
-                given="this value", keys="kubeconfig, kubeconfigContent, context, uid, adopt, production"
-            ),
+            "cluster: " + SECTION_EXPECTED(given="this value", keys=CLUSTER_KEYS),
         ),
         (
             {"cluster": {"kubeconfig": ["pa55word"]}},

@@ -4,7 +4,7 @@ import pytest
 import sample_keys as keys
 import yaml
 from pydantic import BaseModel
-from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, Secret, load, problems
+from sample_stack import CLUSTER, CLUSTER_KEYS, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from components.config.config_wordings import NOT_A_DNS_LABEL, NOT_A_DURATION, NOT_A_SHA256, PATH_OUTSIDE_REPOSITORY
 from components.config.wordings import Message
@@ -348,7 +348,7 @@ def test_keys_of_the_stack_file_may_be_written_in_the_long_form(tmp_path):
 @pytest.mark.parametrize(
     ("sections", "path", "keys"),
     [
-        ({"cluster": "pa55word"}, "cluster", "kubeconfig, kubeconfigContent, context, uid, adopt, production"),
+        ({"cluster": "pa55word"}, "cluster", CLUSTER_KEYS),
         ({"github": {"owners": {"acme": "pa55word"}}}, "github.owners.acme", "token, app"),
         ({"github": {"owners": {"acme": {"app": "pa55word"}}}}, "github.owners.acme.app", "appId, privateKey"),
         (
