@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_kubernetes
 
 from components.cluster.config import ClusterConfig
+from components.cluster.protection import ProtectedResource
 from components.engine.state import State
 
 _TYPE = "flux-tenancy:index:Cluster"
@@ -20,10 +22,12 @@ class ClusterArgs:
     Attributes:
         config: the `cluster` section of the stack.
         uid: the cluster's identity; the preflight has compared it with what the stack expects.
+        protected: the resources of the stack that are protected, recorded for the next update.
     """
 
     config: ClusterConfig
     uid: str
+    protected: Collection[ProtectedResource] = ()
 
 
 class Cluster(pulumi.ComponentResource):
@@ -50,9 +54,18 @@ class Cluster(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.uid = pulumi.Output.from_input(args.uid)
-        self.register_outputs({"uid": self.uid})
+        outputs: pulumi.Inputs = {"uid": self.uid}
+        if args.protected:
+            outputs = {**outputs, "protected": sorted(map(str, args.protected))}
+        self.register_outputs(outputs)
 
 
 def known_cluster_uid(state: State) -> str | None:
     """The identity of the cluster that this stack was last applied to, or None before the first time."""
     return next((outputs["uid"] for outputs in state.outputs(_TYPE) if "uid" in outputs), None)
+
+
+def protected_before(state: State) -> frozenset[ProtectedResource]:
+    """The resources that earlier updates have protected."""
+    recorded = (each for outputs in state.outputs(_TYPE) for each in outputs.get("protected", ()))
+    return frozenset(map(ProtectedResource.parse, recorded))

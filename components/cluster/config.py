@@ -35,6 +35,11 @@ class ClusterConfig(Section):
         description="Whether this is a production environment, where defaults are stricter. By default, a stack is one "
         "if `production` or `prod` is the first or last word of its name, e.g. `production` or `prod-eu`.",
     )
+    protect: bool | None = Field(
+        None,
+        description="Whether `pulumi` refuses to delete namespaces and CustomResourceDefinitions of this stack "
+        "(docs/running.md#protection). By default, it does in production environments.",
+    )
 
     @model_validator(mode="after")
     def _one_kubeconfig(self) -> ClusterConfig:

@@ -11,6 +11,7 @@ import pulumi
 from components.cluster import Cluster, ClusterArgs
 from components.cluster.hooks import hooked
 from components.cluster.manifests import register
+from components.cluster.protection import protect
 from components.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
 from components.flux.platform_objects import platform_path
 from components.git import git_access
@@ -54,7 +55,8 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
         previous: the deploy keys of earlier updates that stay (`components.git.rotation`).
     """
     api, facts = found.cluster.api, found.cluster.facts
-    cluster = Cluster("cluster", ClusterArgs(config.cluster, facts.uid))
+    protect(found.protected)
+    cluster = Cluster("cluster", ClusterArgs(config.cluster, facts.uid, found.protected))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     kyverno = kyverno_installation(config, found, on_cluster)
     serving = kyverno_serves(kyverno)

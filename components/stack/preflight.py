@@ -11,10 +11,11 @@ from typing import TypeVar
 import pulumi
 
 from components.cluster.manifests import Manifest
+from components.cluster.protection import ProtectedResource
 from components.config.errors import ConfigurationError, Problem
 from components.config.pinned_input import PinnedInputError
 from components.config.wordings import Message
-from components.engine.pulumi_command import creates_nothing
+from components.engine.pulumi_command import creates_nothing, ignores_protection
 from components.engine.state import State
 from components.flux.release import read_release
 from components.git.github_identity import identity_problems, unneeded_owners
@@ -24,6 +25,7 @@ from components.git.sources import Sources
 from components.kyverno.chart import Chart, read_chart
 from components.stack.cluster_checks import ClusterFindings, check_cluster
 from components.stack.config import StackConfig
+from components.stack.protection import deletion_problems, protected_resources
 
 _T = TypeVar("_T")
 
@@ -38,6 +40,7 @@ class Preflight:
         cluster: what was found in the cluster.
         leftovers: what a killed update has left at GitHub.
         warnings: what the user should know and does not stop the update.
+        protected: the resources that this update protects.
     """
 
     release: list[Manifest]
@@ -45,6 +48,7 @@ class Preflight:
     cluster: ClusterFindings
     leftovers: list[Leftover]
     warnings: tuple[Message, ...]
+    protected: frozenset[ProtectedResource] = frozenset()
 
 
 def preflight(config: StackConfig, state: State, stack_file: str, project: Path) -> Preflight:
@@ -60,15 +64,19 @@ def preflight(config: StackConfig, state: State, stack_file: str, project: Path)
         ConfigurationError: with every problem of any of them.
     """
     release, chart, problems = read_releases(config, stack_file, project)
-    if creates_nothing():
+    described, deleting = config, creates_nothing()
+    if deleting:
         config = existing_only(config)
     cluster, of_cluster = check_cluster(config, state, stack_file, project)
     leftovers, of_github = _check_github(config.git_sources, state, stack_file)
+    if release is not None and cluster is not None and not deleting and not ignores_protection():
+        problems += deletion_problems(config, release, cluster.facts, state, stack_file)
     if problems := [*problems, *of_cluster, *of_github]:
         raise ConfigurationError(problems)
     assert release is not None and cluster is not None  # Each that is missing is a problem.
     warnings = (*cluster.warnings, *unneeded_owners(config.git_sources, stack_file))
-    return Preflight(release, chart, cluster, leftovers, warnings)
+    protected = protected_resources(described, release, pulumi.get_stack(), cluster.facts, state)
+    return Preflight(release, chart, cluster, leftovers, warnings, protected)
 
 
 def read_releases(

@@ -74,8 +74,28 @@ NAME_TAKEN = Wording(
     "delete it with `kubectl delete {target}`, or hand it over with `kubectl label {target} {label}={tenant}`",
 )
 IMMUTABLE_NAME_TAKEN = Wording("FT-CLU-115", NAME_TAKEN.text, "delete it with `kubectl delete {target}`")
+_DELETE_ON_PURPOSE = (
+    "run `pulumi up --ignore-protect`, or set cluster.protect to false and run `pulumi up` before (docs/running.md)"
+)
+PROTECTED_OBJECT = Wording(
+    "FT-CLU-116",
+    "{object} is protected, and this update would delete it with {taken}",
+    f"to delete it on purpose, {_DELETE_ON_PURPOSE}",
+)
 
 SYNC_NOT_READY = Wording("FT-TEN-101", "{sync} is not ready: {message}{age}")
 FLUX_NOT_ASKED = Wording("FT-TEN-102", "cannot ask Flux to reconcile: {reason}")
 FURTHER_ACCESS = Wording("FT-TEN-103", "tenant {tenants} has more than its role: {binding}")
 FURTHER_ACCESS_UNKNOWN = Wording("FT-TEN-104", "cannot read what tenants may do in addition to their role: {reason}")
+PROTECTED_TENANT = Wording(
+    "FT-TEN-110",
+    "namespace {namespace} of tenant {tenant} is protected, and removing its tenant would delete all that is in it",
+    "restore the entry with `state: leaving` and run `pulumi up` before you remove it (docs/tenants.md), or, to delete "
+    f"everything at once, {_DELETE_ON_PURPOSE}",
+)
+PROTECTED_NAMESPACE = Wording(
+    "FT-TEN-111",
+    "namespace {namespace} of tenant {tenant} is protected, and removing it from the list would delete all "
+    "that is in it",
+    f"list it again, or, to delete it on purpose, {_DELETE_ON_PURPOSE}",
+)

@@ -46,6 +46,7 @@ class Registration:
         on_error: what the engine asks where an operation fails.
         replaced: the properties for whose changes it is replaced.
         hooks: by step, e.g. `before_create`, the names of what the engine runs, in order.
+        protected: whether the engine refuses to delete it.
     """
 
     type: str
@@ -59,6 +60,7 @@ class Registration:
     on_error: set[str] = field(default_factory=set)
     replaced: set[str] = field(default_factory=set)
     hooks: Mapping[str, list[str]] = field(default_factory=dict)
+    protected: bool = False
 
 
 class _Engine(Mocks):
@@ -116,6 +118,7 @@ class _Recorder(MockMonitor):
                     for step, names in request.hooks.ListFields()
                     if step.name != "on_error" and names
                 },
+                protected=request.protect,
             )
         return response
 
