@@ -11,6 +11,7 @@ from components.engine.state import read_state
 from components.git.rotation import previous_keys, rotations
 from components.stack.access_report import report_further_access
 from components.stack.current import read_stack, stack_file
+from components.stack.leaving_report import report_leaving
 from components.stack.outputs import stack_outputs
 from components.stack.platform import register_platform
 from components.stack.preflight import preflight
@@ -19,6 +20,7 @@ from components.stack.settling import settled
 from components.sync.changes import watch_changes
 from components.sync.flux_objects import flux_objects
 from components.tenant.bindings import read_further_access
+from components.tenant.remains import read_remains
 
 PROJECT = Path(__file__).parent
 
@@ -41,7 +43,8 @@ async def main() -> dict[str, object]:
     progress = settled(config, platform, flux_objects(api), changes)
     further = report_further_access(config, progress, partial(read_further_access, api))
     rotating = rotations(config.git_sources, previous, progress, find)
-    return stack_outputs(config, found.cluster.facts, platform, progress, further, rotating)
+    leaving = report_leaving(config, partial(read_remains, api))
+    return stack_outputs(config, found.cluster.facts, platform, progress, further, rotating, leaving)
 
 
 pulumi.run(main)

@@ -37,7 +37,7 @@ def report_further_access(
     """
     tenants = {
         name: TenantAccess(tenant.namespace_names, tenant_objects(name, tenant, config.tenancy).access)
-        for name, tenant in config.tenants.items()
+        for name, tenant in config.active_tenants.items()
     }
 
     async def look(_: Any) -> FurtherAccess:

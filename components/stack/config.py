@@ -46,28 +46,33 @@ class StackConfig(Section):
     )
 
     @property
+    def active_tenants(self) -> dict[str, TenantConfig]:
+        """The tenants that have a source, a sync and access; those that are leaving have only their namespaces."""
+        return {name: tenant for name, tenant in self.tenants.items() if not tenant.is_leaving}
+
+    @property
     def sources(self) -> dict[tuple[str, ...], GitSource]:
-        """Every Git source of the stack by the path of its keys."""
+        """Every Git source of the stack, except those of leaving tenants, by the path of its keys."""
         sources: dict[tuple[str, ...], GitSource] = {}
         if self.flux.sync is not None:
             sources["flux", "sync", "source"] = self.flux.sync.source
-        return sources | {("tenants", name, "source"): tenant.source for name, tenant in self.tenants.items()}
+        return sources | {("tenants", name, "source"): tenant.source for name, tenant in self.active_tenants.items()}
 
     @property
     def git_sources(self) -> Sources:
         """The Git sources of the stack and what they share; the platform's name is reserved."""
-        by_name, homes = {name: each.source for name, each in self.tenants.items()}, {}
+        by_name, homes = {name: each.source for name, each in self.active_tenants.items()}, {}
         if self.flux.sync is not None:
             by_name = {PLATFORM.name: self.flux.sync.source} | by_name
             homes = {PLATFORM.name: PLATFORM.namespace}
-        homes |= {name: each.home for name, each in self.tenants.items()}
+        homes |= {name: each.home for name, each in self.active_tenants.items()}
         return Sources(by_name, homes, self.github, self.git.known_hosts, self.flux.webhook_url)
 
     @property
     def decryptions(self) -> dict[tuple[str, ...], Decryption]:
         """The decryption of each sync of the stack, by the path of its keys."""
         syncs: dict[tuple[str, ...], Reconciliation | None] = {("flux", "sync"): self.flux.sync}
-        syncs |= {("tenants", name, "sync"): tenant.sync for name, tenant in self.tenants.items()}
+        syncs |= {("tenants", name, "sync"): tenant.sync for name, tenant in self.active_tenants.items()}
         return {(*path, "decryption"): sync.decryption for path, sync in syncs.items() if sync and sync.decryption}
 
     @field_validator("tenants", "tenancy", "policies", "git", "github", "review", mode="before")

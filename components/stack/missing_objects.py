@@ -66,7 +66,7 @@ def missing_objects(
 def wanted_syncs(config: StackConfig) -> set[str]:
     """The Kustomizations that the stack describes, as `namespace/name`."""
     own = {f"{PLATFORM.namespace}/{PLATFORM.name}"} if config.flux.sync is not None else set()
-    tenants = config.tenants.items()
+    tenants = config.active_tenants.items()
     return own | {name_of(tenant_objects(name, tenant, config.tenancy).sync) for name, tenant in tenants}
 
 

@@ -16,12 +16,12 @@ from components.git.source import RegisteredSource
 from components.keys.ssh_keys import read_private_key
 from components.stack.access_report import FurtherAccess
 from components.stack.config import StackConfig
+from components.stack.leaving_report import LeavingTenants
 from components.stack.platform import Platform
 from components.sync.decryption import Decryption
 from components.sync.names import GIT_REPOSITORY, PLATFORM
 from components.sync.sops_config import Environment, sops_config
 from components.sync.status import Progress
-from components.tenant.component import Tenant
 from components.tenant.config import TenantConfig
 
 
@@ -32,6 +32,7 @@ def stack_outputs(
     progress: pulumi.Output[dict[str, Progress]],
     further: pulumi.Output[FurtherAccess],
     rotating: Rotations,
+    leaving: pulumi.Output[LeavingTenants],
 ) -> dict[str, Any]:
     """All outputs of the stack.
 
@@ -42,24 +43,36 @@ def stack_outputs(
         progress: progress of each sync (`settled`).
         further: what tenants may do in addition to their role (`report_further_access`).
         rotating: the previous deploy keys that stay (`rotations`).
+        leaving: what is left of tenants that are leaving (`report_leaving`).
     """
     sync, flux, kyverno = config.flux.sync, platform.flux, platform.kyverno
-    progress, further = unplanned(progress), unplanned(further)
+    progress, further, leaving = unplanned(progress), unplanned(further), unplanned(leaving)
     own = {"sync": _platform(sync, platform.sync, progress, rotating)} if sync and platform.sync else {}
     return {
         "cluster": {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context},
         "flux": {"version": flux.version, "profile": flux.profile} | own,
         **({"kyverno": {"version": kyverno.version}} if kyverno is not None else {}),
         "tenants": {
-            name: _tenant(name, config, each, progress, further, rotating) for name, each in platform.tenants.items()
+            name: _leaving(name, config.tenants[name], leaving)
+            if each.source is None
+            else _tenant(name, config, each.source, progress, further, rotating)
+            for name, each in platform.tenants.items()
         },
+    }
+
+
+def _leaving(name: str, tenant: TenantConfig, leaving: pulumi.Output[LeavingTenants]) -> dict[str, Any]:
+    return {
+        "namespaces": list(tenant.namespace_names),
+        "state": tenant.state.value,
+        "left": leaving.apply(lambda found: found.get(name, {})),
     }
 
 
 def _tenant(
     name: str,
     config: StackConfig,
-    tenant: Tenant,
+    source: RegisteredSource,
     progress: pulumi.Output[dict[str, Progress]],
     further: pulumi.Output[FurtherAccess],
     rotating: Rotations,
@@ -70,7 +83,7 @@ def _tenant(
         "role": own.role.value,
         "furtherAccess": further.apply(lambda found: found.get(name, [])),
         "source": f"{GIT_REPOSITORY}/{own.home}/{name}",
-        **_source(name, own.source, tenant.source, rotating),
+        **_source(name, own.source, source, rotating),
         "path": own.sync.path,
         **_sops(own.sync.path, own.sync.decryption),
         "status": _status(name, progress),

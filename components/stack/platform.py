@@ -62,7 +62,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     serving = kyverno_serves(kyverno)
     counted = hooked(QuotaHooks(QuotaStatus(api), config.tenants, config.tenancy).of)
 
-    roles = impersonations(config.flux, config.tenants, config.tenancy)
+    roles = impersonations(config.flux, config.active_tenants, config.tenancy)
     served = on_cluster(depends_on=serving.after, transformations=[serving.waiting, counted])
     impersonation = Impersonation(roles, facts.namespaces, served)
     flux_args = FluxInstallArgs(config.flux, found.release, impersonation.standing, surroundings(config))
@@ -80,7 +80,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
         TenantArgs,
         access=access,
         tenancy=config.tenancy,
-        offboarding=Offboarding(api, config.tenants, config.cluster.context),
+        offboarding=Offboarding(api, config.active_tenants, config.cluster.context),
         lost=found.cluster.lost,
         impersonation=impersonation,
         default_account=config.flux.default_service_account,

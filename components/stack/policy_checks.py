@@ -104,9 +104,9 @@ def _refused_timeouts(path: Path, tenant: TenantConfig, config: StackConfig) -> 
             yield (*path, *key), TIMEOUT_TOO_LONG(maximum=longest).of(timeout)
 
 
-def _of_each_tenant(check: Callable[[Path, TenantConfig, StackConfig], Iterator[Finding]]) -> Check:
+def _of_each_active_tenant(check: Callable[[Path, TenantConfig, StackConfig], Iterator[Finding]]) -> Check:
     def of_all(config: StackConfig) -> Iterator[Finding]:
-        for name, tenant in config.tenants.items():
+        for name, tenant in config.active_tenants.items():
             yield from check(("tenants", name), tenant, config)
 
     return of_all
@@ -116,8 +116,8 @@ POLICY_CHECKS: tuple[Check, ...] = (
     _not_installed,
     _without_kyverno,
     _signatures_under_other_names,
-    _of_each_tenant(_refused_source),
-    _of_each_tenant(_unverified_source),
-    _of_each_tenant(_refused_intervals),
-    _of_each_tenant(_refused_timeouts),
+    _of_each_active_tenant(_refused_source),
+    _of_each_active_tenant(_unverified_source),
+    _of_each_active_tenant(_refused_intervals),
+    _of_each_active_tenant(_refused_timeouts),
 )

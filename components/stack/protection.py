@@ -72,7 +72,7 @@ def protectable_resources(config: StackConfig, release: Iterable[Manifest]) -> f
 def protected_resources(
     config: StackConfig, release: Iterable[Manifest], stack: str, cluster: ClusterFacts, state: State
 ) -> frozenset[ProtectedResource]:
-    """The resources that this update protects.
+    """The resources that this update protects: all that are protectable, except for namespaces of leaving tenants.
 
     A resource that has to be replaced is protected by the next update: the engine replaces one only if its protection
     ends in the same update. Namespaces are replaced if they are lost, and everything if the cluster was replaced, which
@@ -87,8 +87,10 @@ def protected_resources(
     """
     if not is_protected(config, stack) or known_cluster_uid(state) not in (None, cluster.uid):
         return frozenset()
+    leaving = [name for tenant in config.tenants.values() if tenant.is_leaving for name in tenant.namespace_names]
     lost = lost_namespaces(cluster, state).among(tenant_of_namespaces(config))
-    return protectable_resources(config, release) - {ProtectedResource(NAMESPACE_TYPE, name) for name in lost}
+    unprotected = {ProtectedResource(NAMESPACE_TYPE, name) for name in (*leaving, *lost)}
+    return protectable_resources(config, release) - unprotected
 
 
 def deletion_problems(

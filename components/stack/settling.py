@@ -43,8 +43,8 @@ def settled(
     """
     updating = not (pulumi.runtime.is_dry_run() or creates_nothing())
     timeout = seconds(config.tenancy.settle_timeout) if updating else 0.0
-    homes = {name: (tenant.home, name) for name, tenant in config.tenants.items()}
-    syncs = [tenant.sync for tenant in platform.tenants.values()]
+    homes = {name: (tenant.home, name) for name, tenant in config.active_tenants.items()}
+    syncs = [sync for name in homes if (sync := platform.tenants[name].sync) is not None]
     if platform.sync is not None:
         homes[PLATFORM.name] = (PLATFORM.namespace, PLATFORM.name)
         syncs.append(platform.sync.sync)

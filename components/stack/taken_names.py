@@ -52,9 +52,12 @@ def planned_objects(config: StackConfig) -> Iterator[tuple[str, Manifest]]:
     """The objects that the stack wants in the tenants' namespaces, each with its tenant."""
     for name, tenant in config.tenants.items():
         objects = tenant_objects(name, tenant, config.tenancy)
+        yield from ((name, manifest) for manifest in objects.limits)
+        if tenant.is_leaving:
+            continue
         meta = source_meta(name, tenant)
         source = source_objects(meta, tenant.source, config.git.known_hosts)
-        inside = [*objects.limits, objects.identity, *objects.access, *objects.decryption, objects.sync]
+        inside = [objects.identity, *objects.access, *objects.decryption, objects.sync]
         inside += [*source.secrets, source.source]
         if source.receiver is not None:
             inside += [webhook_secret(meta, ""), source.receiver]

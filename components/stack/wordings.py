@@ -87,6 +87,13 @@ SYNC_NOT_READY = Wording("FT-TEN-101", "{sync} is not ready: {message}{age}")
 FLUX_NOT_ASKED = Wording("FT-TEN-102", "cannot ask Flux to reconcile: {reason}")
 FURTHER_ACCESS = Wording("FT-TEN-103", "tenant {tenants} has more than its role: {binding}")
 FURTHER_ACCESS_UNKNOWN = Wording("FT-TEN-104", "cannot read what tenants may do in addition to their role: {reason}")
+LEAVING = Wording(
+    "FT-TEN-105",
+    "tenant {tenant} is leaving, without a sync and without access; left in namespace {namespace}: {remains}",
+    "to delete the namespace with everything in it, remove tenants.{tenant} from the stack; to take the tenant back, "
+    "remove its `state` (docs/tenants.md)",
+)
+REMAINS_UNKNOWN = Wording("FT-TEN-106", "cannot read what is left of tenants that are leaving: {reason}")
 PROTECTED_TENANT = Wording(
     "FT-TEN-110",
     "namespace {namespace} of tenant {tenant} is protected, and removing its tenant would delete all that is in it",

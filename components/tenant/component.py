@@ -1,4 +1,7 @@
-"""Tenant: a team's namespaces, limits, identity, source, access and sync, created in this order, deleted in reverse."""
+"""Tenant: a team's namespaces, limits, identity, source, access and sync, created in this order, deleted in reverse.
+
+A tenant that is leaving has only its namespaces and limits.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from components.config.types import seconds
 from components.git.source import GitAccess, RegisteredSource, register_source
 from components.tenant.config import TenancyConfig, TenantConfig
 from components.tenant.impersonation import Impersonation
-from components.tenant.objects import source_meta, tenant_objects
+from components.tenant.objects import TenantObjects, source_meta, tenant_objects
 from components.tenant.offboarding import Offboarding
 
 
@@ -46,13 +49,13 @@ class Tenant(pulumi.ComponentResource):
 
     Attributes:
         namespaces: names of its namespaces; the first is its home.
-        source: its Git repository.
-        sync: the Flux Kustomization that applies it.
+        source: its Git repository; None if it is leaving.
+        sync: the Flux Kustomization that applies it; None if it is leaving.
     """
 
     namespaces: pulumi.Output[list[str]]
-    source: RegisteredSource
-    sync: pulumi.CustomResource
+    source: RegisteredSource | None = None
+    sync: pulumi.CustomResource | None = None
 
     def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         parts = pulumi.ResourceOptions(transformations=[args.offboarding.of_parts])
@@ -61,14 +64,22 @@ class Tenant(pulumi.ComponentResource):
         namespaces = [self._register_namespace(args, namespace) for namespace in objects.namespaces]
         limits = [self._register(limit, after=namespaces) for limit in objects.limits]
         # Limits are created before anyone gets access.
-        limited: list[pulumi.Input[pulumi.Resource]] = [*namespaces, *limits]
+        if not args.config.is_leaving:
+            self.source, self.sync = self._register_sync(name, args, objects, [*namespaces, *limits])
+        self.namespaces = pulumi.Output.from_input(list(args.config.namespace_names))
+        self.register_outputs({"namespaces": self.namespaces})
+
+    def _register_sync(
+        self, name: str, args: TenantArgs, objects: TenantObjects, limited: list[pulumi.Resource]
+    ) -> tuple[RegisteredSource, pulumi.CustomResource]:
+        """The tenant's identity, source, access and sync."""
         identity = self._register(objects.identity, after=limited)
         meta = source_meta(name, args.config)
-        self.source = register_source(meta, args.config.source, args.access, parent=self, after=limited)
+        source = register_source(meta, args.config.source, args.access, parent=self, after=[*limited])
         decrypting = [self._register(each, after=limited) for each in objects.decryption]
         # Access is created after everything but the sync, so that it is deleted before anything whose deletion a
         # controller or a Git host could block.
-        before_access = [*limited, identity, *decrypting, *self.source.registered]
+        before_access = [*limited, identity, *decrypting, *source.registered]
         access: list[pulumi.Resource] = [self._register(binding, after=before_access) for binding in objects.access]
         if args.impersonation is not None:
             for namespace in args.config.namespace_names:
@@ -81,9 +92,7 @@ class Tenant(pulumi.ComponentResource):
             hooks=args.offboarding.of_sync,
         )
         sync = referring(objects.sync, generated_names(zip(objects.decryption, decrypting, strict=True)))
-        self.sync = self._register(sync, [*access, *decrypting, self.source.source], pruned)
-        self.namespaces = pulumi.Output.from_input(list(args.config.namespace_names))
-        self.register_outputs({"namespaces": self.namespaces})
+        return source, self._register(sync, [*access, *decrypting, source.source], pruned)
 
     def _register_namespace(self, args: TenantArgs, namespace: Manifest) -> pulumi.CustomResource:
         timeout = f"{seconds(args.tenancy.offboarding_timeout):.0f}s"

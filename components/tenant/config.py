@@ -203,6 +203,13 @@ class Role(StrEnum):
     CLUSTER_ADMIN = "cluster-admin"
 
 
+class TenantState(StrEnum):
+    """Whether a tenant is to stay."""
+
+    ACTIVE = "active"
+    LEAVING = "leaving"
+
+
 class TenantConfig(Section):
     """A tenant in one environment: its base file, merged with the stack's entry."""
 
@@ -224,6 +231,15 @@ class TenantConfig(Section):
     policies: TenantPolicies = Field(
         default_factory=TenantPolicies, description="What it may use in addition to what all tenants may."
     )
+    state: TenantState = Field(
+        TenantState.ACTIVE,
+        description="`leaving` is the first step of an offboarding: the sync, which prunes, and all access go; "
+        "the namespaces stay with what is left in them until the tenant is removed (docs/tenants.md).",
+    )
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.state is TenantState.LEAVING
 
     @property
     def home(self) -> str:

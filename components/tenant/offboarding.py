@@ -64,7 +64,7 @@ class Offboarding:
 
     Args:
         api: a client for the cluster.
-        listed: the tenants that the stack lists; these keep their access.
+        listed: the tenants that the stack lists and that are not leaving; these keep their access.
         context: kubectl's context for the cluster; None for the current one.
         register: creates a hook from a name and a function.
 

@@ -111,6 +111,10 @@ def test_an_allow_list_that_forbids_a_listed_tenants_own_source_is_refused(tmp_p
     )
 
 
+def test_the_source_of_a_tenant_that_is_leaving_need_not_be_allowed(tmp_path):
+    load(tmp_path, policies={"sources": {"allowed": ELSEWHERE}}, tenants={"dev-team": {"state": "leaving"}})
+
+
 def test_an_empty_allow_list_allows_nothing(tmp_path):
     [problem] = problems(tmp_path, {"sources": {"allowed": []}})
 

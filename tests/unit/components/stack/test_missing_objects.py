@@ -98,6 +98,13 @@ def test_objects_of_an_offboarded_tenant_do_not_count_as_missing(config):
     assert found(config, ALL | left)[0] == []
 
 
+def test_the_sync_of_a_tenant_that_is_leaving_is_not_missing(tmp_path):
+    """Also if the update that deleted it was killed before it was recorded."""
+    leaving = load(tmp_path, tenants={"dev-team": {"state": "leaving"}})
+
+    assert found(leaving, without={"apps/dev-team"}) == ([], [])
+
+
 def test_nothing_is_missing_in_another_or_a_new_cluster(config):
     other = {("pulumi:providers:kubernetes", "cluster"): {"clusterIdentifier": "other"}}
 

@@ -27,6 +27,7 @@ from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
 from components.git.source import git_access
 from components.stack.access_report import report_further_access
 from components.stack.config import StackConfig
+from components.stack.leaving_report import report_leaving
 from components.stack.outputs import stack_outputs
 from components.stack.platform import Platform
 from components.stack.settling import settled
@@ -35,7 +36,9 @@ from components.sync.flux_objects import FluxObjects
 from components.sync.names import TENANT_LABEL
 from components.sync.status import REQUESTED_AT, Progress, SyncStatus
 from components.tenant.component import Tenant, TenantArgs
+from components.tenant.config import TenantState
 from components.tenant.further_access import FurtherBinding
+from components.tenant.remains import Remains
 
 DEV, PLATFORM = ("dev-team-apps", "dev-team"), ("flux-system", "flux-system")
 NOW = datetime(2026, 11, 22, 21, 3, tzinfo=UTC)
@@ -77,6 +80,7 @@ def outputs(
     now=lambda: NOW,
     changes=None,
     rotating=None,
+    read_remains=lambda tenants: pytest.fail("nobody is leaving"),
 ):
     """The outputs of such a stack, and how far its syncs have come, once the program has ended."""
     found: dict[str, Any] = {}
@@ -97,7 +101,8 @@ def outputs(
         progress = settled(config, registered, objects, changes or Changes())
         further = report_further_access(config, progress, read_further)
         previous = {name: pulumi.Output.from_input(keys) for name, keys in (rotating or {}).items()}
-        result = stack_outputs(config, FACTS, registered, progress, further, previous)
+        left = report_leaving(config, read_remains)
+        result = stack_outputs(config, FACTS, registered, progress, further, previous, left)
         return pulumi.Output.all(outputs=result, progress=progress).apply(found.update)
 
     found["registered"] = run(program, preview=preview)
@@ -139,6 +144,59 @@ def test_a_tenant_is_shown_with_its_objects_and_commands_to_inspect_it():
             "reconcile": "flux reconcile kustomization dev-team -n dev-team-apps --with-source --context staging",
         },
     }
+
+
+def with_a_leaving_tenant():
+    """dev-team stays, and ops-team leaves."""
+    config = stack({"dev-team": {}, "ops-team": {}})
+    leaving = config.tenants["ops-team"].model_copy(update={"state": TenantState.LEAVING})
+    return config.model_copy(update={"tenants": config.tenants | {"ops-team": leaving}})
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_a_tenant_that_is_leaving_is_shown_with_what_is_left_of_it(caplog, preview):
+    asked: list[set[str]] = []
+
+    def read_remains(tenants):
+        asked.append(set(tenants))
+        return {"ops-team": {"ops-team-apps": Remains({"Secret": 2, "PersistentVolumeClaim": 1})}}
+
+    found = outputs(with_a_leaving_tenant(), lambda: found_in_cluster(DEV), preview=preview, read_remains=read_remains)[
+        "outputs"
+    ]["tenants"]
+
+    assert found["ops-team"] == {
+        "namespaces": ["ops-team-apps"],
+        "state": "leaving",
+        "left": {"ops-team-apps": "1 PersistentVolumeClaim, 2 Secret"},
+    }
+    assert found["dev-team"]["status"] == {"ready": "True", "message": ""}
+    assert asked == [{"ops-team"}]
+    assert codes(caplog.messages) == ["FT-TEN-105"]
+
+
+def test_an_update_does_not_fail_if_it_cannot_read_what_is_left(caplog):
+    def read_remains(_):
+        raise ClusterUnavailable("kubeconfig", "the server is tired")
+
+    found = outputs(with_a_leaving_tenant(), lambda: found_in_cluster(DEV), read_remains=read_remains)["outputs"]
+
+    assert "the server is tired" in found["tenants"]["ops-team"]["left"]["ops-team-apps"]
+    assert codes(caplog.messages) == ["FT-TEN-106"]
+
+
+def test_the_access_of_a_tenant_that_is_leaving_is_not_looked_for():
+    asked: list[set[str]] = []
+
+    def read_further(tenants):
+        asked.append(set(tenants))
+        return {}
+
+    outputs(
+        with_a_leaving_tenant(), lambda: found_in_cluster(DEV), read_further=read_further, read_remains=lambda _: {}
+    )
+
+    assert asked == [{"dev-team"}]
 
 
 def test_commands_for_the_current_context_name_no_context():
@@ -199,7 +257,7 @@ def test_the_url_of_a_webhook_is_a_secret():
         )
 
         async def ask():
-            assert tenant.source.webhook is not None
+            assert tenant.source is not None and tenant.source.webhook is not None
             secret.append(await tenant.source.webhook.is_secret())
 
         return ask()
@@ -344,7 +402,8 @@ def test_a_saved_plan_leaves_what_the_cluster_shows_unknown(monkeypatch):
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
         args = TenantArgs(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal())
         tenants = {"dev-team": Tenant("dev-team", args)}
-        result = stack_outputs(config, FACTS, Platform(flux, None, None, tenants), progress, further, {})
+        platform, nobody = Platform(flux, None, None, tenants), pulumi.Output.from_input(dict[str, dict[str, str]]())
+        result = stack_outputs(config, FACTS, platform, progress, further, {}, nobody)
         told = result["tenants"]["dev-team"]
 
         async def look():

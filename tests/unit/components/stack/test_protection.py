@@ -28,15 +28,24 @@ OF_FLUX = {
     *((DEFINITION, each["metadata"]["name"]) for each in release() if each["kind"] == "CustomResourceDefinition"),
 }
 APPS, TOOLS = (NAMESPACE, "apps"), (NAMESPACE, "tools")
+TWO = {"dev-team": ["apps"], "ops-team": ["tools"]}
 OF_KYVERNO = {(NAMESPACE, "kyverno"), (RELEASE, "kyverno")}
 
 
-def config(*, tenants: dict[str, list[str]] | None = None, cluster: dict[str, Any] | None = None, **sections: Any):
+def config(
+    *,
+    tenants: dict[str, list[str]] | None = None,
+    leaving: str = "",
+    cluster: dict[str, Any] | None = None,
+    **sections: Any,
+) -> StackConfig:
     """A stack with these namespaces by tenant."""
-    listed = {
+    listed: dict[str, Any] = {
         name: {"namespaces": [{"name": each} for each in namespaces], "source": {"url": "https://git.example.com/a/b"}}
         for name, namespaces in ({"dev-team": ["apps"]} if tenants is None else tenants).items()
     }
+    if leaving:
+        listed[leaving]["state"] = "leaving"
     return StackConfig.model_validate(
         {"cluster": CLUSTER | (cluster or {}), "flux": FLUX, "tenants": listed} | sections
     )
@@ -102,11 +111,21 @@ def test_the_key_overrides_the_default(stack: str, cluster: dict[str, Any], prot
     assert bool(protected(stack, cluster=cluster)) is protects
 
 
+def test_the_namespaces_of_a_tenant_that_is_leaving_are_not_protected() -> None:
+    assert protected(tenants=TWO, leaving="ops-team") == OF_FLUX | {APPS}
+
+
+def test_a_tenant_that_has_left_may_be_removed_and_one_that_is_leaving_keeps_its_namespaces() -> None:
+    before, after = OF_FLUX | {APPS, TOOLS}, OF_FLUX | {APPS}
+
+    assert refused(applied(before, apps="dev-team", tools="ops-team"), tenants=TWO, leaving="ops-team") == []
+    assert refused(applied(after, apps="dev-team")) == []
+
+
 def test_a_namespace_that_is_lost_is_not_protected_while_it_is_replaced() -> None:
     state = applied(OF_FLUX | {APPS, TOOLS})
-    tenants = {"dev-team": ["apps"], "ops-team": ["tools"]}
 
-    assert protected(state=state, found=facts("tools"), tenants=tenants) == OF_FLUX | {TOOLS}
+    assert protected(state=state, found=facts("tools"), tenants=TWO) == OF_FLUX | {TOOLS}
 
 
 def test_nothing_is_protected_while_everything_moves_to_another_cluster() -> None:

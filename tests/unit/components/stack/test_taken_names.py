@@ -81,3 +81,9 @@ def test_an_object_with_the_tenants_label_belongs_to_the_platform(tmp_path):
 )
 def test_nothing_is_looked_up_in_a_new_namespace_or_with_adoption(tmp_path, more):
     assert found(tmp_path, {SECRET: {"metadata": {}}}, **more) == ([], [])
+
+
+def test_a_tenant_that_is_leaving_needs_only_the_names_of_its_limits(tmp_path):
+    _, asked = found(tmp_path, {}, tenants={"dev-team": {"state": "leaving"}})
+
+    assert asked == ["ResourceQuota apps/dev-team-flux-objects", "ResourceQuota apps/dev-team-objects"]

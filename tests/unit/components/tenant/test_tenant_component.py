@@ -9,7 +9,7 @@ from sample_stack import removal, tenant_config
 from components.cluster.manifests import BACKGROUND, OWNERSHIP
 from components.git.source import GitAccess
 from components.tenant.component import Tenant, TenantArgs
-from components.tenant.config import TenancyConfig
+from components.tenant.config import TenancyConfig, TenantState
 
 CREDENTIALS = {"url": "https://git.example.com/dev-team/apps", "https": {"password": "pa55word"}}
 CONFIG = tenant_config(
@@ -30,8 +30,8 @@ SYNC = "Kustomization apps/dev-team"
 COMPONENT = "Tenant dev-team"
 
 
-def tenant(opts=None):
-    return Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, TenancyConfig(), *removal()), opts)
+def tenant(opts=None, config=CONFIG):
+    return Tenant("dev-team", TenantArgs(config, ACCESS_TO_GIT, TenancyConfig(), *removal()), opts)
 
 
 def registered():
@@ -99,6 +99,7 @@ def test_its_namespaces_and_source_are_attributes():
 
     def program():
         made = tenant()
+        assert made.source is not None and made.sync is not None
         asked = {"namespaces": made.namespaces, "source": made.source.source.urn, "sync": made.sync.urn}
         return pulumi.Output.all(**asked).apply(found.update)
 
@@ -136,3 +137,11 @@ def test_a_tenant_is_created_after_its_dependencies():
 
     assert resources[COMPONENT].after == {"ConfigMap first"}
     assert list(resources)[:2] == ["ConfigMap first", COMPONENT]
+
+
+def test_a_tenant_that_is_leaving_keeps_its_namespaces_and_limits_unchanged():
+    leaving = run(lambda: tenant(config=CONFIG.model_copy(update={"state": TenantState.LEAVING})) and None)
+    active = registered()
+
+    assert leaving == {name: active[name] for name in (COMPONENT, *NAMESPACES, *LIMITS)}
+    assert IDENTITY in active

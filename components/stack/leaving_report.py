@@ -1,0 +1,44 @@
+"""What is left of tenants that are leaving: read for the stack's outputs, with a warning for each namespace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import pulumi
+
+from components.cluster.client import ClusterUnavailable
+from components.engine import log
+from components.stack.config import StackConfig
+from components.stack.wordings import LEAVING, REMAINS_UNKNOWN
+from components.tenant.config import TenantConfig
+from components.tenant.remains import Remains
+
+LeavingTenants = dict[str, dict[str, str]]
+"""By tenant and namespace, what is left in it, e.g. `1 PersistentVolumeClaim, 2 Secret`."""
+
+
+def report_leaving(
+    config: StackConfig, read_remains: Callable[[Mapping[str, TenantConfig]], Mapping[str, Mapping[str, Remains]]]
+) -> pulumi.Output[LeavingTenants]:
+    """What is left of the tenants that are leaving, with a warning that says what comes next.
+
+    Args:
+        config: the stack.
+        read_remains: reads what is left of tenants, by namespace.
+    """
+    leaving = {name: tenant for name, tenant in config.tenants.items() if tenant.is_leaving}
+
+    async def look() -> LeavingTenants:
+        try:
+            found = await asyncio.to_thread(read_remains, leaving)
+        except ClusterUnavailable as error:
+            # Nothing depends on it, so it does not fail the update.
+            log.warn(unknown := REMAINS_UNKNOWN(reason=error))
+            return {name: dict.fromkeys(tenant.namespace_names, str(unknown)) for name, tenant in leaving.items()}
+        for name, namespaces in found.items():
+            for namespace, remains in namespaces.items():
+                log.warn(LEAVING(tenant=name, namespace=namespace, remains=remains))
+        return {name: {each: str(left) for each, left in namespaces.items()} for name, namespaces in found.items()}
+
+    return pulumi.Output.from_input(look() if leaving else {})
