@@ -1,4 +1,4 @@
-"""What the commands for reviewers say when they cannot go on."""
+"""What the commands for reviewers say when they cannot go on, or refuse."""
 
 from __future__ import annotations
 
@@ -8,4 +8,37 @@ NOT_A_RENDER = Wording(
     "FT-REV-001",
     "{folder} has files that `make render` has not written",
     "name an empty folder, or one of an earlier render, with OUT=…",
+)
+NO_HOST = Wording(
+    "FT-REV-510",
+    "{variables} is not set",
+    "set it as GitHub Actions does: GITHUB_REPOSITORY to owner/name, GITHUB_TOKEN to a token that may write comments",
+)
+HOST_REFUSES = Wording(
+    "FT-REV-511",
+    "{api} answers {status}: {reason}",
+    "check that the token is valid, and that the job has the permissions in docs/review.md",
+)
+HOST_UNREACHABLE = Wording("FT-REV-512", "{api} does not answer", "run the job again")
+NO_ARTIFACT = Wording(
+    "FT-REV-513", "run {run} has no artifact {artifact}", "look why its jobs have failed, and run them again"
+)
+ARTIFACT_TOO_LARGE = Wording(
+    "FT-REV-514",
+    "artifact {artifact} of run {run} is larger than {limit} bytes",
+    "look into the run: its report does not come from `make diff`",
+)
+ARTIFACT_UNREADABLE = Wording(
+    "FT-REV-515", "artifact {artifact} of run {run} is not a ZIP archive", "run its jobs again"
+)
+REPORT_UNREADABLE = Wording(
+    "FT-REV-516",
+    "artifact {artifact} has no report, or digests that are not those of a render",
+    "look into the run: its files do not come from `make diff` and `make render`",
+)
+NOT_OF_A_PULL_REQUEST = Wording(
+    "FT-REV-517", "run {run} is one of event {event}, not of a pull request", "name a run of the workflow `review`"
+)
+NO_PULL_REQUEST = Wording(
+    "FT-REV-518", "run {run} is one of several pull requests: {numbers}", "close all but one of them"
 )
