@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from components.config.printable import printable
 from operations.errors import Operation, OperationError
 from review.artifacts import read_artifact
-from review.digests import Digests
+from review.digests import DIGESTS, Digests
 from review.host import Host, connected
 from review.untrusted_markdown import BREAK, cut, neutralized
 from review.wordings import NO_PULL_REQUEST, NOT_OF_A_PULL_REQUEST, REPORT_UNREADABLE
@@ -30,7 +30,7 @@ MARKER = "<!-- flux-tenancy: review -->"
 LIMIT = 65_536
 """Characters of a comment that GitHub accepts."""
 
-ARTIFACT, REPORT, DIGESTS = "review", "comment.md", "digest.json"
+ARTIFACT, REPORT = "review", "comment.md"
 """What the jobs of a pull request leave behind: the report, and the digests of each stack in a folder of its own."""
 _DESCRIPTION = re.compile(r"(Pulumi\.[^/]+\.yaml|tenants/[^/]+\.yaml|docs/.*|[^/]+\.md)")
 _CUT = "*The report is longer than a comment may be. The whole of it is in the artifact of the run below.*"

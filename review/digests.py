@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -10,16 +9,17 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from review.rendered import Render, RenderedObject
+from review.rendered import Render
 
-PREFIX = "sha256:"
-_DIGEST = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")
+DIGESTS = "digest.json"
+"""The file with the digests of a render and of each of its objects."""
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 Digest = Annotated[str, StringConstraints(pattern=rf"^{_DIGEST.pattern}$")]
 
 
 class Digests(BaseModel):
-    """What identifies a render, as `digest.json` has it.
+    """What identifies a render, as its file `digest.json` has it.
 
     Attributes:
         stack: name of the stack.
@@ -39,7 +39,7 @@ class Digests(BaseModel):
         return cls(
             stack=render.stack,
             digest=render.digest,
-            objects={str(each.path): object_digest(each) for each in render.objects},
+            objects={str(each.path): each.digest for each in render.objects},
         )
 
     def as_json(self) -> str:
@@ -50,13 +50,6 @@ class Digests(BaseModel):
 def is_digest(text: str) -> bool:
     """Whether a text is a whole digest, `sha256:` with 64 hexadecimal digits."""
     return _DIGEST.fullmatch(text) is not None
-
-
-def object_digest(rendered: RenderedObject) -> str:
-    """The digest of one object, whatever the order of its keys."""
-    content = [rendered.type, rendered.resource, rendered.manifest]
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return PREFIX + hashlib.sha256(text.encode()).hexdigest()
 
 
 def differences(approved: Digests, found: Digests) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,12 +12,10 @@ import yaml
 from operations.described_stack import described_file
 from operations.errors import OperationError
 from review.command import PROJECT, ReviewCommand
+from review.digests import DIGESTS, Digests
 from review.render import render_stack
 from review.rendered import Render
 from review.wordings import NOT_A_RENDER
-
-DIGESTS = "digest.json"
-"""The file with the digests of a render and of each of its objects."""
 
 app = typer.Typer(add_completion=False)
 
@@ -67,9 +64,8 @@ def write_render(rendered: Render, out: Path) -> Path:
         file = folder / each.path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(as_yaml(each.manifest), encoding="utf-8")
-    digests = {"digest": rendered.digest, "objects": {str(each.path): each.digest for each in rendered.objects}}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / DIGESTS).write_text(json.dumps(digests, indent=2) + "\n", encoding="utf-8")
+    (folder / DIGESTS).write_text(Digests.of(rendered).as_json(), encoding="utf-8")
     return folder
 
 
