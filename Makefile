@@ -21,6 +21,11 @@ PYTEST ?=
 OUT ?= .render
 # STACK where the caller has set it, not its default: an empty one is an argument too, and an error of `down`.
 GIVEN = $(if $(filter command environment,$(origin STACK)),$(or $(STACK),""))
+# What an update of STACK is held to: the digest of an approved render, or the path of its digest.json. The program reads
+# the variable itself (components/stack/approval.py), and refuses one that is empty.
+ifneq ($(filter-out undefined,$(origin APPROVED)),)
+export FLUX_TENANCY_APPROVED = $(if $(filter sha256:%,$(APPROVED)),$(APPROVED),$(abspath $(APPROVED)))
+endif
 # A lab in each process: they wait for their clusters more than they work. tests/conftest.py says what goes where.
 SIDE_BY_SIDE = --numprocesses=3 --dist=loadscope --no-loadscope-reorder
 
@@ -47,7 +52,7 @@ $(VENV)/installed: requirements.txt requirements-dev.txt
 	@$(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.txt -r requirements-dev.txt
 	@touch $@
 
-up: $(VENV)/installed ## Build the tools, start the cluster of STACK and bring the stack up
+up: $(VENV)/installed ## Build the tools, start the cluster of STACK and bring the stack up; APPROVED=… refuses anything else
 	@$(RUN) -m lab up $(STACK)
 
 start: $(VENV)/installed ## The same without Pulumi
@@ -118,6 +123,17 @@ policy-report: $(VENV)/installed ## Show what the policies of STACK would refuse
 isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, and show what refuses it; OUTPUT=json, junit or html
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m isolation --stack $(STACK) --output $(OUTPUT) \
 		$(if $(TENANT),--tenant $(TENANT)) $(if $(LIVE),--live) $(if $(FILE),--file $(FILE)) $(foreach layer,$(WITHOUT),--without $(layer))
+
+apply: $(VENV)/installed ## Bring STACK up with the `pulumi` at hand, if it would apply what was APPROVED: a digest, or a digest.json
+	@test -n "$$FLUX_TENANCY_APPROVED" || { echo "error: nothing is approved" >&2; \
+		echo "remedy: make apply STACK=$(STACK) APPROVED=<digest of make diff>" >&2; exit 1; }
+	@$(RUN) -m lab exec $(STACK) -- pulumi up --yes --skip-preview --non-interactive --stack $(STACK)
+
+preview: $(VENV)/installed ## Preview STACK in its cluster with the `pulumi` at hand
+	@$(RUN) -m lab exec $(STACK) -- pulumi preview --diff --non-interactive --stack $(STACK)
+
+comment: $(VENV)/installed ## Post the report of workflow run RUN_ID, or FILE for PULL_REQUEST, as the one comment of the pull request
+	@$(RUN) -m review.comment $(if $(RUN_ID),--run $(RUN_ID)) $(if $(PULL_REQUEST),--pull-request $(PULL_REQUEST)) $(if $(FILE),--file $(FILE))
 
 render: $(VENV)/installed ## Write what STACK would apply to OUT, without a cluster or a passphrase
 	@$(RUN) -m review.render_files --stack $(STACK) --out $(OUT)

@@ -10,6 +10,7 @@ from components.config.errors import ConfigurationError
 from components.engine.state import read_state
 from components.git.rotation import previous_keys, rotations
 from components.stack.access_report import report_further_access
+from components.stack.approval import hold_to_approved
 from components.stack.current import read_stack, stack_file
 from components.stack.leaving_report import report_leaving
 from components.stack.outputs import stack_outputs
@@ -33,6 +34,7 @@ async def main() -> dict[str, object]:
         found = preflight(config, state, file.name, PROJECT)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
+    hold_to_approved(pulumi.get_stack(), PROJECT, file)
     await prepare(config, found, state)
     api, find = found.cluster.api, partial(find_object, found.cluster.api)
     previous = previous_keys(config.git_sources, state, find)

@@ -9,6 +9,24 @@ NOT_A_RENDER = Wording(
     "{folder} has files that `make render` has not written",
     "name an empty folder, or one of an earlier render, with OUT=…",
 )
+NOT_APPROVED = Wording(
+    "FT-REV-501",
+    "stack {stack} would apply {digest}, but {approved} was approved",
+    "nothing was applied; to see what differs, name the digest.json of the approved render in place of its digest",
+)
+NOT_APPROVED_LISTED = Wording(
+    "FT-REV-502",
+    "stack {stack} would apply {digest}, but {approved} was approved:{differences}",
+    "nothing was applied; review these objects, and approve {digest}",
+)
+NO_APPROVAL = Wording(
+    "FT-REV-503",
+    "APPROVED {reason}",
+    "set it to a digest like sha256:0123…, or to the file digest.json that `make render` writes",
+)
+APPROVAL_OF_ANOTHER_STACK = Wording(
+    "FT-REV-504", "{file} is the render of stack {found}, not of {stack}", "approve the render of {stack}"
+)
 NO_HOST = Wording(
     "FT-REV-510",
     "{variables} is not set",

@@ -106,3 +106,8 @@ PROTECTED_NAMESPACE = Wording(
     "that is in it",
     f"list it again, or, to delete it on purpose, {_DELETE_ON_PURPOSE}",
 )
+NOT_IN_THE_FILE = Wording(
+    "FT-REV-505",
+    "stack {stack} takes values from {source}, which its render does not contain",
+    "keep all values of the stack in {file}, or run `pulumi up` without an approved digest",
+)

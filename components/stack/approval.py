@@ -1,0 +1,55 @@
+"""Holds an update to what reviewers have approved, in the program itself: whoever runs `pulumi`, and from wherever.
+
+The program cannot be compared by its own registrations: some of them depend on the cluster and on plain-text secrets,
+and the first is applied before the last is known. So the files from which it has read the stack are rendered anew, as
+they were for the reviewers: offline, by the command of `review/`, in a process without the engine's variables, before
+the first resource is registered. `load_stack` has checked that Pulumi passed what is in these files.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pulumi
+
+from components.config.errors import coded
+from components.stack.stack_file import StackFile
+from components.stack.wordings import NOT_IN_THE_FILE
+
+VARIABLE = "FLUX_TENANCY_APPROVED"
+"""What was approved: `sha256:…`, or the path of a file `digest.json`, relative to the project's folder."""
+_COMMAND = ("-m", "review.approval")
+_ENGINE = "PULUMI_"
+
+
+def hold_to_approved(stack: str, project: Path, file: StackFile, environ: Mapping[str, str] = os.environ) -> None:
+    """Refuse to go on unless the stack would apply what was approved; without the variable, everything is.
+
+    Args:
+        stack: name of the stack.
+        project: folder of the program.
+        file: the stack's file, as the program has read it.
+        environ: the environment of the `pulumi` command.
+
+    Raises:
+        RunError: something else was approved, or that cannot be told.
+    """
+    if (approved := environ.get(VARIABLE)) is None:
+        return
+    if source := file.option.strip() or ("an environment of Pulumi" if file.imports else ""):
+        raise pulumi.RunError(coded(NOT_IN_THE_FILE(stack=stack, source=source, file=f"Pulumi.{stack}.yaml")))
+    done = subprocess.run(
+        [sys.executable, *_COMMAND, "--stack", stack, "--digest", approved],
+        cwd=project,
+        env={name: value for name, value in environ.items() if not name.startswith(_ENGINE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise pulumi.RunError(done.stderr.strip().removeprefix("error: "))
+    pulumi.log.info(done.stdout.strip())
