@@ -1,60 +1,33 @@
-"""Objects as a render has them, for tests that need a few."""
+"""Renders made by hand, for tests that need no configuration."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from components.cluster.manifests import Manifest, name_of, resource_type
-from components.git.github import DEPLOY_KEY_TYPE
-from components.sync.names import TENANT_LABEL
-from review.rendered import PLATFORM, RenderedObject
-
-RBAC = "rbac.authorization.k8s.io/v1"
-ACCOUNT = {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}
-EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+from review.rendered import PLATFORM, Render, RenderedObject
 
 
-def rendered_object(manifest: Manifest, owner: str = PLATFORM, resource: str = "") -> RenderedObject:
-    """An object of the cluster; the name of its resource is that of the object by default."""
-    return RenderedObject(owner, resource_type(manifest), resource or name_of(manifest), manifest)
+def kubernetes(kind: str, name: str, namespace: str = "", owner: str = "dev-team", **fields: Any) -> RenderedObject:
+    """An object of the cluster."""
+    metadata: dict[str, Any] = {"name": name} | ({"namespace": namespace} if namespace else {})
+    metadata |= fields.pop("metadata", {})
+    manifest = {"apiVersion": "example.com/v1", "kind": kind, "metadata": metadata, **fields}
+    resource = f"{namespace}/{name}" if namespace else name
+    return RenderedObject(owner, f"kubernetes:example.com/v1:{kind}", resource, manifest)
 
 
-def cluster_object(
-    api: str, kind: str, name: str, namespace: str = "", owner: str = PLATFORM, **fields: Any
-) -> RenderedObject:
-    """Such an object from its parts."""
-    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-    return rendered_object({"apiVersion": api, "kind": kind, "metadata": metadata, **fields}, owner)
+def at_github(kind: str, name: str, repository: str, owner: str = "dev-team") -> RenderedObject:
+    """A registration at GitHub, such as a RepositoryDeployKey."""
+    manifest = {"kind": kind, "metadata": {"name": name}, "properties": {"repository": repository}}
+    return RenderedObject(owner, f"github:index/{kind[0].lower()}{kind[1:]}:{kind}", name, manifest)
 
 
-def namespace(name: str = "apps", tenant: str = "dev-team") -> RenderedObject:
-    """A tenant's namespace."""
-    metadata = {"name": name, "labels": {TENANT_LABEL: tenant}}
-    return rendered_object({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, tenant)
+def helm_release(name: str) -> RenderedObject:
+    """A Helm release of the platform."""
+    manifest = {"kind": "Release", "metadata": {"name": name}, "properties": {}}
+    return RenderedObject(PLATFORM, "kubernetes:helm.sh/v3:Release", name, manifest)
 
 
-def role(name: str, rules: list[Manifest], within: str = "") -> RenderedObject:
-    """A Role in a namespace, or a ClusterRole."""
-    return cluster_object(RBAC, "Role" if within else "ClusterRole", name, within, rules=rules)
-
-
-def binding(to: str, *subjects: Manifest, within: str = "", kind: str = "ClusterRole") -> RenderedObject:
-    """A RoleBinding in a namespace, or a ClusterRoleBinding."""
-    return cluster_object(
-        RBAC,
-        "RoleBinding" if within else "ClusterRoleBinding",
-        "powerful",
-        within,
-        roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": to},
-        subjects=list(subjects),
-    )
-
-
-def deploy_key(**properties: Any) -> RenderedObject:
-    """A deploy key at GitHub."""
-    manifest = {
-        "kind": "RepositoryDeployKey",
-        "metadata": {"name": "dev-team-0f1e2d3c4b"},
-        "properties": {"repository": "apps", "readOnly": True} | properties,
-    }
-    return RenderedObject("dev-team", DEPLOY_KEY_TYPE, "dev-team-0f1e2d3c4b", manifest)
+def render_of(*objects: RenderedObject, stack: str = "staging") -> Render:
+    """The render of a stack with these objects."""
+    return Render.of(stack, objects)

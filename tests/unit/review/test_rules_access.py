@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 import pytest
-from sample_objects import ACCOUNT, EVERYTHING, binding, cluster_object, deploy_key, namespace, rendered_object, role
+from sample_rules import ACCOUNT, EVERYTHING, binding, cluster_object, deploy_key, namespace, rendered_object, role
 
 from review.recorder import GENERATED
 from review.rule_setting import RuleSetting

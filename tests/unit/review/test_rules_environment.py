@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sample_objects import cluster_object, namespace, rendered_object
+from sample_rules import cluster_object, namespace, rendered_object
 
 from components.policies.config import PolicyEngine, PolicyMode
 from review.rule_setting import RuleSetting
