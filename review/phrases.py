@@ -1,0 +1,104 @@
+"""Phrases that the report for a terminal and the one for a comment share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from components.stack.origins import stack_file_name
+from review.changes import Action
+from review.deletions import Deletion
+from review.releases import Release
+from review.rendered import PLATFORM
+from review.report import Entry, Group, Report, Said
+
+_NAMED = 5
+"""Names in a list that is part of a sentence; the rest is counted."""
+_DIGITS = 12
+"""Digits of a digest that are shown where it only tells one release from another."""
+
+
+def listed(names: Sequence[str], most: int = _NAMED) -> str:
+    """Names as a part of a sentence: `a, b and c`, or `a, b and 7 more`."""
+    shown, rest = list(names[:most]), len(names) - most
+    if rest > 0:
+        shown.append(f"{rest} more")
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
+def subject(said: Said) -> str:
+    """Whom a statement is about, unless it says so itself: `dev-team and ops-team`."""
+    if said.names_owner:
+        return ""
+    return "the platform" if said.owners == (PLATFORM,) else listed(said.owners)
+
+
+def title(owners: Sequence[str]) -> str:
+    """The heading of a section."""
+    if tuple(owners) == (PLATFORM,):
+        return "Platform"
+    return f"Tenant {owners[0]}" if len(owners) == 1 else f"{len(owners)} tenants: {listed(owners)}"
+
+
+def compared(report: Report) -> str:
+    """What the report compares."""
+    changed = [each.stack for each in report.stacks if each.changes]
+    unchanged = [each.stack for each in report.stacks if each.is_compared and not each.changes and not each.is_gone]
+    parts = [f"Compared with {report.base} at {report.commit[:10]}"]
+    parts += [f"{listed(changed)} would change"] if changed else []
+    parts += [f"{listed(unchanged)} would not"] if unchanged and changed else []
+    return "; ".join(parts)
+
+
+def standing(report: Report) -> list[str]:
+    """What is particular about stacks: new ones, those that are gone, and those that could not be compared."""
+    found = [f"{each.stack} is a new stack" for each in report.stacks if each.is_new]
+    found += [
+        f"{each.stack} is no longer described; its objects stay until `pulumi destroy --stack {each.stack}`"
+        for each in report.stacks
+        if each.is_gone
+    ]
+    notes: dict[str, list[str]] = {}
+    for each in report.stacks:
+        notes.setdefault(each.note, []).append(each.stack)
+    found += [f"{listed(stacks)}: {note}" for note, stacks in notes.items() if note]
+    return found + [
+        f"{each.stack}: {entry} in review.acknowledge fits no deletion; remove it"
+        for each in report.stacks
+        for entry in each.unused
+    ]
+
+
+def counts(group: Group) -> str:
+    """How many objects of a group differ, e.g. `2 objects added, 1 changed`; empty without any."""
+    found = [(len(group.of(action)), action.value) for action in Action]
+    found.append((len(group.noise), "changed in labels and annotations only"))
+    parts = [f"{count} {what}" for count, what in found if count]
+    if not parts:
+        return ""
+    number, _, rest = parts[0].partition(" ")
+    return ", ".join([f"{number} object{'' if number == '1' else 's'} {rest}", *parts[1:]])
+
+
+def diff_lines(entries: Sequence[Entry]) -> list[str]:
+    """The diff of changed objects, each below its name."""
+    found: list[str] = []
+    for entry in entries:
+        found += [*([""] if found else []), entry.label, *entry.lines]
+    return found
+
+
+def release(found: Release | None) -> str:
+    """A release as a reader tells it from another."""
+    return f"{found.version} (sha256 {found.sha256[:_DIGITS]}…)" if found else "none"
+
+
+def deleted(deletion: Deletion) -> str:
+    """What a deletion takes with it, as one sentence."""
+    count = len(deletion.objects)
+    said = f"{count} object{'s are' if count > 1 else ' is'} deleted"
+    return "; ".join([said, *deletion.consequences()])
+
+
+def how_to_acknowledge(deletion: Deletion) -> tuple[str, str]:
+    """The entry that acknowledges a deletion, and the file that it belongs in."""
+    return deletion.token, stack_file_name(deletion.stack)

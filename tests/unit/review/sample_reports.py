@@ -1,0 +1,25 @@
+"""Reports about renders made by hand."""
+
+from __future__ import annotations
+
+from sample_objects import render_of
+
+from components.stack.stack_file import StackFile
+from review.comparison import Side, stack_report
+from review.rendered import RenderedObject
+from review.report import Report, StackReport
+
+
+def side(*objects: RenderedObject, stack: str = "staging", **sections: object) -> Side:
+    """A version of a stack."""
+    return Side(StackFile(f"Pulumi.{stack}.yaml", sections), render_of(*objects, stack=stack))
+
+
+def compared(before: Side | None, after: Side | None, stack: str = "staging", note: str = "") -> StackReport:
+    """What a change does to a stack."""
+    return stack_report(stack, before, after, note)
+
+
+def report(*stacks: StackReport) -> Report:
+    """A report of a change that is to be merged into main."""
+    return Report("main", "0123456789abcdef", stacks)
