@@ -35,7 +35,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report isolation bench lock render policy
+.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report drift repair isolation bench lock render policy
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,13 @@ sops-config: $(VENV)/installed ## Print the .sops.yaml for the repository of TEN
 policy-report: $(VENV)/installed ## Show what the policies of STACK would refuse of what runs; OUTPUT=json for programs, EXIT_CODE=1 to fail on findings
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.policy_report --stack $(STACK) --output $(OUTPUT) \
 		$(if $(EXIT_CODE),--exit-code)
+
+drift: $(VENV)/installed ## Show what in the cluster differs from STACK, by whom and since when; OUTPUT=json, EXIT_CODE=1 to fail on differences
+	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.drift --stack $(STACK) --output $(OUTPUT) \
+		$(if $(EXIT_CODE),--exit-code)
+
+repair: $(VENV)/installed ## Prepare that the next update of STACK restores what differs in the cluster
+	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.repair --stack $(STACK)
 
 isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, and show what refuses it; OUTPUT=json, junit or html
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m isolation --stack $(STACK) --output $(OUTPUT) \

@@ -5,13 +5,11 @@ Values are passed on standard input, since other users of the machine can read a
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from operations.described_stack import described_project
-from operations.errors import OperationError
-from operations.wordings import NOT_LOGGED_IN, PULUMI_FAILED, PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, WRONG_PASSPHRASE
+from operations.pulumi_cli import run_pulumi
 
 
 class PulumiConfig:
@@ -54,24 +52,4 @@ class PulumiConfig:
 
     def _run(self, action: list[str], path: str, value: str = "") -> str:
         key = f"{described_project(self.project).name}:{path}"
-        command = ["pulumi", "config", *action, "--path", key, "--stack", self.stack]
-        try:
-            done = subprocess.run(
-                [*command, "--non-interactive"], cwd=self.project, input=value, text=True, capture_output=True
-            )
-        except FileNotFoundError:
-            raise OperationError.of(PULUMI_NOT_FOUND) from None
-        if done.returncode != 0:
-            raise self._refusal(done.stderr)
-        return done.stdout
-
-    def _refusal(self, output: str) -> OperationError:
-        """Pulumi's error, with what to do about it."""
-        if "no stack named" in output:
-            return OperationError.of(UNKNOWN_TO_PULUMI, stack=self.stack)
-        if "passphrase" in output:
-            return OperationError.of(WRONG_PASSPHRASE, stack=self.stack)
-        if "PULUMI_ACCESS_TOKEN" in output:
-            return OperationError.of(NOT_LOGGED_IN)
-        lines = [line.removeprefix("error: ") for line in output.splitlines() if line.strip()]
-        return OperationError.of(PULUMI_FAILED, reason=lines[-1] if lines else "it gives no reason", stack=self.stack)
+        return run_pulumi(["config", *action, "--path", key], self.stack, self.project, value)

@@ -86,3 +86,16 @@ POLICIES_MISSING = Wording(
     "the cluster lacks policies of {file} ({missing})",
     "run `pulumi up` first; for Kyverno's, check with `kubectl get pods -n kyverno` that it runs",
 )
+NOTHING_RECORDED = Wording(
+    "FT-OPS-050", "the state of stack {stack} has no objects of a cluster", "apply the stack first: `pulumi up`"
+)
+ANOTHER_CLUSTER = Wording(
+    "FT-OPS-051",
+    "{file}: the kubeconfig leads to the cluster {found}, but the stack was applied to {known}",
+    "correct cluster.kubeconfig or cluster.context",
+)
+FIELDS_STAY = Wording(
+    "FT-OPS-052",
+    "{kind} {name}: these fields cannot be removed: {fields}: {reason}",
+    "remove them with `kubectl edit`",
+)

@@ -6,7 +6,7 @@ The objects of a stack are changed by the Pulumi provider. Of the functions here
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -289,7 +289,7 @@ def ask(
     api: client.ApiClient,
     method: str,
     path: str,
-    body: Mapping[str, Any] | None = None,
+    body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     /,
     content_type: str | None = None,
     accept: str = "application/json",

@@ -12,7 +12,8 @@ from components.cluster.config import ClusterConfig
 from components.cluster.protection import ProtectedResource
 from components.engine.state import State
 
-_TYPE = "flux-tenancy:index:Cluster"
+CLUSTER_TYPE = "flux-tenancy:index:Cluster"
+"""Type token of the component."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Cluster(pulumi.ComponentResource):
     uid: pulumi.Output[str]
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(_TYPE, name, None, opts)
+        super().__init__(CLUSTER_TYPE, name, None, opts)
         content = args.config.kubeconfig_content
         self.provider = pulumi_kubernetes.Provider(
             name,
@@ -62,10 +63,10 @@ class Cluster(pulumi.ComponentResource):
 
 def known_cluster_uid(state: State) -> str | None:
     """The identity of the cluster that this stack was last applied to, or None before the first time."""
-    return next((outputs["uid"] for outputs in state.outputs(_TYPE) if "uid" in outputs), None)
+    return next((outputs["uid"] for outputs in state.outputs(CLUSTER_TYPE) if "uid" in outputs), None)
 
 
 def protected_before(state: State) -> frozenset[ProtectedResource]:
     """The resources that earlier updates have protected."""
-    recorded = (each for outputs in state.outputs(_TYPE) for each in outputs.get("protected", ()))
+    recorded = (each for outputs in state.outputs(CLUSTER_TYPE) for each in outputs.get("protected", ()))
     return frozenset(map(ProtectedResource.parse, recorded))

@@ -66,6 +66,7 @@ class FakeCluster:
         forbidden: paths that this user may not look at.
         asked: what was asked for in dry runs, with its path and query.
         answers: what is no list, by its path.
+        patched: the patches, each with its path.
     """
 
     objects: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class FakeCluster:
     forbidden: tuple[str, ...] = ()
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     answers: dict[str, dict[str, Any]] = field(default_factory=lambda: dict(DISCOVERY))
+    patched: list[tuple[str, Any]] = field(default_factory=list)
 
     def native(self, actions: tuple[str, ...], *policies: str) -> None:
         """Let it have ValidatingAdmissionPolicies."""
@@ -120,6 +122,10 @@ def served(cluster: FakeCluster, folder: Path) -> Iterator[str]:
                 self.answer(403, {})
             else:
                 self.answer(cluster.status if found is not None else 404, found or {})
+
+        def do_PATCH(self) -> None:
+            cluster.patched.append((self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+            self.answer(200, {})
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

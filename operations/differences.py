@@ -1,0 +1,212 @@
+"""What in the cluster differs from what the last update has applied, as plain data.
+
+Each object of the stack is compared field by field with its copy in the state: only fields that Pulumi's field manager
+has applied, so a default of the API server or a controller's status is no difference. The state has the values as the
+API server stored them, so no dry run is needed to know how it writes a quantity, and reading is enough.
+
+Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from components.cluster.manifests import Manifest
+from components.kyverno.objects import MANAGED_BY_LABEL
+from operations.managed_fields import MISSING, Manager, Path, managers, normalized, shown, value_at
+from operations.recorded_state import Recorded, is_sealed
+
+HIDDEN = "(secret)"
+
+# Metadata that controllers, clouds and people add to any object, and that neither grants nor refuses anything.
+_FREE_METADATA = frozenset({"f:annotations", "f:labels", "f:finalizers"})
+# Set by `kubectl rollout restart`.
+_RESTARTED_AT = "f:kubectl.kubernetes.io/restartedAt"
+_SECRET = "Secret"
+
+
+class What(StrEnum):
+    """In which way the cluster differs."""
+
+    MISSING = "missing"
+    CHANGED = "changed"
+    ADDED = "added"
+    FOREIGN = "foreign"
+    LEFT = "left"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference between the cluster and the stack.
+
+    Attributes:
+        what: MISSING and CHANGED: an object, or a field of it, that the stack has applied. ADDED: a field of such an
+            object that the stack does not set. FOREIGN: an object of nobody that grants something in a namespace of
+            the stack. LEFT: an object that the stack has applied once and no longer knows.
+        kind: kind of the object.
+        namespace: its namespace; empty for a cluster-scoped object.
+        name: its name.
+        field: the field, e.g. `spec.replicas`; empty for a whole object.
+        stack: the value in the stack, MISSING if it sets none; HIDDEN for a secret.
+        cluster: the value in the cluster, MISSING if there is none; HIDDEN for a secret.
+        by: the field manager that has made the difference; empty if the cluster does not record it.
+        since: when that manager last wrote to the object, as an RFC 3339 time in UTC; empty if it is not recorded.
+        urn: the resource; empty for FOREIGN and LEFT.
+        foreign_fields: fields of other managers that applying the stack again does not remove.
+    """
+
+    what: What
+    kind: str
+    namespace: str
+    name: str
+    field: str = ""
+    stack: Any = MISSING
+    cluster: Any = MISSING
+    by: str = ""
+    since: str = ""
+    urn: str = ""
+    foreign_fields: tuple[Path, ...] = ()
+
+
+def missing(recorded: Recorded) -> Difference:
+    """That an object of the stack does not exist; Kubernetes does not record who has deleted it."""
+    return _of(recorded, What.MISSING)
+
+
+def differences(recorded: Recorded, found: Manifest) -> Iterator[Difference]:
+    """The differences of one object.
+
+    Args:
+        recorded: the object in the state.
+        found: the object in the cluster; of a Secret, only the metadata.
+    """
+    now, ours = managers(found), _own(managers(recorded.manifest), recorded.manager)
+    still = _own(managers(found), recorded.manager)
+    others = [each for each in now if each.name != recorded.manager]
+    added = list(_added(recorded, ours | still, others))
+    reported: set[Path] = set()
+    for path in sorted(_changed(recorded, found, ours, still)):
+        if path in reported:
+            continue
+        reported.add(path)
+        inside = tuple(each for each in added if each[: len(path)] == path)
+        author = _author(others, inside or (path,))
+        stack, cluster = _values(recorded, found, path)
+        yield _of(
+            recorded,
+            What.CHANGED,
+            shown(path),
+            stack,
+            cluster,
+            author,
+            inside,
+        )
+    for path in added:
+        if not any(path[: len(each)] == each for each in reported):
+            _, cluster = _values(recorded, found, path)
+            yield _of(recorded, What.ADDED, shown(path), MISSING, cluster, _author(others, (path,)), (path,))
+
+
+def unowned(what: What, kind: str, found: Manifest) -> Difference:
+    """That an object exists which the stack does not have."""
+    metadata = found["metadata"]
+    entries = managers(found)
+    last = max(entries, key=lambda each: each.time) if entries else None
+    return Difference(
+        what,
+        kind,
+        metadata.get("namespace", ""),
+        metadata["name"],
+        by=last.name if last else "",
+        since=last.time if last else metadata.get("creationTimestamp", ""),
+    )
+
+
+def _of(
+    recorded: Recorded,
+    what: What,
+    changed: str = "",
+    stack: Any = MISSING,
+    cluster: Any = MISSING,
+    author: Manager | None = None,
+    foreign_fields: tuple[Path, ...] = (),
+) -> Difference:
+    metadata = recorded.manifest["metadata"]
+    return Difference(
+        what,
+        recorded.manifest["kind"],
+        metadata.get("namespace", ""),
+        metadata["name"],
+        changed,
+        stack,
+        cluster,
+        author.name if author else "",
+        author.time if author else "",
+        recorded.urn,
+        foreign_fields,
+    )
+
+
+def _own(entries: Iterable[Manager], manager: str) -> frozenset[Path]:
+    """The fields of Pulumi's field manager: it applies objects, and replaces definitions."""
+    return frozenset(path for each in entries if each.name == manager for path in each.fields)
+
+
+def _changed(recorded: Recorded, found: Manifest, ours: Iterable[Path], still: frozenset[Path]) -> Iterator[Path]:
+    """The fields of the stack that have another value now; each as what is reported of it."""
+    for path in ours:
+        before = value_at(recorded.manifest, path)
+        if _is_hidden(recorded, path, before):
+            if path not in still:
+                yield path
+        elif normalized(before) != normalized(now := value_at(found, path)):
+            yield _whole(found, path) if now is MISSING else path
+
+
+def _whole(found: Manifest, path: Path) -> Path:
+    """What is missing as a whole if a field is: the outermost field around it, or the set that it is a value of."""
+    outermost = next(path[:end] for end in range(1, len(path) + 1) if value_at(found, path[:end]) is MISSING)
+    return outermost[:-1] if outermost[-1].startswith("v:") else outermost
+
+
+def _added(recorded: Recorded, ours: frozenset[Path], others: Sequence[Manager]) -> Iterator[Path]:
+    """The fields that others have added to an object; of a new part of it, only the part."""
+    parts = {path[:end] for path in ours for end in range(len(path) + 1)}
+    added = {
+        next((path[:end] for end in range(1, len(path) + 1) if path[:end] not in parts), ())
+        for each in others
+        if not each.subresource
+        for path in each.fields
+        if not _is_expected(recorded, path)
+    }
+    yield from sorted(path for path in added if path)
+
+
+def _is_expected(recorded: Recorded, path: Path) -> bool:
+    """Whether a field is one that controllers or people write in every cluster."""
+    if path[0] == "f:metadata":
+        return len(path) < 2 or path[1] in _FREE_METADATA
+    # Kyverno fills in the configurations of its webhooks, which the stack creates empty.
+    of_kyverno = MANAGED_BY_LABEL in (recorded.manifest["metadata"].get("labels") or {})
+    return path[0] == "f:status" or path[-1] == _RESTARTED_AT or (path[0] == "f:webhooks" and of_kyverno)
+
+
+def _is_hidden(recorded: Recorded, path: Path, value: Any) -> bool:
+    """Whether a value is secret; of a Secret nothing but the metadata is read."""
+    return is_sealed(value) or (recorded.manifest["kind"] == _SECRET and path[0] != "f:metadata")
+
+
+def _values(recorded: Recorded, found: Manifest, path: Path) -> tuple[Any, Any]:
+    before = value_at(recorded.manifest, path)
+    if _is_hidden(recorded, path, before):
+        return HIDDEN, HIDDEN
+    return normalized(before), normalized(value_at(found, path))
+
+
+def _author(others: Iterable[Manager], paths: Iterable[Path]) -> Manager | None:
+    """The last manager that has written one of the fields; None if nobody owns them, as after they were removed."""
+    owners = [each for each in others if any(each.owns(path) for path in paths)]
+    return max(owners, key=lambda each: each.time, default=None)

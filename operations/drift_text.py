@@ -1,0 +1,92 @@
+"""The differences between cluster and stack, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from components.config.printable import printable
+from operations.differences import Difference, What
+from operations.drift_search import Drift
+from operations.managed_fields import MISSING
+
+_LONGEST = 300
+# A role binding may have almost any name.
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
+_HEADINGS = {
+    What.MISSING: "missing",
+    What.CHANGED: "changed",
+    What.ADDED: "added",
+    What.FOREIGN: "not of the stack",
+    What.LEFT: "left over",
+}
+
+
+def as_text(drift: Drift) -> str:
+    """For a terminal; what others have written is escaped."""
+    lines = [line for each in drift.differences for line in _paragraph(each)]
+    if drift.unread:
+        lines.append(f"Not compared, since this user may not list them: {', '.join(drift.unread)}.")
+    return "\n".join([*lines, *_summary(drift)])
+
+
+def as_json(drift: Drift) -> str:
+    """For programs."""
+    found = [asdict(each) for each in drift.differences]
+    for each in found:
+        del each["foreign_fields"]
+    content = {"compared": drift.compared, "unread": drift.unread, "differences": found}
+    return json.dumps(content, indent=2, default=lambda value: None if value is MISSING else str(value))
+
+
+def _paragraph(each: Difference) -> Iterator[str]:
+    yield f"{_HEADINGS[each.what]}: {each.kind} {printable('/'.join(filter(None, (each.namespace, each.name))))}"
+    if each.field:
+        yield f"  {printable(each.field)}"
+    for sign, values in zip("-+", _values(each), strict=True):
+        yield from (f"    {sign} {value}" for value in values)
+    yield f"  by {printable(each.by) or 'unknown'}, {_minute(each.since)}"
+    yield ""
+
+
+def _summary(drift: Drift) -> Iterator[str]:
+    if not drift.differences:
+        yield f"{drift.compared} objects of the stack are in the cluster as the last update has applied them."
+        return
+    objects = {(each.kind, each.namespace, each.name) for each in drift.differences}
+    yield f"{len(objects)} object{'s' * (len(objects) != 1)} differ from the stack, which has {drift.compared}."
+    if {each.what for each in drift.differences} & {What.MISSING, What.CHANGED, What.ADDED}:
+        yield "`make up` restores what is missing or changed, and removes what was added."
+    if deletable := [each for each in drift.differences if each.what in (What.FOREIGN, What.LEFT)]:
+        yield "What is not of the stack or left over stays. To delete it:"
+        yield from (f"  {_deletion(each)}" for each in deletable)
+
+
+def _deletion(each: Difference) -> str:
+    """The command that deletes an object; without its name if a shell would interpret that."""
+    within = f" -n {each.namespace}" if each.namespace else ""
+    name = each.name if _PLAIN.fullmatch(each.name) else "…"
+    return f"kubectl delete {each.kind.lower()} {name}{within}"
+
+
+def _values(each: Difference) -> tuple[list[str], list[str]]:
+    """The lines of both values; of two lists, only the items that the other one does not have."""
+    stack, cluster = each.stack, each.cluster
+    if isinstance(stack, list) and isinstance(cluster, list):
+        only = [item for item in stack if item not in cluster], [item for item in cluster if item not in stack]
+        if any(only):
+            return list(map(_line, only[0])), list(map(_line, only[1]))
+    return [] if stack is MISSING else [_line(stack)], [] if cluster is MISSING else [_line(cluster)]
+
+
+def _line(value: Any) -> str:
+    text = printable(value if isinstance(value, str) else json.dumps(value))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _minute(time: str) -> str:
+    return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M} UTC" if time else "at an unknown time"

@@ -1,0 +1,71 @@
+"""Objects of nobody that grant something in a namespace of the stack: role bindings and network policies.
+
+Rights add up, and so do network policies, so an object that is only added takes isolation away. What a tenant has
+applied from Git is the tenant's own: it is in the inventory of a Kustomization, or belongs to a release of Helm.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/ and
+https://kubernetes.io/docs/concepts/services-networking/network-policies/
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from components.cluster.manifests import Manifest
+from operations.differences import Difference, What, unowned
+
+GRANTING = frozenset(
+    {"kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "kubernetes:networking.k8s.io/v1:NetworkPolicy"}
+)
+"""The types of which an additional object allows more."""
+_GROUPS = {"RoleBinding": "rbac.authorization.k8s.io", "NetworkPolicy": "networking.k8s.io"}
+_OF_HELM = "meta.helm.sh/release-name"
+
+
+def applied_by_flux(syncs: Iterable[Manifest]) -> frozenset[str]:
+    """The objects in the inventories of Kustomizations, each as `<namespace>_<name>_<group>_<kind>`.
+
+    Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#inventory, and `ObjMetadata.String` of
+    sigs.k8s.io/cli-utils, which writes a colon in a name as two underscores
+    """
+    return frozenset(
+        entry["id"]
+        for sync in syncs
+        for entry in ((sync.get("status") or {}).get("inventory") or {}).get("entries") or ()
+    )
+
+
+def foreign_grants(
+    kind: str, unknown: Iterable[Manifest], namespaces: Collection[str], of_flux: Collection[str]
+) -> Iterator[Difference]:
+    """The objects that neither the stack nor a tenant's Git nor Helm has applied.
+
+    Args:
+        kind: `RoleBinding` or `NetworkPolicy`.
+        unknown: the objects of this kind that the stack does not have.
+        namespaces: the namespaces of the stack.
+        of_flux: what Flux has applied (`applied_by_flux`).
+    """
+    for each in unknown:
+        metadata = each["metadata"]
+        entry = f"{metadata['namespace']}_{metadata['name'].replace(':', '__')}_{_GROUPS[kind]}_{kind}"
+        of_helm = _OF_HELM in (metadata.get("annotations") or {})
+        if metadata["namespace"] in namespaces and entry not in of_flux and not of_helm:
+            yield grant_of(kind, each)
+
+
+def grant_of(kind: str, found: Manifest) -> Difference:
+    """That an object grants something, and what."""
+    return dataclasses.replace(unowned(What.FOREIGN, kind, found), cluster=_granted(kind, found))
+
+
+def _granted(kind: str, found: Manifest) -> Any:
+    if kind == "NetworkPolicy":
+        return found.get("spec") or {}
+    subjects = [
+        f"{each['kind']} {'/'.join(filter(None, (each.get('namespace'), each['name'])))}"
+        for each in found.get("subjects") or ()
+    ]
+    return f"{found['roleRef']['kind']} {found['roleRef']['name']} for {', '.join(subjects) or 'nobody'}"

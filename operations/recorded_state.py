@@ -1,0 +1,92 @@
+"""The stack's state as `pulumi stack export` prints it: what the last update has applied. Secrets stay encrypted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from components.cluster.client import collection_of
+from components.cluster.component import CLUSTER_TYPE
+from components.cluster.manifests import Manifest
+from operations.pulumi_cli import run_pulumi
+
+# Marks an encrypted value. Source: sdk/go/common/resource/sig/sig.go of Pulumi
+_SIGNATURE = "4dabf18193072939515e22adb298388d"
+_OWN = "__"
+_MANAGER = "__fieldManager"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """An object of the cluster in the state.
+
+    Attributes:
+        urn: the resource.
+        type: its type token.
+        manifest: the object as the API server had it after it was last applied.
+        manager: the field manager by which Pulumi applies it.
+    """
+
+    urn: str
+    type: str
+    manifest: Manifest
+    manager: str
+
+
+@dataclass(frozen=True)
+class RecordedState:
+    """What the state has of the cluster.
+
+    Attributes:
+        cluster: the identity of the cluster; empty before the first update.
+        objects: the objects of the stack.
+        pending: type and `namespace/name` of the objects that wait for their deletion.
+    """
+
+    cluster: str
+    objects: tuple[Recorded, ...]
+    pending: frozenset[tuple[str, str]]
+
+
+def read_recorded(stack: str, project: Path) -> RecordedState:
+    """Read the state of a stack; it has no objects before the first update.
+
+    Raises:
+        OperationError: Pulumi cannot be run, or has no such stack.
+    """
+    exported = json.loads(run_pulumi(["stack", "export"], stack, project))
+    return recorded_state((exported.get("deployment") or {}).get("resources") or ())
+
+
+def recorded_state(resources: Iterable[Mapping[str, Any]]) -> RecordedState:
+    """What exported resources say about the cluster; releases of Helm and resources outside of it are left out."""
+    resources = list(resources)
+    of_cluster = [each for each in resources if _is_object(each)]
+    return RecordedState(
+        next((each["outputs"]["uid"] for each in resources if each["type"] == CLUSTER_TYPE), ""),
+        tuple(
+            Recorded(each["urn"], each["type"], _manifest(each["outputs"]), each["outputs"][_MANAGER])
+            for each in of_cluster
+            if not each.get("delete")
+        ),
+        frozenset((each["type"], each["id"]) for each in of_cluster if each.get("delete")),
+    )
+
+
+def is_sealed(value: Any) -> bool:
+    """Whether a value of the state is encrypted, or has something encrypted in it."""
+    if isinstance(value, Mapping):
+        return _SIGNATURE in value or any(is_sealed(each) for each in value.values())
+    return isinstance(value, list) and any(is_sealed(each) for each in value)
+
+
+def _is_object(resource: Mapping[str, Any]) -> bool:
+    outputs = resource.get("outputs") or {}
+    return collection_of(resource["type"]) is not None and _MANAGER in outputs and "metadata" in outputs
+
+
+def _manifest(outputs: Mapping[str, Any]) -> Manifest:
+    return {name: value for name, value in outputs.items() if not name.startswith(_OWN)}

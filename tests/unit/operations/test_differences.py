@@ -1,0 +1,240 @@
+"""What counts as a difference between an object of the stack and the cluster, and who is named for it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from sample_state import (
+    BINDING,
+    CONTROLLER,
+    DEFINITION,
+    EDITED,
+    NAMESPACE,
+    NETWORK_POLICY,
+    PULUMI,
+    RESOURCES,
+    SECRET,
+    managed,
+    stored,
+)
+
+from operations.differences import HIDDEN, Difference, What, differences
+from operations.managed_fields import MISSING
+from operations.recorded_state import Recorded, recorded_state
+
+CONTAINER = 'k:{"name":"manager"}'
+
+
+def recorded(manifest: dict[str, Any]) -> Recorded:
+    return next(each for each in recorded_state(RESOURCES).objects if each.manifest["kind"] == manifest["kind"])
+
+
+def compared(before: dict[str, Any], now: dict[str, Any]) -> list[Difference]:
+    return list(differences(recorded(before), now))
+
+
+def own(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The fields that Pulumi owns of an object."""
+    fields: dict[str, Any] = manifest["metadata"]["managedFields"][0]["fieldsV1"]
+    return fields
+
+
+def brief(found: list[Difference]) -> list[tuple[Any, ...]]:
+    return [(each.what, each.field, each.stack, each.cluster, each.by) for each in found]
+
+
+def container_of(manifest: dict[str, Any]) -> dict[str, Any]:
+    container: dict[str, Any] = manifest["spec"]["template"]["spec"]["containers"][0]
+    return container
+
+
+def within_pod(fields: dict[str, Any]) -> dict[str, Any]:
+    return {"f:spec": {"f:template": {"f:spec": fields}}}
+
+
+@pytest.fixture
+def controller() -> dict[str, Any]:
+    return copy.deepcopy(CONTROLLER)
+
+
+def test_an_untouched_object_has_no_difference(controller):
+    assert compared(CONTROLLER, controller) == []
+
+
+def test_an_edited_flag_names_the_field_both_values_the_manager_and_the_time(controller):
+    container_of(controller)["args"] = ["--no-cross-namespace-refs=false", "--log-level=info"]
+    del own(controller)["f:spec"]["f:template"]["f:spec"]["f:containers"][CONTAINER]["f:args"]
+    edit = managed(within_pod({"f:containers": {CONTAINER: {"f:args": {}}}}), "kubectl-edit", EDITED)
+    controller["metadata"]["managedFields"].append(edit)
+
+    (found,) = compared(CONTROLLER, controller)
+
+    assert (found.kind, found.namespace, found.name) == ("Deployment", "flux-system", "kustomize-controller")
+    assert found.field == "spec.template.spec.containers[manager].args"
+    assert found.stack == ["--no-cross-namespace-refs=true", "--log-level=info"]
+    assert found.cluster == ["--no-cross-namespace-refs=false", "--log-level=info"]
+    assert (found.by, found.since) == ("kubectl-edit", EDITED)
+    assert found.urn.endswith("Deployment::flux-system/kustomize-controller")
+    assert found.foreign_fields == (), "applying the stack again is enough"
+
+
+def test_a_scaled_deployment_names_the_manager_of_the_subresource(controller):
+    controller["spec"]["replicas"] = 0
+    scaled = managed({"f:spec": {"f:replicas": {}}}, "kubectl", EDITED, subresource="scale")
+    controller["metadata"]["managedFields"].append(scaled)
+
+    assert brief(compared(CONTROLLER, controller)) == [(What.CHANGED, "spec.replicas", 1, 0, "kubectl")]
+
+
+def test_the_last_of_several_managers_of_a_field_is_named(controller):
+    controller["spec"]["replicas"] = 0
+    controller["metadata"]["managedFields"] += [
+        managed({"f:spec": {"f:replicas": {}}}, "later", EDITED),
+        managed({"f:spec": {"f:replicas": {}}}, "earlier", "2026-11-23T05:00:00Z"),
+    ]
+
+    assert [each.by for each in compared(CONTROLLER, controller)] == ["later"]
+
+
+def test_a_removed_part_is_one_difference_by_nobody_known(controller):
+    controller["spec"]["template"]["spec"]["containers"] = []
+
+    (found,) = compared(CONTROLLER, controller)
+
+    assert (found.what, found.field) == (What.CHANGED, "spec.template.spec.containers[manager]")
+    assert found.stack["name"] == "manager"
+    assert (found.cluster, found.by, found.since) == (MISSING, "", "")
+
+
+def test_a_field_that_somebody_added_is_to_be_removed(controller):
+    controller["spec"]["template"]["spec"]["hostNetwork"] = True
+    controller["metadata"]["managedFields"].append(managed(within_pod({"f:hostNetwork": {}}), "kubectl-patch", EDITED))
+
+    (found,) = compared(CONTROLLER, controller)
+
+    assert brief([found]) == [(What.ADDED, "spec.template.spec.hostNetwork", MISSING, True, "kubectl-patch")]
+    assert found.foreign_fields == (("f:spec", "f:template", "f:spec", "f:hostNetwork"),)
+
+
+def test_an_added_container_is_one_difference(controller):
+    key = 'k:{"name":"debug"}'
+    controller["spec"]["template"]["spec"]["containers"].append({"name": "debug", "image": "busybox"})
+    added = within_pod({"f:containers": {key: {".": {}, "f:name": {}, "f:image": {}}}})
+    controller["metadata"]["managedFields"].append(managed(added, "kubectl-edit", EDITED))
+
+    (found,) = compared(CONTROLLER, controller)
+
+    assert (found.what, found.field) == (What.ADDED, "spec.template.spec.containers[debug]")
+    assert found.foreign_fields[0][-1] == key
+
+
+def test_defaults_status_and_what_controllers_write_are_no_differences(controller):
+    controller["status"] = {"replicas": 1}
+    controller["spec"]["progressDeadlineSeconds"] = 600  # a default: nobody owns it
+    controller["metadata"]["finalizers"] = ["finalizers.fluxcd.io"]
+    controller["metadata"]["managedFields"] += [
+        managed({"f:status": {"f:replicas": {}}}, "kube-controller-manager", EDITED, subresource="status"),
+        managed({"f:metadata": {"f:finalizers": {'v:"finalizers.fluxcd.io"': {}}}}, "source-controller", EDITED),
+        managed({"f:metadata": {"f:annotations": {"f:reconcile.fluxcd.io/requestedAt": {}}}}, "flux", EDITED),
+        managed(
+            within_pod({})
+            | {
+                "f:spec": {"f:template": {"f:metadata": {"f:annotations": {"f:kubectl.kubernetes.io/restartedAt": {}}}}}
+            },
+            "kubectl-rollout",
+            EDITED,
+        ),
+    ]
+
+    assert compared(CONTROLLER, controller) == []
+
+
+def test_an_added_owner_is_a_difference_since_its_deletion_would_delete_the_object(controller):
+    controller["metadata"]["ownerReferences"] = [{"kind": "ConfigMap", "name": "x", "uid": "1"}]
+    key = 'k:{"uid":"1"}'
+    controller["metadata"]["managedFields"].append(
+        managed({"f:metadata": {"f:ownerReferences": {key: {}}}}, "x", EDITED)
+    )
+
+    assert [(each.what, each.field) for each in compared(CONTROLLER, controller)] == [
+        (What.ADDED, "metadata.ownerReferences")
+    ]
+
+
+def test_a_policy_that_was_switched_to_audit_shows_both_lists_and_what_to_remove():
+    now = copy.deepcopy(BINDING)
+    now["spec"]["validationActions"] = ["Audit"]
+    own(now)["f:spec"]["f:validationActions"] = {}
+    audit = managed({"f:spec": {"f:validationActions": {'v:"Audit"': {}}}}, "kubectl-patch", EDITED)
+    now["metadata"]["managedFields"].append(audit)
+
+    (found,) = compared(BINDING, now)
+
+    assert brief([found]) == [(What.CHANGED, "spec.validationActions", ["Deny"], ["Audit"], "kubectl-patch")]
+    assert found.foreign_fields == (("f:spec", "f:validationActions", 'v:"Audit"'),)
+
+
+def test_a_secret_is_compared_by_who_owns_its_fields_and_no_value_is_shown():
+    now = {"metadata": copy.deepcopy(SECRET["metadata"])}
+    assert compared(SECRET, now) == []
+
+    own(now)["f:data"] = {}
+    now["metadata"]["managedFields"].append(managed({"f:data": {"f:token": {}}}, "kubectl-edit", EDITED))
+
+    assert brief(compared(SECRET, now)) == [(What.CHANGED, "data.token", HIDDEN, HIDDEN, "kubectl-edit")]
+
+
+def test_an_added_key_of_a_secret_is_a_difference_without_its_value():
+    now = {"metadata": copy.deepcopy(SECRET["metadata"])}
+    now["metadata"]["managedFields"].append(managed({"f:data": {"f:more": {}}}, "kubectl-edit", EDITED))
+
+    assert brief(compared(SECRET, now)) == [(What.ADDED, "data.more", MISSING, HIDDEN, "kubectl-edit")]
+
+
+def test_extensions_of_a_schema_compare_equal_under_the_names_of_the_state():
+    now = copy.deepcopy(DEFINITION)
+    now["spec"]["versions"][0]["schema"]["properties"]["spec"] = {"x-kubernetes-list-type": "set"}
+    assert compared(DEFINITION, now) == []
+
+    now["spec"]["versions"][0]["schema"]["properties"]["spec"] = {"x-kubernetes-list-type": "map"}
+
+    assert [each.field for each in compared(DEFINITION, now)] == ["spec.versions"]
+
+
+def test_a_changed_label_of_the_stack_is_a_difference_and_a_new_one_is_not():
+    now = copy.deepcopy(NAMESPACE)
+    before = stored({**NAMESPACE}, {})
+    before["metadata"]["labels"] = {"a": "1"}
+    before["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"]["f:labels"] = {"f:a": {}}
+    now["metadata"]["labels"] = {"a": "2", "b": "3"}
+    now["metadata"]["managedFields"].append(managed({"f:metadata": {"f:labels": {"f:a": {}, "f:b": {}}}}, "x", EDITED))
+
+    found = list(differences(Recorded("urn", "type", before, PULUMI), now))
+
+    assert brief(found) == [(What.CHANGED, "metadata.labels.a", "1", "2", "x")]
+
+
+def test_webhooks_that_kyverno_fills_in_are_its_own():
+    empty = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "kyverno", "labels": {"webhook.kyverno.io/managed-by": "kyverno"}},
+    }
+    before = stored(empty, {})
+    now = copy.deepcopy(before)
+    now["webhooks"] = [{"name": "x"}]
+    now["metadata"]["managedFields"].append(managed({"f:webhooks": {'k:{"name":"x"}': {}}}, "kyverno", EDITED))
+    assert list(differences(Recorded("urn", "type", before, PULUMI), now)) == []
+
+    del before["metadata"]["labels"]
+
+    assert [each.field for each in differences(Recorded("urn", "type", before, PULUMI), now)] == ["webhooks"]
+
+
+def test_a_network_policy_whose_selector_is_null_is_unchanged():
+    now = copy.deepcopy(NETWORK_POLICY)
+    now["spec"]["egress"] = None
+
+    assert compared(NETWORK_POLICY, now) == []

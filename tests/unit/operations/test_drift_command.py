@@ -1,0 +1,309 @@
+"""`make drift` and `make repair`: what they read, show and change, and when they refuse."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from fake_cluster import FakeCluster, served
+from sample_state import CLUSTER_UID, EDITED, LISTS, MARKS, PULUMI, RESOURCES, managed
+from typer.testing import CliRunner
+
+from operations import drift, recorded_state, repair
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+NETWORKING = "/apis/networking.k8s.io/v1"
+KUSTOMIZATIONS = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
+STACK = "config:\n  flux-tenancy:cluster: {kubeconfig: kubeconfig}\n"
+
+
+def role_binding(name: str = "helper", namespace: str = "apps", **metadata: Any) -> dict[str, Any]:
+    """A role binding that somebody has created."""
+    entry = managed({"f:roleRef": {}, "f:subjects": {}}, "kubectl-create", EDITED)
+    return {
+        "metadata": {"name": name, "namespace": namespace, "managedFields": [entry], **metadata},
+        "roleRef": {"kind": "ClusterRole", "name": "admin"},
+        "subjects": [{"kind": "User", "name": "bob"}],
+    }
+
+
+class Stack:
+    """A project with one stack that was applied to a fake cluster.
+
+    Attributes:
+        cluster: the cluster, as the update has left it.
+        resources: the resources of the state.
+        ran: the `pulumi` commands that were run.
+    """
+
+    def __init__(self, folder, monkeypatch) -> None:
+        self.folder = folder
+        self.cluster = FakeCluster(copy.deepcopy(LISTS))
+        self.cluster.answers["/version/"] = {"gitVersion": "v1.36.3"}
+        # All namespaces in one answer, as few of them come.
+        self.cluster.answers["/api/v1/namespaces"] = {"items": self.cluster.objects["/api/v1/namespaces"]}
+        self.resources: list[dict[str, Any]] = copy.deepcopy(RESOURCES)
+        self.ran: list[list[str]] = []
+        (folder / "Pulumi.yaml").write_text("name: flux-tenancy\n")
+        (folder / "Pulumi.staging.yaml").write_text(STACK)
+        for module in (drift, repair):
+            monkeypatch.setattr(module, "PROJECT", folder)
+        monkeypatch.setattr(recorded_state, "run_pulumi", self._pulumi)
+        monkeypatch.setattr(repair, "run_pulumi", self._pulumi)
+
+    def _pulumi(self, arguments: list[str], stack: str, project) -> str:
+        assert (stack, project) == ("staging", self.folder)
+        if arguments == ["stack", "export"]:
+            return json.dumps({"deployment": {"resources": self.resources}})
+        self.ran.append(list(arguments))
+        return ""
+
+    def run(self, *arguments: str, command: Any = drift) -> tuple[int, str, str]:
+        with served(self.cluster, self.folder):
+            done = CliRunner().invoke(command.app, ["--stack", "staging", *arguments])
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return done.exit_code, done.stdout, done.stderr
+
+    def found(self) -> list[dict[str, Any]]:
+        code, out, error = self.run("--output", "json")
+        assert (code, error) == (0, "")
+        found: list[dict[str, Any]] = json.loads(out)["differences"]
+        return found
+
+    def the(self, path: str, name: str) -> dict[str, Any]:
+        return next(each for each in self.cluster.objects[path] if each["metadata"]["name"] == name)
+
+    def edit_flag(self) -> None:
+        """Change a flag of a controller as `kubectl edit` does."""
+        controller = self.the("/apis/apps/v1/deployments", "kustomize-controller")
+        controller["spec"]["template"]["spec"]["containers"][0]["args"] = ["--log-level=\x1b[2Jdebug"]
+        fields = {"f:containers": {'k:{"name":"manager"}': {"f:args": {}}}}
+        entry = managed({"f:spec": {"f:template": {"f:spec": fields}}}, "kubectl-edit", EDITED)
+        controller["metadata"]["managedFields"].append(entry)
+
+    def switch_to_audit(self) -> None:
+        """Switch a policy to audit as `kubectl patch` does."""
+        binding = self.cluster.objects["/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"][0]
+        binding["spec"]["validationActions"] = ["Warn", "Audit"]
+        actions = {'v:"Warn"': {}, 'v:"Audit"': {}}
+        entry = managed({"f:spec": {"f:validationActions": actions}}, "kubectl-patch", EDITED)
+        binding["metadata"]["managedFields"].append(entry)
+
+
+@pytest.fixture
+def stack(tmp_path, monkeypatch) -> Stack:
+    return Stack(tmp_path, monkeypatch)
+
+
+def test_a_cluster_as_the_update_has_left_it_has_no_drift(stack):
+    code, out, error = stack.run("--exit-code")
+
+    assert (code, error) == (0, "")
+    assert "7 objects of the stack are in the cluster" in out
+
+
+def test_an_edited_flag_is_shown_with_manager_and_time_and_without_control_characters(stack):
+    stack.edit_flag()
+
+    code, out, _ = stack.run("--exit-code")
+
+    assert code == 1
+    assert "Deployment flux-system/kustomize-controller" in out
+    assert "kubectl-edit" in out and "2026-11-24 09:15 UTC" in out
+    assert "--log-level=info" in out and "[2Jdebug" in out
+    assert "\x1b" not in out
+    assert "make up" in out
+
+
+def test_without_the_option_drift_is_no_failure(stack):
+    stack.edit_flag()
+
+    assert stack.run()[0] == 0
+
+
+def test_a_deleted_network_policy_is_missing(stack):
+    stack.cluster.objects[f"{NETWORKING}/networkpolicies"] = []
+
+    (found,) = stack.found()
+
+    assert (found["what"], found["kind"], found["namespace"], found["name"], found["by"]) == (
+        "missing",
+        "NetworkPolicy",
+        "flux-system",
+        "allow-egress",
+        "",
+    )
+
+
+def test_an_object_that_is_being_deleted_is_missing(stack):
+    stack.the(f"{NETWORKING}/networkpolicies", "allow-egress")["metadata"]["deletionTimestamp"] = EDITED
+
+    assert [each["what"] for each in stack.found()] == ["missing"]
+
+
+def test_objects_of_a_kind_that_the_cluster_no_longer_serves_are_missing(stack):
+    del stack.cluster.objects[f"{NETWORKING}/networkpolicies"]
+
+    assert [each["name"] for each in stack.found()] == ["allow-egress"]
+
+
+def test_a_role_binding_added_by_hand_in_a_tenants_namespace_is_shown_with_what_it_grants(stack):
+    stack.cluster.objects[f"{RBAC}/rolebindings"].append(role_binding())
+
+    (found,) = stack.found()
+
+    assert (found["what"], found["namespace"], found["name"]) == ("foreign", "apps", "helper")
+    assert found["cluster"] == "ClusterRole admin for User bob"
+    assert (found["by"], found["since"]) == ("kubectl-create", EDITED)
+    assert "kubectl delete rolebinding helper -n apps" in stack.run()[1]
+
+
+def test_a_name_that_a_shell_would_interpret_is_not_put_into_a_command(stack):
+    stack.cluster.objects[f"{RBAC}/rolebindings"].append(role_binding("x;reboot"))
+
+    assert "kubectl delete rolebinding … -n apps" in stack.run()[1]
+
+
+def test_what_a_tenant_has_applied_from_git_is_its_own(stack):
+    stack.cluster.objects[f"{RBAC}/rolebindings"] += [
+        role_binding("from:git"),
+        role_binding("from-helm", annotations={"meta.helm.sh/release-name": "shop"}),
+        role_binding("elsewhere", "default"),
+    ]
+    entries = [{"id": "apps_from__git_rbac.authorization.k8s.io_RoleBinding", "v": "v1"}]
+    sync = {"metadata": {"name": "dev-team", "namespace": "apps"}, "status": {"inventory": {"entries": entries}}}
+    stack.cluster.objects[KUSTOMIZATIONS] = [sync]
+
+    assert stack.found() == []
+
+
+def test_a_network_policy_of_nobody_is_shown_since_it_allows_more(stack):
+    policy = {"metadata": {"name": "open", "namespace": "apps"}, "spec": {"podSelector": {}, "ingress": [{}]}}
+    stack.cluster.objects[f"{NETWORKING}/networkpolicies"].append(policy)
+
+    (found,) = stack.found()
+
+    assert (found["what"], found["kind"], found["cluster"]) == ("foreign", "NetworkPolicy", policy["spec"])
+
+
+def test_a_cluster_role_binding_for_a_tenants_account_is_shown(stack):
+    binding = role_binding("more")
+    del binding["metadata"]["namespace"]
+    binding["subjects"] = [{"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}]
+    other = copy.deepcopy(binding) | {"subjects": [{"kind": "User", "name": "admin"}]}
+    other["metadata"]["name"] = "other"
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [binding, other]
+
+    assert [(each["what"], each["kind"], each["name"]) for each in stack.found()] == [
+        ("foreign", "ClusterRoleBinding", "more")
+    ]
+
+
+def test_an_object_with_the_programs_marks_that_the_state_does_not_have_is_left_over(stack):
+    fields = managed({"f:metadata": {"f:annotations": {}}}, PULUMI)
+    marked = {"name": "old", "namespace": "apps", "annotations": {**MARKS, "kustomize.toolkit.fluxcd.io/x": ""}}
+    stack.cluster.objects["/api/v1/secrets"].append({"metadata": {**marked, "managedFields": [fields]}})
+
+    assert [(each["what"], each["kind"], each["name"]) for each in stack.found()] == [("left", "Secret", "old")]
+
+
+def test_an_object_that_waits_for_its_deletion_is_not_left_over(stack):
+    leaving = copy.deepcopy(next(each for each in stack.resources if each["type"].endswith("NetworkPolicy")))
+    leaving |= {"delete": True, "id": "flux-system/replaced"}
+    leaving["outputs"]["metadata"]["name"] = "replaced"
+    stack.resources.append(leaving)
+    stack.cluster.objects[f"{NETWORKING}/networkpolicies"].append(leaving["outputs"])
+
+    assert stack.found() == []
+
+
+def test_kinds_that_this_user_may_not_list_are_named_and_the_rest_is_compared(stack):
+    stack.cluster.forbidden = ("/api/v1/secrets",)
+    stack.edit_flag()
+
+    _, out, _ = stack.run()
+
+    assert "kubectl-edit" in out
+    assert "Not compared, since this user may not list them: Secret." in out
+
+
+def test_another_cluster_than_the_stacks_is_refused(stack):
+    stack.the("/api/v1/namespaces", "kube-system")["metadata"]["uid"] = "another"
+
+    code, out, error = stack.run()
+
+    assert (code, out) == (2, "")
+    assert "FT-OPS-051" in error and CLUSTER_UID in error
+
+
+def test_a_stack_that_was_never_applied_is_refused(stack):
+    stack.resources = []
+
+    code, _, error = stack.run()
+
+    assert code == 2
+    assert "FT-OPS-050" in error
+
+
+def test_a_cluster_that_does_not_answer_is_an_error_of_the_stack_file(stack):
+    stack.cluster.status = 500
+
+    code, _, error = stack.run()
+
+    assert code == 2
+    assert "Pulumi.staging.yaml: cluster.kubeconfig" in error
+
+
+def test_repair_refreshes_what_is_missing_or_changed_and_removes_what_was_added(stack):
+    stack.edit_flag()
+    stack.switch_to_audit()
+    stack.cluster.objects[f"{NETWORKING}/networkpolicies"] = []
+    stack.cluster.objects[f"{RBAC}/rolebindings"].append(role_binding())
+    binding = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/flux-tenancy-host-access"
+    listed = stack.cluster.objects["/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"][0]
+    stack.cluster.answers[binding] = listed
+
+    code, _, error = stack.run(command=repair)
+
+    assert code == 0
+    assert "kubectl-patch" in error, "what is repaired is shown"
+    (refresh,) = stack.ran
+    assert refresh[:3] == ["refresh", "--yes", "--skip-preview"]
+    assert sorted(each.rpartition("::")[2] for each in refresh[4::2]) == [
+        "flux-system/allow-egress",
+        "flux-system/kustomize-controller",
+        "flux-tenancy-host-access",
+    ]
+    assert stack.cluster.patched == [
+        (
+            binding,
+            [
+                {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
+                {"op": "remove", "path": "/spec/validationActions/1"},
+                {"op": "remove", "path": "/spec/validationActions/0"},
+            ],
+        )
+    ]
+
+
+def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_update(stack):
+    assert stack.run(command=repair) == (0, "", "")
+
+    stack.resources = []
+    assert stack.run(command=repair) == (0, "", "")
+    assert (stack.ran, stack.cluster.patched) == ([], [])
+
+
+def test_a_field_that_cannot_be_removed_is_named_and_the_rest_is_repaired(stack):
+    stack.edit_flag()
+    stack.switch_to_audit()
+    binding = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/flux-tenancy-host-access"
+    stack.cluster.forbidden = (binding,)
+
+    code, _, error = stack.run(command=repair)
+
+    assert code == 0
+    assert "FT-OPS-052" in error and "spec.validationActions[Audit]" in error
+    assert len(stack.ran) == 1
