@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,8 @@ _NOT_RENDERED = ("pulumi:", "flux-tenancy:")
 # What the provider adds to the inputs.
 _AUTONAMED = "pulumi.com/autonamed"
 _DEFAULTS = "__defaults"
+# A secret of an exported state has this key and one that marks it.
+_PLAIN_TEXT = "plaintext"
 
 
 def differences(project: Project, stack: str) -> list[str]:
@@ -25,7 +28,7 @@ def differences(project: Project, stack: str) -> list[str]:
         for each in render_stack(project.folder, stack).objects
     }
     applied = {
-        (each["type"], _known(each["type"], each["urn"].rpartition("::")[2])): each["inputs"]
+        (each["type"], _known(each["type"], each["urn"].rpartition("::")[2])): _shown(each["inputs"])
         for each in project.state(stack, "--show-secrets")
         if not each["type"].startswith(_NOT_RENDERED)
     }
@@ -42,6 +45,15 @@ def differences(project: Project, stack: str) -> list[str]:
 def _known(kind: str, name: str) -> str:
     """A resource's name without the digest of a public key, which only a private key tells."""
     return name.rpartition("-")[0] if kind.startswith("github:") and "DeployKey" in kind else name
+
+
+def _shown(value: Any) -> Any:
+    """A value of the exported state with its secrets in plain text."""
+    if isinstance(value, dict):
+        if _PLAIN_TEXT in value and len(value) == 2:
+            return json.loads(value[_PLAIN_TEXT])
+        return {key: _shown(part) for key, part in value.items()}
+    return [_shown(part) for part in value] if isinstance(value, list) else value
 
 
 def _as_rendered(inputs: dict[str, Any], manifest: dict[str, Any]) -> dict[str, Any]:
