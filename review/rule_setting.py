@@ -9,6 +9,7 @@ from components.flux.config import Profile
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.stack.config import StackConfig
 from components.stack.production import is_production
+from components.stack.protection import is_protected
 from components.stack.review_config import Waiver
 
 
@@ -19,6 +20,7 @@ class RuleSetting:
     Attributes:
         production: whether it is a production environment.
         protected: whether its namespaces and CRDs are protected.
+        leaving: the namespaces of tenants that are leaving, which are not.
         engine: what enforces its policies.
         weakened: the policies that refuse nothing: by the key of the stack file that says so, its mode.
         locked_down: whether Flux has the multi-tenant profile.
@@ -28,6 +30,7 @@ class RuleSetting:
 
     production: bool = False
     protected: bool = False
+    leaving: frozenset[str] = frozenset()
     engine: PolicyEngine = PolicyEngine.NATIVE
     weakened: Mapping[str, PolicyMode] = field(default_factory=dict)
     locked_down: bool = True
@@ -42,10 +45,11 @@ class RuleSetting:
             stack: its name.
             config: the stack.
         """
-        production = is_production(stack, config)
+        leaving = (tenant.namespace_names for tenant in config.tenants.values() if tenant.is_leaving)
         return cls(
-            production=production,
-            protected=production,
+            production=is_production(stack, config),
+            protected=is_protected(config, stack),
+            leaving=frozenset(name for names in leaving for name in names),
             engine=config.policies.engine,
             weakened=dict(_weakened(config.policies)),
             locked_down=config.flux.profile is Profile.MULTI_TENANT,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from components.policies.config import PolicyEngine
+from components.stack.protection import TAKEN_ALONG
 from components.stack.review_rules import RuleName
 from review.findings import Finding, resource_of
 from review.rendered import PLATFORM, RenderedObject
@@ -16,11 +17,6 @@ from review.rule_wordings import (
     PROTECTED_REPLACED,
     UNPROTECTED,
 )
-
-_TAKEN = {
-    "Namespace": "everything in it",
-    "CustomResourceDefinition": "every object of its kind",
-}
 
 
 def missing_engine(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
@@ -53,26 +49,30 @@ def protected_deletions(
         return
     before = tuple(before)
     syncing = {each.owner for each in before if each.kind == "Kustomization"}
-    staying = {(each.kind, each.name): each.key for each in after if each.kind in _TAKEN}
+    staying = {(each.kind, each.name): each.key for each in after if each.kind in TAKEN_ALONG}
     rule = RuleName.PROTECTED_DELETION
     for each in before:
-        if each.kind not in _TAKEN or each.owner not in {PLATFORM, *syncing}:
+        if each.kind not in TAKEN_ALONG or each.owner not in {PLATFORM, *syncing}:
             continue
         key = staying.get((each.kind, each.name))
         if key != each.key:
             wording = PROTECTED_DELETED if key is None else PROTECTED_REPLACED
-            yield Finding(rule, each.owner, resource_of(each), wording(taken=_TAKEN[each.kind], rule=rule))
+            yield Finding(rule, each.owner, resource_of(each), wording(taken=TAKEN_ALONG[each.kind], rule=rule))
 
 
 def unprotected(subject: RenderedObject, is_protected: bool, setting: RuleSetting) -> Iterator[Finding]:
     """A namespace or CRD of a protected stack that is registered without protection.
+
+    That is on purpose for the namespaces of a leaving tenant, and rare otherwise: if a namespace is lost, or if the
+    cluster was replaced, the program protects what it has replaced in the next update.
 
     Args:
         subject: an object.
         is_protected: whether it has Pulumi's option `protect`.
         setting: the stack.
     """
-    if setting.protected and subject.kind in _TAKEN and not is_protected:
+    is_leaving = subject.kind == "Namespace" and subject.name in setting.leaving
+    if setting.protected and subject.kind in TAKEN_ALONG and not is_protected and not is_leaving:
         rule = RuleName.PROTECTED_DELETION
-        message = UNPROTECTED(taken=_TAKEN[subject.kind], rule=rule)
+        message = UNPROTECTED(taken=TAKEN_ALONG[subject.kind], rule=rule)
         yield Finding(rule, subject.owner, resource_of(subject), message)

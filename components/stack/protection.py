@@ -29,7 +29,7 @@ from components.stack.wordings import PROTECTED_NAMESPACE, PROTECTED_OBJECT, PRO
 from components.sync.names import TENANT_LABEL
 
 # With each kind that is protected, what a deletion takes along.
-_TAKEN_ALONG = {
+TAKEN_ALONG = {
     "Namespace": "everything in it",
     "CustomResourceDefinition": "every object of its kind",
     # The chart contains Kyverno's definitions.
@@ -63,7 +63,7 @@ def protectable_resources(config: StackConfig, release: Iterable[Manifest]) -> f
     of_flux = {
         ProtectedResource(resource_type(manifest), manifest["metadata"]["name"])
         for manifest in release
-        if manifest["kind"] in _TAKEN_ALONG
+        if manifest["kind"] in TAKEN_ALONG
     }
     of_tenants = {ProtectedResource(NAMESPACE_TYPE, name) for name in tenant_of_namespaces(config)}
     return frozenset(of_flux | of_tenants | (_KYVERNO if config.kyverno is not None else set()))
@@ -115,7 +115,7 @@ def deletion_problems(
                 wording, path = PROTECTED_NAMESPACE, f"{path}.namespaces"
             yield Problem(stack_file, path, wording(namespace=resource.name, tenant=tenant))
         else:
-            fields = {"object": f"{resource.kind} {resource.name}", "taken": _TAKEN_ALONG[resource.kind]}
+            fields = {"object": f"{resource.kind} {resource.name}", "taken": TAKEN_ALONG[resource.kind]}
             yield Problem(stack_file, "kyverno" if resource in _KYVERNO else "flux", PROTECTED_OBJECT(**fields))
 
 

@@ -92,5 +92,12 @@ def test_a_namespace_or_crd_has_to_be_registered_with_protection(subject):
     assert list(unprotected(subject, True, PROTECTED)) == list(unprotected(subject, False, RuleSetting())) == []
 
 
+def test_the_namespaces_of_a_leaving_tenant_need_no_protection():
+    leaving = RuleSetting(protected=True, leaving=frozenset({"apps"}))
+
+    assert list(unprotected(namespace(), False, leaving)) == []
+    assert len(list(unprotected(FLUX_NAMESPACE, False, leaving))) == 1
+
+
 def test_other_kinds_need_no_protection():
     assert list(unprotected(CONFIG_MAP, False, PROTECTED)) == []
