@@ -35,7 +35,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report drift repair isolation bench lock render policy
+.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report drift repair previewer-role isolation bench lock render policy
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -126,6 +126,9 @@ drift: $(VENV)/installed ## Show what in the cluster differs from STACK, by whom
 
 repair: $(VENV)/installed ## Prepare that the next update of STACK restores what differs in the cluster
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.repair --stack $(STACK)
+
+previewer-role: $(VENV)/installed ## Print the ClusterRole of STACK's previewers and its binding, for a cluster that has no Flux yet
+	@$(RUN) -m operations.previewer_role --stack $(STACK)
 
 isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, and show what refuses it; OUTPUT=json, junit or html
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m isolation --stack $(STACK) --output $(OUTPUT) \

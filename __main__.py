@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pulumi
 
-from components.cluster.client import find_object
+from components.cluster.unreadable import finder
 from components.config.errors import ConfigurationError
 from components.engine.state import read_state
 from components.git.rotation import previous_keys, rotations
@@ -36,7 +36,7 @@ async def main() -> dict[str, object]:
         raise pulumi.RunError(str(error)) from None
     hold_to_approved(pulumi.get_stack(), PROJECT, file)
     await prepare(config, found, state)
-    api, find = found.cluster.api, partial(find_object, found.cluster.api)
+    api, find = found.cluster.api, finder(found.cluster.api, state)
     previous = previous_keys(config.git_sources, state, find)
     changes = watch_changes()
 

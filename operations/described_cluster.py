@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from components.cluster.config import ClusterConfig
+from components.cluster.config import ClusterConfig, Previewer
 from components.config.errors import MisplacedValueError, Problem
+from components.config.sealed import SealedText
 from components.config.section import Section
 from components.policies.config import PoliciesConfig
 from components.stack.messages import dotted, message
@@ -33,6 +34,18 @@ def described_cluster(stack: str, project: Path) -> ClusterConfig:
     if is_encrypted(section.get(_CONTENT)):
         section = {**section, _CONTENT: PulumiConfig(stack, project).get(f"cluster.{_CONTENT}")}
     return _checked(ClusterConfig, section, stack, "cluster")
+
+
+def described_previewers(stack: str, project: Path) -> tuple[Previewer, ...]:
+    """Who may preview a stack; an encrypted kubeconfig stays encrypted.
+
+    Raises:
+        OperationError: the stack does not exist, or its section `cluster` is not valid.
+    """
+    section = described_section(stack, "cluster", project)
+    if is_encrypted(content := section.get(_CONTENT)):
+        section = {**section, _CONTENT: SealedText.of(_CONTENT, content["secure"], salt="")}
+    return _checked(ClusterConfig, section, stack, "cluster").previewers
 
 
 def described_policies(stack: str, project: Path) -> PoliciesConfig:

@@ -99,3 +99,6 @@ FIELDS_STAY = Wording(
     "{kind} {name}: these fields cannot be removed: {fields}: {reason}",
     "remove them with `kubectl edit`",
 )
+NO_PREVIEWERS = Wording(
+    "FT-OPS-053", "{file} has no cluster.previewers", "list the users, groups or service accounts (docs/previews.md)"
+)

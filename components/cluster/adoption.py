@@ -13,7 +13,7 @@ import pulumi
 from kubernetes import client
 from kubernetes.dynamic.exceptions import NotFoundError
 
-from components.cluster.client import METADATA_LIST, ClusterUnavailable, explaining, get, items
+from components.cluster.client import METADATA_LIST, AccessDenied, ClusterUnavailable, explaining, get, items
 from components.cluster.manifests import Manifest, name_of, resource_type
 from components.engine.log import run_error
 from components.engine.state import State
@@ -68,6 +68,8 @@ class _Existing:
 
     def __init__(self, api: client.ApiClient) -> None:
         self._api = api
+        # Read here, since threads of a pool do not know the run that they belong to.
+        self._preview = pulumi.runtime.is_dry_run()
         self._plurals = cache(self._read_plurals)
         self.names = cache(self._read_names)
 
@@ -89,7 +91,16 @@ class _Existing:
     def _read_names(self, version: str, kind: str) -> frozenset[str]:
         """The names of all objects of a kind (`name_of`); only their metadata is requested."""
         plural = self._plurals(version).get(kind)
-        found = items(self._api, f"{_root(version)}/{plural}", accept=METADATA_LIST) if plural is not None else []
+        if plural is None:
+            return frozenset()
+        try:
+            with explaining(self._api):
+                found = items(self._api, f"{_root(version)}/{plural}", accept=METADATA_LIST)
+        except AccessDenied:
+            if not self._preview:
+                raise
+            # It then shows Secrets as created that the update imports.
+            return frozenset()
         return frozenset(name_of(each) for each in found)
 
 

@@ -67,6 +67,10 @@ class ClusterUnavailable(Exception):
         return Problem(stack_file, f"cluster.{self.key}", self.args[0])
 
 
+class AccessDenied(ClusterUnavailable):
+    """The cluster knows the user, who may not do this."""
+
+
 @dataclass(frozen=True)
 class ClusterFacts:
     """What identifies a cluster, and its namespaces.
@@ -344,7 +348,8 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
             message = WRONG_SERVER(**fields)
         else:
             message = UNEXPECTED_ANSWER(**fields)
-        raise ClusterUnavailable("kubeconfig", message) from None
+        refused = AccessDenied if error.status == 403 else ClusterUnavailable
+        raise refused("kubeconfig", message) from None
     except (ValueError, KeyError, TypeError, StopIteration):  # not JSON, or not an API server's document
         raise ClusterUnavailable("kubeconfig", NOT_AN_API_SERVER(server=server)) from None
     except (HTTPError, OSError):

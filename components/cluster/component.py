@@ -1,4 +1,4 @@
-"""Cluster: the one Kubernetes provider of the stack."""
+"""Cluster: the one Kubernetes provider of the stack, and who may preview it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pulumi
 import pulumi_kubernetes
 
 from components.cluster.config import ClusterConfig
+from components.cluster.manifests import register
+from components.cluster.previewers import previewer_access
 from components.cluster.protection import ProtectedResource
 from components.engine.state import State
 
@@ -54,6 +56,8 @@ class Cluster(pulumi.ComponentResource):
             enable_server_side_apply=True,
             opts=pulumi.ResourceOptions(parent=self),
         )
+        for manifest in previewer_access(args.config.previewers):
+            register(manifest, pulumi.ResourceOptions(parent=self, provider=self.provider))
         self.uid = pulumi.Output.from_input(args.uid)
         outputs: pulumi.Inputs = {"uid": self.uid}
         if args.protected:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 from urllib.parse import quote
 
 from kubernetes import client
 from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import explaining, get, items
+from components.cluster.unreadable import if_readable
 from components.config.printable import printable
 
 # How the message of the condition NamespaceContentRemaining lists each resource.
@@ -102,21 +102,28 @@ def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHold
             for condition in found.get("status", {}).get("conditions", ())
             if condition["status"] == "True"
         }
-        remaining = _REMAINING.findall(conditions.get("NamespaceContentRemaining", ""))
-        objects = tuple(held for resource, group in remaining for held in _held(api, namespace, resource, group))
-    failures = tuple(f"{each}: {printable(conditions[each])}" for each in _FAILURES if each in conditions)
-    return NamespaceHolds(namespace, objects, failures)
+    remaining = _REMAINING.findall(conditions.get("NamespaceContentRemaining", ""))
+    failures = [f"{each}: {printable(conditions[each])}" for each in _FAILURES if each in conditions]
+    objects: list[Held] = []
+    for resource, group in remaining:
+        held = if_readable(partial(_held, api, namespace, resource, group), None)
+        if held is None:
+            failures.append(f"{resource} that this user may not list")
+        objects += held or ()
+    return NamespaceHolds(namespace, tuple(objects), tuple(failures))
 
 
-def _held(api: client.ApiClient, namespace: str, resource: str, group: str) -> Iterator[Held]:
-    root = f"/apis/{_version(api, group)}" if group else "/api/v1"
-    path = f"{root}/namespaces/{namespace}/{resource}"
-    for each in items(api, path):
-        metadata: Mapping[str, Any] = each["metadata"]
-        finalizers: Sequence[str] = metadata.get("finalizers", ())
-        if finalizers:
-            called = f"{resource}.{group}" if group else resource
-            yield Held(called, metadata["name"], tuple(finalizers), f"{path}/{quote(metadata['name'], safe='')}")
+def _held(api: client.ApiClient, namespace: str, resource: str, group: str) -> list[Held]:
+    with explaining(api):
+        root = f"/apis/{_version(api, group)}" if group else "/api/v1"
+        path = f"{root}/namespaces/{namespace}/{resource}"
+        found = [each["metadata"] for each in items(api, path)]
+    called = f"{resource}.{group}" if group else resource
+    return [
+        Held(called, each["name"], tuple(each["finalizers"]), f"{path}/{quote(each['name'], safe='')}")
+        for each in found
+        if each.get("finalizers")
+    ]
 
 
 def _version(api: client.ApiClient, group: str) -> str:

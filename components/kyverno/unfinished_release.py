@@ -70,6 +70,11 @@ def read_unfinished(api: client.ApiClient, recorded: State) -> UnfinishedRelease
         return unfinished(items(api, _SECRETS, labelSelector=selector), known[0] if known else None)
 
 
+def unread_release(recorded: State) -> UnfinishedRelease:
+    """What is assumed of the records where a preview may not read them: that no update was killed."""
+    return unfinished([], next(iter(recorded.outputs(RELEASE_TYPE)), None))
+
+
 def unfinished(secrets: Sequence[Manifest], known: Mapping[str, Any] | None) -> UnfinishedRelease:
     """What the records say.
 

@@ -12,7 +12,6 @@ from components.cluster.client import (
     ClusterFacts,
     ClusterUnavailable,
     connect,
-    find_object,
     read_facts,
     read_names,
     read_webhook_configurations,
@@ -21,12 +20,18 @@ from components.cluster.co_owners import CoOwner, co_owners
 from components.cluster.component import known_cluster_uid
 from components.cluster.lost_namespaces import LostNamespaces
 from components.cluster.namespace_holds import read_namespace_holds
+from components.cluster.unreadable import finder, if_readable
 from components.config.errors import Problem
 from components.config.wordings import Message
 from components.engine.state import State
 from components.flux.support import OLDEST_KUBERNETES, minor
 from components.kyverno.objects import MANAGED_BY_LABEL, NAMESPACE
-from components.kyverno.unfinished_release import UnfinishedRelease, left_without_kyverno, read_unfinished
+from components.kyverno.unfinished_release import (
+    UnfinishedRelease,
+    left_without_kyverno,
+    read_unfinished,
+    unread_release,
+)
 from components.policies.native import NATIVE_SINCE
 from components.stack.config import StackConfig
 from components.stack.foreign_installations import foreign_flux, foreign_kyverno
@@ -93,15 +98,15 @@ def check_cluster(
         holds = {name: read_namespace_holds(api, name) for name in sorted(terminating(config, facts, state))}
         problems += held_namespaces(config, holds, stack_file)
         syncs = read_syncs(api)
-        strays = read_strays(api, facts, syncs, state)
-        problems += missing_objects(config, facts, state, syncs, partial(read_names, api), stack_file)
-        problems += taken_names(config, facts, state, partial(find_object, api), stack_file)
+        strays: list[str] = if_readable(partial(read_strays, api, facts, syncs, state), [])
+        problems += missing_objects(config, facts, state, syncs, partial(_names_at, api), stack_file)
+        problems += taken_names(config, facts, state, finder(api, state), stack_file)
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
             problems += foreign_kyverno(facts, webhooks, state, stack_file)
         kyverno_release = UnfinishedRelease()
         if config.kyverno is not None or NAMESPACE in state.names(NAMESPACE_TYPE):
-            kyverno_release = read_unfinished(api, state)
+            kyverno_release = if_readable(partial(read_unfinished, api, state), unread_release(state))
             problems += left_without_kyverno(config.kyverno, kyverno_release, stack_file)
     except ClusterUnavailable as error:
         return None, [*problems, error.as_problem(stack_file)]
@@ -112,6 +117,10 @@ def check_cluster(
     lost = lost_namespaces(facts, state)
     owners = co_owners(syncs, state)
     return ClusterFindings(api, facts, lost, warnings, owners, kyverno_release, strays), problems
+
+
+def _names_at(api: client.ApiClient, path: str) -> set[str] | None:
+    return if_readable(partial(read_names, api, path), None)
 
 
 def cluster_problems(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:

@@ -32,7 +32,7 @@ def missing_objects(
     cluster: ClusterFacts,
     state: State,
     syncs: Iterable[Manifest],
-    names_at: Callable[[str], Collection[str]],
+    names_at: Callable[[str], Collection[str] | None],
     stack_file: str,
 ) -> list[Problem]:
     """A problem if objects are in the state but missing from the cluster, since a deletion may have been killed.
@@ -42,7 +42,8 @@ def missing_objects(
         cluster: facts of the cluster.
         state: the stack's state.
         syncs: the sources and Kustomizations in the cluster.
-        names_at: returns the objects at a path of the API, as `namespace/name`, or `name` for cluster-scoped ones.
+        names_at: returns the objects at a path of the API, as `namespace/name`, or `name` for cluster-scoped ones; None
+            if a preview may not read them.
         stack_file: name of the stack's file.
     """
     if not names_cluster(state, cluster.uid):
@@ -71,14 +72,14 @@ def wanted_syncs(config: StackConfig) -> set[str]:
 
 
 def _missing(
-    config: StackConfig, cluster: ClusterFacts, state: State, names_at: Callable[[str], Collection[str]]
+    config: StackConfig, cluster: ClusterFacts, state: State, names_at: Callable[[str], Collection[str] | None]
 ) -> Iterable[str]:
     """Kind and name of each missing object, except those of tenants that are no longer listed."""
     listed = {name for tenant in config.tenants.values() for name in tenant.namespace_names}
     # A lost namespace is reported or re-created as a whole (`components.cluster.lost_namespaces`).
     kept = {name for name in cluster.namespaces if name not in state.names(_NAMESPACE_TYPE)} | listed
     kept |= {FLUX_NAMESPACE, KYVERNO_NAMESPACE}
-    found: dict[str, Collection[str]] = {}
+    found: dict[str, Collection[str] | None] = {}
     for (kind, _), outputs in state.resources.items():
         if (path := collection_of(kind)) is None or "metadata" not in outputs:
             continue
@@ -89,7 +90,7 @@ def _missing(
         if path not in found:
             found[path] = names_at(path)
         name = name_of({"metadata": metadata})
-        if name not in found[path]:
+        if (names := found[path]) is not None and name not in names:
             yield f"{kind.rpartition(':')[2]} {printable(name)}"
 
 

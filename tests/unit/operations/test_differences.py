@@ -151,6 +151,14 @@ def test_defaults_status_and_what_controllers_write_are_no_differences(controlle
     assert compared(CONTROLLER, controller) == []
 
 
+def test_what_a_controller_writes_through_a_subresource_is_its_own(controller):
+    controller["spec"]["minReadySeconds"] = 5
+    scaled = managed({"f:spec": {"f:minReadySeconds": {}}}, "autoscaler", EDITED, subresource="scale")
+    controller["metadata"]["managedFields"].append(scaled)
+
+    assert compared(CONTROLLER, controller) == []
+
+
 def test_an_added_owner_is_a_difference_since_its_deletion_would_delete_the_object(controller):
     controller["metadata"]["ownerReferences"] = [{"kind": "ConfigMap", "name": "x", "uid": "1"}]
     key = 'k:{"uid":"1"}'

@@ -86,7 +86,7 @@ class Stack:
     def switch_to_audit(self) -> None:
         """Switch a policy to audit as `kubectl patch` does."""
         binding = self.cluster.objects["/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"][0]
-        binding["spec"]["validationActions"] = ["Warn", "Audit"]
+        binding["spec"]["validationActions"] = ["Audit", "Warn"]
         actions = {'v:"Warn"': {}, 'v:"Audit"': {}}
         entry = managed({"f:spec": {"f:validationActions": actions}}, "kubectl-patch", EDITED)
         binding["metadata"]["managedFields"].append(entry)
@@ -194,7 +194,13 @@ def test_a_cluster_role_binding_for_a_tenants_account_is_shown(stack):
     binding["subjects"] = [{"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}]
     other = copy.deepcopy(binding) | {"subjects": [{"kind": "User", "name": "admin"}]}
     other["metadata"]["name"] = "other"
-    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [binding, other]
+    # Clouds have such bindings, and they name no tenant.
+    everybody = copy.deepcopy(binding) | {"subjects": [{"kind": "Group", "name": "system:authenticated"}]}
+    everybody["metadata"]["name"] = "everybody"
+    stack.cluster.answers[f"{RBAC}/clusterroles/admin"] = {
+        "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
+    }
+    stack.cluster.objects[f"{RBAC}/clusterrolebindings"] = [binding, other, everybody]
 
     assert [(each["what"], each["kind"], each["name"]) for each in stack.found()] == [
         ("foreign", "ClusterRoleBinding", "more")
@@ -281,7 +287,7 @@ def test_repair_refreshes_what_is_missing_or_changed_and_removes_what_was_added(
             binding,
             [
                 {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
-                {"op": "remove", "path": "/spec/validationActions/1"},
+                {"op": "remove", "path": "/spec/validationActions/0"},
                 {"op": "remove", "path": "/spec/validationActions/0"},
             ],
         )

@@ -59,7 +59,7 @@ AT = {
 }
 
 
-def adopted(program, existing=(), recorded=NOTHING, statuses=None, planned=()):
+def adopted(program, existing=(), recorded=NOTHING, statuses=None, planned=(), preview=False):
     """The resources that a program registers in a cluster with these objects, and the requests to the cluster."""
     lists = {path: listed(*(AT[each][1] for each in existing if AT[each][0] == path)) for path, _ in AT.values()}
     answers = {path: json.dumps(answer).encode() for path, answer in (SERVER | lists).items()}
@@ -74,7 +74,7 @@ def adopted(program, existing=(), recorded=NOTHING, statuses=None, planned=()):
             asked.append("registering")
             program()
 
-        registrations = run(with_adoption)
+        registrations = run(with_adoption, preview=preview)
     return {name: each.imported for name, each in registrations.items()}, asked
 
 
@@ -160,6 +160,18 @@ def test_components_providers_and_resources_of_other_providers_are_created():
     imported, _ = adopted(program, existing=AT)
 
     assert imported == {"Tenant tenant": "", "RepositoryDeployKey key": ""}
+
+
+@pytest.mark.parametrize("planned", [(), (NAMESPACE, SOURCE)])
+def test_a_preview_shows_objects_as_created_whose_kind_its_user_may_not_list(planned):
+    imported, _ = adopted(manifests(NAMESPACE, SOURCE), AT, statuses={SOURCES: 403}, planned=planned, preview=True)
+
+    assert imported == {"Namespace flux-system": "flux-system", "GitRepository flux-system/flux-system": ""}
+
+
+def test_an_update_has_to_list_them():
+    with pytest.raises(pulumi.RunError, match="FT-CLU-006"):
+        adopted(manifests(SOURCE), AT, statuses={SOURCES: 403}, planned=(SOURCE,))
 
 
 def test_an_imported_object_keeps_its_options():

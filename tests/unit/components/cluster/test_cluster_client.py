@@ -11,11 +11,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from loopback import closed_port, serving
 from sample_text import ESCAPES, SHOWN
 
 from components.cluster.client import (
+    AccessDenied,
     ClusterFacts,
     ClusterUnavailable,
     connect,
@@ -203,6 +205,16 @@ def test_a_server_that_does_not_answer_is_an_error(tmp_path):
 
     assert (key, code) == ("kubeconfig", "FT-CLU-013")
     assert server in message
+
+
+@pytest.mark.parametrize(("status", "denied"), [(401, False), (403, True), (500, False)])
+def test_only_a_known_user_without_the_right_is_denied_access(status, denied):
+    configuration = client.Configuration()
+    with serving({}, status) as server, pytest.raises(ClusterUnavailable) as refused:
+        configuration.host = server
+        read_facts(client.ApiClient(configuration))
+
+    assert isinstance(refused.value, AccessDenied) is denied
 
 
 @pytest.mark.parametrize(("status", "reason"), [(401, "Unauthorized"), (403, "Forbidden")])

@@ -21,6 +21,7 @@ from components.kyverno.unfinished_release import (
     read_unfinished,
     settle_release,
     unfinished,
+    unread_release,
 )
 
 SECRETS = "/api/v1/namespaces/kyverno/secrets"
@@ -140,3 +141,11 @@ def test_a_record_that_is_gone_is_skipped_and_a_refusal_ends_the_update(monkeypa
     settled(monkeypatch, found, status=404)
     with pytest.raises(pulumi.RunError, match="403"):
         settled(monkeypatch, found, status=403)
+
+
+def test_records_that_a_preview_may_not_read_change_nothing_of_the_release():
+    recorded = {(RELEASE_TYPE, "kyverno"): {"description": "Finished after revision 10 was interrupted"}}
+
+    assert unread_release(State(recorded)).description == "Finished after revision 10 was interrupted"
+    assert unread_release(State(recorded)).recorded
+    assert unread_release(State({})) == UnfinishedRelease()

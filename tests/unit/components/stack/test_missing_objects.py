@@ -41,7 +41,7 @@ def config(tmp_path):
     return load(tmp_path, tenants={"dev-team": {}})
 
 
-def found(config, recorded=None, going=(), without=()):
+def found(config, recorded=None, going=(), without=(), unreadable=()):
     """The problems if these objects are missing in the cluster, and the paths that were read."""
     there = {path: names - set(without) for path, names in THERE.items()}
     facts = ClusterFacts("this", "v1.36.3", dict.fromkeys(there["/api/v1/namespaces"], {}), frozenset(going))
@@ -53,7 +53,7 @@ def found(config, recorded=None, going=(), without=()):
 
     def names_at(path):
         asked.append(path)
-        return there.get(path, set())
+        return None if path in unreadable else there.get(path, set())
 
     state = State(ALL if recorded is None else recorded)
     problems = missing_objects(config, facts, state, syncs, names_at, "Pulumi.staging.yaml")
@@ -125,3 +125,12 @@ def test_nothing_is_missing_in_another_or_a_new_cluster(config):
 )
 def test_each_type_has_one_path(kind, path):
     assert collection_of(kind) == path
+
+
+def test_a_kind_that_a_preview_may_not_read_is_taken_for_complete(config):
+    without = {"flux-system/source-controller", "apps/dev-team"}
+
+    [problem], _ = found(config, without=without, unreadable={"/apis/apps/v1/deployments"})
+
+    assert "Kustomization apps/dev-team" in problem.message
+    assert "source-controller" not in problem.message

@@ -112,6 +112,7 @@ def test_every_enumeration_that_a_type_links_to_is_explained():
         "PolicyEngine",
         "PolicyMode",
         "PolicyName",
+        "PreviewerKind",
         "Profile",
         "Role",
         "TenantNetwork",

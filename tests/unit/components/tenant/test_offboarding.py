@@ -122,6 +122,16 @@ def test_each_object_is_listed_with_a_command_and_no_name_reaches_a_shell():
     ]
 
 
+def test_a_preview_names_the_resources_that_its_user_may_not_list(monkeypatch):
+    monkeypatch.setattr("pulumi.runtime.is_dry_run", lambda: True)
+    with cluster(HELD, statuses={"/api/v1/namespaces/tools/configmaps": 403}) as api:
+        holds = read_namespace_holds(api, "tools")
+
+    assert holds is not None
+    assert [each.resource for each in holds.objects] == ["widgets.example.com"]
+    assert holds.failures == ("configmaps that this user may not list",)
+
+
 def test_long_lists_are_cut():
     holds = NamespaceHolds("tools", tuple(Held("configmaps", f"a{n}", ("example.com/a",)) for n in range(23)))
 

@@ -1,0 +1,109 @@
+"""Who may preview a stack: what they may read, and which subjects are refused."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+from recorded_program import run
+
+from components.cluster.client import collection_of
+from components.cluster.component import Cluster, ClusterArgs
+from components.cluster.config import ClusterConfig
+from components.cluster.previewers import PREVIEWER, READABLE, previewer_access
+
+UID = "11111111-1111-1111-1111-111111111111"
+USER = {"kind": "User", "name": "ci"}
+GROUP = {"kind": "Group", "name": "reviewers"}
+ACCOUNT = {"kind": "ServiceAccount", "name": "preview", "namespace": "ci"}
+RBAC = "rbac.authorization.k8s.io"
+# Every kind that a stack registers; Helm's release is compared without the cluster.
+APPLIED = (
+    "admissionregistration.k8s.io/v1:MutatingWebhookConfiguration",
+    "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy",
+    "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding",
+    "admissionregistration.k8s.io/v1:ValidatingWebhookConfiguration",
+    "apiextensions.k8s.io/v1:CustomResourceDefinition",
+    "apps/v1:Deployment",
+    "core/v1:ConfigMap",
+    "core/v1:LimitRange",
+    "core/v1:Namespace",
+    "core/v1:ResourceQuota",
+    "core/v1:Service",
+    "core/v1:ServiceAccount",
+    "kustomize.toolkit.fluxcd.io/v1:Kustomization",
+    "networking.k8s.io/v1:NetworkPolicy",
+    "notification.toolkit.fluxcd.io/v1:Receiver",
+    "policies.kyverno.io/v1:GeneratingPolicy",
+    "policies.kyverno.io/v1:ImageValidatingPolicy",
+    "policies.kyverno.io/v1:MutatingPolicy",
+    "policies.kyverno.io/v1:ValidatingPolicy",
+    "rbac.authorization.k8s.io/v1:ClusterRole",
+    "rbac.authorization.k8s.io/v1:ClusterRoleBinding",
+    "rbac.authorization.k8s.io/v1:Role",
+    "rbac.authorization.k8s.io/v1:RoleBinding",
+    "source.toolkit.fluxcd.io/v1:GitRepository",
+)
+
+
+def config(*previewers: dict[str, str]) -> ClusterConfig:
+    return ClusterConfig.model_validate({"kubeconfig": "kubeconfig", "previewers": list(previewers)})
+
+
+def registered(*previewers: dict[str, str]):
+    return run(lambda: Cluster("cluster", ClusterArgs(config(*previewers), UID)) and None)
+
+
+def test_a_stack_without_previewers_registers_nothing_more():
+    assert previewer_access(()) == []
+    assert not [name for name in registered() if name.startswith("ClusterRole")]
+
+
+def test_previewers_are_bound_to_one_role_on_the_stacks_cluster():
+    found = registered(USER, GROUP, ACCOUNT)
+
+    binding = found[f"ClusterRoleBinding {PREVIEWER}"]
+    assert binding.provider == found[f"ClusterRole {PREVIEWER}"].provider == "kubernetes cluster"
+    assert binding.properties["roleRef"] == {"apiGroup": RBAC, "kind": "ClusterRole", "name": PREVIEWER}
+    assert binding.properties["subjects"] == [
+        {"kind": "User", "name": "ci", "apiGroup": RBAC},
+        {"kind": "Group", "name": "reviewers", "apiGroup": RBAC},
+        {"kind": "ServiceAccount", "name": "preview", "namespace": "ci"},
+    ]
+
+
+def test_the_role_only_reads_and_names_every_resource():
+    role = previewer_access(config(USER).previewers)[0]
+
+    assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"get", "list"}
+    assert not [rule for rule in role["rules"] if "*" in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])]
+    assert not [rule for rule in role["rules"] if any("/" in each for each in rule["resources"])]
+
+
+def test_the_role_reads_no_secret():
+    assert not {"secrets"} & {resource for _, resources in READABLE for resource in resources}
+
+
+@pytest.mark.parametrize("kind", APPLIED)
+def test_the_role_reads_every_kind_that_the_program_applies(kind):
+    path = collection_of(f"kubernetes:{kind}")
+    assert path is not None
+    group = kind.partition("/")[0]
+
+    assert path.rpartition("/")[2] in dict(READABLE)["" if group == "core" else group]
+
+
+@pytest.mark.parametrize(
+    ("subject", "code"),
+    [
+        ({"kind": "ServiceAccount", "name": "preview"}, "FT-CFG-182"),
+        (USER | {"namespace": "ci"}, "FT-CFG-183"),
+        (GROUP | {"name": "system:authenticated"}, "FT-CFG-184"),
+        (GROUP | {"name": "system:serviceaccounts:apps"}, "FT-CFG-184"),
+        (USER | {"name": "system:serviceaccount:apps:dev-team"}, "FT-CFG-184"),
+    ],
+)
+def test_a_subject_that_may_be_a_tenants_or_is_incomplete_is_refused(subject, code):
+    with pytest.raises(ValidationError) as refused:
+        config(subject)
+
+    assert [error["ctx"]["error"].args[0].code for error in refused.value.errors()] == [code]

@@ -1,0 +1,78 @@
+"""What a preview does without if its user may not read it, and that an update does not."""
+
+from __future__ import annotations
+
+import pytest
+from kubernetes import client
+
+from components.cluster import unreadable
+from components.cluster.client import AccessDenied, ClusterUnavailable
+from components.cluster.unreadable import finder, if_readable
+from components.engine.state import State
+
+API = client.ApiClient(client.Configuration())
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "git-1f", "namespace": "apps"}}
+SOURCE = {
+    "apiVersion": "source.toolkit.fluxcd.io/v1",
+    "kind": "GitRepository",
+    "metadata": {"name": "a", "namespace": "b"},
+}
+RECORDED = {"metadata": {"name": "git-1f", "namespace": "apps"}, "data": {"identity.pub": "eA=="}}
+STATE = State({("kubernetes:core/v1:Secret", "dev-team-git"): RECORDED})
+
+
+def denied(*_: object) -> None:
+    raise AccessDenied("kubeconfig", "403 Forbidden")
+
+
+@pytest.fixture
+def preview(monkeypatch) -> None:
+    monkeypatch.setattr("pulumi.runtime.is_dry_run", lambda: True)
+
+
+def test_what_is_readable_is_read(preview):
+    assert if_readable(lambda: 1, 2) == 1
+
+
+def test_a_preview_goes_on_without_what_it_may_not_read(preview):
+    assert if_readable(denied, 2) == 2
+
+
+def test_an_update_does_not():
+    with pytest.raises(AccessDenied):
+        if_readable(denied, 2)
+
+
+def test_a_cluster_that_does_not_answer_is_an_error_of_a_preview_too(preview):
+    def fails() -> None:
+        raise ClusterUnavailable("kubeconfig", "unreachable")
+
+    with pytest.raises(ClusterUnavailable):
+        if_readable(fails, 2)
+
+
+def test_a_preview_finds_the_secrets_of_the_stack_in_its_state(preview, monkeypatch):
+    monkeypatch.setattr(unreadable, "find_object", denied)
+
+    assert finder(API, STATE)(SECRET) == RECORDED
+    assert finder(API, State({}))(SECRET) is None
+
+
+def test_a_secret_of_the_cluster_comes_before_that_of_the_state(preview, monkeypatch):
+    monkeypatch.setattr(unreadable, "find_object", lambda *_: {"data": {}})
+
+    assert finder(API, STATE)(SECRET) == {"data": {}}
+
+
+def test_other_objects_are_never_taken_from_the_state(preview, monkeypatch):
+    monkeypatch.setattr(unreadable, "find_object", denied)
+
+    with pytest.raises(AccessDenied):
+        finder(API, STATE)(SOURCE)
+
+
+def test_an_update_needs_the_secret_of_the_cluster(monkeypatch):
+    monkeypatch.setattr(unreadable, "find_object", denied)
+
+    with pytest.raises(AccessDenied):
+        finder(API, STATE)(SECRET)
