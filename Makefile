@@ -52,7 +52,9 @@ $(VENV)/installed: requirements.txt requirements-dev.txt
 	@$(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.txt -r requirements-dev.txt
 	@touch $@
 
-up: $(VENV)/installed ## Build the tools, start the cluster of STACK and bring the stack up; APPROVED=… refuses anything else
+up: $(VENV)/installed ## Build the tools, start the cluster of STACK, and bring the stack up; restores what differs; APPROVED=… refuses anything else
+	@$(RUN) -m lab start $(STACK)
+	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.repair --stack $(STACK)
 	@$(RUN) -m lab up $(STACK)
 
 start: $(VENV)/installed ## The same without Pulumi

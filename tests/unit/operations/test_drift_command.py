@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from sample_state import CLUSTER_UID, EDITED, LISTS, MARKS, PULUMI, RESOURCES, m
 from typer.testing import CliRunner
 
 from operations import drift, recorded_state, repair
+from operations.errors import OperationError
+from operations.wordings import NOT_LOGGED_IN, UNKNOWN_TO_PULUMI
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 NETWORKING = "/apis/networking.k8s.io/v1"
@@ -300,6 +304,42 @@ def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_upda
     stack.resources = []
     assert stack.run(command=repair) == (0, "", "")
     assert (stack.ran, stack.cluster.patched) == ([], [])
+
+
+def test_repair_does_nothing_for_a_stack_that_pulumi_does_not_know_yet(stack, monkeypatch):
+    def unknown(*_: object) -> str:
+        raise OperationError.of(UNKNOWN_TO_PULUMI, stack="staging")
+
+    monkeypatch.setattr(recorded_state, "run_pulumi", unknown)
+    assert stack.run(command=repair) == (0, "", "")
+
+    # For a report, nothing to compare with is an error.
+    assert stack.run()[0] == 2
+
+
+def test_another_error_of_pulumi_stops_a_repair(stack, monkeypatch):
+    def fails(*_: object) -> str:
+        raise OperationError.of(NOT_LOGGED_IN)
+
+    monkeypatch.setattr(recorded_state, "run_pulumi", fails)
+
+    assert stack.run(command=repair)[0] == 1
+
+
+def test_make_up_repairs_before_it_updates():
+    command = ["make", "--dry-run", "up", "STACK=staging"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True)
+
+    modules = [line.split(" -m ", 1)[1].split(" -- ")[-1] for line in done.stdout.splitlines() if " -m lab" in line]
+    assert modules == ["lab start staging", ".venv/bin/python -m operations.repair --stack staging", "lab up staging"]
+
+
+@pytest.mark.parametrize("variable", ["", "EXIT_CODE=1"])
+def test_make_passes_on_the_exit_code_option(variable):
+    command = ["make", "--dry-run", "drift", *filter(None, [variable])]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True)
+
+    assert ("--exit-code" in done.stdout) is bool(variable)
 
 
 def test_a_field_that_cannot_be_removed_is_named_and_the_rest_is_repaired(stack):
