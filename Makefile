@@ -35,7 +35,8 @@ export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
 .DEFAULT_GOAL := help
-.PHONY: help up start stop down status kubeconfig env logs tools test test-all test-unit lint lint-fast schemas deploy-key sops-key sops-config policy-report drift repair previewer-role isolation bench lock render policy
+# Each target with a description is a command, not a file.
+.PHONY: lint-fast $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' Makefile)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -144,8 +145,28 @@ apply: $(VENV)/installed ## Bring STACK up with the `pulumi` at hand, if it woul
 preview: $(VENV)/installed ## Preview STACK in its cluster with the `pulumi` at hand
 	@$(RUN) -m lab exec $(STACK) -- pulumi preview --diff --non-interactive --stack $(STACK)
 
+bundles: $(VENV)/installed ## Provide the releases and host keys of the lab, if a stack file names them
+	@$(RUN) -m lab bundles
+
+stacks: $(VENV)/installed ## List the stacks as outputs of a workflow's step; the variable STACKS chooses some
+	@$(RUN) -m review.stacks
+
 comment: $(VENV)/installed ## Post the report of workflow run RUN_ID, or FILE for PULL_REQUEST, as the one comment of the pull request
-	@$(RUN) -m review.comment $(if $(RUN_ID),--run $(RUN_ID)) $(if $(PULL_REQUEST),--pull-request $(PULL_REQUEST)) $(if $(FILE),--file $(FILE))
+	@$(RUN) -m review.comment $(if $(RUN_ID),--run $(RUN_ID)) $(if $(PULL_REQUEST),--pull-request $(PULL_REQUEST)) \
+		$(if $(FILE),--file $(FILE))
+
+approved: $(VENV)/installed ## Write what was approved by merging COMMIT to OUT, one digest.json for each stack
+	@$(RUN) -m review.approved --out $(OUT)
+
+drift-issue: $(VENV)/installed ## Keep one issue about what `make drift` has found in workflow run RUN_ID
+	@$(RUN) -m review.drift_issue --run $(RUN_ID)
+
+release-pull-request: $(VENV)/installed ## Propose the changed stack files as a pull request, with FILE as its description
+	@$(RUN) -m review.release_pull_request --file $(FILE)
+
+renders: $(VENV)/installed ## Do what `render` does for every stack
+	@stacks=$$($(RUN) -m review.stacks --names) && for stack in $$stacks; do \
+		$(RUN) -m review.render_files --stack $$stack --out $(OUT) || exit; done
 
 render: $(VENV)/installed ## Write what STACK would apply to OUT, without a cluster or a passphrase
 	@$(RUN) -m review.render_files --stack $(STACK) --out $(OUT)

@@ -19,7 +19,7 @@ from lab.errors import reported
 from lab.files import delete_folder
 from lab.git_host import GitHost
 from lab.processes import check_ports
-from lab.project import check_stack_files, delete_project, provide_project
+from lab.project import check_stack_files, delete_project, names_lab_files, provide_project
 from lab.pulumi import CLI, PLUGINS, STACK_VARIABLE, LabPulumi, provide_bundles
 from lab.pulumi import up as apply_stack
 from lab.removal import remove_clusters
@@ -62,6 +62,16 @@ def up(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies 
 def start(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies it
     """Do what `up` does without Pulumi: the stacks are not applied, and need no stack files yet."""
     _start(Settings.load(), stacks)
+
+
+@app.command()
+def bundles() -> None:
+    """Provide the files of the lab that its stack files name, for what reads them without a cluster."""
+    settings = Settings.load()
+    if not names_lab_files(settings):
+        return
+    provide_bundles(settings)
+    GitHost(settings).gitea.host_key.ensure()
 
 
 @app.command()

@@ -45,6 +45,11 @@ def check_stack_files(settings: Settings, stacks: Iterable[str]) -> None:
             )
 
 
+def names_lab_files(settings: Settings) -> bool:
+    """Whether a stack file of the project names a file of the lab's state."""
+    return any(f"{_STATE_LINK}/" in file.read_text() for file in settings.project.glob("Pulumi.*.yaml"))
+
+
 def provide_project(settings: Settings) -> Path:
     """Create or update the lab's Pulumi project, without the files that the user has changed.
 

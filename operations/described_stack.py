@@ -36,7 +36,8 @@ def described_stacks(project: Path) -> list[str]:
     Raises:
         OperationError: the project's own file cannot be read.
     """
-    return sorted(file.name.split(".")[1] for file in described_project(project).stack_folder.glob("Pulumi.*.yaml"))
+    files = described_project(project).stack_folder.glob("Pulumi.*.yaml")
+    return sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files)
 
 
 def listed_tenants(stack: str, project: Path) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ from operations.errors import Operation, OperationError
 from review.artifacts import read_artifact
 from review.digests import DIGESTS, Digests
 from review.host import Host, connected
-from review.untrusted_markdown import BREAK, cut, neutralized
+from review.untrusted_markdown import code, cut, neutralized
 from review.wordings import NO_PULL_REQUEST, NOT_OF_A_PULL_REQUEST, REPORT_UNREADABLE
 
 MARKER = "<!-- flux-tenancy: review -->"
@@ -32,6 +32,8 @@ LIMIT = 65_536
 
 ARTIFACT, REPORT = "review", "comment.md"
 """What the jobs of a pull request leave behind: the report, and the digests of each stack in a folder of its own."""
+_STACK = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+"""Names of stacks, https://www.pulumi.com/docs/iac/concepts/stacks/#create-stack."""
 _DESCRIPTION = re.compile(r"(Pulumi\.[^/]+\.yaml|tenants/[^/]+\.yaml|docs/.*|[^/]+\.md)")
 _CUT = "*The report is longer than a comment may be. The whole of it is in the artifact of the run below.*"
 
@@ -112,14 +114,11 @@ def reported(files: Mapping[str, bytes], head: str, url: str, changes_program: b
     Raises:
         OperationError: the report or a file of digests is missing or unreadable.
     """
-    try:
-        report = _text(files[REPORT])
-        digests = [
-            Digests.model_validate_json(content) for path, content in sorted(files.items()) if path.endswith(DIGESTS)
-        ]
-    except (KeyError, ValidationError):
-        raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT) from None
-    footer = [f"- `{_inline(each.stack)}`: `{each.digest}`" for each in digests]
+    digests = read_digests(files)
+    if REPORT not in files:
+        raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT)
+    report = _text(files[REPORT])
+    footer = [f"- {code(stack)}: {code(each.digest)}" for stack, each in digests.items()]
     if footer:
         footer.insert(0, "What merging applies, and nothing else:\n")
     if changes_program:
@@ -131,6 +130,25 @@ def reported(files: Mapping[str, bytes], head: str, url: str, changes_program: b
         ]
     footer += ["", f"<sub>{head[:10]} · [run and artifacts]({url})</sub>"]
     return written(report, footer)
+
+
+def read_digests(files: Mapping[str, bytes]) -> dict[str, Digests]:
+    """The digests in the files of an artifact, by stack.
+
+    Raises:
+        OperationError: one is unreadable, or is not in the folder of its stack.
+    """
+    try:
+        found = {
+            PurePosixPath(path).parent.name: Digests.model_validate_json(content)
+            for path, content in sorted(files.items())
+            if PurePosixPath(path).name == DIGESTS
+        }
+    except ValidationError:
+        raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT) from None
+    if any(stack != each.stack or not _STACK.fullmatch(stack) for stack, each in found.items()):
+        raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT)
+    return found
 
 
 def written(report: str, footer: Sequence[str]) -> str:
@@ -163,11 +181,6 @@ def publish(host: Host, number: int, body: str) -> str:
 
 def _text(content: bytes) -> str:
     return content.decode("utf-8", errors="replace")
-
-
-def _inline(text: str) -> str:
-    """A text for a code span."""
-    return printable(text).replace("`", BREAK)
 
 
 if __name__ == "__main__":

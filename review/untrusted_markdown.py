@@ -13,6 +13,8 @@ from __future__ import annotations
 import html
 import re
 
+from components.config.printable import printable
+
 BREAK = "\u200b"
 _KEPT = f"\n{BREAK}"
 
@@ -42,6 +44,12 @@ def neutralized(text: str) -> str:
 
 def _broken(found: re.Match[str]) -> str:
     return f"{found[0]}{BREAK}"
+
+
+def code(text: str) -> str:
+    """A text as code in a sentence or in the cell of a table."""
+    text = printable(text).replace("`", BREAK).replace("|", "\\|")
+    return f"`{text}`"
 
 
 def cut(text: str, limit: int, note: str) -> str:

@@ -60,3 +60,18 @@ NOT_OF_A_PULL_REQUEST = Wording(
 NO_PULL_REQUEST = Wording(
     "FT-REV-518", "run {run} is one of several pull requests: {numbers}", "close all but one of them"
 )
+NOT_A_LIST_OF_STACKS = Wording(
+    "FT-REV-519",
+    "STACKS is not a list of names",
+    'set it to a JSON list like ["staging", "production"], or leave it out',
+)
+NOT_MERGED = Wording(
+    "FT-REV-520",
+    "commit {commit} was not made by merging a pull request, so nobody has approved what it applies",
+    "change stacks by pull request; to apply this commit nevertheless, run `make apply` with a digest of your own",
+)
+NOT_REVIEWED = Wording(
+    "FT-REV-521",
+    "no successful run of {workflow} has seen head {head} of #{number}",
+    "require the checks of {workflow} before merging; revert the commit, and open the pull request again",
+)

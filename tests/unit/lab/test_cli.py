@@ -90,6 +90,13 @@ def test_up_takes_several_stacks(calls):
     assert calls[-2:] == ["stack staging", "stack production"]
 
 
+def test_bundles_provides_releases_and_a_host_key_and_starts_nothing(calls, state):
+    assert run("bundles").exit_code == 0
+
+    assert calls == ["bundles"]
+    assert [path.name for path in state.rglob("known_hosts")] == ["known_hosts"]
+
+
 def test_start_does_everything_but_apply_stacks(calls):
     assert run("start", "production").exit_code == 0
 

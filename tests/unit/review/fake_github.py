@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 TOKEN = "ghs_the-job's-own"
 REPOSITORY = "acme/platform"
@@ -46,6 +46,7 @@ class FakeGitHub:
         content: other answers by path below the repository.
         refused: paths that are answered with 403.
         writes: method and path of each request that changes something.
+        sent: the bodies of these requests.
     """
 
     url: str = ""
@@ -59,6 +60,7 @@ class FakeGitHub:
     content: dict[str, Any] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
     writes: list[str] = field(default_factory=list)
+    sent: list[Any] = field(default_factory=list)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -92,17 +94,18 @@ class FakeGitHub:
         """Status and body of a request below the repository."""
         if method != "GET":
             self.writes.append(f"{method} {path}")
+            self.sent.append(sent)
         if path in self.refused:
             return 403, {"message": "Resource not accessible by integration"}
         if path in self.content:
             return 200, self.content[path]
         if path == "":
             return 200, {"full_name": REPOSITORY, "url": f"{self.url}/repos/{REPOSITORY}", "default_branch": "main"}
+        if path == "/pulls" and method == "POST":
+            return 201, {"html_url": f"https://github.test/{REPOSITORY}/pull/9"}
         if path == "/pulls":
             # GitHub compares the head as `owner:branch`.
-            return 200, [
-                pull for pull in self.pulls.values() if f"head={pull['head']['label'].replace(':', '%3A')}" in query
-            ]
+            return 200, [pull for pull in self.pulls.values() if f"head={pull['head']['label']}" in unquote(query)]
         if found := re.fullmatch(r"/pulls/(\d+)(/files)?", path):
             number = int(found[1])
             if found[2]:
@@ -192,7 +195,7 @@ def github() -> Iterator[FakeGitHub]:
             if url.path.startswith("/archives/"):
                 _, _, run, name = url.path.split("/")
                 return 200, fake.artifacts[int(run), name]
-            path = url.path.removeprefix(f"/repos/{REPOSITORY}")
+            path = unquote(url.path).removeprefix(f"/repos/{REPOSITORY}")
             return fake.answer(self.command, path, url.query, sent)
 
         def log_message(self, *_: object) -> None:
