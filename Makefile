@@ -103,6 +103,8 @@ lint-fast: $(VENV)/installed
 	@$(VENV)/bin/lint-imports --no-logo --no-cache
 	@test -z "$$(gofmt -l lab/tools)" || { gofmt -l lab/tools; exit 1; }
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*
+	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/*
+	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github
 
 schemas: $(VENV)/installed ## Write the JSON Schemas and the reference from the models
 	@$(RUN) -m components.stack.schemas

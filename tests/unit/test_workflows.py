@@ -1,0 +1,205 @@
+"""The workflows: thin shells over make targets, with pinned actions and no more rights than each job needs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+PROJECT = Path(__file__).parents[2]
+GITHUB = PROJECT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yaml"))
+ACTIONS = sorted((GITHUB / "actions").glob("*/action.yaml"))
+SELF = "$/"
+"""Begins what is in the same repository, https://github.blog/changelog/2026-07-30-reference-same-repository-actions-with-self-repository-syntax/"""
+
+RIGHTS = {
+    ("apply-stack", "apply"): {"actions": "read", "contents": "read", "id-token": "write", "pull-requests": "read"},
+    ("apply", "stacks"): {"contents": "read"},
+    ("apply", "others"): {"actions": "read", "contents": "read", "id-token": "write", "pull-requests": "read"},
+    ("apply", "production"): {"actions": "read", "contents": "read", "id-token": "write", "pull-requests": "read"},
+    ("comment", "comment"): {"actions": "read", "contents": "read", "pull-requests": "write"},
+    ("drift", "stacks"): {"contents": "read"},
+    ("drift", "drift"): {"contents": "read", "id-token": "write"},
+    ("drift", "issue"): {"actions": "read", "contents": "read", "issues": "write"},
+    ("review", "test"): {"contents": "read"},
+    ("review", "report"): {"contents": "read"},
+    ("review", "preview"): {"contents": "read", "id-token": "write"},
+}
+"""What each job may do: with every workflow's own token, and with an identity from GitHub (`id-token`)."""
+
+READ_BY_COMMANDS = {"STACKS", "COMMIT", "GITHUB_TOKEN", "PULUMI_BACKEND_URL"}
+"""Variables of a step that its command reads, and not make."""
+
+
+def read(file: Path) -> dict[str, Any]:
+    """A workflow or action; the key `on` stays a string, which YAML 1.1 would read as true."""
+    loaded: dict[Any, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return {"on" if key is True else key: value for key, value in loaded.items()}
+
+
+def jobs() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Workflow, name and content of each job."""
+    for file in WORKFLOWS:
+        yield from ((file.stem, name, job) for name, job in read(file)["jobs"].items())
+
+
+def steps() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each step of the workflows and actions, with where it is."""
+    for workflow, name, job in jobs():
+        yield from ((f"{workflow}.{name}", step) for step in job.get("steps", ()))
+    for file in ACTIONS:
+        yield from ((file.parent.name, step) for step in read(file)["runs"]["steps"])
+
+
+def make_steps() -> list[tuple[str, dict[str, Any]]]:
+    """The steps of jobs that run a command."""
+    return [(where, step) for where, step in steps() if "run" in step and "." in where]
+
+
+def targets() -> dict[str, str]:
+    """The recipe of each target of the Makefile."""
+    text = (PROJECT / "Makefile").read_text(encoding="utf-8")
+    return dict(re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)*)", text, re.MULTILINE))
+
+
+def variables() -> set[str]:
+    """The variables that the Makefile has a use for."""
+    return set(re.findall(r"\$[({]([A-Z_]+)", (PROJECT / "Makefile").read_text(encoding="utf-8")))
+
+
+def test_each_job_has_the_rights_it_needs_and_no_other():
+    assert {(workflow, name): job.get("permissions") for workflow, name, job in jobs()} == RIGHTS
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_a_workflow_itself_has_no_rights(file):
+    assert read(file)["permissions"] == {}
+
+
+def test_every_action_of_others_is_pinned_by_a_commit_with_its_version_in_a_comment():
+    found = [
+        (file.name, line.strip())
+        for file in [*WORKFLOWS, *ACTIONS]
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if "uses:" in line and f"uses: {SELF}" not in line
+    ]
+    pinned = re.compile(r"(- )?uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+
+    assert [line for line in found if not pinned.fullmatch(line[1])] == []
+    assert len(found) > 10
+
+
+def test_an_action_has_the_same_version_everywhere():
+    uses = {step["uses"] for _, step in steps() if not step.get("uses", SELF).startswith(SELF)}
+
+    assert len({each.partition("@")[0] for each in uses}) == len(uses)
+
+
+def test_what_is_used_of_this_repository_exists():
+    used = {step["uses"] for _, step in steps() if step.get("uses", "").startswith(SELF)}
+    used |= {job["uses"] for _, _, job in jobs() if "uses" in job}
+
+    paths = [GITHUB.parent / each.removeprefix(SELF) for each in used]
+    assert [str(path) for path in paths if not (path.is_file() or (path / "action.yaml").is_file())] == []
+
+
+@pytest.mark.parametrize(
+    ("where", "step"), make_steps(), ids=[f"{where}: {step['run']}" for where, step in make_steps()]
+)
+def test_a_command_of_a_job_is_a_make_target_with_its_variables(where, step):
+    command, _, output = step["run"].partition(" > ")
+    command = command.removesuffix(' >> "$GITHUB_OUTPUT"')
+    program, *arguments = shlex.split(command)
+    target, *settings = [argument for argument in arguments if argument != "-s"]
+
+    assert program == "make" and target in targets()
+    assert all(re.fullmatch(r"[A-Z_]+=[\w./^~-]+", setting) for setting in settings)
+    assert {setting.partition("=")[0] for setting in settings} <= variables()
+    assert set(step.get("env", {})) <= variables() | READ_BY_COMMANDS
+    assert re.fullmatch(r"[\w.-]*", output)
+
+
+def test_no_command_has_an_expression_in_it():
+    """GitHub replaces expressions before a shell reads the command, so that a branch's name would be part of it."""
+    assert [(where, step["run"]) for where, step in steps() if "${{" in step.get("run", "")] == []
+
+
+def test_no_long_lived_secret_is_used():
+    assert [file.name for file in [*WORKFLOWS, *ACTIONS] if "secrets." in file.read_text(encoding="utf-8")] == []
+
+
+def test_a_checkout_leaves_no_token_behind():
+    checkouts = [step for _, step in steps() if step.get("uses", "").startswith("actions/checkout@")]
+
+    assert len(checkouts) == sum("steps" in job for _, _, job in jobs())
+    assert [step for step in checkouts if step["with"]["persist-credentials"] is not False] == []
+
+
+def test_jobs_that_forks_reach_have_no_secret_no_identity_and_no_environment():
+    review = read(GITHUB / "workflows" / "review.yaml")
+    assert list(review["on"]) == ["pull_request", "workflow_call"]
+    for name, job in review["jobs"].items():
+        if name == "preview":
+            assert job["if"].startswith("github.event.pull_request.head.repo.full_name == github.repository && ")
+        else:
+            assert "environment" not in job and job["permissions"] == {"contents": "read"}
+            assert "github.token" not in json.dumps(job) and "vars." not in json.dumps(job)
+
+
+def test_only_the_comment_runs_after_a_pull_request_and_on_the_default_branch():
+    triggers = {file.stem: set(read(file)["on"]) for file in WORKFLOWS}
+    assert [name for name, on in triggers.items() if "workflow_run" in on] == ["comment"]
+    assert not any("pull_request_target" in on or "issue_comment" in on for on in triggers.values())
+    [job] = read(GITHUB / "workflows" / "comment.yaml")["jobs"].values()
+    [checkout] = [step for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+    assert set(checkout["with"]) == {"persist-credentials"}
+
+
+def test_every_workflow_can_be_called_by_another_repository():
+    for file in WORKFLOWS:
+        assert "workflow_call" in read(file)["on"], file.name
+
+
+def test_a_stack_is_updated_by_one_job_at_a_time_in_its_environment_and_held_to_what_was_approved():
+    [job] = read(GITHUB / "workflows" / "apply-stack.yaml")["jobs"].values()
+
+    assert job["environment"] == "${{ inputs.stack }}"
+    assert job["concurrency"] == {"group": "apply-${{ inputs.stack }}", "cancel-in-progress": False}
+    [apply] = [step for step in job["steps"] if step.get("run") == "make apply"]
+    assert apply["env"]["APPROVED"] == ".approved/${{ inputs.stack }}/digest.json"
+    assert "FLUX_TENANCY_APPROVED" in targets()["apply"]
+
+
+def test_production_comes_after_all_other_stacks():
+    jobs = read(GITHUB / "workflows" / "apply.yaml")["jobs"]
+
+    assert jobs["production"]["needs"] == ["stacks", "others"]
+    assert "!failure()" in jobs["production"]["if"]
+
+
+def test_no_workflow_names_a_stack():
+    stacks = {file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in PROJECT.glob("Pulumi.*.yaml")}
+    for workflow, name, job in jobs():
+        assert stacks.isdisjoint(values(job)), f"{workflow}.{name}"
+
+
+def values(content: Any) -> Iterator[str]:
+    """Every string in a job that is not a key."""
+    if isinstance(content, dict):
+        content = list(content.values())
+    if isinstance(content, list):
+        for each in content:
+            yield from values(each)
+    elif isinstance(content, str):
+        yield content
+
+
+def test_every_job_ends_by_itself():
+    assert [(workflow, name) for workflow, name, job in jobs() if "steps" in job and "timeout-minutes" not in job] == []
