@@ -142,6 +142,8 @@ isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, an
 apply: $(VENV)/installed ## Bring STACK up with the `pulumi` at hand, if it would apply what was APPROVED: a digest, or a digest.json
 	@test -n "$$FLUX_TENANCY_APPROVED" || { echo "error: nothing is approved" >&2; \
 		echo "remedy: make apply STACK=$(STACK) APPROVED=<digest of make diff>" >&2; exit 1; }
+	@$(RUN) -m review.approval --stack $(STACK) --digest "$$FLUX_TENANCY_APPROVED"
+	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.repair --stack $(STACK)
 	@$(RUN) -m lab exec $(STACK) -- pulumi up --yes --skip-preview --non-interactive --stack $(STACK)
 
 preview: $(VENV)/installed ## Preview STACK in its cluster with the `pulumi` at hand
