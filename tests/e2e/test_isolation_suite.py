@@ -60,7 +60,7 @@ def test_a_stack_that_the_earlier_program_applied_does_not_change(upgraded: Upgr
 
 
 def test_the_offline_render_is_what_the_update_has_applied(stack: Environment) -> None:
-    assert differences(stack.project, NAME) == []
+    assert "\n".join(differences(stack.project, NAME)) == ""
 
 
 @pytest.mark.scenario

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,7 @@ _AUTONAMED = "pulumi.com/autonamed"
 _DEFAULTS = "__defaults"
 # A secret of an exported state has this key and one that marks it.
 _PLAIN_TEXT = "plaintext"
+_STAND_IN = re.compile(r"<(?:encrypted|public half of|generated) [^>]*>")
 
 
 def differences(project: Project, stack: str) -> list[str]:
@@ -74,8 +76,11 @@ def _as_rendered(inputs: dict[str, Any], manifest: dict[str, Any]) -> dict[str, 
 
 
 def _different(rendered: Any, applied: Any, path: str) -> Iterator[str]:
-    if isinstance(rendered, str) and rendered.startswith("<"):
-        return
+    if isinstance(rendered, str) and isinstance(applied, str | dict) and _STAND_IN.search(rendered):
+        # A stand-in may be a part of a text, or stand for a whole mapping.
+        pattern = ".*".join(map(re.escape, _STAND_IN.split(rendered)))
+        if isinstance(applied, dict) or re.fullmatch(pattern, applied, re.DOTALL):
+            return
     if isinstance(rendered, dict) and isinstance(applied, dict):
         for key in sorted((rendered.keys() | applied.keys()) - {_DEFAULTS}):
             if key not in rendered or key not in applied:

@@ -43,7 +43,7 @@ def test_a_second_up_changes_nothing(staging_stack: Environment) -> None:
 
 
 def test_the_offline_render_is_what_the_update_has_applied(staging_stack: Environment) -> None:
-    assert differences(staging_stack.project, staging_stack.cluster.name) == []
+    assert "\n".join(differences(staging_stack.project, staging_stack.cluster.name)) == ""
 
 
 def test_a_preview_shows_exactly_the_edit(staging_stack: Environment) -> None:
