@@ -19,6 +19,7 @@ BASELINES = {
     "preview": "kubectl diff",
     "first up": "kubectl apply",
     "no-change up": "kubectl diff",
+    "render": "kubectl diff",
     "destroy": "kubectl delete",
 }
 """Each step of Pulumi and what it is compared with."""
@@ -28,7 +29,8 @@ NOTES = (
     "applies, diffs and deletes the same objects, rendered by the program's own functions, in turns on one cluster.",
     "preview and no-change up are compared with `kubectl diff --server-side`, first up with `kubectl apply "
     "--server-side`, destroy with `kubectl delete --wait`; the last two return when the namespaces are gone. kubectl "
-    "cannot diff an object whose namespace does not exist, so its diff is of existing objects.",
+    "cannot diff an object whose namespace does not exist, so its diff is of existing objects. render is `make "
+    "render`, which asks no cluster and has Flux and the policies in it as well.",
     "up and destroy run without the preview that precedes them by default; `pulumi destroy` selects the tenants with "
     "--target, so that Flux stays.",
     "Flux's controllers are scaled to zero and no sync is waited for: their work costs the same, whoever applied the "
@@ -111,6 +113,7 @@ def _round(rig: Rig) -> Iterator[tuple[str, Sample]]:
     yield "kubectl apply", measure(partial(rig.kubectl, "apply", "--server-side", objects))
     # Only now: kubectl cannot diff an object whose namespace does not exist.
     yield "kubectl diff", measure(diff)
+    yield "render", measure(rig.render)
     yield "kubectl delete", measure(partial(rig.kubectl, "delete", "--wait", reverse))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator
@@ -52,6 +53,17 @@ class Rig:
         """Run `pulumi` on the benchmark's stack."""
         return LabPulumi(self.settings).run(
             [*arguments, f"--stack={STACK}"], self.workload.folder, stdin=subprocess.DEVNULL, capture_output=True
+        )
+
+    def render(self) -> subprocess.CompletedProcess[str]:
+        """Render the benchmark's stack offline."""
+        return subprocess.run(
+            [sys.executable, "-m", "review.render_files", f"--stack={STACK}", "--out=.render"],
+            cwd=self.workload.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     def kubectl(self, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ TENANT_URNS = "**flux-tenancy:index:Tenant**"
 """Pattern of the tenants' resources in the state, for `--target`."""
 
 _PREFIX = "flux-tenancy:"
-_PROGRAM = ("Pulumi.yaml", "__main__.py", "components")
+_PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "operations", "review")
 
 
 class Workload:

@@ -35,6 +35,7 @@ def measured(tenants: int) -> Measured:
         "preview": [Sample(9.0, 300.0), Sample(3.0, 100.0), Sample(4.0, 200.0)],
         "first up": [Sample(20.0, 500.0)],
         "no-change up": [Sample(10.0, 400.0)],
+        "render": [Sample(1.0, 100.0)],
         "destroy": [Sample(30.0, 600.0)],
         "kubectl apply": [Sample(2.0, 50.0)],
         "kubectl diff": [Sample(1.0, 40.0)],
@@ -138,6 +139,7 @@ def test_pulumi_is_compared_by_medians() -> None:
         ("preview", "kubectl diff"),
         ("first up", "kubectl apply"),
         ("no-change up", "kubectl diff"),
+        ("render", "kubectl diff"),
         ("destroy", "kubectl delete"),
     ],
 )
