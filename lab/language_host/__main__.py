@@ -17,8 +17,11 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import LanguageRuntimeServicer, language_pb2, language_pb2_grpc, plugin_pb2
 
+from lab.language_host.policy_pack import PolicyPackRun, inherited
+
 # The engine sends whole configurations and component inputs in one message; this is its own limit.
 MESSAGE_LIMIT_BYTES = 400 * 1024 * 1024
+_POLICY_PACK = "analyzer"
 
 
 class PythonLanguageHost(LanguageRuntimeServicer):
@@ -83,6 +86,17 @@ class PythonLanguageHost(LanguageRuntimeServicer):
         if program.returncode and not response:
             return language_pb2.RunResponse(error=f"the program ended with exit code {program.returncode}")
         return language_pb2.RunResponse.FromString(response)
+
+    def RunPlugin(
+        self, request: language_pb2.RunPluginRequest, context: grpc.ServicerContext
+    ) -> Iterator[language_pb2.RunPluginResponse]:
+        if request.kind != _POLICY_PACK:
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, f"the lab runs no Python plugins of the kind {request.kind}")
+        folder = Path(request.info.program_directory)
+        command = [str(_interpreter(request.info)), "-u", "-m", "pulumi.policy", *request.args, str(folder)]
+        run = PolicyPackRun(command, folder, inherited(request.env))
+        context.add_callback(run.end)
+        return run.responses()
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
         for program in list(self._programs):
