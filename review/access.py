@@ -23,10 +23,10 @@ def access_changes(before: Render | None, after: Render | None) -> tuple[AccessC
     one = after or before
     if one is None:
         return ()
+    old, new = (rbac_access(each.objects if each else ()) for each in (before, after))
     old_objects, new_objects = (
         [o for o in each.objects if o.is_kubernetes] if each else [] for each in (before, after)
     )
-    old, new = rbac_access(old_objects), rbac_access(new_objects)
     statements = [
         *rights_statements(old, new),
         *policy_statements(old_objects, new_objects),

@@ -101,13 +101,13 @@ def _flags(before: _Objects, after: _Objects) -> Iterator[Statement]:
             if bool(old) is not bool(new):
                 has = "no longer has the flag" if old else "now has the flag"
                 may = "so that a tenant may" if old else "so that no tenant may"
-                yield Statement(f"{has} {flag.argument}, {may} {flag.purpose},", bool(old), bool(old), subject)
+                yield Statement(f"{has} {flag.argument}, {may} {flag.purpose}", bool(old), bool(old), subject)
             elif old != new:
-                words = f"now uses the service account {new} for objects that name none, instead of {old},"
+                words = f"now uses the service account {new} for objects that name none, instead of {old}"
                 yield Statement(words, True, False, subject)
         for name, reason in FORBIDDEN_FLAGS.items():
             if (name in is_now) is not (name in was):
-                words = f"{'now' if name in is_now else 'no longer'} has the flag --{name}, with which {reason},"
+                words = f"{'now' if name in is_now else 'no longer'} has the flag --{name}, with which {reason}"
                 yield Statement(words, name in is_now, name in is_now, subject)
 
 

@@ -18,7 +18,7 @@ from components.policies.rendering import ACTIONS, POLICIES
 from components.sync.names import TENANT_LABEL
 from review.access_rules import LABELED, Subject, SubjectKind
 from review.access_sentences import Statement
-from review.access_words import listed
+from review.access_words import all_of
 from review.policy_settings import SETTINGS, Checked, Setting, without_settings
 from review.rendered import RenderedObject
 
@@ -123,6 +123,15 @@ def policy_statements(old: Iterable[RenderedObject], new: Iterable[RenderedObjec
         yield from _settings(setting, before, after)
 
 
+def allowance_statements(admission: Admission) -> Iterator[Statement]:
+    """What the settings and exceptions of the policies that refuse allow each tenant."""
+    for setting in SETTINGS:
+        if cel := admission.enforced(setting.policies[0]):
+            for namespace, metadata in admission.namespaces.items():
+                if words := setting.allowed(Checked(cel, _annotations(metadata))):
+                    yield Statement(f"may {words}", True, False, _tenant(metadata), namespace)
+
+
 def _modes(before: Admission, after: Admission) -> Iterator[Statement]:
     names = sorted({*before.policies, *after.policies})
     found: dict[tuple[PolicyMode, PolicyMode], list[PolicyName]] = defaultdict(list)
@@ -170,7 +179,7 @@ def _about(
         elif policies == list(of_all):
             said = f"All {len(policies)} policies {many}"
         else:
-            said = f"Policies {listed(policies, most=len(policies))} {many}"
+            said = f"Policies {all_of(policies)} {many}"
         yield Statement(f"{said} for {whom}", widened, high)
 
 
@@ -191,11 +200,14 @@ def _settings(setting: Setting, before: Admission, after: Admission) -> Iterator
         if own not in known:
             known[own] = setting.changed(Checked(old_cel, old), Checked(new_cel, new))
         gained, lost = known[own]
-        subject = Subject(SubjectKind.TENANT, metadata["labels"][TENANT_LABEL])
         if gained:
-            yield Statement(f"may now {gained}", True, False, subject, namespace)
+            yield Statement(f"may now {gained}", True, False, _tenant(metadata), namespace)
         if lost and was is not None:
-            yield Statement(f"may no longer {lost}", False, False, subject, namespace)
+            yield Statement(f"may no longer {lost}", False, False, _tenant(metadata), namespace)
+
+
+def _tenant(metadata: Manifest) -> Subject:
+    return Subject(SubjectKind.TENANT, metadata["labels"][TENANT_LABEL])
 
 
 def _annotations(metadata: Manifest) -> Mapping[str, str]:

@@ -17,6 +17,7 @@ from itertools import product
 from typing import Any
 
 from components.cluster.manifests import Manifest
+from components.kyverno.unfinished_release import RELEASE_TYPE
 from components.sync.names import TENANT_LABEL
 from components.tenant.annotations import SERVICE_ACCOUNT
 from components.tenant.further_access import RoleReference
@@ -222,13 +223,15 @@ def rbac_access(objects: Iterable[RenderedObject]) -> Access:
     Args:
         objects: all objects of the render.
     """
-    manifests = [each.manifest for each in objects if each.is_kubernetes]
+    found = list(objects)
+    manifests = [each.manifest for each in found if each.is_kubernetes]
     manifests += [each for manifest in manifests for each in _generated(manifest)]
+    manifests += [each for chart in found if chart.type == RELEASE_TYPE for each in _of_kyverno(chart.manifest)]
     tenants = tenants_of(manifests)
-    found = {_reference(each): each for each in manifests if _is_rbac(each, "Role", "ClusterRole")}
-    labels = {each["metadata"]["name"]: each for reference, each in found.items() if reference[0] == "ClusterRole"}
-    roles = {reference: _rights(role, labels) for reference, role in found.items()}
-    aggregated = {name: _aggregated(name, labels) for name in RULES}
+    described = {_reference(each): each for each in manifests if _is_rbac(each, "Role", "ClusterRole")}
+    of_cluster = {name: role for (kind, _, name), role in described.items() if kind == "ClusterRole"}
+    roles = {reference: _rights(role, of_cluster) for reference, role in described.items()}
+    aggregated = {name: _aggregated(name, of_cluster) for name in RULES}
     bound: dict[Place, set[RoleReference]] = defaultdict(set)
     for binding in manifests:
         if _is_rbac(binding, "RoleBinding", "ClusterRoleBinding"):
@@ -426,6 +429,25 @@ def _generated(manifest: Manifest) -> Iterator[Manifest]:
                 for subject in template["subjects"]
             ]
             yield template | {"metadata": {"name": "generated", "namespace": LABELED}, "subjects": subjects}
+
+
+def _of_kyverno(release: Manifest) -> Iterator[Manifest]:
+    """What the stack lets Kyverno's background controller do in addition to what the chart itself does.
+
+    Source: components/kyverno/values.py
+    """
+    properties = release["properties"]
+    name = f"{properties['name']}-background-controller"
+    given = properties["values"]["backgroundController"]["rbac"]
+    rules = [*given["coreClusterRole"]["extraResources"], *given["clusterRole"]["extraResources"]]
+    common = {"apiVersion": f"{_RBAC}v1", "metadata": {"name": name}}
+    account = {"kind": "ServiceAccount", "name": name, "namespace": properties["namespace"]}
+    yield common | {"kind": "ClusterRole", "rules": rules}
+    yield common | {
+        "kind": "ClusterRoleBinding",
+        "roleRef": {"kind": "ClusterRole", "name": name},
+        "subjects": [account],
+    }
 
 
 _KNOWN: Mapping[str, frozenset[tuple[str, str, str]]] = {

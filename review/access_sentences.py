@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from review.access_rules import ANYWHERE, CLUSTER, LABELED, Subject, SubjectKind, Tenants
-from review.access_words import listed
+from review.access_words import counted
 from review.rendered import PLATFORM
 
 # All namespaces of a tenant, whichever they are.
 _OWN = frozenset({"(own)"})
+# Accounts that may be impersonated are a high risk each, and Flux has seven controllers.
+_MOST_TARGETS, _MOST_SUBJECTS = 20, 8
 _NOWHERE = frozenset({ANYWHERE})
 _ALL, _BOTH, _EVERYONE = "All tenants", "Both tenants", "Everyone with Kubernetes' role "
 
@@ -80,14 +82,19 @@ class AccessChange:
         widened: whether more is allowed than before.
         risk: HIGH for rights in the whole cluster, impersonation, Secrets, wildcards, `escalate` and `bind`, for
             policies that no longer refuse and for flags of the lockdown that are gone. NORMAL for what is narrowed.
-        sentence: plain text without a period; names in it are not escaped.
+        text: plain text without a period and without the stack; names in it are not escaped.
     """
 
     owner: str
     stack: str
     widened: bool
     risk: Risk
-    sentence: str
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """The text with the stack."""
+        return f"{self.text} on {self.stack}"
 
 
 @dataclass(frozen=True)
@@ -105,8 +112,8 @@ class _Said:
 def as_change(joined: Joined, stack: str) -> AccessChange:
     """The sentence about a change in a stack."""
     risk = Risk.HIGH if joined.high and joined.widened else Risk.NORMAL
-    sentence = " ".join(filter(None, (joined.who, joined.words, joined.where, f"on {stack}")))
-    return AccessChange(joined.owner, stack, joined.widened, risk, sentence)
+    text = " ".join(filter(None, (joined.who, joined.words, joined.where))).removesuffix(",")
+    return AccessChange(joined.owner, stack, joined.widened, risk, text)
 
 
 def join(statements: Iterable[Statement], tenants: Tenants, everyone: Collection[str]) -> list[Joined]:
@@ -160,7 +167,7 @@ def _joined(
     owner = next(iter(owners)) if len(owners) == 1 else PLATFORM
     is_one = len(subjects) < 2 and LABELED not in named
     words = said.words if is_one else re.sub("^(now|no longer) has ", r"\1 have ", said.words)
-    targets = listed(sorted(said.targets))
+    targets = counted(sorted(said.targets), "", most=_MOST_TARGETS)
     return Joined(
         PLATFORM if owner == LABELED else owner,
         _who(subjects, everyone),
@@ -176,10 +183,10 @@ def _who(subjects: Sequence[Subject], everyone: Collection[str]) -> str:
     if {each.kind for each in subjects} == {SubjectKind.ROLE}:
         return f"{_EVERYONE}{' or '.join(names)}"
     if {each.kind for each in subjects} != {SubjectKind.TENANT}:
-        return listed(map(name_of, subjects))
+        return counted(map(name_of, subjects), "others", most=_MOST_SUBJECTS)
     if len(names) > 1 and set(names) == set(everyone):
         return _ALL if LABELED in names else _BOTH if len(names) == 2 else f"All {len(names)} tenants"
-    return LABELED.capitalize() if names == [LABELED] else listed(names, noun="tenants")
+    return LABELED.capitalize() if names == [LABELED] else counted(names, "tenants")
 
 
 def _where(places: frozenset[str], subjects: Sequence[Subject], tenants: Tenants) -> str:
@@ -194,4 +201,4 @@ def _where(places: frozenset[str], subjects: Sequence[Subject], tenants: Tenants
     names = [name for name in sorted(places) if name != LABELED]
     if LABELED in places:
         names.append(f"the namespaces of {LABELED}")
-    return f"in {listed(names, noun='namespaces')}"
+    return f"in {counted(names, 'namespaces')}"

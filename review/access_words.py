@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from review.access_rules import Permission
 from review.kubernetes_roles import READ
+from review.phrases import listed
 
 MOST_ITEMS = 5
 """How many items of a list are named; the rest is counted."""
@@ -76,23 +77,28 @@ _FAMILIAR = ("", "apps", "autoscaling", "batch", "policy")
 _FAMILIAR_DOMAINS = (".k8s.io", ".fluxcd.io")
 
 
-def listed(items: Iterable[str], most: int = MOST_ITEMS, noun: str = "") -> str:
-    """Items in an English sentence: `a, b and c`, or `a, b and 3 more namespaces` where there are too many."""
+def counted(items: Iterable[str], noun: str, most: int = MOST_ITEMS) -> str:
+    """Items as a part of a sentence: `a, b and c`, or `a, b and 3 more namespaces`; empty if there are none."""
     each = list(items)
-    if len(each) > most:
-        each = [*each[: most - 1], f"{len(each) - most + 1} more {noun}".rstrip()]
-    return " and ".join(filter(None, (", ".join(each[:-1]), *each[-1:])))
+    if len(each) <= most + 1:
+        return all_of(each)
+    return f"{listed(each, most)} {noun}".rstrip()
+
+
+def all_of(items: Sequence[str]) -> str:
+    """All items as a part of a sentence, however many; empty if there are none."""
+    return listed(items, most=len(items)) if items else ""
 
 
 def permissions(rights: Iterable[Permission]) -> str:
-    """Rights with verbs for people: `read and write ConfigMaps and Pods, create pods/eviction`."""
+    """Rights with verbs for people: `read and write ConfigMaps and Pods; create pods/eviction`."""
     verbs: dict[str, set[str]] = defaultdict(set)
     for right in sorted(rights):
         verbs[_object(right)].add(right.verb)
     objects: dict[str, list[str]] = defaultdict(list)
     for what, allowed in verbs.items():
         objects[_verbs(allowed)].append(what)
-    return ", ".join(_said(how, sorted(whats)) for how, whats in sorted(objects.items()))
+    return "; ".join(_said(how, sorted(whats)) for how, whats in sorted(objects.items()))
 
 
 def _said(how: str, whats: Sequence[str]) -> str:
@@ -100,9 +106,9 @@ def _said(how: str, whats: Sequence[str]) -> str:
     groups = [what.removeprefix(_ALL_OF) for what in whats if what.startswith(_ALL_OF)]
     items = [what for what in whats if not what.startswith(_ALL_OF)]
     if groups:
-        all_of = _ALL_OF if len(groups) == 1 else _ALL_OF.replace("group", "groups")
-        items.append(f"{all_of}{listed(groups, most=len(groups))}")
-    said = f"{how} {listed(items, most=len(items))}"
+        of_groups = _ALL_OF if len(groups) == 1 else _ALL_OF.replace("group", "groups")
+        items.append(f"{of_groups}{all_of(groups)}")
+    said = f"{how} {all_of(items)}"
     return f"do {items[0]}" if how == _ANYTHING and len(items) == 1 and items[0].startswith(_ALL) else said
 
 
@@ -115,9 +121,7 @@ def _verbs(allowed: set[str]) -> str:
         if left.issuperset(verbs):
             words.append(word)
             left -= {*verbs, *(("deletecollection",) if word == "write" else ())}
-    return listed(
-        [*words, *(verb for verb in _VERBS if verb in left), *sorted(left.difference(_VERBS))], most=len(allowed)
-    )
+    return all_of([*words, *(verb for verb in _VERBS if verb in left), *sorted(left.difference(_VERBS))])
 
 
 def _object(right: Permission) -> str:

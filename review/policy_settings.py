@@ -10,14 +10,17 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, get_args
 
 from components.allowlists.types import VerifiedKind
 from components.config.types import seconds
+from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.parameters import is_listed
+from components.policies.table import policies
 from components.tenant.annotations import HOSTS, IMAGES, NOTIFICATIONS, SOURCES, VERIFIED
-from review.access_words import listed
+from review.access_words import counted
 
 Allowed = frozenset[str] | None
 """What a setting allows; None for anything."""
@@ -27,8 +30,9 @@ _LIST = r'(\[(?:"(?:[^"\\]|\\.)*"(?:, )?)*\])'
 _FLAG = "(true|false)"
 _EXCEPT = "!"
 """Marks a regular expression for what is not allowed among the entries of a setting."""
+_USUAL_TAINTS = "every taint but those of control planes and of nodes that are cordoned or unhealthy"
 _HOUR = 3600
-# Entries that every list has: no class, a class that is not set yet, and taints that Kubernetes itself tolerates.
+# Not told: no class, a class that is not set yet, and taints that Kubernetes itself tolerates.
 _ALWAYS = (
     "",
     "-",
@@ -66,6 +70,7 @@ class ListSetting:
         anywhere: regular expression for CEL that says whether the stack restricts at all; empty if it always does.
         restricted: the CEL in that place if it does.
         forbids: whether the tenant's own entries are forbidden rather than allowed.
+        adds: whether the list has entries of Kubernetes itself, too, which no stack removes.
     """
 
     policies: tuple[PolicyName, ...]
@@ -77,6 +82,7 @@ class ListSetting:
     anywhere: str = ""
     restricted: str = "false"
     forbids: bool = False
+    adds: bool = False
 
     def changed(self, old: Checked, new: Checked) -> tuple[str, str]:
         """Words for what is allowed only now, and for what is no longer allowed; empty if nothing."""
@@ -84,6 +90,10 @@ class ListSetting:
         lost = self._gained(after, before)
         left = _shown(sorted(after)) if lost and before is None and after else ""
         return self._gained(before, after), f"{lost} (only {left})" if left else lost
+
+    def allowed(self, checked: Checked) -> str:
+        """Words for what is allowed; empty if nothing."""
+        return self._gained(frozenset(), self._allowed(checked))
 
     def _allowed(self, checked: Checked) -> Allowed:
         """What all engines allow."""
@@ -96,6 +106,8 @@ class ListSetting:
         free = self.anywhere and _found(self.anywhere, cel) != self.restricted
         entries = _found(self.patterns[0], cel)
         stack = None if free or entries is None else self.read(entries)
+        if stack is not None and self.adds:
+            stack -= _of_kubernetes(self.policies[0], self.patterns[0])
         own = frozenset(annotations.get(self.annotation, "").split())
         if self.forbids:
             return (stack or frozenset()) - own
@@ -140,6 +152,11 @@ class BoundSetting:
         said = f"{words} (before: {_duration(before)})"
         return (said, "") if is_wider else ("", said)
 
+    def allowed(self, checked: Checked) -> str:
+        """Words for what is allowed; empty if there is no bound."""
+        bound = self._bound(checked)
+        return "" if bound is None else self.wider.replace("{}", _duration(bound))
+
     def _bound(self, checked: Checked) -> float | None:
         """The strictest bound of all engines."""
         found = [bound for cel in checked.cel if (bound := _found(self.patterns[0], cel)) is not None]
@@ -167,6 +184,14 @@ def _found(pattern: str, cel: Iterable[str]) -> str | None:
     """What the pattern's group finds first."""
     matches = (re.search(pattern, text) for text in cel)
     return next((match[1] for match in matches if match), None)
+
+
+@cache
+def _of_kubernetes(policy: PolicyName, pattern: str) -> frozenset[str]:
+    """The entries of a list that a stack without any setting has."""
+    [default] = (each for each in policies(PoliciesConfig()) if each.name is policy)
+    cel = (*(each.expression for each in default.validations), *default.variables.values())
+    return frozenset(json.loads(_found(pattern, cel) or "[]"))
 
 
 def _mask(match: re.Match[str]) -> str:
@@ -209,14 +234,9 @@ def _includes(one: str, other: str) -> bool:
     return one == other or below or (one.startswith("*.") and other.endswith(one[1:]))
 
 
-def _shown(entries: list[str]) -> str:
-    shown = (entry for entry in entries if entry not in _ALWAYS)
-    return listed(
-        "every taint but those of control planes and of nodes that are cordoned or unhealthy"
-        if entry.startswith(_EXCEPT)
-        else entry
-        for entry in shown
-    )
+def _shown(entries: Iterable[str]) -> str:
+    told = (entry for entry in entries if entry not in _ALWAYS)
+    return counted((_USUAL_TAINTS if entry.startswith(_EXCEPT) else entry for entry in told), "")
 
 
 def _duration(length: float) -> str:
@@ -236,7 +256,9 @@ _MASKED_CLASSES = "variables.classes.all(class, class in _)"
 
 SETTINGS: tuple[Setting, ...] = (
     ListSetting((PolicyName.SERVICE_EXPOSURE,), (rf"variables\.type in {_LIST}",), "create Services of type {}"),
-    ListSetting((PolicyName.PRIORITY_CLASSES,), (rf"variables\.class in {_LIST}",), "use the PriorityClass {}"),
+    ListSetting(
+        (PolicyName.PRIORITY_CLASSES,), (rf"variables\.class in {_LIST}",), "use the PriorityClass {}", adds=True
+    ),
     ListSetting(
         (PolicyName.ALLOWED_IMAGES,),
         (rf"^entries=\({_LIST} \+",),
@@ -342,7 +364,7 @@ SETTINGS: tuple[Setting, ...] = (
         (rf"volume\.csi\.driver in {_LIST}",),
         "mount volumes of the CSI driver {} without a claim",
     ),
-    ListSetting((PolicyName.POD_VOLUMES,), (rf"!\(key in {_LIST}",), "mount {} volumes without a claim"),
+    ListSetting((PolicyName.POD_VOLUMES,), (rf"!\(key in {_LIST}",), "mount {} volumes without a claim", adds=True),
     _flag(
         (PolicyName.DISRUPTION_BUDGETS,),
         "create PodDisruptionBudgets that block node drains",
@@ -361,7 +383,7 @@ SETTINGS: tuple[Setting, ...] = (
         "write snippets of proxy configuration in Ingresses",
         rf"{_FLAG} \|\| size\(variables\.snippets\)",
     ),
-    ListSetting((PolicyName.UNHELD_DELETION,), (rf"!\(finalizer in {_LIST}",), "set the finalizer {}"),
+    ListSetting((PolicyName.UNHELD_DELETION,), (rf"!\(finalizer in {_LIST}",), "set the finalizer {}", adds=True),
 )
 """All settings, in the order of docs/policies.md."""
 

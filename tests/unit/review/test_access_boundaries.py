@@ -102,9 +102,7 @@ def test_a_flag_of_the_lockdown_that_is_gone_is_told_with_what_a_tenant_may_do(f
             arguments(manifest).remove(flag.argument)
 
     changed = edited(locked, "Deployment", controller.value, remove)
-    told = (
-        f"flux-system/{controller.value} no longer has the flag {flag.argument}, so that a tenant may {flag.purpose},"
-    )
+    told = f"flux-system/{controller.value} no longer has the flag {flag.argument}, so that a tenant may {flag.purpose}"
 
     assert sentences(locked, changed) == [f"+! {told} on production"]
     [back] = sentences(changed, locked)
@@ -121,7 +119,7 @@ def test_another_account_for_objects_that_name_none_is_told():
 
     assert sentences(render(), named) == [
         "+  flux-system/helm-controller now uses the service account flux for objects that name none, "
-        "instead of default, on production"
+        "instead of default on production"
     ]
 
 
@@ -135,7 +133,7 @@ def test_a_flag_that_undoes_the_lockdown_is_told():
 
     assert sentences(render(), undone) == [
         "+! flux-system/kustomize-controller now has the flag --insecure-kubeconfig-exec, with which "
-        "a tenant's kubeconfig could run any program inside the controller, on production"
+        "a tenant's kubeconfig could run any program inside the controller on production"
     ]
     assert sentences(undone, render())[0].startswith("-  flux-system/kustomize-controller no longer has the flag")
 

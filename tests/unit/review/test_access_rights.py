@@ -29,7 +29,7 @@ def given(rules, namespace="apps", subject=None):
         ([rule("patch get", "pods")], "+  user alice may now get and patch Pods"),
         ([rule("get list watch approve", "pods")], "+  user alice may now read and approve Pods"),
         ([rule("get", "pods/log serviceaccounts")], "+  user alice may now get ServiceAccounts and logs of Pods"),
-        ([rule("get", "pods"), rule("patch", "services")], "+  user alice may now get Pods, patch Services"),
+        ([rule("get", "pods"), rule("patch", "services")], "+  user alice may now get Pods; patch Services"),
         ([rule("get", "pods", "example.com")], "+  user alice may now get pods.example.com"),
         ([rule("get", "things", "apps")], "+  user alice may now get things"),
         ([rule("get", "secrets", names="one")], "+! user alice may now get Secrets named one"),

@@ -6,8 +6,11 @@ from copy import deepcopy
 
 import pytest
 from sample_access import account, binding, flux_edit, group, of, render, role, rule, sentences, user
+from sample_stack import KYVERNO
 
 from components.cluster.manifests import Manifest
+from components.kyverno.config import KyvernoConfig
+from components.kyverno.values import helm_values
 from review.access_rules import (
     CLUSTER,
     EVERYTHING,
@@ -19,6 +22,7 @@ from review.access_rules import (
     covers,
     rbac_access,
 )
+from review.rendered import PLATFORM, RenderedObject
 
 ALICE = Subject(SubjectKind.USER, "alice")
 RBAC = "rbac.authorization.k8s.io"
@@ -272,3 +276,17 @@ def test_a_binding_that_kyverno_generates_for_labeled_namespaces_is_told_for_all
     assert found.pop(Subject(SubjectKind.TENANT, LABELED)) == ["flux-tenancy-tenant"]
     assert {subject.namespace for subject in found} == {"flux-system"}
     assert set(map(tuple, found.values())) == {("flux-tenancy-impersonation",)}
+
+
+def test_what_the_stack_adds_to_the_rights_of_kyverno_is_told_for_its_background_controller():
+    """Kyverno is one Helm release, whose values are in the render."""
+    values = helm_values(KyvernoConfig.model_validate(KYVERNO), [rule("bind", "clusterroles", RBAC, "tenant")])
+    properties = {"name": "kyverno", "namespace": "kyverno", "values": values}
+    release = {"kind": "Release", "metadata": {"name": "kyverno"}, "properties": properties}
+    rendered = RenderedObject(PLATFORM, "kubernetes:helm.sh/v3:Release", "kyverno", release)
+
+    found = rbac_access([rendered]).of(
+        Subject(SubjectKind.ACCOUNT, "kyverno-background-controller", "kyverno"), CLUSTER
+    )
+
+    assert found.rights == {Permission("bind", RBAC, "clusterroles", "tenant"), Permission("get", "", "namespaces")}
