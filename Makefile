@@ -175,6 +175,9 @@ renders: $(VENV)/installed ## Do what `render` does for every stack
 render: $(VENV)/installed ## Write what STACK would apply to OUT, without a cluster or a passphrase
 	@$(RUN) -m review.render_files --stack $(STACK) --out $(OUT)
 
+access: $(VENV)/installed ## Show who may do what by STACK, or by TENANT and in its namespaces, without a cluster; OUTPUT=json for programs
+	@$(RUN) -m review.access_table --stack $(STACK) --output $(OUTPUT) $(if $(TENANT),--tenant $(TENANT))
+
 policy: $(VENV)/installed ## Hold STACK (or all stacks) to the rules for reviewers, without a cluster; OUTPUT=json for programs
 	@$(RUN) -m review.policy $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter json,$(OUTPUT)),--output json)
 
