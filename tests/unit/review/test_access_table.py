@@ -18,9 +18,10 @@ TENANT_ROLE = "flux-tenancy-tenant"
 
 
 def shown(found):
-    console = Console(width=160, file=io.StringIO())
+    written = io.StringIO()
+    console = Console(width=160, file=written)
     console.print(as_table(found))
-    return console.file.getvalue()
+    return written.getvalue()
 
 
 def test_subjects_have_their_rights_with_place_and_risk():
