@@ -43,8 +43,8 @@ def described_previewers(stack: str, project: Path) -> tuple[Previewer, ...]:
         OperationError: the stack does not exist, or its section `cluster` is not valid.
     """
     section = described_section(stack, "cluster", project)
-    if is_encrypted(content := section.get(_CONTENT)):
-        section = {**section, _CONTENT: SealedText.of(_CONTENT, content["secure"], salt="")}
+    if is_encrypted(section.get(_CONTENT)):
+        section = {**section, _CONTENT: SealedText.of(_CONTENT, section[_CONTENT]["secure"], salt="")}
     return _checked(ClusterConfig, section, stack, "cluster").previewers
 
 
