@@ -86,6 +86,11 @@ SOPS_VALUE = Wording(
 NAMESPACE_TAKEN = Wording(
     "FT-CFG-650", "already belongs to the tenant {owner}", "choose another: a namespace belongs to one tenant"
 )
+PREVIEWER_OF_TENANT = Wording(
+    "FT-CFG-679",
+    "belongs to the tenant {tenant}, whose pods could then read the objects of all tenants",
+    "use a service account in a namespace of the platform team",
+)
 DECRYPTION_ACCOUNT_TAKEN = Wording(
     "FT-CFG-651", "is the service account with which the sync of {tenant} decrypts", "choose another name"
 )

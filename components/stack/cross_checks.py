@@ -19,6 +19,7 @@ from components.stack.config_wordings import (
     NAMESPACE_TAKEN,
     NO_VAULT,
     OBJECT_IDENTITY_NEEDED,
+    PREVIEWER_OF_TENANT,
     REPOSITORY_OF_ANOTHER_URL,
     SHARED_DECRYPTION_KEY,
     SHARED_DEPLOY_KEY,
@@ -66,6 +67,14 @@ def _taken_accounts(config: StackConfig) -> Iterator[Finding]:
                 ("tenants", tenant, "serviceAccountName") if own else ("tenancy", "serviceAccountName"),
                 DECRYPTION_ACCOUNT_TAKEN(tenant=tenant),
             )
+
+
+def _previewing_tenants(config: StackConfig) -> Iterator[Finding]:
+    """Service accounts in tenants' namespaces as previewers: whoever runs pods there reads every tenant's objects."""
+    owners = {name: tenant for tenant, each in config.tenants.items() for name in each.namespace_names}
+    for index, previewer in enumerate(config.cluster.previewers):
+        if (tenant := owners.get(previewer.namespace or "")) is not None:
+            yield ("cluster", "previewers", index, "namespace"), PREVIEWER_OF_TENANT(tenant=tenant)
 
 
 def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
@@ -162,6 +171,7 @@ def _of_each_decryption(check: Callable[[Path, Decryption, StackConfig], Iterato
 CHECKS: tuple[Check, ...] = (
     _shared_namespaces,
     _taken_accounts,
+    _previewing_tenants,
     _shared_deploy_keys,
     _shared_decryption_keys,
     _rival_host_keys,

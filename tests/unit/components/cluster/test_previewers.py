@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 from recorded_program import run
+from sample_stack import problems
 
 from components.cluster.client import collection_of
 from components.cluster.component import Cluster, ClusterArgs
@@ -107,3 +108,11 @@ def test_a_subject_that_may_be_a_tenants_or_is_incomplete_is_refused(subject, co
         config(subject)
 
     assert [error["ctx"]["error"].args[0].code for error in refused.value.errors()] == [code]
+
+
+def test_a_service_account_of_a_tenant_is_refused(tmp_path):
+    cluster = {"kubeconfig": "kubeconfig", "previewers": [USER, ACCOUNT, ACCOUNT | {"namespace": "apps"}]}
+
+    [problem] = problems(tmp_path, cluster=cluster, tenants={"dev-team": {}})
+
+    assert "cluster.previewers[2].namespace" in problem and "tenant dev-team" in problem
