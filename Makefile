@@ -10,6 +10,8 @@ PLATFORM ?=
 OPENPGP ?=
 POST_QUANTUM ?=
 WITHDRAW ?=
+FLUX_INDEX ?=
+KYVERNO_INDEX ?=
 REPO ?=
 OUTPUT ?= table
 EXIT_CODE ?=
@@ -109,6 +111,10 @@ lint-fast: $(VENV)/installed
 schemas: $(VENV)/installed ## Write the JSON Schemas and the reference from the models
 	@$(RUN) -m components.stack.schemas
 	@$(RUN) -m components.stack.reference
+
+update-releases: $(VENV)/installed ## Pin the newest supported releases of Flux and Kyverno in STACK, or in all stacks, and print a summary
+	@$(RUN) -m operations.release_update $(if $(GIVEN),--stack $(GIVEN)) $(if $(FLUX_INDEX),--flux-index '$(FLUX_INDEX)') \
+		$(if $(KYVERNO_INDEX),--kyverno-index '$(KYVERNO_INDEX)')
 
 deploy-key: $(VENV)/installed ## Make a key for the repository of TENANT (or PLATFORM=1), stored encrypted in STACK
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.deploy_key --stack $(STACK) $(if $(PLATFORM),--platform) $(TENANT)

@@ -102,3 +102,16 @@ FIELDS_STAY = Wording(
 NO_PREVIEWERS = Wording(
     "FT-OPS-053", "{file} has no cluster.previewers", "list the users, groups or service accounts (docs/previews.md)"
 )
+INDEX_UNREADABLE = Wording(
+    "FT-OPS-060",
+    "{address} cannot be read: {reason}",
+    "check the network and the address, or set FLUX_INDEX and KYVERNO_INDEX to a mirror",
+)
+NOT_AN_INDEX = Wording(
+    "FT-OPS-061", "{address} is not {expected}", "set FLUX_INDEX and KYVERNO_INDEX to lists of that form"
+)
+PUBLISHED_DIGEST_DIFFERS = Wording(
+    "FT-OPS-062",
+    "{file} has the SHA-256 digest {digest}, but its index says {published}",
+    "do not install this release before you know why",
+)

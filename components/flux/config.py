@@ -23,12 +23,12 @@ from components.flux.config_wordings import (
 )
 from components.flux.controllers import DEFAULT_CONTROLLERS, RECONCILERS, REQUIRED_CONTROLLERS, Controller
 from components.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
-from components.flux.support import OLDEST_KUBERNETES, known_versions, minor
+from components.flux.support import OLDEST_KUBERNETES, REPOSITORY, known_versions, minor
 from components.flux.types import ControllerArgument, EgressHost, FluxVersion
 from components.git.config import GitSource
 from components.sync.config import Reconciliation
 
-RELEASE_URL = "https://github.com/fluxcd/flux2/releases/download/v{version}/install.yaml"
+RELEASE_URL = f"{REPOSITORY}/releases/download/v{{version}}/install.yaml"
 
 
 class Profile(StrEnum):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+REPOSITORY = "https://github.com/fluxcd/flux2"
+"""Where Flux is released, each version with its changelog."""
+
 # Flux (major, minor) -> the oldest Kubernetes (major, minor) that it supports.
 # Source: `flux check --pre` of each release (cmd/flux/check.go).
 OLDEST_KUBERNETES: dict[tuple[int, int], tuple[int, int]] = {(2, 9): (1, 33)}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+REPOSITORY = "https://github.com/kyverno/kyverno"
+"""Where Kyverno is released, each version with its changelog."""
+
 # Names of webhook configurations, chart values and policy types are checked for these (major, minor).
 KNOWN_MINORS = ((1, 19),)
 

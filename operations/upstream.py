@@ -1,0 +1,180 @@
+"""The releases of Flux and Kyverno that upstream has published, from an index or a mirror of it.
+
+Flux is listed by GitHub's API, Kyverno's chart by the index of its Helm repository. Either index may be a local file,
+whose relative addresses start at its folder.
+
+Source: https://docs.github.com/en/rest/releases/releases#list-releases and
+https://helm.sh/docs/topics/chart_repository/#the-index-file
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import requests
+import yaml
+
+from components.config.pinned_input import FETCH_TIMEOUT_SECONDS
+from components.config.yaml_files import FastLoader
+from operations.errors import OperationError
+from operations.wordings import INDEX_UNREADABLE, NOT_AN_INDEX, PUBLISHED_DIGEST_DIFFERS
+
+FLUX_INDEX = "https://api.github.com/repos/fluxcd/flux2/releases?per_page=100"
+KYVERNO_INDEX = "https://kyverno.github.io/kyverno/index.yaml"
+_MANIFEST, _CHART = "install.yaml", "kyverno"
+# Pre-releases have a suffix.
+_STABLE = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
+_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
+
+
+@dataclass(frozen=True)
+class UpstreamRelease:
+    """A release that upstream has published.
+
+    Attributes:
+        version: e.g. `2.9.6`.
+        file: address of its manifest or chart.
+        published: the SHA-256 digest that the index has for the file; empty if it has none.
+        chart: version of the chart; empty for Flux.
+    """
+
+    version: str
+    file: str
+    published: str = ""
+    chart: str = ""
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """What versions are compared by."""
+        return order(self.version)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The digest of the file.
+
+        Raises:
+            OperationError: the file cannot be read, or has another digest than the index says.
+        """
+        digest = hashlib.sha256(read(self.file)).hexdigest()
+        if self.published not in ("", digest):
+            raise OperationError.of(PUBLISHED_DIGEST_DIFFERS, file=self.file, digest=digest, published=self.published)
+        return digest
+
+
+def order(version: str) -> tuple[int, ...]:
+    """The numbers of a version such as `2.9.5`."""
+    return tuple(map(int, version.split(".")))
+
+
+def newest(
+    releases: Collection[UpstreamRelease], current: str, minors: Collection[tuple[int, int]]
+) -> UpstreamRelease | None:
+    """The newest of these releases that is newer than the current one and of a supported minor version; None without.
+
+    Args:
+        releases: the releases.
+        current: version in use.
+        minors: the supported (major, minor) versions.
+    """
+    newer = [each for each in releases if each.order > order(current) and each.order[:2] in minors]
+    return max(newer, key=lambda each: each.order, default=None)
+
+
+def flux_releases(index: str) -> list[UpstreamRelease]:
+    """The stable releases in GitHub's list of releases.
+
+    Raises:
+        OperationError: the list cannot be read.
+    """
+    return _listed(index, json.loads, _flux_releases, "GitHub's list of releases")
+
+
+def kyverno_releases(index: str) -> list[UpstreamRelease]:
+    """The stable releases in a Helm repository's index.
+
+    Raises:
+        OperationError: the index cannot be read.
+    """
+    return _listed(index, lambda text: yaml.load(text, FastLoader), _kyverno_releases, "the index of a Helm repository")
+
+
+def read(address: str) -> bytes:
+    """The content of a file.
+
+    Args:
+        address: an http or https URL, or the path of a local file.
+
+    Raises:
+        OperationError: it cannot be read.
+    """
+    try:
+        if not _is_url(address):
+            return Path(address).expanduser().read_bytes()
+        response = requests.get(address, timeout=FETCH_TIMEOUT_SECONDS)
+        response.raise_for_status()
+    except requests.RequestException as error:
+        status = error.response.status_code if error.response is not None else None
+        reason = f"the server answers {status}" if status else "the server cannot be reached"
+        raise OperationError.of(INDEX_UNREADABLE, address=address, reason=reason) from None
+    except OSError as error:
+        raise OperationError.of(INDEX_UNREADABLE, address=address, reason=error.strerror) from None
+    return response.content
+
+
+def _listed(
+    index: str,
+    parse: Callable[[bytes], Any],
+    releases: Callable[[Any, str], Iterator[UpstreamRelease]],
+    expected: str,
+) -> list[UpstreamRelease]:
+    try:
+        return list(releases(parse(read(index)), index))
+    except (ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError):
+        raise OperationError.of(NOT_AN_INDEX, address=index, expected=expected) from None
+
+
+def _flux_releases(found: Any, index: str) -> Iterator[UpstreamRelease]:
+    for release in found:
+        version = _stable(release["tag_name"])
+        if version is None or release.get("draft") or release.get("prerelease"):
+            continue
+        for asset in release["assets"]:
+            if asset["name"] == _MANIFEST:
+                file = _resolved(asset["browser_download_url"], index)
+                yield UpstreamRelease(version, file, _digest(asset.get("digest")))
+
+
+def _kyverno_releases(found: Any, index: str) -> Iterator[UpstreamRelease]:
+    for entry in found["entries"][_CHART]:
+        version, chart = _stable(entry.get("appVersion", "")), _stable(entry["version"])
+        if version is not None and chart is not None:
+            yield UpstreamRelease(version, _resolved(entry["urls"][0], index), _digest(entry.get("digest")), chart)
+
+
+def _stable(version: object) -> str | None:
+    """The numbers of a stable version; None for any other."""
+    return ".".join(found.groups()) if (found := _STABLE.fullmatch(str(version))) else None
+
+
+def _digest(published: object) -> str:
+    found = _DIGEST.fullmatch(str(published))
+    return found[1] if found else ""
+
+
+def _resolved(file: str, index: str) -> str:
+    """The address of a file that an index names, relative to the index or absolute."""
+    if _is_url(file) or _is_url(index):
+        return urljoin(index, file)
+    return str(Path(index).expanduser().parent / file)
+
+
+def _is_url(address: str) -> bool:
+    return urlsplit(address).scheme in ("http", "https")
