@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from components.config.errors import coded
 from components.config.printable import printable
 from components.config.wordings import WORDINGS, Message
+from components.stack.review_config import Waiver
 from review.findings import Finding
 from review.rendered import PLATFORM
 
@@ -45,6 +46,11 @@ def remedy_of(message: Message) -> str:
     return WORDINGS[message.code].remedy.format(**message.fields)
 
 
+def waiver_text(waiver: Waiver) -> str:
+    """How long and why something is waived, on one line."""
+    return f"waived until {waiver.expires}: {printable(waiver.reason)}"
+
+
 def _of_stack(stack: str, found: Iterable[Finding]) -> Iterator[str]:
     breaking = [finding for finding in found if finding.waiver is None]
     waived = [finding for finding in found if finding.waiver is not None]
@@ -56,7 +62,7 @@ def _of_stack(stack: str, found: Iterable[Finding]) -> Iterator[str]:
         if finding.waiver is None:
             yield f"    remedy: {remedy_of(finding.message)}"
         else:
-            yield f"    waived until {finding.waiver.expires}: {printable(finding.waiver.reason)}"
+            yield f"    {waiver_text(finding.waiver)}"
 
 
 def _record(stack: str, finding: Finding) -> dict[str, object]:

@@ -24,6 +24,11 @@ PLAIN_SECRET = Wording(
     "has {entries} in plain text, readable in previews and in the state",
     "mark the data as secret (`pulumi.Output.secret`), and set the value with `pulumi config set --secret`",
 )
+NOT_TOLD_APART = Wording(
+    "FT-REV-114",
+    "may be in plain text, which the pack can tell only if its policy `rules` has the level remediate",
+    "do not configure another level (`--policy-pack-config`)",
+)
 RESERVED_NAMESPACE = Wording(
     "FT-REV-105",
     "puts tenant {tenant} into the namespace {namespace}, which belongs to the cluster's own components",
@@ -65,7 +70,13 @@ PROTECTED_REPLACED = Wording(
 UNPROTECTED = Wording(
     "FT-REV-113",
     "is not protected, so this update may delete or replace it, with {taken}",
-    f"register it with `protect=True`, {_WAIVE}",
+    "run `pulumi up`, which protects all that it does not have to replace; where it has to, "
+    "agree on a waiver in review.waivers: {rule} with a reason and an expiry date",
 )
 
 NO_STACKS = Wording("FT-REV-120", "the project has no stacks to check", "describe one in Pulumi.<stack>.yaml")
+UNREADABLE_STACK = Wording(
+    "FT-REV-121",
+    "the configuration of the stack has errors ({count}), so it cannot be held to the rules",
+    "correct them",
+)

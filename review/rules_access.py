@@ -59,7 +59,7 @@ _PGP_PUBLIC_KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
 def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
     """Bindings in tenants' namespaces, or of tenants' accounts, to a role that allows everything."""
     tenants = _tenants(objects)
-    rules = {_reference(each.manifest): each.manifest.get("rules") or () for each in objects if each.kind in ROLES}
+    rules = {reference_of(each.manifest): each.manifest.get("rules") or () for each in objects if each.kind in ROLES}
 
     def all_or_none(role: RoleReference) -> Rules:
         return _ALL_RIGHTS if role == _CLUSTER_ADMIN or _allows_everything(rules.get(role, ())) else []
@@ -67,7 +67,7 @@ def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> I
     by_name = {(each.kind, each.namespace, each.name): each for each in objects if each.kind in BINDINGS}
     within = {each.key for each in by_name.values() if each.kind == "RoleBinding" and each.namespace in tenants}
     for binding in by_name.values():
-        role = _role_reference(binding.manifest)
+        role = role_of(binding.manifest)
         if binding.key in within and all_or_none(role):
             yield _of_namespace(binding, tenants[binding.namespace], role)
     accesses = {name: TenantAccess(namespaces, ()) for name, namespaces in _by_tenant(tenants).items()}
@@ -141,12 +141,14 @@ def _of_namespace(binding: RenderedObject, tenant: str, role: RoleReference) -> 
     return Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)
 
 
-def _reference(role: Manifest) -> RoleReference:
+def reference_of(role: Manifest) -> RoleReference:
+    """What bindings call a role."""
     metadata = role["metadata"]
     return role["kind"], metadata.get("namespace", "") if role["kind"] == "Role" else "", metadata["name"]
 
 
-def _role_reference(binding: Manifest) -> RoleReference:
+def role_of(binding: Manifest) -> RoleReference:
+    """The role that a binding binds."""
     role = binding["roleRef"]
     return role["kind"], binding["metadata"].get("namespace", "") if role["kind"] == "Role" else "", role["name"]
 

@@ -16,7 +16,7 @@ from lab.pulumi import LabPulumi
 
 CHECKOUT = Path(__file__).parents[2]
 NAME = "flux-tenancy"
-PROGRAM = ("__main__.py", "Pulumi.yaml", "components", ".venv")
+PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "policy", "review", ".venv")
 # A temporary key for text to encrypt.
 SCRATCH_KEY = "scratch"
 
