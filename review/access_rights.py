@@ -16,7 +16,7 @@ from review.access_rules import (
 )
 from review.access_sentences import Statement
 from review.access_words import permissions
-from review.kubernetes_roles import POWER, KubernetesRole
+from review.kubernetes_roles import POWER, READ, KubernetesRole
 
 _IMPERSONATE = "impersonate"
 _ESCALATING = ("*", "bind", "escalate", _IMPERSONATE)
@@ -52,9 +52,9 @@ def _statements(gain: Gain, widened: bool, is_new: bool) -> Iterator[Statement]:
     def statement(words: str, high: bool, target: str = "") -> Statement:
         return Statement(words, widened, high, gain.subject, gain.place, target)
 
-    if gain.roles:
-        high_of_roles = any(is_high(gain, right, is_new) for right in gain.all - gain.rights)
-        yield from (statement(f"{has} the role {role}", high_of_roles) for role in gain.roles)
+    for role, rights in gain.roles.items():
+        hint = " (read only)" if all(_reads(right) for right in rights) else ""
+        yield statement(f"{has} the role {role}{hint}", any(is_high(gain, right, is_new) for right in rights))
     by_risk: dict[bool, list[Permission]] = {True: [], False: []}
     for right in gain.rights:
         if isinstance(right, NamedRole):
@@ -65,9 +65,13 @@ def _statements(gain: Gain, widened: bool, is_new: bool) -> Iterator[Statement]:
         else:
             # Of what is narrowed, no part is a risk.
             by_risk[widened and is_high(gain, right, is_new)].append(right)
-    for high, rights in by_risk.items():
-        if rights:
-            yield statement(f"{may} {permissions(rights)}", high)
+    for high, found in by_risk.items():
+        if found:
+            yield statement(f"{may} {permissions(found)}", high)
+
+
+def _reads(right: Right) -> bool:
+    return isinstance(right, Permission) and right.verb in READ
 
 
 def _of_role(role: NamedRole, may: str, has: str) -> str:

@@ -182,16 +182,14 @@ class Gain:
     """What a subject may do in one place in one render and not in another.
 
     Attributes:
-        roles: names of roles of the stack that are gained as a whole; their rights are not repeated.
+        roles: the rights of each role of the stack that is gained as a whole, by its name.
         rights: all others.
-        all: the rights of both.
     """
 
     subject: Subject
     place: str
-    roles: tuple[str, ...]
+    roles: Mapping[str, frozenset[Right]]
     rights: frozenset[Right]
-    all: frozenset[Right]
 
 
 def covers(one: Right, other: Right) -> bool:
@@ -265,8 +263,7 @@ def gains(old: Access, new: Access) -> Iterator[Gain]:
             known[compared] = _gained(*compared)
         if gained := known[compared]:
             roles = _whole_roles(after.roles - before.roles, new.roles, gained)
-            told = frozenset(right for role in roles for right in new.roles[role])
-            yield Gain(subject, place, tuple(name for _, _, name in roles), gained - told, gained)
+            yield Gain(subject, place, roles, gained.difference(*roles.values()))
 
 
 def tenants_of(manifests: Iterable[Manifest]) -> Tenants:
@@ -309,13 +306,14 @@ def _gained(before: Granted, after: Granted, before_in_cluster: Granted, after_i
 
 def _whole_roles(
     references: Iterable[RoleReference], roles: Mapping[RoleReference, frozenset[Right]], gained: frozenset[Right]
-) -> list[RoleReference]:
+) -> dict[str, frozenset[Right]]:
     """The roles whose rights are all gained, and are too many to be listed."""
-    return [
-        each
-        for each in sorted(references)
-        if roles.get(each, frozenset()) <= gained and len({_resource(r) for r in roles.get(each, ())}) > _FEW_RESOURCES
-    ]
+    defined = {each[2]: roles[each] for each in sorted(references) if each in roles}
+    return {
+        name: rights
+        for name, rights in defined.items()
+        if rights <= gained and len({_resource(right) for right in rights}) > _FEW_RESOURCES
+    }
 
 
 def _resource(right: Right) -> tuple[str, str]:

@@ -23,6 +23,8 @@ from sample_access import (
     user,
 )
 
+from components.cluster.config import Previewer, PreviewerKind
+from components.cluster.previewers import previewer_access
 from review.rendered import Render, RenderedObject
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "review" / "access.txt"
@@ -122,6 +124,10 @@ def changes() -> dict[str, tuple[Render | None, Render | None]]:
         "the platform's own account": (
             base,
             render(flux={"impersonate": [{"namespace": "monitoring", "serviceAccounts": ["prometheus"]}]}),
+        ),
+        "a group may preview the stack": (
+            base,
+            render(more=previewer_access([Previewer(kind=PreviewerKind.GROUP, name="reviewers")])),
         ),
         "privileged Pods": (
             base,

@@ -108,6 +108,13 @@ def test_roles_of_the_cluster_are_named(name, sentence):
     assert sentences(of(), of(binding(name, [user("alice")], "apps"))) == [sentence]
 
 
+@pytest.mark.parametrize(("verbs", "hint"), [("get list watch", " (read only)"), ("get patch", "")])
+def test_a_role_that_is_told_by_its_name_says_if_it_only_reads(verbs, hint):
+    assert given([rule(verbs, "pods services events configmaps endpoints")]) == [
+        f"+  user alice now has the role some{hint} in apps on production"
+    ]
+
+
 def test_secrets_of_a_namespace_that_comes_with_its_tenant_are_no_high_risk():
     shop = TENANTS | {"shop": {"namespaces": [{"name": "shop"}]}}
     own = ("+  shop now has the role flux-tenancy-tenant in shop on production",)

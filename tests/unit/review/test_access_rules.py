@@ -252,7 +252,7 @@ def test_a_role_with_many_resources_is_told_by_its_name_when_it_is_bound():
     many = role("many", rule("get", "pods services secrets configmaps events"))
 
     assert sentences(of(many), of(many, binding("many", [user("alice")], "apps"))) == [
-        "+! user alice now has the role many in apps on production"
+        "+! user alice now has the role many (read only) in apps on production"
     ]
 
 
