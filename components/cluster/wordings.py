@@ -12,7 +12,7 @@ KUBECONFIG_UNUSABLE = Wording("FT-CLU-005", "cannot be used: {reason}")
 USER_REFUSED = Wording(
     "FT-CLU-006",
     "{server} refuses this user ({status} {reason}){expiry}",
-    "renew the credentials, which need cluster-admin rights",
+    "renew the credentials, which need cluster-admin rights (a preview: those of `make previewer-role`)",
 )
 WRONG_SERVER = Wording(
     "FT-CLU-007", "{server} is not the server that the kubeconfig expects ({reason})", "renew the kubeconfig"
