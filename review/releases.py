@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from components.flux import support as flux_support
+from components.kyverno import support as kyverno_support
 from components.stack.stack_file import StackFile
 
-_REPOSITORIES = {"flux": "https://github.com/fluxcd/flux2", "kyverno": "https://github.com/kyverno/kyverno"}
+_REPOSITORIES = {"flux": flux_support.REPOSITORY, "kyverno": kyverno_support.REPOSITORY}
 _TITLES = {"flux": "Flux", "kyverno": "Kyverno"}
 
 
