@@ -8,6 +8,8 @@ from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
+from kubernetes.utils.quantity import parse_quantity
+
 from review.render import render_stack
 from tests.support.project import Project
 
@@ -83,6 +85,8 @@ def _different(rendered: Any, applied: Any, path: str) -> Iterator[str]:
             return
     if isinstance(rendered, dict) and isinstance(applied, dict):
         for key in sorted((rendered.keys() | applied.keys()) - {_DEFAULTS}):
+            if (rendered.get(key) or None) is (applied.get(key) or None):
+                continue  # The provider leaves out what is empty.
             if key not in rendered or key not in applied:
                 yield f"{path}.{key} is only {'rendered' if key in rendered else 'applied'}"
             elif key == "secretRef" and isinstance(name := applied[key].get("name"), str):
@@ -93,5 +97,13 @@ def _different(rendered: Any, applied: Any, path: str) -> Iterator[str]:
     elif isinstance(rendered, list) and isinstance(applied, list) and len(rendered) == len(applied):
         for index, (first, second) in enumerate(zip(rendered, applied, strict=True)):
             yield from _different(first, second, f"{path}[{index}]")
-    elif rendered != applied:
+    elif rendered != applied and not _same_quantity(rendered, applied):
         yield f"{path}: rendered {rendered!r}"
+
+
+def _same_quantity(rendered: Any, applied: Any) -> bool:
+    """Whether two values are one quantity: the provider writes `1000m` as `1`."""
+    try:
+        return bool(parse_quantity(rendered) == parse_quantity(applied))
+    except ValueError:
+        return False
