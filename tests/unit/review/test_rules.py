@@ -6,7 +6,10 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
-from sample_project import rendered, tenant
+from sample_keys import openpgp_public_key
+from sample_project import encrypted, rendered, tenant
+from sample_sops_keys import age_identity
+from sample_sources import authority, signing_key
 from sample_stack import CLUSTER, FLUX
 
 from components.policies.config import PolicyEngine, PolicyMode
@@ -31,6 +34,46 @@ def setting(stack: str = "production", **sections: Any) -> RuleSetting:
 def test_a_stack_in_order_breaks_no_rule(tmp_path):
     render = rendered(tmp_path / "project", tenants={"dev-team": tenant("dev-team", "apps") | {"role": "admin"}})
 
+    assert findings(render.objects, setting()) == ()
+
+
+def test_credentials_of_every_kind_break_no_rule(tmp_path):
+    sources = {
+        "key": tenant("key", "key")["source"] | {"webhook": {"type": "generic-hmac"}},
+        "password": {"https": {"password": encrypted("password")}, "certificateAuthority": authority()},
+        "token": {"https": {"bearerToken": encrypted("token")}},
+        "app": {"githubApp": {"appId": 1, "installationId": 2, "privateKey": encrypted("app")}},
+        "signed": {"verify": {"keys": {"alice": openpgp_public_key(), "bob": signing_key("bob")}}},
+    }
+    decryption = {
+        "age": {"identities": encrypted("age"), "recipients": [age_identity("of key").recipient]},
+        "openpgp": {"privateKeys": encrypted("openpgp"), "fingerprints": ["A" * 40]},
+    }
+    tenants = {
+        name: {
+            "namespaces": [{"name": name}],
+            "source": {"url": f"https://git.example.com/{name}/apps"} | source,
+            "sync": {"path": "./staging", "decryption": decryption} if name == "key" else {"path": "./staging"},
+        }
+        for name, source in sources.items()
+    }
+    render = rendered(
+        tmp_path / "project",
+        tenants=tenants,
+        policies={"sources": {"allowed": ["ssh://git@git.example.com/*", "https://git.example.com/*"]}},
+        flux={"webhookUrl": "https://hooks.example.com"},
+    )
+
+    secrets = [each.name for each in render.objects if each.kind == "Secret" and each.owner in sources]
+    assert sorted(secrets) == [
+        "app-git",
+        "key-git",
+        "key-sops",
+        "key-webhook",
+        "password-git",
+        "signed-signers",
+        "token-git",
+    ]
     assert findings(render.objects, setting()) == ()
 
 
