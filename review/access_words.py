@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from review.access_rules import Permission
 from review.kubernetes_roles import READ
-from review.phrases import listed
+from review.lists import listed
 
 MOST_ITEMS = 5
 """How many items of a list are named; the rest is counted."""

@@ -8,6 +8,8 @@ from typing import Any
 
 from components.stack.review_config import ReviewConfig
 from components.stack.stack_file import StackFile
+from review.access import access_changes
+from review.access_sentences import AccessChange, Risk
 from review.changes import changes
 from review.dangers import dangers
 from review.deletions import deletions
@@ -62,6 +64,7 @@ def stack_report(
         releases=release_changes(before.file if before else None, after.file),
         secrets=secret_changes(before.file, after.file) if before else (),
         deletions=deleted,
+        access=tuple(_of_access(each) for each in access_changes(old, after.render)),
         dangers=tuple(Statement(owner, text, risk=True) for owner, text in dangers(found, after.render.objects)),
         unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),
         note=note,
@@ -75,6 +78,12 @@ def acknowledgements(file: StackFile) -> tuple[str, ...]:
     if listed is None and isinstance(shared, Mapping):
         listed = shared.get("acknowledge")
     return ReviewConfig.model_validate({"acknowledge": listed or ()}).acknowledge
+
+
+def _of_access(change: AccessChange) -> Statement:
+    """A sentence about access without its stack, so that it is the same in all stacks."""
+    text = change.sentence.removesuffix(f" on {change.stack}")
+    return Statement(change.owner, text, change.risk is Risk.HIGH, names_owner=True)
 
 
 def _tenants(render: Render | None) -> set[str]:

@@ -43,7 +43,7 @@ class Deletion:
     def token(self) -> str:
         """The entry of `review.acknowledge` that fits this set of objects in this stack, and nothing else."""
         content = json.dumps([self.stack, self.owner, sorted(each.key for each in self.objects)])
-        return f"{self.owner}@{hashlib.sha256(content.encode()).hexdigest()[:_DIGEST_LENGTH]}"
+        return f"{self.owner}:{hashlib.sha256(content.encode()).hexdigest()[:_DIGEST_LENGTH]}"
 
     @property
     def needs_acknowledgement(self) -> bool:

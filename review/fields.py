@@ -49,14 +49,15 @@ def is_noise(change: ObjectChange) -> bool:
 
 
 def lines(change: ObjectChange) -> list[str]:
-    """The changed fields of an object as lines of a diff, those of no meaning left out.
+    """The changed fields of an object as lines of a diff, labels and annotations that only describe it left out.
 
     Values are shortened to where they differ. What is in a Secret is not shown, except for stand-ins.
     """
-    meant = [field for field in change.fields if not _is_description(field)] or list(change.fields)
+    meant = [field for field in change.fields if not _is_description(field)]
     shown = [_visible(line) for field in meant[:FIELDS] for line in _field(change.object, field)]
-    left = len(change.fields) - len(meant[:FIELDS])
-    return [*shown, f"  … and {left} more field{'s' if left > 1 else ''}"] if left else shown
+    if left := len(meant[FIELDS:]):
+        shown.append(f"  … and {left} more field{'s' if left > 1 else ''}")
+    return shown
 
 
 def shown_value(rendered: RenderedObject, field: FieldChange, value: Any) -> Any:

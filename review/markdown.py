@@ -13,16 +13,15 @@ from heapq import heapify, heappop, heappush
 
 from review.changes import Action
 from review.escaping import code, fenced, inline
+from review.lists import listed
 from review.phrases import (
     compared,
     counts,
     deleted,
     diff_lines,
     how_to_acknowledge,
-    listed,
     release,
     standing,
-    subject,
     title,
 )
 from review.report import Entry, Group, Report, Said
@@ -107,7 +106,7 @@ def _blocks(report: Report) -> Iterator[_Block]:
     yield _list(
         _alert("CAUTION", "Deletions that need an acknowledgement"), _acknowledgements(report), _Keep.RISKS, "> "
     )
-    yield _list("### Risks", [f"{_where(each)}{_sentence(_with_subject(each))}" for each in report.risks], _Keep.RISKS)
+    yield _list("### Risks", [f"{_where(each)}{_sentence(each.sentence)}" for each in report.risks], _Keep.RISKS)
     yield _Block(_Keep.RISKS, [_releases(report)])
     for section in report.sections:
         heading = f"### {inline(title(section.owners))}"
@@ -179,7 +178,7 @@ def _releases(report: Report) -> str:
 
 def _meaning(heading: str, group: Group) -> _Block:
     where = f"**On {inline(listed(group.stacks))}**" + (f": {counts(group)}" if group.entries else "")
-    items = [_sentence(_with_subject(each)) for each in group.said]
+    items = [_sentence(each.sentence) for each in group.said]
     whole = (
         _list(f"{heading}\n\n{where}".strip(), items, _Keep.MEANING)
         if items
@@ -222,10 +221,6 @@ def _approval(report: Report) -> str:
 
 def _where(said: Said) -> str:
     return f"**{inline(listed(said.stacks))}**: "
-
-
-def _with_subject(said: Said) -> str:
-    return " ".join(filter(None, (subject(said), said.text)))
 
 
 def _sentence(text: str) -> str:

@@ -7,29 +7,13 @@ from collections.abc import Sequence
 from components.stack.origins import stack_file_name
 from review.changes import Action
 from review.deletions import Deletion
+from review.lists import listed
 from review.releases import Release
 from review.rendered import PLATFORM
-from review.report import Entry, Group, Report, Said
+from review.report import Entry, Group, Report
 
-_NAMED = 5
-"""Names in a list that is part of a sentence; the rest is counted."""
 _DIGITS = 12
 """Digits of a digest that are shown where it only tells one release from another."""
-
-
-def listed(names: Sequence[str], most: int = _NAMED) -> str:
-    """Names as a part of a sentence: `a, b and c`, or `a, b and 7 more`."""
-    shown, rest = list(names[:most]), len(names) - most
-    if rest > 0:
-        shown.append(f"{rest} more")
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-
-
-def subject(said: Said) -> str:
-    """Whom a statement is about, unless it says so itself: `dev-team and ops-team`."""
-    if said.names_owner:
-        return ""
-    return "the platform" if said.owners == (PLATFORM,) else listed(said.owners)
 
 
 def title(owners: Sequence[str]) -> str:

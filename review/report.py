@@ -13,6 +13,7 @@ from functools import cached_property
 from review.changes import Action, ObjectChange
 from review.deletions import Deletion
 from review.fields import is_noise, label, lines
+from review.lists import listed
 from review.releases import ReleaseChange
 from review.rendered import PLATFORM
 from review.secrets import SecretChange
@@ -104,6 +105,13 @@ class Said:
     text: str
     risk: bool
     names_owner: bool
+
+    @property
+    def sentence(self) -> str:
+        """The sentence with its subject, without a period."""
+        if self.names_owner:
+            return self.text
+        return f"{'the platform' if self.owners == (PLATFORM,) else listed(self.owners)} {self.text}"
 
 
 @dataclass(frozen=True)
@@ -227,6 +235,8 @@ class Report:
         if missing := len(self.missing_acknowledgements):
             needs = "deletions need" if missing > 1 else "deletion needs"
             parts.append(f"{missing} {needs} an acknowledgement")
+        if len(parts) == len(self.risks) == 1:
+            return f"{parts[0]}: {self.risks[0].sentence}"
         return ", ".join(dict.fromkeys(parts or self._of_objects()))
 
     @property

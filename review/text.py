@@ -10,19 +10,18 @@ from rich.text import Text
 
 from components.config.printable import printable
 from review.changes import Action
+from review.lists import listed
 from review.phrases import (
     compared,
     counts,
     deleted,
     diff_lines,
     how_to_acknowledge,
-    listed,
     release,
     standing,
-    subject,
     title,
 )
-from review.report import Group, Report, Said
+from review.report import Group, Report
 
 _STYLES = {"+": "green", "-": "red"}
 
@@ -43,7 +42,7 @@ def _parts(report: Report) -> Iterator[RenderableType]:
         yield _item(f"to accept this, add {entry} to review.acknowledge in {file}")
     if report.risks:
         yield _heading("Risks", "bold red")
-        yield from (_item(f"{listed(each.stacks)}: {_said(each)}") for each in report.risks)
+        yield from (_item(f"{listed(each.stacks)}: {each.sentence}") for each in report.risks)
     if report.releases:
         yield _heading("Releases")
         for change, stacks in report.releases.items():
@@ -61,7 +60,7 @@ def _parts(report: Report) -> Iterator[RenderableType]:
 
 def _group(group: Group) -> Iterator[RenderableType]:
     yield _item(f"on {listed(group.stacks)}" + (f": {counts(group)}" if counts(group) else ""))
-    yield from (_item(_said(each), 4) for each in group.said)
+    yield from (_item(each.sentence, 4) for each in group.said)
     for action, mark in ((Action.ADDED, "+"), (Action.REMOVED, "-")):
         yield from (_line(f"{mark} {each.label}") for each in group.of(action))
     yield from (_line(line) for line in diff_lines(group.of(Action.CHANGED)))
@@ -82,7 +81,3 @@ def _item(text: str, indent: int = 2) -> Text:
 def _line(text: str) -> Text:
     """A line of a diff, whose parts are printable already."""
     return Text(f"    {text}".rstrip(), style=_STYLES.get(text[:1], ""))
-
-
-def _said(said: Said) -> str:
-    return " ".join(filter(None, (subject(said), said.text)))

@@ -88,7 +88,7 @@ class ReviewConfig(Section):
     acknowledge: tuple[str, ...] = Field(
         (),
         description="Deletions that the reviewers accept, each as the diff of a pull request prints it: "
-        "`<owner>@<digest>`. An entry fits exactly one set of deletions, so a forgotten one permits nothing else.",
+        "`<owner>:<digest>`. An entry fits exactly one set of deletions, so a forgotten one permits nothing else.",
     )
     waivers: tuple[Waiver, ...] = Field(
         (), description="Rules that this stack may break for a time (docs/review.md#rules)."

@@ -56,7 +56,7 @@ def test_an_acknowledgement_fits_its_deletion():
 
     assert deletion.is_missing_acknowledgement
     assert not only(kubernetes("Namespace", "apps"), acknowledged=[deletion.token]).is_missing_acknowledgement
-    assert deletion.token.startswith("dev-team@")
+    assert deletion.token.startswith("dev-team:")
 
 
 def test_an_acknowledgement_fits_no_other_deletion():

@@ -10,6 +10,7 @@ from sample_objects import kubernetes
 from sample_reports import compared, report, side
 
 from review.markdown import LIMIT, as_markdown
+from review.rendered import PLATFORM
 from review.report import Statement
 
 HOSTILE = "x`|</details>\n```\n# @octocat <!-- -->"
@@ -43,8 +44,17 @@ def test_the_first_line_says_what_matters():
 def test_risks_come_before_what_changes():
     text = as_markdown(large(2, risks=1))
 
+    assert text.startswith("## 1 risk: t0 may do 0 more\n")
     assert text.index("### Risks") < text.index("### Tenant t0")
     assert "- **staging**: t0 may do 0 more." in text
+
+
+def test_a_risk_of_several_tenants_names_them():
+    said = tuple(Statement(name, "may do more", risk=True) for name in ("a", "b", PLATFORM))
+
+    text = as_markdown(report(replace(compared(side(), side()), access=said)))
+
+    assert "- **staging**: a, b and platform may do more." in text
 
 
 def test_a_short_report_is_whole():

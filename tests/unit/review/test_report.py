@@ -14,7 +14,13 @@ from review.report import Statement
 
 
 def sync(tenant="dev-team", **spec):
-    return kubernetes("Kustomization", tenant, tenant, tenant, spec={"prune": False} | spec)
+    return kubernetes(
+        "Kustomization", tenant, tenant, tenant, spec={"prune": False, "serviceAccountName": tenant} | spec
+    )
+
+
+def config(tenant):
+    return kubernetes("ConfigMap", tenant, tenant, tenant)
 
 
 def both(before, after):
@@ -33,9 +39,9 @@ def secure(value):
 @pytest.mark.parametrize(
     ("before", "after", "headline"),
     [
-        (side(sync("a")), side(sync("a"), sync("b")), "1 tenant onboarded"),
-        (side(sync("a")), side(sync("a"), sync("b"), sync("c")), "2 tenants onboarded"),
-        (side(sync("a"), sync("b")), side(sync("a")), "1 tenant offboarded"),
+        (side(config("a")), side(config("a"), config("b")), "1 tenant onboarded"),
+        (side(config("a")), side(config("a"), config("b"), config("c")), "2 tenants onboarded"),
+        (side(config("a"), config("b")), side(config("a")), "1 tenant offboarded"),
         (side(sync(x=1)), side(sync(x=2)), "1 object changed"),
         (side(sync(x=1)), side(sync(x=2), kubernetes("Role", "a")), "1 object added, 1 object changed"),
         (side(sync(), kubernetes("Role", "a")), side(sync()), "1 object removed"),
@@ -55,7 +61,11 @@ def secure(value):
             "Flux pinned to another digest, 1 risk",
         ),
         (side(tenants=secure("a")), side(tenants=secure("b")), "1 secret rotated"),
-        (side(sync(prune=True, path="a")), side(sync(prune=True, path="b")), "1 risk"),
+        (
+            side(sync(prune=True, path="a")),
+            side(sync(prune=True, path="b")),
+            "1 risk: dev-team syncs from another path: Flux deletes what it applied and no longer finds there",
+        ),
         (
             side(kubernetes("Namespace", "a"), sync()),
             side(sync()),
@@ -69,7 +79,7 @@ def test_the_headline_says_what_matters_most(before, after, headline):
 
 def test_a_change_of_several_stacks_counts_once_in_the_headline():
     assert both(side(sync(x=1)), side(sync(x=2))).headline == "1 object changed"
-    assert both(side(sync("a")), side(sync("a"), sync("b"))).headline == "1 tenant onboarded"
+    assert both(side(config("a")), side(config("a"), config("b"))).headline == "1 tenant onboarded"
 
 
 def test_the_same_change_of_several_stacks_is_one_entry():
@@ -162,7 +172,7 @@ def test_a_deletion_that_is_acknowledged_is_in_the_section_of_its_owner():
 
 
 def test_an_acknowledgement_that_fits_nothing_is_told():
-    assert compared(side(), side(review={"acknowledge": ["a@0"]})).unused == ("a@0",)
+    assert compared(side(), side(review={"acknowledge": ["a:0"]})).unused == ("a:0",)
 
 
 def test_an_acknowledgement_that_all_stacks_share_counts():
