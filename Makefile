@@ -21,6 +21,7 @@ WITHOUT ?=
 CONTEST ?=
 PYTEST ?=
 OUT ?= .render
+BASE ?= main
 # STACK where the caller has set it, not its default: an empty one is an argument too, and an error of `down`.
 GIVEN = $(if $(filter command environment,$(origin STACK)),$(or $(STACK),""))
 # What an update of STACK is held to: the digest of an approved render, or the path of its digest.json. The program reads
@@ -186,6 +187,10 @@ access: $(VENV)/installed ## Show who may do what by STACK, or by TENANT and in 
 
 policy: $(VENV)/installed ## Hold STACK (or all stacks) to the rules for reviewers, without a cluster; OUTPUT=json for programs
 	@$(RUN) -m review.policy $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter json,$(OUTPUT)),--output json)
+
+diff: $(VENV)/installed ## Show what the working tree changes in STACK (or all stacks) since it left BASE; OUTPUT=markdown or json, FILE=… to write it
+	@$(RUN) -m review.diff --base $(BASE) $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter markdown json,$(OUTPUT)),--output $(OUTPUT)) \
+		$(if $(FILE),--file $(FILE))
 
 bench: $(VENV)/installed ## Measure against kubectl, what admission adds, and neighbours; CONTEST=kubectl, admission or neighbours alone
 	@$(RUN) -m bench $(CONTEST)
