@@ -53,7 +53,7 @@ def _statements(gain: Gain, widened: bool, is_new: bool) -> Iterator[Statement]:
         return Statement(words, widened, high, gain.subject, gain.place, target)
 
     for role, rights in gain.roles.items():
-        hint = " (read only)" if all(_reads(right) for right in rights) else ""
+        hint = " (read only)" if all(right.verb in READ for right in rights) else ""
         yield statement(f"{has} the role {role}{hint}", any(is_high(gain, right, is_new) for right in rights))
     by_risk: dict[bool, list[Permission]] = {True: [], False: []}
     for right in gain.rights:
@@ -68,10 +68,6 @@ def _statements(gain: Gain, widened: bool, is_new: bool) -> Iterator[Statement]:
     for high, found in by_risk.items():
         if found:
             yield statement(f"{may} {permissions(found)}", high)
-
-
-def _reads(right: Right) -> bool:
-    return isinstance(right, Permission) and right.verb in READ
 
 
 def _of_role(role: NamedRole, may: str, has: str) -> str:

@@ -171,7 +171,7 @@ class Access:
 
     tenants: Tenants = field(default_factory=lambda: Tenants({}, {}))
     grants: Mapping[Place, Granted] = field(default_factory=dict)
-    roles: Mapping[RoleReference, frozenset[Right]] = field(default_factory=dict)
+    roles: Mapping[RoleReference, frozenset[Permission]] = field(default_factory=dict)
 
     def of(self, subject: Subject, place: str) -> Granted:
         return self.grants.get((subject, place), NOTHING)
@@ -188,7 +188,7 @@ class Gain:
 
     subject: Subject
     place: str
-    roles: Mapping[str, frozenset[Right]]
+    roles: Mapping[str, frozenset[Permission]]
     rights: frozenset[Right]
 
 
@@ -282,8 +282,8 @@ def tenants_of(manifests: Iterable[Manifest]) -> Tenants:
 class _Grants:
     """The rights of sets of roles; tenants share theirs."""
 
-    roles: Mapping[RoleReference, frozenset[Right]]
-    aggregated: Mapping[str, frozenset[Right]]
+    roles: Mapping[RoleReference, frozenset[Permission]]
+    aggregated: Mapping[str, frozenset[Permission]]
     known: dict[tuple[frozenset[RoleReference], bool], Granted] = field(default_factory=dict)
 
     def of(self, references: frozenset[RoleReference], place: str) -> Granted:
@@ -305,19 +305,15 @@ def _gained(before: Granted, after: Granted, before_in_cluster: Granted, after_i
 
 
 def _whole_roles(
-    references: Iterable[RoleReference], roles: Mapping[RoleReference, frozenset[Right]], gained: frozenset[Right]
-) -> dict[str, frozenset[Right]]:
+    references: Iterable[RoleReference], roles: Mapping[RoleReference, frozenset[Permission]], gained: frozenset[Right]
+) -> dict[str, frozenset[Permission]]:
     """The roles whose rights are all gained, and are too many to be listed."""
     defined = {each[2]: roles[each] for each in sorted(references) if each in roles}
     return {
         name: rights
         for name, rights in defined.items()
-        if rights <= gained and len({_resource(right) for right in rights}) > _FEW_RESOURCES
+        if rights <= gained and len({(each.group, each.resource) for each in rights}) > _FEW_RESOURCES
     }
-
-
-def _resource(right: Right) -> tuple[str, str]:
-    return (right.group, right.resource) if isinstance(right, Permission) else ("", right.name)
 
 
 def _is_rbac(manifest: Manifest, *kinds: str) -> bool:
@@ -346,7 +342,7 @@ def _subject(subject: Mapping[str, str], namespace: str, tenants: Tenants) -> Su
     return Subject(SubjectKind.TENANT, tenant) if tenant else Subject(kind, name, home)
 
 
-def _rights(role: Manifest, cluster_roles: Mapping[str, Manifest]) -> frozenset[Right]:
+def _rights(role: Manifest, cluster_roles: Mapping[str, Manifest]) -> frozenset[Permission]:
     """What a role allows; an aggregated one what the selected roles allow."""
     aggregation = role.get("aggregationRule")
     if aggregation is None:
@@ -359,7 +355,7 @@ def _rights(role: Manifest, cluster_roles: Mapping[str, Manifest]) -> frozenset[
     return frozenset(right for each in selected for right in _rights(each, cluster_roles))
 
 
-def _aggregated(name: str, cluster_roles: Mapping[str, Manifest]) -> frozenset[Right]:
+def _aggregated(name: str, cluster_roles: Mapping[str, Manifest]) -> frozenset[Permission]:
     """What ClusterRoles of the stack add to a role of Kubernetes: also those that they add to a weaker one."""
     labels = [f"{AGGREGATE_LABEL}{each}" for each, power in POWER.items() if power <= POWER[name]]
     added = (

@@ -20,7 +20,7 @@ from operations.described_stack import described_file, described_tenant
 from operations.policy_report_text import WIDTH
 from review.access_policies import allowance_statements, read_admission
 from review.access_rights import rights_statements
-from review.access_rules import CLUSTER, Access, Permission, Subject, SubjectKind, gains, rbac_access
+from review.access_rules import CLUSTER, Access, Subject, SubjectKind, gains, rbac_access
 from review.access_sentences import Joined, Risk, join
 from review.access_words import permissions
 from review.command import PROJECT, ReviewCommand
@@ -90,10 +90,7 @@ def who_may_what(render: Render, tenant: str = "") -> WhoMayWhat:
     roles = {name: found for gain in gains(Access(), access) for name, found in gain.roles.items()}
     return WhoMayWhat(
         tuple(map(_row, rights)),
-        {
-            name: permissions(right for right in found if isinstance(right, Permission))
-            for name, found in sorted(roles.items())
-        },
+        {name: permissions(found) for name, found in sorted(roles.items())},
         tuple(map(_row, join(allowance_statements(admission), access.tenants, everyone))),
         {
             name.value: admission.mode_of(name).value

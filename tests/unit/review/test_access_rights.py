@@ -75,6 +75,12 @@ def test_any_right_of_everybody_is_a_high_risk(name):
     ]
 
 
+def test_a_user_with_the_name_of_such_a_group_is_one_user():
+    assert given([rule("get", "pods")], subject=user("system:authenticated")) == [
+        "+  user system:authenticated may now get Pods in apps on production"
+    ]
+
+
 def test_rights_of_a_group_of_some_are_no_high_risk_by_themselves():
     assert given([rule("get", "pods")], subject=group("support")) == [
         "+  group support may now get Pods in apps on production"
@@ -120,7 +126,12 @@ def test_secrets_of_a_namespace_that_comes_with_its_tenant_are_no_high_risk():
     own = ("+  shop now has the role flux-tenancy-tenant in shop on production",)
 
     assert set(sentences(render(), render(shop))).issuperset(own)
-    assert "+! user alice may now get Secrets in apps on production" in given([rule("get", "secrets")])
+
+
+def test_secrets_of_a_tenants_namespace_that_is_there_are_a_high_risk():
+    reader = [role("reader", rule("get", "secrets")), binding("reader", [user("alice")], "apps")]
+
+    assert sentences(render(), render(more=reader)) == ["+! user alice may now get Secrets in apps on production"]
 
 
 def test_what_is_lost_is_narrowed_and_no_risk():

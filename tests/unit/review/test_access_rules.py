@@ -236,6 +236,13 @@ def test_rights_that_another_new_one_includes_are_not_told():
     ]
 
 
+def test_a_right_on_one_object_is_not_told_to_who_has_it_on_all():
+    every, one = role("every", rule("get", "pods")), role("one", rule("get", "pods", names="one"))
+    bound = [binding(name, [user("alice")], "apps", name=name) for name in ("every", "one")]
+
+    assert sentences(of(every, one, bound[0]), of(every, one, *bound)) == []
+
+
 def test_the_same_rights_by_another_role_and_binding_are_no_change():
     before = of(role("one", rule("get list", "pods")), binding("one", [user("alice")], "apps"))
     after = of(

@@ -115,6 +115,9 @@ def test_tenants_onboarded_by_label_are_told_as_what_they_are():
     assert said([may(tenant(LABELED), LABELED)], found) == [
         "Tenants onboarded by label may now read Pods in their namespaces on staging"
     ]
+    assert said([may(tenant(LABELED), LABELED, words="now has the role x")], found) == [
+        "Tenants onboarded by label now have the role x in their namespaces on staging"
+    ]
     assert said([may(tenant(LABELED), LABELED), may(tenant("shop"), "shop")], found) == [
         "All tenants may now read Pods in their namespaces on staging"
     ]
@@ -158,6 +161,7 @@ KINDS = ("Nodes", "Secrets", "Leases", "Events", "ConfigMaps", "Pods", "Jobs")
     [
         ([may(tenant("shop"), "shop")], "shop"),
         ([may(tenant("shop"), "shop"), may(tenant("bank"), "bank")], PLATFORM),
+        ([may(tenant("shop"), CLUSTER)], "shop"),
         ([may(account("x"), "shop")], "shop"),
         ([may(account("x"), "shop", target="shop/shop")], "shop"),
         ([may(account("x"), "shop"), may(account("x"), "bank")], PLATFORM),
