@@ -23,7 +23,7 @@ from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer
 from tests.support.lab import eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User
-from tests.support.policy_requests import RBAC, USERS, access, ask, bound
+from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, access, ask, bound
 
 FLUX = "flux-bundle-2.9.5"
 ONE_POLICY = "one-policy"
@@ -91,32 +91,6 @@ def access_to_one_policy() -> Iterator[dict[str, Any]]:
         ],
     }
     yield bound("ClusterRoleBinding", {"name": "one-policy"}, "one-policy", {"kind": "User", "name": ONE_POLICY})
-
-
-def definition(group: str, kind: str, scope: str = "Namespaced") -> dict[str, Any]:
-    """A kind without a schema."""
-    plural = f"{kind.lower().removesuffix('y')}{'ies' if kind.endswith('y') else 's'}"
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "names": {"kind": kind, "plural": plural},
-            "scope": scope,
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
-
-
-# The policies are about their names alone.
-KYVERNO_KINDS = (
-    definition("kyverno.io", "Policy"),
-    definition("policies.kyverno.io", "PolicyException"),
-    definition("policies.kyverno.io", "NamespacedValidatingPolicy"),
-    definition("policies.kyverno.io", "ValidatingPolicy", "Cluster"),
-)
 
 
 @pytest.mark.parametrize(("config", "case"), BY_CONFIG)

@@ -78,3 +78,29 @@ def bound(kind: str, metadata: dict[str, Any], role: str, subject: dict[str, Any
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
     group = {} if subject["kind"] == "ServiceAccount" else {"apiGroup": "rbac.authorization.k8s.io"}
     return RBAC | {"kind": kind, "metadata": metadata, "roleRef": reference, "subjects": [subject | group]}
+
+
+def definition(group: str, kind: str, scope: str = "Namespaced") -> dict[str, Any]:
+    """A kind without a schema."""
+    plural = f"{kind.lower().removesuffix('y')}{'ies' if kind.endswith('y') else 's'}"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": kind, "plural": plural},
+            "scope": scope,
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+# The policies are about their names alone.
+KYVERNO_KINDS = (
+    definition("kyverno.io", "Policy"),
+    definition("policies.kyverno.io", "PolicyException"),
+    definition("policies.kyverno.io", "NamespacedValidatingPolicy"),
+    definition("policies.kyverno.io", "ValidatingPolicy", "Cluster"),
+)

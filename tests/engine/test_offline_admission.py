@@ -1,0 +1,109 @@
+"""The program that answers for an API server: the requests of the policy table, and objects that are invalid."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.config.yaml_files import FastLoader
+from components.policies.config import PolicyEngine
+from components.policies.rendering import object_name
+from components.policies.table import policy_set
+from lab.build import ensure
+from lab.settings import Settings
+from review.admission import Answer, FieldError, Request, Surroundings, ask
+from tests.support.offline_requests import ACCESS, PROGRAM, request
+from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, kustomization, made
+from tests.support.policy_requests import KYVERNO_KINDS
+
+FLUX = "flux-bundle-2.9.5"
+
+
+@cache
+def tool(name: str) -> Path:
+    return ensure(Settings.load(), [name])[name]
+
+
+@cache
+def definitions() -> tuple[dict[str, Any], ...]:
+    manifests = yaml.load_all(tool(FLUX).read_text(), FastLoader)
+    return tuple(each for each in manifests if each["kind"] == "CustomResourceDefinition")
+
+
+@cache
+def answers(config: str) -> dict[str, Answer]:
+    """The answers to all requests of a configuration, in one call."""
+    surroundings = Surroundings(
+        definitions=[*definitions(), *KYVERNO_KINDS],
+        policies=policy_set(CONFIGS[config], PolicyEngine.NATIVE).manifests,
+        namespaces=list(NAMESPACE_OBJECTS.values()),
+        access=ACCESS,
+    )
+    cases = [case for case in CASES if case.config == config]
+    found = ask(tool(PROGRAM), surroundings, map(request, cases))
+    return {case.id: answer for case, answer in zip(cases, found, strict=True)}
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])
+def test_a_request_of_the_table_gets_the_same_verdict_as_from_the_api_server(case: Case) -> None:
+    answer = answers(case.config)[case.id]
+
+    assert answer.errors == ()
+    if case.refused is None:
+        assert answer.objections == ()
+        return
+    first = answer.objections[0]
+    assert first.policy == object_name(case.policy)
+    assert first.denied
+    assert case.refused in first.message
+
+
+def errors(manifest: dict[str, Any]) -> tuple[FieldError, ...]:
+    [answer] = ask(tool(PROGRAM), Surroundings(definitions=definitions()), [Request("CREATE", manifest)])
+    return answer.errors
+
+
+def test_a_valid_object_has_no_errors() -> None:
+    assert errors(kustomization()) == ()
+    assert errors(made("ConfigMap", data={"a": "b"})) == ()
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        (kustomization(dependsOnn=[]), FieldError("spec.dependsOnn", "unknown field")),
+        (made("Service", {"ports": [{"port": 80, "name2": "a"}]}), FieldError("spec.ports[0].name2", "unknown field")),
+        (
+            made("Deployment", {"replicas": "three"}),
+            FieldError("spec.replicas", "json: cannot unmarshal string into int32"),
+        ),
+        (
+            kustomization(prune="yes"),
+            FieldError("spec.prune", 'Invalid value: "string": spec.prune in body must be of type boolean: "string"'),
+        ),
+        (
+            made("ResourceQuota", {"hard": {"pods": "-1"}}),
+            FieldError("spec.hard[pods]", 'Invalid value: "-1": must be greater than or equal to 0'),
+        ),
+        (made("Policy", {}), FieldError("", "no schema for kyverno.io/v1, Kind=Policy")),
+        (
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
+            FieldError("metadata.namespace", "missing"),
+        ),
+    ],
+    ids=lambda value: value.path or "kind" if isinstance(value, FieldError) else value["kind"],
+)
+def test_an_error_names_the_field(manifest: dict[str, Any], expected: FieldError) -> None:
+    assert expected in errors(manifest)
+
+
+def test_a_violated_rule_of_a_custom_kind_is_an_error() -> None:
+    """Source: `x-kubernetes-validations` in the CustomResourceDefinition of Flux's Kustomization."""
+    [found] = errors(kustomization(kubeConfig={}))
+
+    assert found.path == "spec.kubeConfig"
+    assert "exactly one of spec.kubeConfig.configMapRef or spec.kubeConfig.secretRef" in found.message
