@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from kubernetes import client
 from rich.console import Console
 
 from components.cluster.client import ClusterUnavailable, connect, explaining
 from components.cluster.config import ClusterConfig
 from isolation.model import Layer, Report
-from isolation.reading import read, tenancy, tenants, version
+from isolation.reading import has_account, read, tenancy, tenants, version
 from isolation.report_html import as_html
 from isolation.report_json import as_json
 from isolation.report_junit import as_junit
@@ -88,6 +89,8 @@ def isolation(
                 raise OperationError(
                     "--namespace and --service-account apply to a single tenant", "name that tenant with --tenant"
                 )
+            if not (tenant or namespace or service_account):
+                names = _with_account(api, names)
             reports = []
             for name in names:
                 who = tenancy(api, name, namespace or (), service_account)
@@ -116,6 +119,17 @@ def isolation(
     _show(reports, output, file)
     if not all(report.safe for report in reports):
         raise typer.Exit(1)
+
+
+def _with_account(api: client.ApiClient, names: list[str]) -> list[str]:
+    """The tenants that may do anything at all; the others are named and left out."""
+    kept = [name for name in names if has_account(api, name)]
+    for name in names:
+        if name not in kept:
+            typer.echo(f"tenant {name} is left out: no service account has rights in its namespaces", err=True)
+    if not kept:
+        raise OperationError("no tenant has a service account with rights", "name one with --service-account")
+    return kept
 
 
 def _begins(beginnings: tuple[str, ...], key: str) -> bool:

@@ -42,6 +42,17 @@ def tenants(api: client.ApiClient) -> list[str]:
     return sorted({each["metadata"]["labels"][TENANT_LABEL] for each in found})
 
 
+def has_account(api: client.ApiClient, name: str) -> bool:
+    """Whether any service account has rights in a tenant's namespaces; a tenant that is leaving has none.
+
+    Raises:
+        ApiException: the API server does not let the user look.
+    """
+    found = items(api, "/api/v1/namespaces", labelSelector=TENANT_LABEL)
+    own = [each["metadata"]["name"] for each in found if each["metadata"]["labels"][TENANT_LABEL] == name]
+    return bool(_accounts(api, own))
+
+
 def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), account: str = "") -> Tenancy:
     """The namespaces and the service account of a tenant.
 
@@ -79,6 +90,19 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
 
 def _account(api: client.ApiClient, namespaces: Sequence[str]) -> tuple[str, str]:
     """Namespace and name of the service account that has rights there and that Flux impersonates."""
+    found = _accounts(api, namespaces)
+    if len(found) != 1:
+        names = ", ".join(sorted("/".join(each) for each in found)) or "none"
+        raise OperationError(
+            f"cannot detect the account that Flux impersonates in {', '.join(namespaces)}; bound there: {names}",
+            "name it with --service-account, and its namespace with --namespace",
+        )
+    [one] = found
+    return one
+
+
+def _accounts(api: client.ApiClient, namespaces: Sequence[str]) -> set[tuple[str, str]]:
+    """Namespace and name of each service account that may be the one that Flux impersonates there."""
     bound, applying = set(), set()
     for namespace in namespaces:
         for binding in items(api, f"{_RBAC}/namespaces/{namespace}/rolebindings"):
@@ -90,15 +114,7 @@ def _account(api: client.ApiClient, namespaces: Sequence[str]) -> tuple[str, str
         for sync in items(api, f"/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/{namespace}/kustomizations"):
             applying.add((namespace, sync["spec"].get("serviceAccountName", "")))
     candidates = {each[1:] for each in bound if each[0]} or {each[1:] for each in bound}
-    found = candidates & applying or candidates
-    if len(found) != 1:
-        names = ", ".join(sorted("/".join(each) for each in found)) or "none"
-        raise OperationError(
-            f"cannot detect the account that Flux impersonates in {', '.join(namespaces)}; bound there: {names}",
-            "name it with --service-account, and its namespace with --namespace",
-        )
-    [one] = found
-    return one[0], one[1]
+    return candidates & applying or candidates
 
 
 def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "") -> Scene:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
+from isolation import __main__ as command
 from isolation.__main__ import app
+from isolation.scene import Tenancy
+from operations.errors import OperationError
 
 
 def end(*arguments: str) -> tuple[int, str]:
@@ -44,3 +47,48 @@ def test_without_role_requires_live_objects():
 @pytest.mark.parametrize("arguments", [("--without", "luck"), ("--output", "pdf")])
 def test_usage_errors_have_the_same_exit_code(arguments):
     assert end(*arguments)[0] == 2
+
+
+@pytest.fixture
+def leaving(tmp_path, monkeypatch):
+    """A cluster with two tenants, of which one is leaving; what is asked for as a tenant ends the run."""
+    (tmp_path / "kubeconfig").write_text(
+        "contexts: [{name: a, context: {cluster: a, user: a}}]\ncurrent-context: a\n"
+        "clusters: [{name: a, cluster: {server: http://127.0.0.1:1}}]\nusers: [{name: a, user: {}}]\n"
+    )
+    asked: list[str] = []
+
+    def tenancy(_, name: str, *__: object) -> Tenancy:
+        asked.append(name)
+        raise OperationError("enough", "stop")
+
+    monkeypatch.setattr(command, "tenants", lambda _: ["blue-team", "dev-team"])
+    monkeypatch.setattr(command, "has_account", lambda _, name: name == "dev-team")
+    monkeypatch.setattr(command, "tenancy", tenancy)
+    return str(tmp_path / "kubeconfig"), asked
+
+
+def test_a_tenant_without_an_account_is_named_and_left_out(leaving):
+    kubeconfig, asked = leaving
+
+    _, said = end("--kubeconfig", kubeconfig)
+
+    assert said.startswith("tenant blue-team is left out: ")
+    assert asked == ["dev-team"]
+
+
+def test_a_tenant_that_is_named_is_never_left_out(leaving):
+    kubeconfig, asked = leaving
+
+    end("--kubeconfig", kubeconfig, "--tenant", "blue-team")
+
+    assert asked == ["blue-team"]
+
+
+def test_a_run_without_any_tenant_is_an_error(leaving, monkeypatch):
+    monkeypatch.setattr(command, "has_account", lambda *_: False)
+
+    code, said = end("--kubeconfig", leaving[0])
+
+    assert code == 2
+    assert "error: no tenant has a service account with rights" in said

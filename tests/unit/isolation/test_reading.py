@@ -8,7 +8,7 @@ import pytest
 
 from components.flux.controllers import Controller
 from isolation import reading
-from isolation.reading import read, tenancy, tenants
+from isolation.reading import has_account, read, tenancy, tenants
 from operations.dry_run import Kind
 from operations.errors import OperationError
 
@@ -67,6 +67,15 @@ def test_the_account_that_flux_impersonates_is_detected_from_bindings(cluster):
     cluster[f"{SYNCS}/namespaces/apps/kustomizations"] = [{"spec": {"serviceAccountName": "flux"}}]
 
     assert tenancy(API, "dev-team").account == "flux"
+
+
+def test_a_tenant_that_is_leaving_has_no_account(cluster):
+    assert has_account(API, "dev-team")
+
+    for name in ("apps", "more"):
+        del cluster[f"{RBAC}/namespaces/{name}/rolebindings"]
+
+    assert not has_account(API, "dev-team")
 
 
 def test_a_namespace_without_the_label_can_be_given(cluster):
