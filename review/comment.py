@@ -173,7 +173,9 @@ def publish(host: Host, number: int, body: str) -> str:
         if each.user is not None and each.user.login == host.login and each.body.startswith(MARKER):
             if each.body == body:
                 return "Unchanged:"
-            each.edit(body)
+            # Not every server with GitHub's API says at which address a comment is.
+            path = f"{host.repository.url}/issues/comments/{each.id}"
+            host.repository.requester.requestJsonAndCheck("PATCH", path, input={"body": body})
             return "Updated:"
     issue.create_comment(body)
     return "Created:"

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, archive, github
 from message_codes import codes
 from typer.testing import CliRunner, Result
 
 from review import approved
 from review.comment import ARTIFACT
+from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, archive, github
 
 COMMIT = "c" * 40
 PULL, RUN = 7, 41

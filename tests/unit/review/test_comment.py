@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from fake_github import BOT, HEAD, OTHER_HEAD, TOKEN, FakeGitHub, archive, github
 from message_codes import codes
 from typer.testing import CliRunner, Result
 
@@ -14,6 +13,7 @@ from review import artifacts, comment
 from review.artifacts import unpacked
 from review.comment import ARTIFACT, LIMIT, MARKER
 from review.untrusted_markdown import BREAK, cut, neutralized
+from tests.support.fake_github import BOT, HEAD, OTHER_HEAD, TOKEN, FakeGitHub, archive, github
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 DIGESTS = json.dumps({"stack": "staging", "digest": DIGEST, "objects": {}})
@@ -49,6 +49,14 @@ def test_the_comment_has_the_report_what_merging_applies_and_the_run(host):
     assert f"- `staging`: `{DIGEST}`" in body
     assert HEAD[:10] in body and f"actions/runs/{RUN}" in body
     assert "WARNING" not in body
+
+
+def test_the_report_acts_on_nobody(host):
+    host.artifacts[RUN, ARTIFACT] = archive({"comment.md": "@acme/admins, see #1 <img src=x>"})
+
+    post()
+
+    assert f"@{BREAK}acme/admins, see #{BREAK}1 <{BREAK}img src=x>" in bodies(host)[0]
 
 
 def test_the_second_report_replaces_the_first_in_the_same_comment(host):
@@ -153,6 +161,14 @@ def test_a_report_of_a_changed_program_says_so(host, files, warned):
     post()
 
     assert ("changes the program itself" in bodies(host)[0]) == warned
+
+
+def test_a_change_that_is_too_large_to_be_listed_may_be_one_of_the_program(host):
+    host.pulls[PULL]["changed_files"] = 3_001
+
+    post()
+
+    assert "changes the program itself" in bodies(host)[0]
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fake_github import BOT, FakeGitHub, archive, github
 from message_codes import codes
 from typer.testing import CliRunner, Result
 
 from review import drift_issue
 from review.drift_issue import MARKER, SHOWN
+from tests.support.fake_github import BOT, FakeGitHub, archive, github
 
 RUN = 41
 CHANGED = {

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, github
 from typer.testing import CliRunner, Result
 
 from review import release_pull_request
 from review.release_pull_request import BRANCH
+from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, github
 
 
 @pytest.fixture
