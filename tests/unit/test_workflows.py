@@ -28,6 +28,7 @@ RIGHTS = {
     ("drift", "stacks"): {"contents": "read"},
     ("drift", "drift"): {"contents": "read", "id-token": "write"},
     ("drift", "issue"): {"actions": "read", "contents": "read", "issues": "write"},
+    ("releases", "update"): {"contents": "write", "pull-requests": "write"},
     ("review", "test"): {"contents": "read"},
     ("review", "report"): {"contents": "read"},
     ("review", "preview"): {"contents": "read", "id-token": "write"},
