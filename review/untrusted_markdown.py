@@ -20,26 +20,37 @@ _KEPT = f"\n{BREAK}"
 
 _ALLOWED_TAG = r"</?(?:details|summary|sub|b|br)>"
 _TAG = re.compile(rf"<(?!{_ALLOWED_TAG[1:]})(?=[A-Za-z/!?])")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _MENTION = re.compile(rf"@(?=[^\s{BREAK}])")
 _REFERENCE = re.compile(r"(?:(?<!&)#|\bGH-)(?=[0-9&])", re.IGNORECASE)
 _ENTITY = re.compile(rf"&(?:#[0-9]++|#[xX][0-9A-Fa-f]++|[A-Za-z]++);?+(?!{BREAK})")
 _IMAGE = re.compile(r"!(?=\[)")
-_LINK = re.compile(r"\](?=\((?!(?:https://github\.com/[\w./-]+|#[\w-]+)\))|\[|:)")
-_COMMAND = re.compile(r"^(\s*)/(?=[A-Za-z])", re.MULTILINE)
-_FENCE = re.compile(r"^(\s*(?:`{3,}|~{3,}))(?!\s*$|(?:diff|text|yaml|console)\s*$).*$", re.MULTILINE)
-_FENCE_MARK = re.compile(r"^\s{0,3}(`{3,}|~{3,})", re.MULTILINE)
+_LINK = re.compile(r"\](?=\((?!(?:https://github\.com/[\w./-]+|#[\w-]+)\))|\[)")
+_DEFINITION = re.compile(r"^([ \t>*+\-0-9.)]*)\[(?![ xX]\] )", re.MULTILINE)
+_COMMAND = re.compile(r"^([ \t>]*)/(?=[A-Za-z])", re.MULTILINE)
+_FENCE = re.compile(r"^([ \t]*(?:`{3,}|~{3,}))(?![ \t]*$|(?:diff|text|yaml|console)[ \t]*$).*$", re.MULTILINE)
+_FENCE_MARK = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 def neutralized(text: str) -> str:
     """A text that GitHub shows as it is, without effect on anybody who does not read it."""
     text = "".join(letter if letter.isprintable() or letter in _KEPT else " " for letter in text.replace("\r\n", "\n"))
-    text = _FENCE.sub(r"\1", _COMMENT.sub("", text))
+    text = _FENCE.sub(r"\1", _without_comments(text))
     text = _COMMAND.sub(rf"\1/{BREAK}", text)
+    # A link's target can be defined elsewhere, on a line that begins with its name.
+    text = _DEFINITION.sub(rf"\1{BREAK}[", text)
     for pattern in (_TAG, _MENTION, _REFERENCE, _IMAGE, _LINK):
         text = pattern.sub(_broken, text)
     # GitHub looks for mentions and references in what an entity stands for.
     return _ENTITY.sub(lambda found: _broken(found) if html.unescape(found[0]) in ("@", "#") else found[0], text)
+
+
+def _without_comments(text: str) -> str:
+    """A text without HTML's comments; one that nothing ends stays."""
+    kept, end = [], 0
+    while (start := text.find("<!--", end)) >= 0 and (after := text.find("-->", start)) >= 0:
+        kept.append(text[end:start])
+        end = after + len("-->")
+    return "".join([*kept, text[end:]])
 
 
 def _broken(found: re.Match[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -272,10 +273,11 @@ def test_a_host_that_does_not_answer_is_an_error(host, monkeypatch):
         ("closes #12, acme/other#3 and GH-4", f"closes #{BREAK}12, acme/other#{BREAK}3 and GH-{BREAK}4"),
         ("&#35;12", f"&#35;{BREAK}12"),
         ("![](https://evil.test/seen)", f"!{BREAK}[]{BREAK}(https://evil.test/seen)"),
-        ("[log in](https://evil.test)", f"[log in]{BREAK}(https://evil.test)"),
-        ("[log in](https://github.com.evil.test)", f"[log in]{BREAK}(https://github.com.evil.test)"),
-        ("[log in](https://github.com@evil.test)", f"[log in]{BREAK}(https://github.com@{BREAK}evil.test)"),
-        ("[log in][1]\n[1]: //evil.test", f"[log in]{BREAK}[1]\n[1]{BREAK}: //evil.test"),
+        ("a [link](https://evil.test)", f"a [link]{BREAK}(https://evil.test)"),
+        ("a [link](https://github.com.evil.test)", f"a [link]{BREAK}(https://github.com.evil.test)"),
+        ("a [link](https://github.com@evil.test)", f"a [link]{BREAK}(https://github.com@{BREAK}evil.test)"),
+        ("see [log in][1]\n[1]: //evil.test", f"see [log in]{BREAK}[1]\n{BREAK}[1]: //evil.test"),
+        ("> - [log\n  in]: //evil.test", f"> - {BREAK}[log\n  in]: //evil.test"),
         ("<img src=x> <!doctype> <?php </p>", f"<{BREAK}img src=x> <{BREAK}!doctype> <{BREAK}?php <{BREAK}/p>"),
         ("<details open>", f"<{BREAK}details open>"),
         ("a <!-- for\na program --> b", "a  b"),
@@ -296,11 +298,22 @@ def test_markdown_of_strangers_acts_on_nobody(written, shown):
         "## Risks\n\n- **high**: `ops-team` may now read Secrets of `apps`\n",
         "<details><summary>12 objects</summary>\n\n```diff\n- a: 1 < 2\n+ a: 2\n```\n\n</details>\n",
         "Flux [2.9.5](https://github.com/fluxcd/flux2/releases/tag/v2.9.5), see [below](#releases)",
+        "```diff\n- spec.containers[manager].args[0]: --log-level=error\n```\n- [x] done\n",
         "| a | b &#124; c |\n| --- | --- |\n| - [x] done | &lt;none&gt; &amp; 5 %|",
     ],
 )
 def test_a_report_is_left_as_it_is(text):
     assert neutralized(text) == text
+
+
+@pytest.mark.parametrize("text", ["\n", "<", "<!--", "@", "[", "]", "&", "&a", "```\n", "> ", " /", "\n\n"])
+def test_a_report_that_repeats_itself_takes_no_longer_than_others(text):
+    """Within seconds for the largest file that is read; minutes if a pattern looks at the rest again and again."""
+    began = time.process_time()
+
+    cut(neutralized(text * 100_000), LIMIT, "cut")
+
+    assert time.process_time() - began < 5
 
 
 def test_a_long_report_is_cut_between_paragraphs_outside_of_code_tables_and_folded_parts():
