@@ -10,7 +10,7 @@ PULUMI = "pulumi-kubernetes-73a6b85d"
 APPLIED, EDITED = "2026-11-23T03:20:28Z", "2026-11-24T09:15:00Z"
 SEALED = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc"}
 MARKS = {"kustomize.toolkit.fluxcd.io/reconcile": "disabled", "pulumi.com/patchForce": "true"}
-_OWN_MARKS = {"f:annotations": {f"f:{name}": {} for name in MARKS}}
+_OWN_MARKS: dict[str, Any] = {"f:annotations": {f"f:{name}": {} for name in MARKS}}
 
 
 def managed(fields: dict[str, Any], manager: str = PULUMI, time: str = APPLIED, **more: str) -> dict[str, Any]:

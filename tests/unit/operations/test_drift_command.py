@@ -83,7 +83,7 @@ class Stack:
         """Change a flag of a controller as `kubectl edit` does."""
         controller = self.the("/apis/apps/v1/deployments", "kustomize-controller")
         controller["spec"]["template"]["spec"]["containers"][0]["args"] = ["--log-level=\x1b[2Jdebug"]
-        fields = {"f:containers": {'k:{"name":"manager"}': {"f:args": {}}}}
+        fields: dict[str, Any] = {"f:containers": {'k:{"name":"manager"}': {"f:args": {}}}}
         entry = managed({"f:spec": {"f:template": {"f:spec": fields}}}, "kubectl-edit", EDITED)
         controller["metadata"]["managedFields"].append(entry)
 
@@ -91,7 +91,7 @@ class Stack:
         """Switch a policy to audit as `kubectl patch` does."""
         binding = self.cluster.objects["/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"][0]
         binding["spec"]["validationActions"] = ["Audit", "Warn"]
-        actions = {'v:"Warn"': {}, 'v:"Audit"': {}}
+        actions: dict[str, Any] = {'v:"Warn"': {}, 'v:"Audit"': {}}
         entry = managed({"f:spec": {"f:validationActions": actions}}, "kubectl-patch", EDITED)
         binding["metadata"]["managedFields"].append(entry)
 
