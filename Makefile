@@ -186,7 +186,8 @@ access: $(VENV)/installed ## Show who may do what by STACK, or by TENANT and in 
 	@$(RUN) -m review.access_table --stack $(STACK) --output $(OUTPUT) $(if $(TENANT),--tenant $(TENANT))
 
 policy: $(VENV)/installed ## Hold STACK (or all stacks) to the rules for reviewers, without a cluster; OUTPUT=json for programs
-	@$(RUN) -m review.policy $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter json,$(OUTPUT)),--output json)
+	@$(RUN) -m review.policy $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter command environment,$(origin BASE)),--base $(BASE)) \
+		$(if $(filter json,$(OUTPUT)),--output json)
 
 diff: $(VENV)/installed ## Show what the working tree changes in STACK (or all stacks) since it left BASE; OUTPUT=markdown or json, FILE=… to write it
 	@$(RUN) -m review.diff --base $(BASE) $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter markdown json,$(OUTPUT)),--output $(OUTPUT)) \

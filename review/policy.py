@@ -15,8 +15,8 @@ from components.stack.project_file import read_project_file
 from operations.described_stack import described_file, described_stacks
 from operations.errors import OperationError
 from review.command import PROJECT, ReviewCommand
-from review.findings import Finding
 from review.findings_text import as_json, as_text
+from review.policy_base import JudgedStack, deletions
 from review.render import render_stack
 from review.rule_setting import RuleSetting
 from review.rule_wordings import NO_STACKS
@@ -33,6 +33,7 @@ class Output(StrEnum):
 @app.command(cls=ReviewCommand)
 def policy(
     stack: Annotated[str | None, typer.Option(help="name of the stack; all stacks of the project by default")] = None,
+    base: Annotated[str, typer.Option(help="what the change is to be merged into, to judge deletions, too")] = "",
     output: Annotated[Output, typer.Option(help="for people, or for programs")] = Output.TEXT,
 ) -> None:
     """Show what in the stacks breaks a rule, and what is waived.
@@ -44,7 +45,12 @@ def policy(
     stacks = described_stacks(PROJECT) if stack is None else [stack]
     if not stacks:
         raise OperationError.of(NO_STACKS)
-    found, problems = check_stacks(PROJECT, stacks)
+    read, problems = read_stacks(PROJECT, stacks)
+    found = {name: findings(render.objects, setting) for name, (render, setting) in read.items()}
+    if base:
+        deleted, incomparable = deletions(PROJECT, base, read)
+        problems += incomparable
+        found = {name: (*each, *deleted.get(name, ())) for name, each in found.items()}
     typer.echo(as_json(found) if output is Output.JSON else as_text(found))
     if problems:
         raise ConfigurationError(problems)
@@ -52,35 +58,22 @@ def policy(
         raise typer.Exit(1)
 
 
-def check_stacks(project: Path, stacks: Iterable[str]) -> tuple[dict[str, tuple[Finding, ...]], list[Problem]]:
-    """The findings of each stack, and the errors of those that cannot be checked.
+def read_stacks(project: Path, stacks: Iterable[str]) -> tuple[dict[str, JudgedStack], list[Problem]]:
+    """What stacks would apply and how the rules see them, and the errors of those that cannot be read.
 
     Args:
         project: folder of the Pulumi project.
         stacks: names of the stacks.
     """
-    found: dict[str, tuple[Finding, ...]] = {}
+    read: dict[str, JudgedStack] = {}
     problems: list[Problem] = []
     for stack in stacks:
         try:
-            found[stack] = check_stack(project, stack)
+            config, _ = load_offline(stack, project, read_project_file(project))
+            read[stack] = render_stack(project, stack), RuleSetting.of(stack, config)
         except ConfigurationError as error:
             problems += error.problems
-    return found, problems
-
-
-def check_stack(project: Path, stack: str) -> tuple[Finding, ...]:
-    """What in a stack breaks a rule.
-
-    Args:
-        project: folder of the Pulumi project.
-        stack: name of the stack.
-
-    Raises:
-        ConfigurationError: with every problem of the stack's files and of its releases.
-    """
-    config, _ = load_offline(stack, project, read_project_file(project))
-    return findings(render_stack(project, stack).objects, RuleSetting.of(stack, config))
+    return read, problems
 
 
 if __name__ == "__main__":

@@ -80,3 +80,6 @@ UNREADABLE_STACK = Wording(
     "the configuration of the stack has errors ({count}), so it cannot be held to the rules",
     "correct them",
 )
+NO_EARLIER_RENDER = Wording(
+    "FT-REV-122", "cannot be compared with the merge base: {reason}", "compare the deletions by hand"
+)
