@@ -20,9 +20,7 @@ def access_changes(before: Render | None, after: Render | None) -> tuple[AccessC
         before: what the stack applies now; None for a new stack.
         after: what it would apply; None for a stack that is removed.
     """
-    one = after or before
-    if one is None:
-        return ()
+    stack = next((each.stack for each in (after, before) if each is not None), "")
     old, new = (rbac_access(each.objects if each else ()) for each in (before, after))
     old_objects, new_objects = (
         [o for o in each.objects if o.is_kubernetes] if each else [] for each in (before, after)
@@ -37,4 +35,4 @@ def access_changes(before: Render | None, after: Render | None) -> tuple[AccessC
         *join((each for each in statements if each.widened), new.tenants, set(new.tenants.by_name)),
         *join((each for each in statements if not each.widened), old.tenants, staying),
     ]
-    return tuple(as_change(each, one.stack) for each in joined)
+    return tuple(as_change(each, stack) for each in joined)

@@ -50,32 +50,38 @@ def _by_name(objects: Iterable[RenderedObject]) -> _Objects:
 
 def _pod_security(before: _Objects, after: _Objects) -> Iterator[Statement]:
     """A namespace that comes with the change is compared with the strictest level, which is the default."""
-    for key, manifest in after.items():
-        labels = manifest["metadata"].get("labels", {})
-        if manifest["kind"] != "Namespace" or TENANT_LABEL not in labels:
-            continue
-        was = before[key]["metadata"].get("labels", {}).get(_LEVEL, "") if key in before else _LEVELS[0]
-        level = labels.get(_LEVEL, "")
+    for namespace, tenant in _tenants(after):
+        was = _level(before[namespace]) if namespace in before else _LEVELS[0]
+        level = _level(after[namespace])
         widened = _LEVELS.index(level) > _LEVELS.index(was)
         weaker = level if widened else was
         if level != was:
             what = f"Pods of the Pod Security level {weaker}" if weaker else "any Pods: Pod Security enforces no level"
             words = f"may {'now' if widened else 'no longer'} run {what}"
-            high = weaker in _LEVELS[2:]
-            yield Statement(words, widened, high, _tenant(labels), manifest["metadata"]["name"])
+            yield Statement(words, widened, weaker in _LEVELS[2:], tenant, namespace[2])
 
 
 def _isolation(before: _Objects, after: _Objects) -> Iterator[Statement]:
     isolated = [_isolated(before), _isolated(after)]
-    for key, manifest in after.items():
-        labels, name = manifest["metadata"].get("labels", {}), manifest["metadata"]["name"]
-        if manifest["kind"] != "Namespace" or TENANT_LABEL not in labels or key not in before:
-            continue
-        was, is_now = (name in each for each in isolated)
-        if was is not is_now:
+    for namespace, tenant in _tenants(after):
+        was, is_now = (namespace[2] in each for each in isolated)
+        if namespace in before and was is not is_now:
             may, because = ("may now", "no") if was else ("may no longer", "a")
             words = f"{may} let Pods connect to anything ({because} NetworkPolicy isolates them)"
-            yield Statement(words, was, False, _tenant(labels), name)
+            yield Statement(words, was, False, tenant, namespace[2])
+
+
+def _tenants(objects: _Objects) -> Iterator[tuple[tuple[str, str, str], Subject]]:
+    """The keys of tenants' namespaces, with their tenant."""
+    for key, manifest in objects.items():
+        labels = manifest["metadata"].get("labels", {})
+        if key[0] == "Namespace" and TENANT_LABEL in labels:
+            yield key, Subject(SubjectKind.TENANT, labels[TENANT_LABEL])
+
+
+def _level(namespace: Manifest) -> str:
+    level: str = namespace["metadata"].get("labels", {}).get(_LEVEL, "")
+    return level
 
 
 def _isolated(objects: _Objects) -> set[str]:
@@ -183,7 +189,3 @@ def _cloud_identities(before: _Objects, after: _Objects) -> Iterator[Statement]:
 def _identities(account: Manifest | None) -> set[str]:
     annotations = (account or {}).get("metadata", {}).get("annotations") or {}
     return {annotations[key] for key in _IDENTITIES if key in annotations}
-
-
-def _tenant(labels: Mapping[str, str]) -> Subject:
-    return Subject(SubjectKind.TENANT, labels[TENANT_LABEL])

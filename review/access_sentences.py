@@ -131,10 +131,10 @@ def join(statements: Iterable[Statement], tenants: Tenants, everyone: Collection
     reach: dict[_Said, set[str]] = defaultdict(set)
     for (words, widened, high, subject), found in by_subject.items():
         places, targets = (frozenset(column) for column in zip(*found, strict=True))
-        is_tenant = subject is not None and subject.kind is SubjectKind.TENANT
-        own = is_tenant and subject is not None and places == tenants.by_name.get(subject.name)
-        told = _NOWHERE if targets != {""} else _OWN if own else places
-        said = _Said(words, widened, high, is_tenant, told, targets - {""})
+        tenant = subject.name if subject is not None and subject.kind is SubjectKind.TENANT else None
+        own = tenants.by_name.get(tenant) if tenant is not None else None
+        told = _NOWHERE if targets != {""} else _OWN if places == own else places
+        said = _Said(words, widened, high, tenant is not None, told, targets - {""})
         subjects[said] |= {subject} if subject is not None else set()
         reach[said] |= places
     ranked = [

@@ -109,7 +109,7 @@ def _said(how: str, whats: Sequence[str]) -> str:
         of_groups = _ALL_OF if len(groups) == 1 else _ALL_OF.replace("group", "groups")
         items.append(f"{of_groups}{all_of(groups)}")
     said = f"{how} {all_of(items)}"
-    return f"do {items[0]}" if how == _ANYTHING and len(items) == 1 and items[0].startswith(_ALL) else said
+    return f"do {items[0]}" if how == _ANYTHING and items[0].startswith(_ALL) else said
 
 
 def _verbs(allowed: set[str]) -> str:

@@ -73,6 +73,27 @@ def test_a_network_policy_isolates_pods():
     ]
 
 
+def test_only_namespaces_of_tenants_are_told():
+    isolated = render(tenancy={"networkPolicy": "default-deny"})
+
+    def hand_over(manifest):
+        del manifest["metadata"]["labels"]["toolkit.fluxcd.io/tenant"], manifest["metadata"]["labels"][ENFORCE]
+
+    changed = edited(render(), "Namespace", "apps", hand_over)
+    told = [line for line in sentences(isolated, changed) if "Pod" in line.split(" may ")[-1].split(" in ")[0]]
+
+    assert told == [
+        "+  ops-team may now let Pods connect to anything (no NetworkPolicy isolates them) in tools on production"
+    ]
+
+
+def test_a_namespace_that_is_new_is_not_told_for_its_isolation():
+    isolated = render(tenancy={"networkPolicy": "default-deny"})
+    shop = render(TENANTS | {"shop": {"namespaces": [{"name": "shop"}]}}, tenancy={"networkPolicy": "default-deny"})
+
+    assert [line for line in sentences(isolated, shop) if "NetworkPolicy" in line] == []
+
+
 @pytest.mark.parametrize(
     "edit",
     [

@@ -21,6 +21,10 @@ def given(rules, namespace="apps", subject=None):
         ([rule("get list watch", "pods")], "+  user alice may now read Pods"),
         ([rule("create update patch delete", "pods")], "+  user alice may now write Pods"),
         ([rule("create update patch delete deletecollection", "pods")], "+  user alice may now write Pods"),
+        (
+            [rule("get list watch deletecollection", "pods")],
+            "+  user alice may now read and deletecollection Pods",
+        ),
         ([rule("deletecollection", "pods")], "+  user alice may now deletecollection Pods"),
         (
             [rule("get list watch create update patch delete", "pods")],
@@ -65,6 +69,12 @@ def test_high_risks_are_told_apart_from_the_rest():
 def test_any_right_in_the_whole_cluster_is_a_high_risk():
     assert given([rule("get", "pods")], namespace="") == [
         "+! user alice may now get Pods in the whole cluster on production"
+    ]
+
+
+def test_a_url_is_named_as_one():
+    assert given([{"nonResourceURLs": ["/livez"], "verbs": ["get"]}], namespace="") == [
+        "+! user alice may now get the URL /livez in the whole cluster on production"
     ]
 
 

@@ -87,6 +87,19 @@ def test_a_tenant_in_only_some_of_its_namespaces_has_its_own_sentence():
     ]
 
 
+def test_an_account_with_the_name_of_a_tenant_is_no_tenant():
+    found = tenants(shop="shop", bank="bank")
+
+    assert said([may(account(name), name) for name in ("shop", "bank")], found) == [
+        "flux-system/bank may now read Pods in bank on staging",
+        "flux-system/shop may now read Pods in shop on staging",
+    ]
+    assert said([may(account("shop"), "shop"), may(tenant("shop"), "shop")], found) == [
+        "flux-system/shop may now read Pods in shop on staging",
+        "shop may now read Pods in shop on staging",
+    ]
+
+
 def test_several_have_what_one_has():
     words = {"words": "now has the role x"}
 
@@ -222,8 +235,9 @@ def test_all_tenants_of_a_removal_are_those_that_stay():
     assert "Both tenants may no longer choose a node by its name in their namespaces on production" in found
 
 
-def test_objects_outside_of_the_cluster_have_no_part_in_it():
-    key = {"kind": "RepositoryDeployKey", "metadata": {"name": "flux"}, "properties": {"readOnly": False}}
-    deploy_key = RenderedObject("shop", "github:index/repositoryDeployKey:RepositoryDeployKey", "flux", key)
+@pytest.mark.parametrize("kind", ["RepositoryDeployKey", "Deployment"])
+def test_objects_outside_of_the_cluster_have_no_part_in_it(kind):
+    found = {"kind": kind, "metadata": {"name": "flux"}, "properties": {"readOnly": False}}
+    outside = Render("production", (RenderedObject("shop", f"github:index:{kind}", "flux", found),), "")
 
-    assert access_changes(of(), Render("production", (deploy_key,), "")) == ()
+    assert access_changes(outside, outside) == access_changes(of(), outside) == ()
