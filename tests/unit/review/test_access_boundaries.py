@@ -225,3 +225,16 @@ def test_a_cloud_identity_of_a_service_account_is_told():
     assert sentences(with_role, render()) == [
         f"-  apps/dev-team-decryption may no longer use the cloud identity {role_arn} on production"
     ]
+
+
+def test_the_annotation_of_a_cloud_identity_is_one_of_service_accounts_only():
+    annotated = edited(
+        render(),
+        "Namespace",
+        "apps",
+        lambda manifest: manifest["metadata"]["annotations"].update(
+            {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/x"}
+        ),
+    )
+
+    assert sentences(render(), annotated) == []
