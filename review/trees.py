@@ -53,7 +53,8 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
         folder.mkdir()
         archive = _git(project, "archive", "--format=tar", commit)
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as content:
-            content.extractall(folder, filter="data")
+            # The filter for data would refuse links to elsewhere, which a repository may have.
+            content.extractall(folder, filter="tar")
         for path in _ignored(project):
             _link(project / path, folder / path)
         yield Tree(folder, commit)

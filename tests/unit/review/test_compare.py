@@ -201,6 +201,14 @@ def test_the_merge_base_has_what_git_had_and_links_to_what_git_ignores(clone):
     assert (clone.folder / ".lab" / "known_hosts").read_text() == "host"
 
 
+def test_a_link_to_elsewhere_is_kept(clone):
+    (clone.folder / "link").symlink_to("/elsewhere")
+    clone.commit()
+
+    with merge_base(clone.folder, "main") as tree:
+        assert (tree.folder / "link").readlink() == Path("/elsewhere")
+
+
 def test_a_file_that_is_ignored_now_is_as_git_had_it(clone):
     clone.commit(generated="before")
     clone.write(".gitignore", "generated\n")

@@ -70,6 +70,15 @@ def test_long_values_that_repeat_a_part_show_what_is_more():
     ]
 
 
+def test_a_long_part_that_is_repeated_is_shown_with_what_is_around_it():
+    start, part, end = "a" * 100, "".join(f"{number}," for number in range(100)), "b" * 100
+
+    before, after = of_spec({"a": start + part + end}, {"a": start + part + part + end})
+
+    assert before == f"- spec.a: …{part[-60:]}{end[:60]}…"
+    assert after.startswith(f"+ spec.a: …{part[-60:]}0,1,2,")
+
+
 def test_a_long_new_value_is_cut():
     [line] = of_spec({}, {"a": "x" * 500})
 

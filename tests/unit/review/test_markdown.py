@@ -134,6 +134,23 @@ def test_a_report_that_is_cut_keeps_its_limit_with_letters_of_several_bytes():
     assert len(as_markdown(report(compared(side(before), side(after))), 2000).encode()) <= 2000
 
 
+def test_no_more_is_cut_than_needed():
+    before, after = (
+        side(
+            kubernetes("ConfigMap", "wide", owner="wide", data=f"{wide * 100}\n" * 14),
+            kubernetes("ConfigMap", "narrow", owner="narrow", data=f"{wide}\n" * 14),
+        )
+        for wide in ("é", "ü")
+    )
+    found = report(compared(before, after))
+    whole = len(as_markdown(found).encode())
+
+    text = as_markdown(found, whole - 4_000)
+
+    assert text.count("```diff") == 1
+    assert "```diff\nConfigMap narrow" in text
+
+
 def test_text_of_others_has_no_effect():
     before, after = (kubernetes("ConfigMap", HOSTILE, data=f"{HOSTILE}{n}", owner=HOSTILE) for n in (1, 2))
     stack = replace(compared(side(before), side(after)), access=(Statement(HOSTILE, HOSTILE, risk=True),))

@@ -171,6 +171,19 @@ def test_a_deletion_that_is_acknowledged_is_in_the_section_of_its_owner():
     assert found.sections[0].groups[0].said[0].text.startswith("with namespace a goes everything")
 
 
+def test_a_deletion_that_is_not_acknowledged_is_not_repeated_in_a_section():
+    [section] = report(compared(side(kubernetes("Namespace", "a")), side())).sections
+
+    assert section.groups[0].said == ()
+
+
+def test_an_acknowledgement_that_fits_is_not_told_as_unused():
+    before = side(kubernetes("Namespace", "a"))
+    [deletion] = compared(before, side()).deletions
+
+    assert compared(before, side(review={"acknowledge": [deletion.token]})).unused == ()
+
+
 def test_an_acknowledgement_that_fits_nothing_is_told():
     assert compared(side(), side(review={"acknowledge": ["a:0"]})).unused == ("a:0",)
 
