@@ -29,6 +29,8 @@ GIVEN = $(if $(filter command environment,$(origin STACK)),$(or $(STACK),""))
 ifneq ($(filter-out undefined,$(origin APPROVED)),)
 export FLUX_TENANCY_APPROVED = $(if $(filter sha256:%,$(APPROVED)),$(APPROVED),$(abspath $(APPROVED)))
 endif
+# What answers for an API server in reviews, if the lab has built it.
+ADMISSION = FLUX_TENANCY_ADMISSION=$${FLUX_TENANCY_ADMISSION:-$$($(RUN) -m lab.built offline-admission)}
 # A lab in each process: they wait for their clusters more than they work. tests/conftest.py says what goes where.
 SIDE_BY_SIDE = --numprocesses=3 --dist=loadscope --no-loadscope-reorder
 
@@ -176,11 +178,11 @@ release-pull-request: $(VENV)/installed ## Propose the changed stack files as a 
 	@$(RUN) -m review.release_pull_request --file $(FILE)
 
 renders: $(VENV)/installed ## Do what `render` does for every stack
-	@stacks=$$($(RUN) -m review.stacks --names) && for stack in $$stacks; do \
+	@export $(ADMISSION); stacks=$$($(RUN) -m review.stacks --names) && for stack in $$stacks; do \
 		$(RUN) -m review.render_files --stack $$stack --out $(OUT) || exit; done
 
 render: $(VENV)/installed ## Write what STACK would apply to OUT, without a cluster or a passphrase
-	@$(RUN) -m review.render_files --stack $(STACK) --out $(OUT)
+	@$(ADMISSION) $(RUN) -m review.render_files --stack $(STACK) --out $(OUT)
 
 access: $(VENV)/installed ## Show who may do what by STACK, or by TENANT and in its namespaces, without a cluster; OUTPUT=json for programs
 	@$(RUN) -m review.access_table --stack $(STACK) --output $(OUTPUT) $(if $(TENANT),--tenant $(TENANT))

@@ -42,6 +42,15 @@ def ensure(settings: Settings, names: Iterable[str], progress: BuildProgress | N
     return _Tools(settings).ensure(names, progress)
 
 
+def built(settings: Settings, name: str) -> Path | None:
+    """The path of a tool, if it is built from the checkout's sources; None otherwise.
+
+    Raises:
+        LabError: the name is unknown, or Go is missing or too old.
+    """
+    return _Tools(settings).built(name)
+
+
 def tools_for(settings: Settings, purpose: Purpose) -> list[str]:
     """Names of the tools that a purpose needs, including those of the purposes before it."""
     purposes = get_args(Purpose)
@@ -76,6 +85,9 @@ class _Tools:
                 f"choose from {', '.join(self.table)}",
             )
         return [tool for name, tool in self.table.items() if name in wanted]
+
+    def built(self, name: str) -> Path | None:
+        return self._finished(self.select([name])).get(name)
 
     def ensure(self, names: Iterable[str], progress: BuildProgress | None) -> dict[str, Path]:
         tools = self.select(names)

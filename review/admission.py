@@ -16,7 +16,7 @@ from pathlib import Path
 
 from components.cluster.manifests import Manifest
 from operations.errors import OperationError
-from review.wordings import ADMISSION_FAILED, NO_ADMISSION
+from review.admission_wordings import ADMISSION_FAILED
 
 VARIABLE = "FLUX_TENANCY_ADMISSION"
 """The environment variable with the path of the program."""
@@ -118,16 +118,10 @@ class Surroundings:
     access: Sequence[Manifest] = field(default=())
 
 
-def find_program(environment: Mapping[str, str] = os.environ) -> Path:
-    """The program that answers.
-
-    Raises:
-        OperationError: there is none.
-    """
+def find_program(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The program that answers; None if there is none."""
     named = environment.get(VARIABLE) or shutil.which(PROGRAM, path=environment.get("PATH"))
-    if not named or not os.access(named, os.X_OK):
-        raise OperationError.of(NO_ADMISSION, program=PROGRAM, variable=VARIABLE)
-    return Path(named)
+    return Path(named) if named and os.access(named, os.X_OK) else None
 
 
 def ask(program: Path, surroundings: Surroundings, requests: Iterable[Request]) -> list[Answer]:

@@ -11,6 +11,7 @@ import yaml
 
 from operations.described_stack import described_file
 from operations.errors import OperationError
+from review.admission_check import check_admission
 from review.command import PROJECT, ReviewCommand
 from review.digests import DIGESTS, Digests
 from review.render import render_stack
@@ -43,6 +44,7 @@ def render(
     folder = write_render(rendered, out)
     typer.echo(f"{len(rendered.objects)} objects in {folder}")
     typer.echo(f"Digest: {rendered.digest}")
+    check_admission(rendered, PROJECT)
 
 
 def write_render(rendered: Render, out: Path) -> Path:

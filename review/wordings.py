@@ -75,9 +75,3 @@ NOT_REVIEWED = Wording(
     "no successful run of {workflow} has seen head {head} of #{number}",
     "require the checks of {workflow} before merging; revert the commit, and open the pull request again",
 )
-NO_ADMISSION = Wording(
-    "FT-REV-301",
-    "{program} is not on PATH",
-    "build it with `make tools`, or set {variable} to its path",
-)
-ADMISSION_FAILED = Wording("FT-REV-302", "{program} failed: {reason}", "build it again with `make tools`")

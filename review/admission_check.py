@@ -1,0 +1,43 @@
+"""Shows what an API server would not accept of a render."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from components.config.errors import coded
+from components.config.printable import printable
+from review.admission import PROGRAM, VARIABLE, Answer, find_program
+from review.admission_answers import admission_answers
+from review.admission_wordings import FOUND, NOT_CHECKED
+from review.rendered import Render
+from review.schema_check import schema_errors
+from review.verdict import refusals
+
+
+def check_admission(render: Render, project: Path) -> None:
+    """Print the errors of all objects and what enforced policies refuse, or that there is no program to ask.
+
+    Args:
+        render: the render.
+        project: the project that it was rendered from.
+
+    Raises:
+        typer.Exit: with 1 if there is any.
+        OperationError: the program fails.
+    """
+    program = find_program()
+    if program is None:
+        typer.echo(f"note: {coded(NOT_CHECKED(program=PROGRAM, variable=VARIABLE))}", err=True)
+        return
+    answers = admission_answers(program, render, project)
+    denied = [each.statement.text for each in refusals(None, answers, render) if each.denied]
+    found = [*map(str, schema_errors(render, answers)), *map(printable, denied)]
+    if not found:
+        typer.echo(f"{len(answers)} objects match their schemas, and no policy refuses one")
+        return
+    count = sum(1 for answer in answers.values() if answer != Answer())
+    listed = "".join(f"\n  {line}" for line in found)
+    typer.echo(f"error: {coded(FOUND(count=count, total=len(answers), listed=listed))}", err=True)
+    raise typer.Exit(1)
