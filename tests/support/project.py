@@ -110,14 +110,15 @@ class Project:
     def changes(self, stack: str) -> dict[str, list[str]]:
         """What a preview would change: operation and changed keys of each resource, by `Kind name`."""
         return {
-            _short(step["urn"]): [step["op"], *sorted(step.get("detailedDiff") or ())] for step in self._steps(stack)
+            _short(step["urn"]): [step["op"], *sorted(step.get("detailedDiff") or ())] for step in self.steps(stack)
         }
 
     def imports(self, stack: str) -> list[str]:
         """What a preview would import, by `Kind name`."""
-        return [_short(step["urn"]) for step in self._steps(stack) if step["op"] == "import"]
+        return [_short(step["urn"]) for step in self.steps(stack) if step["op"] == "import"]
 
-    def _steps(self, stack: str) -> list[dict[str, Any]]:
+    def steps(self, stack: str) -> list[dict[str, Any]]:
+        """The steps of a preview that change something, as `pulumi preview --json` prints them."""
         done = self._pulumi.run(["preview", "--json", "--stack", stack], self.folder, capture_output=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return [step for step in json.loads(done.stdout)["steps"] if step["op"] != "same"]

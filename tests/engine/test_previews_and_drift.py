@@ -1,0 +1,248 @@
+"""A preview by an identity that may only read, and what somebody changes behind the stack's back, on a real cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from components.cluster.previewers import PREVIEWER
+from operations import drift, previewer_role, repair
+from tests.support.environment import Environment
+from tests.support.lab import Lab
+from tests.support.project import Project
+
+NAME = "reviewed"
+TEAMS = ("dev-team", "ops-team", "new-team")
+CI, ACCOUNT = "ci", "preview"
+BINDING = "flux-tenancy-host-access"
+CONTROLLER = "kustomize-controller"
+FLAG = "--no-cross-namespace-refs=true"
+# Every user may ask who it is and what it may do.
+EVERYBODYS = {"authentication.k8s.io", "authorization.k8s.io"}
+# Each preview makes up its own names.
+MADE_UP = re.compile(r"-[0-9a-f]{8}\b")
+
+
+class Reviewed(Environment):
+    """A stack of two tenants whose repositories nobody has, and who may preview it."""
+
+    def preview(self) -> list[Any]:
+        """Every step of a preview: what is done, to what, and which inputs differ."""
+        self.write()
+        compared = [
+            [step["op"], step["urn"], step.get("detailedDiff"), step.get("newState", {}).get("inputs")]
+            for step in self.project.steps(NAME)
+        ]
+        found: list[Any] = json.loads(MADE_UP.sub("-made-up", json.dumps(compared)))
+        return sorted(found, key=lambda step: (step[1], step[0]))
+
+    @contextmanager
+    def as_previewer(self) -> Iterator[None]:
+        """Give the kubeconfig the token of the previewer during the block."""
+        token = self.cluster.kubectl("create", "token", ACCOUNT, "-n", CI).stdout.strip()
+        admin = self.cluster.kubeconfig.read_text()
+        content = yaml.safe_load(admin)
+        for user in content["users"]:
+            user["user"] = {"token": token}
+        self.cluster.kubeconfig.write_text(yaml.safe_dump(content))
+        try:
+            yield
+        finally:
+            self.cluster.kubeconfig.write_text(admin)
+
+    def kubectl(self, *arguments: str) -> str:
+        done = self.cluster.kubectl(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def rules(self, user: str) -> list[dict[str, Any]]:
+        """What the API server lets a user do."""
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectRulesReview",
+            "spec": {"namespace": "dev-team"},
+        }
+        done = self.cluster.kubectl("create", "-f", "-", "-o", "json", user=user, stdin=json.dumps(review))
+        found: list[dict[str, Any]] = json.loads(done.stdout)["status"]["resourceRules"]
+        assert len(found) > len(EVERYBODYS)
+        return found
+
+    def patch(self, kind: str, name: str, patch: Any, *options: str) -> None:
+        self.kubectl("patch", kind, name, *options, "-p", json.dumps(patch))
+
+
+@pytest.fixture(scope="module")
+def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reviewed]:
+    project = Project(tmp_path_factory.mktemp(NAME) / "project", lab.pulumi)
+    for team in TEAMS:
+        project.tenant(team, {"namespaces": [{"name": team}], "source": {"url": lab.git.url("nobody", "nothing")}})
+    with lab.cluster(NAME) as cluster, pytest.MonkeyPatch.context() as patch:
+        for module in (drift, repair, previewer_role):
+            patch.setattr(module, "PROJECT", project.folder)
+        for variable, value in lab.pulumi.environment().items():
+            patch.setenv(variable, value)
+        patch.setenv("PATH", str(lab.pulumi.bin), prepend=os.pathsep)
+        # No sync becomes ready, which is reported; nothing waits for it.
+        environment = Reviewed(
+            lab,
+            project,
+            cluster,
+            flux=lab.bundle("2.9.5"),
+            github={},
+            policies={"engine": "native", "sources": {"plainHttp": True}},
+            tenancy={"settleTimeout": "1s"},
+        )
+        environment.config["cluster"]["previewers"] = [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": CI}]
+        environment.config["tenants"] = {"dev-team": {}, "ops-team": {}}
+        environment.write()
+        environment.kubectl("create", "namespace", CI)
+        environment.kubectl("create", "serviceaccount", ACCOUNT, "-n", CI)
+        yield environment
+
+
+def run(module: Any, *arguments: str) -> tuple[int, str]:
+    """Run a command for the stack; returns its exit code and what it prints."""
+    done = CliRunner().invoke(module.app, ["--stack", NAME, *arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stdout
+
+
+def drifted() -> dict[str, dict[str, Any]]:
+    """What differs, by kind and name."""
+    code, out = run(drift, "--output", "json", "--exit-code")
+    found = {f"{each['kind']} {each['name']}": each for each in json.loads(out)["differences"]}
+    assert code == bool(found)
+    return found
+
+
+@pytest.mark.scenario
+class TestReview:
+    def test_a_previewer_previews_an_empty_cluster_as_an_admin_does(self, stack: Reviewed, tmp_path: Path) -> None:
+        manifests = tmp_path / "previewers.yaml"
+        code, printed = run(previewer_role)
+        assert code == 0
+        manifests.write_text(printed)
+        stack.kubectl("apply", "-f", str(manifests))
+
+        with stack.as_previewer():
+            seen = stack.preview()
+
+        assert [step for step in seen if "Deployment::flux-system/kustomize-controller" in step[1]][0][0] == "create"
+        assert seen == stack.preview()
+
+    def test_an_update_takes_the_role_over(self, stack: Reviewed) -> None:
+        stack.up()
+
+        subjects = stack.cluster.get("clusterrolebinding", PREVIEWER)["subjects"]
+        assert subjects == [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": CI}]
+        assert stack.changes() == {}
+
+    def test_a_previewer_sees_every_change_as_an_admin_does(self, stack: Reviewed) -> None:
+        """A tenant comes, another leaves, a role grows, a policy is relaxed and a controller gets another flag."""
+        before = json.loads(json.dumps(stack.config))
+        rules = [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]}]
+        stack.config["tenants"] = {"dev-team": {"sync": {"interval": "7m"}}, "new-team": {}}
+        stack.config["tenancy"] = {**stack.config["tenancy"], "extraRules": rules}
+        stack.config["policies"] = {**stack.config["policies"], "modes": {"host-access": "audit"}}
+        stack.config["flux"] = {**stack.config["flux"], "profile": "single-tenant"}
+        try:
+            with stack.as_previewer():
+                seen = stack.preview()
+            by_admin = stack.preview()
+        finally:
+            stack.config = before
+            stack.write()
+
+        assert {"create", "update", "delete"} <= {step[0] for step in seen}
+        assert seen == by_admin
+
+    def test_a_previewer_can_change_nothing_and_reads_no_secret(self, stack: Reviewed) -> None:
+        for rule in stack.rules(f"system:serviceaccount:{CI}:{ACCOUNT}"):
+            if not set(rule["apiGroups"]) <= EVERYBODYS:
+                assert set(rule["verbs"]) <= {"get", "list"} and not {"secrets", "*"} & set(rule["resources"]), rule
+        stack.config["tenants"]["dev-team"] = {"sync": {"interval": "9m"}}
+        stack.write()
+        try:
+            with stack.as_previewer():
+                outcome = stack.project.up(NAME)
+        finally:
+            stack.config["tenants"]["dev-team"] = {}
+            stack.write()
+
+        assert not outcome.succeeded and "orbidden" in outcome.text
+        assert stack.cluster.get("kustomization", "dev-team", "dev-team")["spec"]["interval"] != "9m"
+        stack.up()
+
+    def test_a_cluster_as_the_update_has_left_it_has_no_drift_for_a_previewer_either(self, stack: Reviewed) -> None:
+        assert drifted() == {}
+        with stack.as_previewer():
+            code, out = run(drift, "--exit-code")
+
+        assert code == 0
+        assert "Not compared, since this user may not list them: Secret." in out
+
+    def test_drift_names_what_has_changed_by_whom_and_since_when(self, stack: Reviewed) -> None:
+        args = stack.cluster.get("deployment", CONTROLLER, "flux-system")["spec"]["template"]["spec"]["containers"]
+        at = args[0]["args"].index(FLAG)
+        flag = [
+            {
+                "op": "replace",
+                "path": f"/spec/template/spec/containers/0/args/{at}",
+                "value": FLAG.replace("true", "false"),
+            }
+        ]
+        stack.patch("deployment", CONTROLLER, flag, "-n", "flux-system", "--type=json")
+        stack.patch("deployment", CONTROLLER, {"spec": {"minReadySeconds": 1}}, "-n", "flux-system")
+        stack.patch(
+            "validatingadmissionpolicybinding", BINDING, {"spec": {"validationActions": ["Audit"]}}, "--type=merge"
+        )
+        stack.kubectl("delete", "networkpolicy", "allow-egress", "-n", "flux-system")
+        stack.kubectl("create", "rolebinding", "helper", "--clusterrole=admin", "--user=bob", "-n", "dev-team")
+        stack.kubectl("create", "configmap", "own", "-n", "dev-team")
+
+        code, out = run(drift, "--output", "json", "--exit-code")
+
+        assert code == 1
+        found = json.loads(out)["differences"]
+        assert [(each["what"], each["kind"], each["name"], each["field"], each["by"]) for each in found] == [
+            ("missing", "NetworkPolicy", "allow-egress", "", ""),
+            ("changed", "ValidatingAdmissionPolicyBinding", BINDING, "spec.validationActions", "kubectl-patch"),
+            ("changed", "Deployment", CONTROLLER, "spec.template.spec.containers[manager].args", "kubectl-patch"),
+            ("added", "Deployment", CONTROLLER, "spec.minReadySeconds", "kubectl-patch"),
+            ("foreign", "RoleBinding", "helper", "", "kubectl-create"),
+        ]
+        edited = found[2]
+        assert FLAG in edited["stack"] and FLAG.replace("true", "false") in edited["cluster"]
+        managers = stack.cluster.kubectl(
+            "get", "deployment", CONTROLLER, "-n", "flux-system", "-o", "json", "--show-managed-fields"
+        )
+        times = [each["time"] for each in json.loads(managers.stdout)["metadata"]["managedFields"]]
+        assert edited["since"] in times
+
+    def test_an_update_alone_does_not_see_it_and_after_a_repair_it_does(self, stack: Reviewed) -> None:
+        assert stack.changes() == {}
+
+        assert run(repair)[0] == 0
+        changes = stack.changes()
+        stack.up()
+
+        assert set(changes) == {
+            "NetworkPolicy flux-system/allow-egress",
+            f"ValidatingAdmissionPolicyBinding {BINDING}",
+            f"Deployment flux-system/{CONTROLLER}",
+        }
+        # Somebody may need it: it is shown, and stays.
+        assert [(each["what"], name) for name, each in drifted().items()] == [("foreign", "RoleBinding helper")]
+        stack.kubectl("delete", "rolebinding", "helper", "-n", "dev-team")
+        assert drifted() == {}
+        assert run(repair) == (0, "")
+        assert stack.changes() == {}
