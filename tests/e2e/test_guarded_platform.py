@@ -107,6 +107,11 @@ def order(text: str, done: str, kinds: tuple[str, ...]) -> list[str]:
     return [kind for kind, _ in groupby(found)]
 
 
+def deleted(text: str, objects: tuple[str, ...]) -> list[str]:
+    """Which of these objects Pulumi deleted, in its order."""
+    return [name for name in re.findall(r"kubernetes:\S+:(\w+ \S+) deleted", text) if name in objects]
+
+
 def nameless(name: str) -> dict[str, Any]:
     """A sync without a service account."""
     manifest = kustomization(name)
@@ -314,21 +319,44 @@ class TestGuardedPlatform:
         eventually(lambda: cluster.ready("kustomization", "ops-team", "tools")[0] == "True")
         assert stack.changes() == {}
 
-    def test_a_tenant_comes_and_goes_under_enforced_policies(self, lab: Lab, stack: Environment) -> None:
-        before = stack.applications("apps")
+    def test_a_tenant_comes_and_leaves_in_two_steps_under_enforced_policies(self, lab: Lab, stack: Environment) -> None:
+        cluster, before = stack.cluster, stack.applications("apps")
         own = {"policies": {"sources": [sources(lab, "ops-team")]}}
         stack.project.tenant("ops-team", base(lab, "ops-team/tools", "tools") | own)
-
+        stack.config["cluster"]["protect"] = True
         stack.up()
-        eventually(lambda: stack.cluster.ready("kustomization", "ops-team", "tools")[0] == "True")
-        del stack.config["tenants"]["ops-team"]
+        eventually(lambda: cluster.ready("kustomization", "ops-team", "tools")[0] == "True")
+        assert stack.changes() == {}
+        applied = stack.project.resources(NAME)
+        protected = {entry["urn"].rpartition("::")[2] for entry in stack.project.state(NAME) if entry.get("protect")}
+        assert {name for name in protected if "." not in name} == {"apps", "tools", "flux-system", "kyverno"}
+        assert "kustomizations.kustomize.toolkit.fluxcd.io" in protected
+        tenant = stack.config["tenants"].pop("ops-team")
+        stack.write()
+
+        outcome = stack.project.up(NAME)
+
+        assert not outcome.succeeded and "tenants.ops-team: namespace tools" in outcome.text
+        assert "(FT-TEN-110)" in outcome.text and stack.project.resources(NAME) == applied
+        assert "cannot be deleted" in stack.project.run("destroy", "--preview-only", "--stack", NAME).text
+
+        stack.config["tenants"]["ops-team"] = tenant | {"state": "leaving"}
         text = stack.up()
 
-        steps = re.findall(r"kubernetes:\S+:(\w+ \S+) deleted", text)
-        assert [step for step in steps if step in OFFBOARDING] == list(OFFBOARDING)
-        assert stack.cluster.find("namespace", "tools") is None
+        assert deleted(text, OFFBOARDING) == list(OFFBOARDING[:-1])
+        assert cluster.get("deployments", namespace="tools")["items"] == []
+        assert f"'{object_name(PolicyName.TENANT_SERVICE_ACCOUNT)}' denied request" in cluster.create(
+            nameless("newer") | {"metadata": {"name": "newer", "namespace": "tools"}}
+        )
+        cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "by-hand", "namespace": "tools"}})
+        left = stack.project.run("preview", "--stack", NAME)
+        assert "left in namespace tools: 1 Secret;" in left.text, left.text
+
+        del stack.config["tenants"]["ops-team"], stack.config["cluster"]["protect"]
+        assert deleted(stack.up(), OFFBOARDING) == list(OFFBOARDING[-1:])
+        assert cluster.find("namespace", "tools") is None
         assert stack.applications("apps") == before
-        assert refused(lab, stack.cluster) == []
+        assert refused(lab, cluster) == []
 
     def test_destroy_removes_everything_in_reverse_order(self, lab: Lab, stack: Environment) -> None:
         cluster = stack.cluster
