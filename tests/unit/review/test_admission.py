@@ -23,7 +23,7 @@ from review.rendered import PLATFORM, RenderedObject
 from review.schema_check import schema_errors
 from review.verdict import refusals
 
-ACCEPTED = {"errors": [], "refusals": []}
+ACCEPTED: dict[str, list[str]] = {"errors": [], "refusals": []}
 SAID = Objection("flux-tenancy-allowed-sources", True, "not allowed")
 
 
