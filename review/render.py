@@ -9,6 +9,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 
+from components.cluster.config import ClusterConfig
 from components.cluster.manifests import Manifest
 from components.stack.offline import load_offline, offline_preflight
 from components.stack.platform import register_platform
@@ -17,6 +18,8 @@ from components.sync.names import TENANT_LABEL
 from review.recorder import GENERATED, Registered, record
 from review.rendered import PLATFORM, Render, RenderedObject
 
+TARGET = "pulumi:providers:kubernetes"
+"""The type of the object that says for which cluster a stack is."""
 _PROVIDERS = "pulumi:"
 _TENANT = "flux-tenancy:index:Tenant"
 
@@ -37,7 +40,23 @@ def render_stack(project: Path, stack: str) -> Render:
     resources = record(lambda: register_platform(config, found, {}) and None, described.name, stack)
     # The chart's path differs between machines, its digest does not.
     chart = {found.chart.path: f"sha256:{config.kyverno.sha256}"} if found.chart and config.kyverno else {}
-    return Render.of(stack, (_rendered(each, chart) for each in resources if not each.type.startswith(_PROVIDERS)))
+    objects = [_rendered(each, chart) for each in resources if not each.type.startswith(_PROVIDERS)]
+    return Render.of(stack, [_target(config.cluster), *objects])
+
+
+def _target(cluster: ClusterConfig) -> RenderedObject:
+    """The cluster that the stack is for: the same objects in another cluster are another change."""
+    content = cluster.kubeconfig_content
+    named = {
+        "context": cluster.context,
+        "kubeconfig": cluster.kubeconfig,
+        "kubeconfigContent": content.get_secret_value() if content else None,
+        "uid": cluster.uid,
+    }
+    properties = {key: value for key, value in named.items() if value is not None}
+    return RenderedObject(
+        PLATFORM, TARGET, "cluster", {"kind": "Cluster", "metadata": {"name": "cluster"}, "properties": properties}
+    )
 
 
 def _rendered(resource: Registered, chart: Mapping[str, str]) -> RenderedObject:

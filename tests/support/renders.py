@@ -13,6 +13,7 @@ from kubernetes.utils.quantity import parse_quantity
 from review.render import render_stack
 from tests.support.project import Project
 
+# Providers are in the state with what the program has read: of the cluster, a render has what its files say.
 _NOT_RENDERED = ("pulumi:", "flux-tenancy:")
 # What the provider adds to the inputs.
 _AUTONAMED = "pulumi.com/autonamed"
@@ -30,6 +31,7 @@ def differences(project: Project, stack: str) -> list[str]:
     rendered = {
         (each.type, _known(each.type, each.resource)): each.manifest
         for each in render_stack(project.folder, stack).objects
+        if not each.type.startswith(_NOT_RENDERED)
     }
     applied = {
         (each["type"], _known(each["type"], each["urn"].rpartition("::")[2])): _shown(each["inputs"])

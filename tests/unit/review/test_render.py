@@ -12,7 +12,7 @@ from sample_sops_keys import age_identity
 from components.config.errors import ConfigurationError
 from operations.errors import OperationError
 from review.recorder import GENERATED
-from review.render import render_stack
+from review.render import TARGET, render_stack
 from review.render_files import write_render
 
 
@@ -161,3 +161,22 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
 
     assert raised.value.code == "FT-REV-001"
     assert (tmp_path / "staging" / "notes.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"kubeconfig": "kubeconfig", "context": "production"},
+        {"kubeconfig": "kubeconfig", "uid": "0b9b2d5e-6f5c-4d5e-9b5e-2f6a0c3d4e5f"},
+        {"kubeconfig": "other"},
+        {"kubeconfigContent": encrypted("first")},
+    ],
+)
+def test_the_digest_changes_with_the_cluster(tmp_path, cluster):
+    render = rendered(tmp_path / "b", cluster=cluster)
+
+    assert render.digest != rendered(tmp_path / "a").digest
+    [target] = [each for each in render.objects if each.type == TARGET]
+    assert str(target.path) == "platform/pulumi/cluster-cluster.yaml"
+    shown = target.manifest["properties"].get("kubeconfigContent", "")
+    assert "first" not in shown and bool(shown) == ("kubeconfigContent" in cluster)
