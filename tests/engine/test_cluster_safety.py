@@ -11,9 +11,12 @@ import pytest
 import yaml
 
 from components.config.config_wordings import NOT_A_DURATION, RESERVED_NAME, WRONG_DIGEST
+from components.stack.approval import VARIABLE
 from components.stack.config_wordings import NOT_ONE_OF, TENANT_WITHOUT_BASE, UNKNOWN_KEY_LIKE
+from review.render import render_stack
+from review.wordings import NOT_APPROVED
 from tests.support.lab import Lab, RunningCluster
-from tests.support.project import Project
+from tests.support.project import CHECKOUT, Project
 
 NAME = "safety"
 
@@ -160,3 +163,21 @@ class TestAppliedStack:
         assert key not in (project.folder / f"Pulumi.{NAME}.yaml").read_text()
         for checkpoint in (lab.pulumi.folder / "backend").rglob("*.json*"):
             assert key not in checkpoint.read_text()
+
+
+def test_only_what_was_approved_is_applied(
+    project: Project, stack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in ("operations", "review"):
+        (project.folder / part).symlink_to(CHECKOUT / part)
+    project.stack(NAME, **stack)
+    approved = render_stack(project.folder, NAME).digest
+    monkeypatch.setenv(VARIABLE, approved)
+
+    text = refusal(project, stack | {"tenancy": {"networkPolicy": "default-deny"}})
+    project.stack(NAME, **stack)
+    preview = project.run("preview", "--stack", NAME)
+
+    assert NOT_APPROVED.code in text and approved in text
+    assert preview.succeeded, preview.text
+    assert f"would apply {approved}, as approved" in preview.text
