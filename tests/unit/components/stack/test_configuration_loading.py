@@ -454,7 +454,7 @@ sync:
         "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + NOT_A_DURATION().of("often"),
         "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + PATH_OUTSIDE_REPOSITORY().of("/"),
         "tenants/dev-team.yaml: [1]: "
-        + UNKNOWN_KEY_AMONG(keys="namespaces, source, sync, role, serviceAccountName, policies"),
+        + UNKNOWN_KEY_AMONG(keys="namespaces, source, sync, role, serviceAccountName, policies, state"),
         "tenants/dev-team.yaml: namespaces[0].name: " + NOT_A_DNS_LABEL().of("Apps"),
         "tenants/dev-team.yaml: source.branhc: " + UNKNOWN_KEY_LIKE(suggestion="branch"),
         "tenants/dev-team.yaml: source.url: " + NO_GIT_SCHEME.of("git.example.com"),
