@@ -297,3 +297,9 @@ def test_what_the_stack_adds_to_the_rights_of_kyverno_is_told_for_its_background
     )
 
     assert found.rights == {Permission("bind", RBAC, "clusterroles", "tenant"), Permission("get", "", "namespaces")}
+
+
+def test_a_binding_of_another_api_grants_nothing():
+    foreign = binding("view", [user("alice")], "apps") | {"apiVersion": "authorization.openshift.io/v1"}
+
+    assert rbac_access(of(foreign).objects).grants == {}
