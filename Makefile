@@ -192,7 +192,7 @@ policy: $(VENV)/installed ## Hold STACK (or all stacks) to the rules for reviewe
 		$(if $(filter json,$(OUTPUT)),--output json)
 
 diff: $(VENV)/installed ## Show what the working tree changes in STACK (or all stacks) since it left BASE; OUTPUT=markdown or json, FILE=… to write it
-	@$(RUN) -m review.diff --base $(BASE) $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter markdown json,$(OUTPUT)),--output $(OUTPUT)) \
+	@$(ADMISSION) $(RUN) -m review.diff --base $(BASE) $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter markdown json,$(OUTPUT)),--output $(OUTPUT)) \
 		$(if $(FILE),--file $(FILE))
 
 bench: $(VENV)/installed ## Measure against kubectl, what admission adds, and neighbours; CONTEST=kubectl, admission or neighbours alone

@@ -13,12 +13,16 @@ from components.stack.stack_file import StackFile, read_stack_file
 from operations.described_stack import described_stacks
 from operations.errors import OperationError
 from operations.wordings import UNKNOWN_STACK
+from review.admission import PROGRAM, VARIABLE, find_program
+from review.admission_answers import admission_answers
+from review.admission_wordings import NOT_CHECKED
 from review.comparison import Side, stack_report
 from review.render import render_stack
 from review.rendered import Render
-from review.report import Report
+from review.report import Report, Statement
 from review.rule_wordings import NO_STACKS
 from review.trees import merge_base
+from review.verdict import refusals
 from review.versions import Version, rendering
 
 
@@ -42,15 +46,36 @@ def compare(project: Path, base: str, only: str = "") -> Report:
             renders = dict(_renders(project, present))
             versions = started.versions() if earlier else {}
         files = {stack: _file(tree.folder, stack) for stack in earlier}
+    program = find_program()
     reports = []
     for stack in sorted({*earlier, *present}):
         version = versions.get(stack, Version(None))
         before = Side(files[stack], version.render) if version.render else None
         after = Side(_file(project, stack), renders[stack]) if stack in renders else None
-        reports.append(
-            stack_report(stack, before, after, version.note, is_compared=bool(before) or stack not in earlier)
-        )
-    return Report(base, tree.commit, tuple(reports))
+        is_compared = bool(before) or stack not in earlier
+        refused = refusals_of(program, version.render, after.render, project) if program and after else ()
+        reports.append(stack_report(stack, before, after, refused, version.note, is_compared))
+    notes = () if program else (NOT_CHECKED(program=PROGRAM, variable=VARIABLE),)
+    return Report(base, tree.commit, tuple(reports), notes)
+
+
+def refusals_of(program: Path, before: Render | None, after: Render, project: Path) -> tuple[Statement, ...]:
+    """What this program's own policies newly refuse.
+
+    Args:
+        program: the program that answers for an API server.
+        before: the render at the merge base, or None.
+        after: the render now.
+        project: folder of the project.
+
+    Raises:
+        OperationError: the program fails.
+    """
+    answers = admission_answers(program, after, project)
+    if not refusals(None, answers, after):
+        return ()
+    earlier = admission_answers(program, before, project) if before else None
+    return tuple(each.statement for each in refusals(earlier, answers, after) if each.newly)
 
 
 def _chosen(stacks: Sequence[str], only: str) -> list[str]:

@@ -33,7 +33,12 @@ class Side:
 
 
 def stack_report(
-    stack: str, before: Side | None, after: Side | None, note: str = "", is_compared: bool = True
+    stack: str,
+    before: Side | None,
+    after: Side | None,
+    refusals: tuple[Statement, ...] = (),
+    note: str = "",
+    is_compared: bool = True,
 ) -> StackReport:
     """What a change does to one stack.
 
@@ -41,6 +46,7 @@ def stack_report(
         stack: name of the stack.
         before: the stack at the merge base; None for a new one.
         after: the stack now; None for one that the change no longer describes.
+        refusals: what this program's own policies newly refuse.
         note: why the comparison is incomplete.
         is_compared: whether the stack at the merge base is known; otherwise only the digest is told.
     """
@@ -64,6 +70,7 @@ def stack_report(
         releases=release_changes(before.file if before else None, after.file),
         secrets=secret_changes(before.file, after.file) if before else (),
         deletions=deleted,
+        refusals=refusals,
         access=tuple(_of_access(each) for each in access_changes(old, after.render)),
         dangers=tuple(Statement(owner, text, risk=True) for owner, text in dangers(found, after.render.objects)),
         unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),

@@ -34,8 +34,9 @@ def compared(report: Report) -> str:
 
 
 def standing(report: Report) -> list[str]:
-    """What is particular about stacks: new ones, those that are gone, and those that could not be compared."""
-    found = [f"{each.stack} is a new stack" for each in report.stacks if each.is_new]
+    """What the report lacks, and what is particular about stacks: new ones, those that are gone or not compared."""
+    found = [*report.notes]
+    found += [f"{each.stack} is a new stack" for each in report.stacks if each.is_new]
     found += [
         f"{each.stack} is no longer described; its objects stay until `pulumi destroy --stack {each.stack}`"
         for each in report.stacks

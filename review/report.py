@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from review.changes import Action, ObjectChange
@@ -180,11 +180,13 @@ class Report:
         base: what it is to be merged into, e.g. `main`.
         commit: the merge base.
         stacks: the stacks that it may concern, by name.
+        notes: what the report lacks, of all stacks.
     """
 
     base: str
     commit: str
-    stacks: tuple[StackReport, ...] = field(default_factory=tuple)
+    stacks: tuple[StackReport, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def risks(self) -> tuple[Said, ...]:

@@ -37,7 +37,9 @@ class Refusal:
     def statement(self) -> Statement:
         """The refusal as a sentence of the report."""
         verb = "refuses" if self.denied else "would refuse"
-        return Statement(self.owner, f"policy {self.policy} {verb} {self.object}: {self.message}", risk=True)
+        return Statement(
+            self.owner, f"policy {self.policy} {verb} {self.object}: {self.message}", risk=True, names_owner=True
+        )
 
 
 def refusals(before: Answers | None, after: Answers, render: Render) -> tuple[Refusal, ...]:

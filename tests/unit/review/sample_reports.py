@@ -17,7 +17,7 @@ def side(*objects: RenderedObject, stack: str = "staging", **sections: object) -
 
 def compared(before: Side | None, after: Side | None, stack: str = "staging", note: str = "") -> StackReport:
     """What a change does to a stack."""
-    return stack_report(stack, before, after, note)
+    return stack_report(stack, before, after, note=note)
 
 
 def report(*stacks: StackReport) -> Report:
