@@ -17,7 +17,7 @@ import yaml
 from lab.gitea import ADMINISTRATOR
 from review.comment import ARTIFACT, MARKER
 from tests.support.fake_github import HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
-from tests.support.lab import Lab
+from tests.support.lab import Lab, eventually
 
 CHECKOUT = Path(__file__).parents[2]
 BRANCH, RUN = "wider-role", 41
@@ -192,7 +192,9 @@ class TestPullRequest:
         push(lab, clone, "main", BRANCH)
         with lab.git.gitea.client() as admin:
             new = {"title": "Another path", "head": BRANCH, "base": "main"}
-            admin.post(f"/repos/{REPOSITORY}/pulls", json=new).raise_for_status()
+            # The host learns of pushed branches a moment after the push.
+            pulls = f"/repos/{REPOSITORY}/pulls"
+            eventually(lambda: admin.post(pulls, json=new).is_success, what="pull request")
 
         files = report(clone, tmp_path)
         said = post(clone, host, files, RUN, head)
