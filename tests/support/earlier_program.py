@@ -41,7 +41,8 @@ class EarlierProgram:
             f"this clone lacks commit {commit}, the program that tests bring stacks up with; "
             f"fetch the whole history with `git fetch --unshallow`\n{found.stderr.decode()}"
         )
-        archive = _git("archive", commit, *(part for part in PROGRAM if part != ".venv"))
+        parts = set(_git("ls-tree", "--name-only", commit).stdout.decode().splitlines())
+        archive = _git("archive", commit, *(part for part in PROGRAM if part in parts))
         assert archive.returncode == 0, archive.stderr.decode()
         folder.mkdir()
         subprocess.run(["tar", "-x"], cwd=folder, input=archive.stdout, check=True)
