@@ -16,7 +16,7 @@ from components.stack.config_wordings import NOT_ONE_OF, TENANT_WITHOUT_BASE, UN
 from review.render import render_stack
 from review.wordings import NOT_APPROVED
 from tests.support.lab import Lab, RunningCluster
-from tests.support.project import CHECKOUT, Project
+from tests.support.project import CHECKOUT, PROGRAM, Project
 
 NAME = "safety"
 
@@ -168,13 +168,13 @@ class TestAppliedStack:
 def test_only_what_was_approved_is_applied(
     project: Project, stack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for part in ("operations", "review"):
+    for part in {"operations", "review"}.difference(PROGRAM):
         (project.folder / part).symlink_to(CHECKOUT / part)
     project.stack(NAME, **stack)
     approved = render_stack(project.folder, NAME).digest
     monkeypatch.setenv(VARIABLE, approved)
 
-    text = refusal(project, stack | {"tenancy": {"networkPolicy": "default-deny"}})
+    text = refusal(project, stack | {"policies": {"mode": "audit"}})
     project.stack(NAME, **stack)
     preview = project.run("preview", "--stack", NAME)
 
