@@ -6,6 +6,7 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
@@ -67,7 +68,10 @@ def _as_rendered(inputs: dict[str, Any], manifest: dict[str, Any]) -> dict[str, 
     if "stringData" in manifest:
         data = inputs["data"]
         inputs = {key: value for key, value in inputs.items() if key != "data"}
-        inputs["stringData"] = {key: b64decode(value).decode() for key, value in data.items()}
+        # An entry that is named after an OpenPGP key has another name as long as that key is sealed.
+        sealed = {PurePath(key).suffix: key for key in manifest["stringData"] if key.startswith("sealed-")}
+        names = {key: sealed.get(PurePath(key).suffix, key) for key in data}
+        inputs["stringData"] = {names[key]: b64decode(value).decode() for key, value in data.items()}
     if "apiVersion" not in inputs:
         # The provider fills in the defaults of other resources.
         return {key: inputs[key] for key in manifest if key in inputs}
