@@ -7,7 +7,6 @@ need the right to patch or to read every Secret, and name nobody.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +14,9 @@ import typer
 
 from operations.drift_search import find_drift
 from operations.drift_text import as_json, as_text
-from operations.errors import Operation, OperationError
+from operations.errors import OperationError
 from operations.recorded_state import read_recorded
+from operations.report_command import Output, ReportCommand
 from operations.wordings import NOTHING_RECORDED
 
 PROJECT = Path(__file__).parents[1]
@@ -24,18 +24,7 @@ PROJECT = Path(__file__).parents[1]
 app = typer.Typer(add_completion=False)
 
 
-class Output(StrEnum):
-    TABLE = "table"
-    JSON = "json"
-
-
-class _Drift(Operation):
-    """Like `git diff --exit-code`: 1 means differences, so a command that fails has another exit status."""
-
-    failure = 2
-
-
-@app.command(cls=_Drift)
+@app.command(cls=ReportCommand)
 def drift(
     stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")],
     output: Annotated[Output, typer.Option(help="for people, or for programs")] = Output.TABLE,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -24,10 +23,11 @@ from components.tenant.bindings import read_bindings, read_further_access
 from components.tenant.further_access import tenants_of
 from operations.described_cluster import described_cluster, described_policies
 from operations.dry_run import tenant_namespaces
-from operations.errors import Operation, OperationError, invalid
+from operations.errors import OperationError, invalid
 from operations.policies_in_force import PolicyInForce, policies_in_force
 from operations.policy_findings import find
 from operations.policy_report_text import WIDTH, FurtherAccess, as_json, as_table
+from operations.report_command import Output, ReportCommand
 from operations.wordings import NO_POLICIES, POLICIES_MISSING
 
 PROJECT = Path(__file__).parents[1]
@@ -35,18 +35,7 @@ PROJECT = Path(__file__).parents[1]
 app = typer.Typer(add_completion=False)
 
 
-class Output(StrEnum):
-    TABLE = "table"
-    JSON = "json"
-
-
-class _Report(Operation):
-    """Like `git diff --exit-code`: 1 means findings, so a report that fails has another exit status."""
-
-    failure = 2
-
-
-@app.command(cls=_Report)
+@app.command(cls=ReportCommand)
 def policy_report(
     stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")],
     output: Annotated[Output, typer.Option(help="for people, or for programs")] = Output.TABLE,

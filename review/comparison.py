@@ -89,8 +89,7 @@ def acknowledgements(file: StackFile) -> tuple[str, ...]:
 
 def _of_access(change: AccessChange) -> Statement:
     """A sentence about access without its stack, so that it is the same in all stacks."""
-    text = change.sentence.removesuffix(f" on {change.stack}")
-    return Statement(change.owner, text, change.risk is Risk.HIGH, names_owner=True)
+    return Statement(change.owner, change.text, change.risk is Risk.HIGH, names_owner=True)
 
 
 def _tenants(render: Render | None) -> set[str]:
