@@ -7,6 +7,7 @@ An entry is a host as in a URL, with its port unless that is the scheme's defaul
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from components.allowlists.cel import text
 from components.allowlists.config_wordings import NOT_A_HOST_PATTERN
@@ -17,6 +18,8 @@ _PORT = r"(:[1-9][0-9]{0,4})?"
 HOST_PATTERN = rf"^(\*\.)?{_HOST}{_PORT}$"
 # In lowercase. What precedes an `@` are credentials for the host; what follows the host does not matter.
 ADDRESS = rf"^https?://([^@/?#\\\s]*@)?{_HOST}{_PORT}([/?#]|$)"
+
+_DEFAULT_PORTS = {"https": ":443", "http": ":80"}
 
 # A name with dots whose last part is not a number, so it is not an IP address in any spelling.
 _PUBLIC = r"^([a-z0-9_-]+\.)+[a-z][a-z0-9-]*(:[0-9]+)?$"
@@ -35,8 +38,27 @@ def read_host_pattern(entry: str) -> str:
     return entry
 
 
+def origin_of(address: str) -> str | None:
+    """Scheme, host and port of an address, in lowercase and without a default port; None if it is no HTTP URL."""
+    address = address.lower()
+    if (found := re.match(ADDRESS, address)) is None:
+        return None
+    scheme, host, port = address.partition("://")[0], found[2], found[4] or ""
+    return f"{scheme}://{host}{'' if port == _DEFAULT_PORTS[scheme] else port}"
+
+
+def is_host_allowed(host: str, entries: Iterable[str]) -> bool:
+    """Whether a list of entries allows a host, as `is_allowed` does in CEL."""
+    return any(entry == host or (entry.startswith("*.") and host.endswith(entry[1:])) for entry in entries)
+
+
+def is_host_public(host: str) -> bool:
+    """Whether a host has a public name, as `is_public` does in CEL."""
+    return bool(re.match(_PUBLIC, host)) and not re.search(_INNER, host)
+
+
 def origins_expression() -> str:
-    """CEL to append to a list of lowercase addresses: scheme, host and port of those that match `ADDRESS`."""
+    """CEL to append to a list of lowercase addresses: what `origin_of` returns for those that match `ADDRESS`."""
     return (
         f".filter(address, address.matches({text(ADDRESS)}))"
         ".map(address, address.split('/')[0] + '//' + address.split('/')[2].split('?')[0].split('#')[0])"

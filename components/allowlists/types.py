@@ -26,8 +26,9 @@ def _source_pattern(text: str) -> str:
 SourcePatternText = Annotated[str, AfterValidator(_source_pattern)]
 HostPatternText = Annotated[str, AfterValidator(read_host_pattern)]
 VerifiedKind = Literal["GitRepository", "OCIRepository", "HelmChart"]
+ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
 ImagePatternText = Annotated[str, AfterValidator(_image_pattern)]
-HostPattern = Annotated[
+IngressHost = Annotated[
     str,
     *matching(
         r"^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$",

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
-from components.config.types import Duration, SecretText, WebUrl
+from components.config.types import Duration, FetchTimeout, SecretText, WebUrl
 from components.git.config_wordings import (
     APP_NEEDS_INSTALLATION_ID,
     AUTHORITY_WITHOUT_HTTPS,
@@ -122,7 +122,9 @@ class GitSource(Section):
     semver: str | None = Field(None, description="Range of tags to follow, e.g. `>=1.2.0 <2.0.0`.")
     commit: GitCommit | None = Field(None, description="Commit to use; can be combined with branch.")
     interval: Duration = Field("1m", description="How often to look for new commits.")
-    timeout: Duration = Field("60s", description="How long a fetch may take.")
+    timeout: FetchTimeout = Field("60s", description="How long a fetch may take.")
+    ignore: str | None = Field(None, description="Files to leave out, in the format of .gitignore.")
+    suspend: bool = Field(False, description="Fetch nothing; what was fetched before stays.")
     deploy_key: SshPrivateKey | None = Field(
         None,
         description="Private SSH key that may read the repository, without a passphrase: ed25519, ECDSA P-384, or RSA "

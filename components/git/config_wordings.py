@@ -19,8 +19,8 @@ URL_WITH_CAPITAL_HOST = Wording("FT-CFG-256", "has a host with capital letters",
 ONE_HTTPS_SECRET = Wording("FT-CFG-260", "needs exactly one of password (which may be a token) and bearerToken")
 USERNAME_WITH_BEARER_TOKEN = Wording("FT-CFG-261", "sets username with bearerToken", "set password instead")
 ONE_INSTALLATION = Wording("FT-CFG-262", "needs exactly one of installationId and installationOwner")
-SEVERAL_REFERENCES = Wording("FT-CFG-264", "sets {keys}", "keep one of them")
-SEVERAL_CREDENTIALS = Wording("FT-CFG-265", "sets {keys}", "keep one of them")
+SEVERAL_REFERENCES = Wording("FT-CFG-264", "sets {keys}, of which Flux can follow only one", "keep one of them")
+SEVERAL_CREDENTIALS = Wording("FT-CFG-265", "sets {keys}, each of which is a login of its own", "keep one of them")
 SSH_NEEDS_DEPLOY_KEY = Wording(
     "FT-CFG-266", "begins with ssh://, which needs a deployKey", "create one with `make deploy-key`"
 )

@@ -4,7 +4,7 @@ Ready proves neither: it is true while a source is suspended, and false where th
 conditions below are set only after a checkout, each with the generation of the object that it is about, and a change of
 the `secretRef` is a new generation.
 
-Source: reconcileSource and verifySignature in internal/controller/gitrepository_controller.go of source-controller 1.9
+Source: reconcileSource, reconcileArtifact and verifySignature in internal/controller of source-controller 1.9
 """
 
 from __future__ import annotations
@@ -30,10 +30,19 @@ def lacking_proof(source: Mapping[str, Any] | None, secret: Mapping[str, Any] | 
         secret: the Secret that it refers to, or None.
         public_key: the public half of the key, as one line without a comment.
     """
+    if source is not None and _public_key(secret) != public_key:
+        return "the source does not refer to it yet"
+    return not_fetched(source)
+
+
+def not_fetched(source: Mapping[str, Any] | None) -> str | None:
+    """Why it is not proven that a source of any kind has been fetched as it is now; None where it is.
+
+    Args:
+        source: the object as the cluster has it, or None.
+    """
     if source is None:
         return "the source does not exist yet"
-    if _public_key(secret) != public_key:
-        return "the source does not refer to it yet"
     current = {condition["type"]: condition for condition in _of_this_generation(source)}
     if _VERIFIED in current or current.get(_STORED, {}).get("status") == "True":
         return None

@@ -6,22 +6,27 @@ change. For owners of repositories where something is to be registered, `github_
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from components.config.errors import Problem
 from components.config.wordings import Message
-from components.engine.state import State
-from components.git.config import GitHubOwner
-from components.git.github_preflight import WORKERS, unregistered
+from components.git.config import GitHubOwner, GitSource
+from components.git.github_preflight import WORKERS
 from components.git.sources import Sources
 from components.git.wordings import UNUSED_CREDENTIALS, UNUSED_OWNER
 
 
-def identity_problems(sources: Sources, state: State, stack_file: str) -> list[Problem]:
-    """Missing or invalid credentials of owners in whose repositories everything is already registered."""
+def identity_problems(sources: Sources, new: Mapping[str, GitSource], stack_file: str) -> list[Problem]:
+    """Missing or invalid credentials of owners in whose repositories everything is already registered.
+
+    Args:
+        sources: the Git sources of the stack.
+        new: those of which something is to be registered (`unregistered`).
+        stack_file: name of the stack's file.
+    """
     owners = {owner.lower() for owner in sources.github_owners}
-    owners -= {source.github.owner.lower() for _, source in unregistered(sources, state) if source.github is not None}
+    owners -= {source.github.owner.lower() for source in new.values() if source.github is not None}
     if not owners:
         return []
     # Importing GitHub's client takes a third of a second, which stacks without GitHub do not need.

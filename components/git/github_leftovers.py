@@ -20,7 +20,7 @@ from components.engine import log
 from components.engine.state import State
 from components.git.config import GitHubConfig, GitHubRepository, GitSource
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, registered_key
-from components.git.github_preflight import WORKERS, unregistered
+from components.git.github_preflight import WORKERS
 from components.git.source_objects import WEBHOOK_ROOT
 from components.git.sources import Sources, github_key_path
 from components.git.wordings import (
@@ -57,7 +57,7 @@ class Leftover:
 
 
 def github_leftovers(
-    sources: Sources, state: State, stack: str, stack_file: str
+    sources: Sources, new: Mapping[str, GitSource], state: State, stack: str, stack_file: str
 ) -> tuple[list[Leftover], list[Problem]]:
     """What is left in the repositories where something new is to be registered, and what blocks the registration.
 
@@ -65,11 +65,11 @@ def github_leftovers(
 
     Args:
         sources: the Git sources of the stack.
+        new: those of which something is to be registered (`unregistered`).
         state: what earlier updates of this stack have left.
         stack: name of the stack.
         stack_file: name of the stack's file.
     """
-    new = dict(unregistered(sources, state))
     if not new:
         return [], []
     repositories = {source.github.repository.lower(): source.github for source in new.values() if source.github}

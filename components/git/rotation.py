@@ -26,7 +26,7 @@ from components.engine.state import State
 from components.git.config import GitSource
 from components.git.fetch_proof import lacking_proof, secret_name
 from components.git.github import RegisteredKey, deploy_key_name, recorded_keys, registered_key, source_of_deploy_key
-from components.git.sources import Sources
+from components.git.sources import Sources, object_name
 from components.git.wordings import ROTATED, ROTATION_PENDING
 from components.keys.ssh_keys import fingerprint
 from components.sync.names import GIT_REPOSITORY, SOURCE_API, sync_label
@@ -129,7 +129,7 @@ def _read_rotation(sources: Sources, name: str, find: Find) -> _Rotation:
     key = registered_key(source)
     assert key is not None  # Only a source with a key has previous keys.
     try:
-        found = find_here(SOURCE_API, GIT_REPOSITORY, name)
+        found = find_here(SOURCE_API, GIT_REPOSITORY, object_name(name))
         secret = find_here("v1", "Secret", referred) if (referred := secret_name(found)) else None
     except ClusterUnavailable as error:
         return _Rotation(str(error), moves=False, proves=lambda _: False)

@@ -79,25 +79,26 @@ def register_source(
         after: the resources to depend on.
     """
     objects = source_objects(meta, source, access.known_hosts)
-    standing: list[pulumi.Resource] = []
+    earlier: list[pulumi.Resource] = []
 
     def opts(*more: pulumi.Resource, ignore_changes: list[str] | None = None) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(
-            parent=parent, depends_on=[*after, *standing, *more], ignore_changes=ignore_changes
+            parent=parent, depends_on=[*after, *earlier, *more], ignore_changes=ignore_changes
         )
 
     if (key := registered_key(source)) is not None:
         assert source.github is not None and access.github is not None  # Otherwise there is no key to register.
         previous = [
-            access.github.register_key(each, source.github, opts()) for each in access.previous_keys.get(meta.name, ())
+            access.github.register_key(each, source.github, opts())
+            for each in access.previous_keys.get(meta.prefix, ())
         ]
-        standing += [access.github.deploy_key(meta.name, key, source.github, opts()), *previous]
+        earlier += [access.github.deploy_key(meta.prefix, key, source.github, opts()), *previous]
     secrets = [register(secret, opts()) for secret in objects.secrets]
-    standing += secrets
+    earlier += secrets
     names = generated_names(zip(objects.secrets, secrets, strict=True))
     registered = register(referring(objects.source, names), opts())
     if objects.receiver is None:
-        return RegisteredSource(registered, None, None, (*standing, registered))
+        return RegisteredSource(registered, None, None, (*earlier, registered))
 
     # Generated once: later runs and both ends of the webhook use the token in the state.
     drawn = made_once(partial(token_urlsafe, TOKEN_BYTES))
@@ -111,5 +112,5 @@ def register_source(
     announcing: list[pulumi.Resource] = [token_secret, receiver]
     if source.github is not None:
         assert access.github is not None  # `git_access` creates it for every source that sets `github`.
-        announcing.append(access.github.webhook(meta.name, url, token, source.github, opts(receiver)))
-    return RegisteredSource(registered, receiver, url, (*standing, registered, *announcing))
+        announcing.append(access.github.webhook(meta.prefix, url, token, source.github, opts(receiver)))
+    return RegisteredSource(registered, receiver, url, (*earlier, registered, *announcing))

@@ -60,6 +60,10 @@ def source_objects(meta: ObjectMeta, source: GitSource, known_hosts: Sequence[st
         "interval": source.interval,
         "timeout": source.timeout,
     }
+    if source.ignore is not None:
+        spec["ignore"] = source.ignore
+    if source.suspend:
+        spec["suspend"] = True
     secrets = []
     if credentials := credentials_of(source, known_hosts):
         secrets.append(meta.generated_secret(SecretPurpose.GIT, credentials))

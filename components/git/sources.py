@@ -14,7 +14,8 @@ class Sources:
     """The Git sources of a stack.
 
     Attributes:
-        by_name: each source by the name of its objects: a tenant's name, or that of the platform's own sync.
+        by_name: each source by the prefix of its objects' names: a tenant's name, that of the platform's own sync, or
+            `tenant.source` for a tenant's further ones.
         homes: the namespace of each source's objects, by the same name.
         github: GitHub, where deploy keys and webhooks are registered.
         known_hosts: host keys of Git hosts, as lines of an SSH `known_hosts` file.
@@ -35,4 +36,12 @@ class Sources:
 
 def github_key_path(name: str) -> str:
     """The key in the stack file that names a source's repository at GitHub, e.g. `tenants.shop.source.github`."""
-    return "flux.sync.source.github" if name == PLATFORM.name else f"tenants.{name}.source.github"
+    if name == PLATFORM.name:
+        return "flux.sync.source.github"
+    tenant, _, source = name.partition(".")
+    return f"tenants.{tenant}.sources.{source}.github" if source else f"tenants.{tenant}.source.github"
+
+
+def object_name(name: str) -> str:
+    """The name of a source's GitRepository."""
+    return name.rpartition(".")[2]

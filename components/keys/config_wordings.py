@@ -166,3 +166,5 @@ PRIVATE_KEY_AS_FINGERPRINT = Wording(
 NOT_A_FINGERPRINT = Wording(
     "FT-CFG-730", "is not the fingerprint of an OpenPGP key", "write all 40 or 64 hexadecimal digits"
 )
+
+ONE_SUBJECT = Wording("FT-CFG-505", "needs exactly one of subject and subjectRegExp")

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from sample_keys import OPENSSH, TRADITIONAL, block, certificate, private_text, public_line, rsa_key
 from sample_stack import CLUSTER, DIGEST
 
+from components.git.config import GitSource
 from components.stack.config import StackConfig
 
 SSH_URL = "ssh://git@github.com/acme/apps"
@@ -81,3 +82,10 @@ def stack(
         }
         | sections
     )
+
+
+def own_source(config: StackConfig, tenant: str = "dev-team") -> GitSource:
+    """The repository of a tenant that has one."""
+    source = config.tenants[tenant].source
+    assert source is not None
+    return source

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from pulumi.runtime import rpc
 from recorded_program import GENERATED, run
-from sample_sources import app_key, private_key, public_key, signing_key, stack, with_deploy_key
+from sample_sources import app_key, own_source, private_key, public_key, signing_key, stack, with_deploy_key
 
 from components.cluster.object_meta import ObjectMeta
 from components.git.source import git_access, register_source
@@ -37,7 +37,7 @@ def registered(source, state=None, preview=False, **sections):
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         before = pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "before", {})
         config = stack({"dev-team": source}, **sections)
-        register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [before])
+        register_source(PLACE, own_source(config), git_access(config.git_sources), parent, [before])
 
     return {_without_key_id(name): resource for name, resource in run(program, state=state, preview=preview).items()}
 
@@ -85,7 +85,7 @@ def test_a_webhook_of_another_host_is_not_registered_at_github_even_if_another_t
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         config = stack({"dev-team": {"webhook": {"type": "gitlab"}}, "ops-team": with_deploy_key()})
-        register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [])
+        register_source(PLACE, own_source(config), git_access(config.git_sources), parent, [])
 
     assert WEBHOOK not in run(program)
 
@@ -224,7 +224,7 @@ def test_another_key_is_another_resource_at_github_and_new_content_of_the_same_s
         def program():
             parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
             config = stack({"dev-team": with_deploy_key(which)})
-            register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [])
+            register_source(PLACE, own_source(config), git_access(config.git_sources), parent, [])
 
         return run(program)
 
@@ -262,7 +262,7 @@ def test_the_resources_of_a_source_are_attributes():
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         config = stack({"dev-team": EVERYTHING})
-        result = register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [])
+        result = register_source(PLACE, own_source(config), git_access(config.git_sources), parent, [])
         assert result.receiver is not None
         asked = {"source": result.source.urn, "receiver": result.receiver.urn, "webhook": result.webhook}
         return pulumi.Output.all(**asked).apply(found.update)
@@ -280,9 +280,7 @@ def test_a_source_without_a_webhook_has_no_receiver_and_no_url():
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         config = stack({"dev-team": with_deploy_key()})
-        found.append(
-            register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [])
-        )
+        found.append(register_source(PLACE, own_source(config), git_access(config.git_sources), parent, []))
 
     run(program)
 
@@ -342,6 +340,6 @@ def run_names(source):
     def program():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         config = stack({"dev-team": source})
-        register_source(PLACE, config.tenants["dev-team"].source, git_access(config.git_sources), parent, [])
+        register_source(PLACE, own_source(config), git_access(config.git_sources), parent, [])
 
     return set(run(program))

@@ -10,6 +10,7 @@ from sample_sources import app_key, private_key, stack, with_deploy_key
 from components.engine.state import State
 from components.git.github import DEPLOY_KEY_TYPE, deploy_key_name
 from components.git.github_identity import identity_problems, unneeded_owners
+from components.git.github_preflight import unregistered
 from components.keys.ssh_keys import read_private_key
 
 FILE = "Pulumi.staging.yaml"
@@ -28,7 +29,7 @@ def _no_token_of_ones_own(monkeypatch):
 
 def problems(server, *, state=REGISTERED, **owners):
     config = stack({"dev-team": with_deploy_key()}, github={"baseUrl": f"{server}/", "owners": owners})
-    found = identity_problems(config.git_sources, state, FILE)
+    found = identity_problems(config.git_sources, unregistered(config.git_sources, state), FILE)
     assert not any("t0ken" in str(problem) for problem in found)
     return [(problem.path, problem.code) for problem in found]
 
@@ -52,7 +53,9 @@ def test_owners_of_repositories_that_the_preflight_checks_are_not_checked_again(
 
 
 def test_a_stack_without_github_sends_no_request():
-    assert identity_problems(stack({"dev-team": {}}).git_sources, REGISTERED, FILE) == []
+    sources = stack({"dev-team": {}}).git_sources
+
+    assert identity_problems(sources, unregistered(sources, REGISTERED), FILE) == []
 
 
 def test_credentials_that_github_accepts_cost_one_request_that_its_limit_does_not_count(monkeypatch):

@@ -13,6 +13,7 @@ from components.engine.state import State
 from components.git.config import GitHubRepository
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
 from components.git.github_leftovers import Leftover, clear_github, github_leftovers
+from components.git.github_preflight import unregistered
 from components.keys.ssh_keys import read_private_key
 
 APPS = "/api/v3/repos/acme/apps"
@@ -42,15 +43,17 @@ def recorded(*keys, hook=None):
     return State(found)
 
 
+def leftovers_of(sources, state):
+    return github_leftovers(sources, unregistered(sources, state), state, "staging", "Pulumi.staging.yaml")
+
+
 def found(keys=(), hooks=(), state=None, asked=None, **source):
     """The leftovers and the errors if the host has these keys and webhooks."""
     answers = {f"{APPS}/keys": json.dumps([*keys]).encode(), f"{APPS}/hooks": json.dumps([*hooks]).encode()}
     with serving(answers, asked=asked) as server:
         github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
         config = stack({"dev-team": with_deploy_key("first", webhook={}, **source)}, github=github)
-        leftovers, problems = github_leftovers(
-            config.git_sources, state or recorded(), "staging", "Pulumi.staging.yaml"
-        )
+        leftovers, problems = leftovers_of(config.git_sources, state or recorded())
     return [each.path for each in leftovers if not each.used], problems, leftovers
 
 
@@ -106,7 +109,7 @@ def test_keys_that_cannot_be_listed_are_an_error():
     with serving({}, 403) as server:
         github = {"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}}
         config = stack({"dev-team": with_deploy_key()}, github=github)
-        [problem] = github_leftovers(config.git_sources, recorded(), "staging", "Pulumi.staging.yaml")[1]
+        [problem] = leftovers_of(config.git_sources, recorded())[1]
 
     assert (problem.path, problem.code) == ("tenants.dev-team.source.github", "FT-GIT-023")
     assert "403" in problem.message

@@ -9,7 +9,7 @@ from sample_sources import app_key, private_key, stack, with_deploy_key
 
 from components.engine.state import State
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
-from components.git.github_preflight import repository_problems
+from components.git.github_preflight import repository_problems, unregistered
 from components.keys.ssh_keys import read_private_key
 
 NOTHING = State({})
@@ -40,7 +40,7 @@ def github(server, **owners):
 
 def problems(config, recorded=NOTHING):
     """The path and the code of each problem."""
-    found = repository_problems(config.git_sources, recorded, "Pulumi.staging.yaml")
+    found = repository_problems(config.git_sources, unregistered(config.git_sources, recorded), "Pulumi.staging.yaml")
     assert not any(token in str(problem) for token in TOKENS for problem in found)
     return [(problem.path, problem.code) for problem in found]
 
@@ -91,7 +91,9 @@ def test_an_exceeded_rate_limit_is_an_error_with_the_time_of_its_reset(status, t
 
     with serving({APPS: message(text)}, status, headers) as server:
         config = stack({"dev-team": with_deploy_key()}, github=github(server))
-        [problem] = repository_problems(config.git_sources, NOTHING, "Pulumi.staging.yaml")
+        [problem] = repository_problems(
+            config.git_sources, unregistered(config.git_sources, NOTHING), "Pulumi.staging.yaml"
+        )
 
     assert problem.code == "FT-GIT-006"
     assert "08:00 UTC" in problem.message

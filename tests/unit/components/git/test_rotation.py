@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from message_codes import codes
 from recorded_program import run
-from sample_sources import REPOSITORY, SSH_URL, private_key, public_key, stack, with_deploy_key
+from sample_sources import REPOSITORY, SSH_URL, own_source, private_key, public_key, stack, with_deploy_key
 
 from components.cluster.client import ClusterUnavailable
 from components.cluster.object_meta import ObjectMeta
@@ -183,7 +183,7 @@ def test_a_previous_key_is_declared_exactly_as_in_the_previous_update():
             parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
             config = stack({"dev-team": with_deploy_key(which)})
             access = git_access(config.git_sources, previous)
-            register_source(ObjectMeta("dev-team", "apps", {}), config.tenants["dev-team"].source, access, parent, [])
+            register_source(ObjectMeta("dev-team", "apps", {}), own_source(config), access, parent, [])
 
         return {name: each for name, each in run(program).items() if name.startswith("RepositoryDeployKey")}
 

@@ -1,0 +1,319 @@
+"""Sources of every kind of Flux's source-controller. Source: https://fluxcd.io/flux/components/source/"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, SecretStr, model_validator
+
+from components.config.errors import MisplacedValueError
+from components.config.sealed import is_sealed
+from components.config.section import Section
+from components.config.types import DnsLabel, Duration, FetchTimeout, SecretText, WebUrl, secret
+from components.git.config import GitSource
+from components.git.types import SignerName
+from components.keys.keyless import KeylessSigner, RegularExpression
+from components.keys.types import CertificateAuthority, CosignPublicKey
+from components.sources.client_keys import belongs_to
+from components.sources.config_wordings import (
+    ACCOUNT_WITHOUT_PROVIDER,
+    BUCKET_CREDENTIALS_OF_ANOTHER_PROVIDER,
+    BUCKET_NEEDS_CREDENTIALS,
+    CLIENT_KEY_OF_ANOTHER_CERTIFICATE,
+    CREDENTIALS_WITH_PROVIDER,
+    FILTER_WITHOUT_RANGE,
+    HTTP_IS_INSECURE,
+    NO_LOGIN_FOR_REGISTRY,
+    NO_PROVIDER_ACCOUNT,
+    ONE_ARTIFACT_SIGNER,
+    ONE_REFERENCE,
+    ONE_REGISTRY_LOGIN,
+    OPTION_OF_HTTP,
+    PROXY_PASSWORD_ALONE,
+)
+from components.sources.docker_config import read_docker_config, registries, registry_of
+from components.sources.types import (
+    ArtifactUrl,
+    BucketName,
+    ChartUrl,
+    ClientKey,
+    Endpoint,
+    OciDigest,
+    OciTag,
+)
+
+CloudProvider = Literal["aws", "azure", "gcp"]
+DockerConfig = Annotated[SecretStr, *secret(read_docker_config, "secret content of a Docker config.json")]
+
+_OCI = "oci://"
+
+
+class ClientCertificate(Section):
+    """A certificate with which source-controller logs in to the server."""
+
+    certificate: CertificateAuthority = Field(description="The certificate, PEM, then those of its authorities.")
+    private_key: ClientKey = Field(description="Its private key, PEM, without a passphrase.")
+
+    @model_validator(mode="after")
+    def _one_pair(self) -> ClientCertificate:
+        if not is_sealed(self.private_key) and not belongs_to(self.private_key.get_secret_value(), self.certificate):
+            raise MisplacedValueError(("privateKey",), CLIENT_KEY_OF_ANOTHER_CERTIFICATE())
+        return self
+
+
+class Proxy(Section):
+    """An HTTP proxy; admission refuses it unless the policy `source-options` is off."""
+
+    address: WebUrl = Field(description="Its URL, e.g. `http://proxy.example.com:3128`.")
+    username: str | None = Field(None, min_length=1, description="User name at the proxy.")
+    password: SecretText | None = Field(None, description="Password at the proxy.")
+
+    @model_validator(mode="after")
+    def _whole_login(self) -> Proxy:
+        if (self.username is None) != (self.password is None):
+            raise ValueError(PROXY_PASSWORD_ALONE())
+        return self
+
+
+class _Fetched(Section):
+    """What sources of all kinds but Git have in common."""
+
+    interval: Duration = Field("5m", description="How often to look for something new.")
+    timeout: FetchTimeout = Field("60s", description="How long a fetch may take.")
+    suspend: bool = Field(False, description="Fetch nothing; what was fetched before stays.")
+    certificate_authority: CertificateAuthority | None = Field(
+        None,
+        description="Certificate, PEM, of the authority that issued the server's certificate.",
+    )
+    client_certificate: ClientCertificate | None = Field(None, description="Certificate to log in with.")
+
+
+class GitRepositorySource(GitSource):
+    """A Git repository, with the keys of `source`. Source: https://fluxcd.io/flux/components/source/gitrepositories/"""
+
+    kind: Literal["GitRepository"] = Field(description="The kind of source.")
+
+    removed_keys: ClassVar = {}
+
+
+class ChartCredentials(Section):
+    """Login at a chart repository."""
+
+    username: str = Field(min_length=1, description="User name.")
+    password: SecretText = Field(description="Password or token; one that may only read.")
+
+
+class HelmRepositorySource(_Fetched):
+    """A repository of Helm charts. Source: https://fluxcd.io/flux/components/source/helmrepositories/"""
+
+    kind: Literal["HelmRepository"] = Field(description="The kind of source.")
+    url: ChartUrl = Field(description="URL of the repository's index, or `oci://` of the charts' registry.")
+    credentials: ChartCredentials | None = Field(None, description="Login, if the repository is private.")
+    pass_credentials: bool = Field(
+        False, description="Send the login to the host of the charts as well, if the index names another host."
+    )
+    insecure: bool = Field(False, description="With `oci://`, connect without TLS; needs `policies.sources.plainHttp`.")
+
+    @property
+    def is_oci(self) -> bool:
+        return self.url.startswith(_OCI)
+
+    @model_validator(mode="after")
+    def _options_fit(self) -> HelmRepositorySource:
+        if self.insecure and not self.is_oci:
+            raise MisplacedValueError(("insecure",), HTTP_IS_INSECURE())
+        if self.pass_credentials and self.is_oci:
+            raise MisplacedValueError(("passCredentials",), OPTION_OF_HTTP())
+        return self
+
+
+class RegistryCredentials(Section):
+    """Login at a container registry."""
+
+    username: str | None = Field(None, min_length=1, description="User name.")
+    password: SecretText | None = Field(None, description="Password or token; one that may only pull.")
+    docker_config: DockerConfig | None = Field(
+        None, description="Instead of them, a Docker config.json with `auths`, such as a registry issues it."
+    )
+
+    @model_validator(mode="after")
+    def _one_login(self) -> RegistryCredentials:
+        pair = {self.username is not None, self.password is not None}
+        if len(pair) > 1 or pair == {self.docker_config is not None}:
+            raise ValueError(ONE_REGISTRY_LOGIN())
+        return self
+
+
+class ArtifactReference(Section):
+    """Which artifact of the repository to use."""
+
+    tag: OciTag | None = Field(None, description="Tag; defaults to `latest` if nothing else is set.")
+    semver: str | None = Field(None, min_length=1, description="Range of tags to follow, e.g. `6.x`.")
+    semver_filter: RegularExpression | None = Field(
+        None, description="With semver, a regular expression that the tags must match."
+    )
+    digest: OciDigest | None = Field(None, description="Digest, which never changes.")
+
+    @model_validator(mode="after")
+    def _one_reference(self) -> ArtifactReference:
+        given = [name for name in ("tag", "semver", "digest") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(ONE_REFERENCE(keys=" and ".join(given)))
+        if self.semver_filter is not None and self.semver is None:
+            raise MisplacedValueError(("semverFilter",), FILTER_WITHOUT_RANGE())
+        return self
+
+
+class LayerSelector(Section):
+    """Which layer of the artifact to use; the first by default."""
+
+    media_type: str = Field(min_length=1, description="Media type of the layer.")
+    operation: Literal["extract", "copy"] = Field("extract", description="Extract the layer, or keep it as a file.")
+
+
+class ArtifactVerification(Section):
+    """Whose signatures are required. Source: https://fluxcd.io/flux/components/source/ocirepositories/#verification"""
+
+    provider: Literal["cosign"] = Field("cosign", description="What has signed it.")
+    keys: dict[SignerName, CosignPublicKey] = Field(
+        default_factory=dict,
+        description="Public keys, the content of cosign.pub, by the name of the signer; one is enough.",
+    )
+    keyless: KeylessSigner | None = Field(
+        None,
+        description="Identity of the signer, instead of keys; source-controller then reads Sigstore's public services.",
+    )
+
+    @model_validator(mode="after")
+    def _one_signer(self) -> ArtifactVerification:
+        if bool(self.keys) == (self.keyless is not None):
+            raise ValueError(ONE_ARTIFACT_SIGNER())
+        return self
+
+
+class OCIRepositorySource(_Fetched):
+    """Manifests or a chart as an artifact. Source: https://fluxcd.io/flux/components/source/ocirepositories/"""
+
+    kind: Literal["OCIRepository"] = Field(description="The kind of source.")
+    url: ArtifactUrl = Field(description="URL of the artifact's repository, without tag and digest.")
+    ref: ArtifactReference | None = Field(None, description="Which artifact to use.")
+    layer_selector: LayerSelector | None = Field(None, description="Which of its layers to use.")
+    ignore: str | None = Field(None, description="Files to leave out, in the format of .gitignore.")
+    verify: ArtifactVerification | None = Field(None, description="Reconcile only what one of these has signed.")
+    credentials: RegistryCredentials | None = Field(None, description="Login, if the repository is private.")
+    provider: CloudProvider | None = Field(
+        None,
+        description="Log in to the registry of a cloud, as `serviceAccountName`; needs `policies.sources.providers`.",
+    )
+    service_account_name: DnsLabel | None = Field(
+        None, description="Service account in the tenant's home, annotated with its identity in the cloud."
+    )
+    insecure: bool = Field(False, description="Connect without TLS; needs `policies.sources.plainHttp`.")
+    proxy: Proxy | None = Field(None, description="HTTP proxy to the registry.")
+
+    @model_validator(mode="after")
+    def _login_fits(self) -> OCIRepositorySource:
+        _check_account(self.provider, self.service_account_name)
+        if self.credentials is None:
+            return self
+        if self.service_account_name is not None:
+            raise MisplacedValueError(("credentials",), CREDENTIALS_WITH_PROVIDER())
+        config, registry = self.credentials.docker_config, registry_of(self.url)
+        if config is not None and not is_sealed(config) and registry not in registries(config.get_secret_value()):
+            raise MisplacedValueError(("credentials", "dockerConfig"), NO_LOGIN_FOR_REGISTRY(registry=registry))
+        return self
+
+
+class BucketCredentials(Section):
+    """Login at an object store: those of its provider."""
+
+    access_key: str | None = Field(None, min_length=1, description="generic and aws: id of the access key.")
+    secret_key: SecretText | None = Field(None, description="generic and aws: the secret access key.")
+    service_account_key: SecretText | None = Field(None, description="gcp: the JSON key of a service account.")
+    account_key: SecretText | None = Field(None, description="azure: key of the storage account.")
+    sas_key: SecretText | None = Field(None, description="azure: a SAS token, instead of the account's key.")
+
+
+BUCKET_CREDENTIALS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "generic": (("access_key", "secret_key"),),
+    "aws": (("access_key", "secret_key"),),
+    "gcp": (("service_account_key",),),
+    "azure": (("account_key",), ("sas_key",)),
+}
+"""By provider, the fields of `BucketCredentials` that go together; one group of them is needed."""
+
+
+class BucketSource(_Fetched):
+    """Objects of a bucket. Source: https://fluxcd.io/flux/components/source/buckets/"""
+
+    kind: Literal["Bucket"] = Field(description="The kind of source.")
+    bucket_name: BucketName = Field(description="Name of the bucket.")
+    endpoint: Endpoint = Field(description="Host of the object store, with its port; for azure, its https:// URL.")
+    region: str | None = Field(None, min_length=1, description="Region of the bucket.")
+    prefix: str | None = Field(None, min_length=1, description="Fetch only objects whose names begin with it.")
+    ignore: str | None = Field(None, description="Files to leave out, in the format of .gitignore.")
+    provider: Literal["generic", "aws", "azure", "gcp"] = Field(
+        "generic",
+        description="`generic` for S3-compatible stores; those of clouds need `policies.sources.providers` and "
+        "`serviceAccountName`.",
+    )
+    credentials: BucketCredentials | None = Field(None, description="Login of the object store.")
+    service_account_name: DnsLabel | None = Field(
+        None, description="Service account in the tenant's home, annotated with its identity in the cloud."
+    )
+    insecure: bool = Field(False, description="Connect without TLS; needs `policies.sources.plainHttp`.")
+    proxy: Proxy | None = Field(None, description="HTTP proxy to the object store.")
+
+    @model_validator(mode="after")
+    def _login_fits(self) -> BucketSource:
+        if self.provider == "generic":
+            if self.service_account_name is not None:
+                raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
+            if self.credentials is None:
+                raise MisplacedValueError(("credentials",), BUCKET_NEEDS_CREDENTIALS(expected=self._expected))
+        if self.credentials is None:
+            return self
+        if self.service_account_name is not None:
+            raise MisplacedValueError(("credentials",), CREDENTIALS_WITH_PROVIDER())
+        given = tuple(name for name in BucketCredentials.model_fields if getattr(self.credentials, name) is not None)
+        if given not in BUCKET_CREDENTIALS[self.provider]:
+            raise MisplacedValueError(
+                ("credentials",),
+                BUCKET_CREDENTIALS_OF_ANOTHER_PROVIDER(provider=self.provider, expected=self._expected),
+            )
+        return self
+
+    @property
+    def _expected(self) -> str:
+        fields = BucketCredentials.model_fields
+        groups = BUCKET_CREDENTIALS[self.provider]
+        return ", or ".join(" and ".join(str(fields[name].alias) for name in group) for group in groups)
+
+
+class ExternalArtifactSource(Section):
+    """An artifact that another controller makes in the tenant's home, such as source-watcher; nothing is created.
+
+    Source: https://fluxcd.io/flux/components/source/externalartifacts/
+    """
+
+    kind: Literal["ExternalArtifact"] = Field(description="The kind of source.")
+    name: DnsLabel | None = Field(None, description="Name of the artifact; defaults to that of the source.")
+
+
+Source = Annotated[
+    GitRepositorySource | OCIRepositorySource | HelmRepositorySource | BucketSource | ExternalArtifactSource,
+    Field(discriminator="kind"),
+]
+"""A source of any kind."""
+
+
+def has_certificates(source: Section) -> bool:
+    """Whether the source has certificates of its own; those of a Git repository are part of its credentials."""
+    return isinstance(source, _Fetched) and (source.certificate_authority or source.client_certificate) is not None
+
+
+def _check_account(provider: str | None, account: str | None) -> None:
+    if provider is not None and account is None:
+        raise MisplacedValueError(("provider",), NO_PROVIDER_ACCOUNT(provider=provider))
+    if provider is None and account is not None:
+        raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())

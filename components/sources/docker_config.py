@@ -1,0 +1,41 @@
+"""Logins of container registries, in the format of Docker's config.json.
+
+Source: https://kubernetes.io/docs/concepts/configuration/secret/#docker-config-secrets
+"""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlsplit
+
+from components.sources.config_wordings import NOT_A_DOCKER_CONFIG
+
+
+def registry_of(url: str) -> str:
+    """The registry in the URL of an OCI repository, as logins name it, e.g. `registry.example.com:5000`."""
+    return urlsplit(url).netloc
+
+
+def docker_config(registry: str, username: str, password: str) -> str:
+    """The login of one registry."""
+    return json.dumps({"auths": {registry: {"username": username, "password": password}}})
+
+
+def read_docker_config(text: str) -> str:
+    """A config.json with at least one login.
+
+    Raises:
+        ValueError: the text is anything else; the message contains nothing of it.
+    """
+    if not registries(text):
+        raise ValueError(NOT_A_DOCKER_CONFIG())
+    return text
+
+
+def registries(text: str) -> list[str]:
+    """The registries that a config.json has logins for; none if it is not one."""
+    try:
+        auths = json.loads(text)["auths"]
+        return [name for name, login in auths.items() if isinstance(login, dict) and login]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []

@@ -1,0 +1,179 @@
+"""The objects of sources of all kinds but Git as plain manifests: credentials, certificates, keys, and the source.
+
+Source: https://fluxcd.io/flux/components/source/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from components.cluster.manifests import Manifest
+from components.cluster.object_meta import ObjectMeta, SecretPurpose
+from components.git.config import GitSource
+from components.git.source_objects import SourceObjects, source_objects
+from components.keys.keyless import KeylessSigner
+from components.sources.config import (
+    BucketSource,
+    ClientCertificate,
+    HelmRepositorySource,
+    OCIRepositorySource,
+    Proxy,
+    RegistryCredentials,
+)
+from components.sources.docker_config import docker_config, registry_of
+from components.sources.urls import AnySource
+from components.sync.names import SOURCE_API
+
+DOCKER_CONFIG_TYPE = "kubernetes.io/dockerconfigjson"
+_OPAQUE = "Opaque"
+
+# Field of `BucketCredentials` -> entry of the Secret. Source: https://fluxcd.io/flux/components/source/buckets/#provider
+_BUCKET_ENTRIES: Mapping[str, str] = {
+    "access_key": "accesskey",
+    "secret_key": "secretkey",
+    "service_account_key": "serviceaccount",
+    "account_key": "accountKey",
+    "sas_key": "sasKey",
+}
+
+
+def objects_of(meta: ObjectMeta, source: AnySource, known_hosts: Sequence[str]) -> SourceObjects | None:
+    """All objects of a source, except the Secret of its webhook; None for an artifact that others make.
+
+    Args:
+        meta: name, namespace and labels of the objects.
+        source: the source.
+        known_hosts: the stack's own host keys of Git hosts.
+    """
+    if isinstance(source, GitSource):
+        return source_objects(meta, source, known_hosts)
+    if isinstance(source, HelmRepositorySource):
+        return _helm_repository(meta, source)
+    if isinstance(source, OCIRepositorySource):
+        return _oci_repository(meta, source)
+    return _bucket(meta, source) if isinstance(source, BucketSource) else None
+
+
+class _Builder:
+    """A source under construction: its `spec`, and the Secrets that it refers to."""
+
+    def __init__(self, meta: ObjectMeta, source: HelmRepositorySource | OCIRepositorySource | BucketSource) -> None:
+        self.meta, self.source = meta, source
+        self.secrets: list[Manifest] = []
+        self.spec: Manifest = {"interval": source.interval, "timeout": source.timeout}
+        if source.suspend:
+            self.spec["suspend"] = True
+        if source.insecure:
+            self.spec["insecure"] = True
+
+    def set(self, **fields: object) -> None:
+        """Set the fields of `spec` that have a value."""
+        self.spec |= {key: value for key, value in fields.items() if value is not None}
+
+    def secret(self, purpose: SecretPurpose, data: Mapping[str, str], type_: str = _OPAQUE) -> Manifest:
+        """Add a Secret; returns the reference to it."""
+        self.secrets.append(self.meta.generated_secret(purpose, data, type_))
+        return {"name": self.meta.secret_reference(purpose)}
+
+    def finished(self) -> SourceObjects:
+        source = self.source
+        if certificates := _certificates(source.certificate_authority, source.client_certificate):
+            self.spec["certSecretRef"] = self.secret(SecretPurpose.CERTIFICATES, certificates)
+        if not isinstance(source, HelmRepositorySource) and source.proxy is not None:
+            self.spec["proxySecretRef"] = self.secret(SecretPurpose.PROXY, _proxy(source.proxy))
+        manifest = {
+            "apiVersion": SOURCE_API,
+            "kind": source.kind,
+            "metadata": self.meta.metadata(self.meta.name),
+            "spec": self.spec,
+        }
+        return SourceObjects(self.secrets, manifest, None)
+
+
+def _helm_repository(meta: ObjectMeta, source: HelmRepositorySource) -> SourceObjects:
+    building = _Builder(meta, source)
+    building.set(url=source.url, type="oci" if source.is_oci else None)
+    if source.credentials is not None:
+        login = {
+            "username": source.credentials.username,
+            "password": source.credentials.password.get_secret_value().strip(),
+        }
+        building.set(secretRef=building.secret(SecretPurpose.CREDENTIALS, login))
+    if source.pass_credentials:
+        building.set(passCredentials=True)
+    return building.finished()
+
+
+def _oci_repository(meta: ObjectMeta, source: OCIRepositorySource) -> SourceObjects:
+    building = _Builder(meta, source)
+    building.set(
+        url=source.url,
+        ref=source.ref.model_dump(by_alias=True, exclude_none=True) if source.ref is not None else None,
+        layerSelector=source.layer_selector.model_dump(by_alias=True) if source.layer_selector is not None else None,
+        ignore=source.ignore,
+        provider=source.provider,
+        serviceAccountName=source.service_account_name,
+    )
+    if source.credentials is not None:
+        login = {".dockerconfigjson": _registry_login(source.url, source.credentials)}
+        building.set(secretRef=building.secret(SecretPurpose.CREDENTIALS, login, DOCKER_CONFIG_TYPE))
+    if (verify := source.verify) is not None:
+        building.set(verify={"provider": verify.provider})
+        if verify.keyless is not None:
+            building.spec["verify"]["matchOIDCIdentity"] = [_identity(verify.keyless)]
+        else:
+            keys = {f"{name}.pub": key for name, key in verify.keys.items()}
+            building.spec["verify"]["secretRef"] = building.secret(SecretPurpose.SIGNERS, keys)
+    return building.finished()
+
+
+def _bucket(meta: ObjectMeta, source: BucketSource) -> SourceObjects:
+    building = _Builder(meta, source)
+    building.set(
+        bucketName=source.bucket_name,
+        endpoint=source.endpoint,
+        provider=source.provider,
+        region=source.region,
+        prefix=source.prefix,
+        ignore=source.ignore,
+        serviceAccountName=source.service_account_name,
+    )
+    if source.credentials is not None:
+        given = {entry: getattr(source.credentials, field) for field, entry in _BUCKET_ENTRIES.items()}
+        login = {
+            entry: (value if isinstance(value, str) else value.get_secret_value()).strip()
+            for entry, value in given.items()
+            if value is not None
+        }
+        building.set(secretRef=building.secret(SecretPurpose.CREDENTIALS, login))
+    return building.finished()
+
+
+def _registry_login(url: str, credentials: RegistryCredentials) -> str:
+    if credentials.docker_config is not None:
+        return credentials.docker_config.get_secret_value()
+    assert credentials.username is not None and credentials.password is not None  # Otherwise there is a config.
+    return docker_config(registry_of(url), credentials.username, credentials.password.get_secret_value().strip())
+
+
+def _certificates(authority: str | None, client: ClientCertificate | None) -> dict[str, str]:
+    """Source: https://fluxcd.io/flux/components/source/helmrepositories/#cert-secret-reference"""
+    data = {"ca.crt": authority} if authority is not None else {}
+    if client is not None:
+        data |= {"tls.crt": client.certificate, "tls.key": client.private_key.get_secret_value()}
+    return data
+
+
+def _proxy(proxy: Proxy) -> dict[str, str]:
+    """Source: https://fluxcd.io/flux/components/source/ocirepositories/#proxy-secret-reference"""
+    data = {"address": proxy.address}
+    if proxy.username is not None and proxy.password is not None:
+        data |= {"username": proxy.username, "password": proxy.password.get_secret_value().strip()}
+    return data
+
+
+def _identity(signer: KeylessSigner) -> Manifest:
+    """The patterns of an identity, anchored, since Flux searches for them anywhere in the certificate's fields."""
+    subject = signer.subject_reg_exp if signer.subject is None else re.escape(signer.subject)
+    return {"issuer": f"^{re.escape(signer.issuer)}$", "subject": f"^(?:{subject})$"}

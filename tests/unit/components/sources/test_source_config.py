@@ -1,0 +1,222 @@
+"""Sources of every kind as the configuration has them, and what is refused."""
+
+from typing import Any
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from sample_sources import authority
+from sample_stack import FLUX, Secret, load
+
+from components.config.errors import ConfigurationError
+from components.stack.admission import relaxed_by
+
+HELM: dict[str, Any] = {"kind": "HelmRepository", "url": "https://charts.example.com"}
+CHARTS: dict[str, Any] = {"kind": "HelmRepository", "url": "oci://registry.example.com/charts"}
+OCI: dict[str, Any] = {"kind": "OCIRepository", "url": "oci://registry.example.com/shop/manifests"}
+BUCKET: dict[str, Any] = {
+    "kind": "Bucket",
+    "bucketName": "assets",
+    "endpoint": "s3.example.com:9000",
+    "credentials": {"accessKey": "id", "secretKey": Secret("s3cret")},
+}
+GIT: dict[str, Any] = {"kind": "GitRepository", "url": "https://git.example.com/shop/apps"}
+KEY = (
+    ec.generate_private_key(ec.SECP256R1())
+    .public_key()
+    .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    .decode()
+)
+CLOUDS: dict[str, Any] = {"sources": {"providers": ["aws", "gcp", "azure"]}}
+TOKENS: dict[str, Any] = FLUX | {"workloadIdentity": True}
+"""The policies of a stack that lets sources log in to clouds."""
+
+
+def client_pair() -> dict[str, Any]:
+    issued = trustme.CA().issue_cert("client.example.com")
+    key = issued.private_key_pem.bytes().decode()
+    return {"certificate": issued.cert_chain_pems[0].bytes().decode(), "privateKey": Secret(key)}
+
+
+def tenant(sources: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    return {"dev-team": {"sources": sources} | keys}
+
+
+def refused(tmp_path: Any, source: Any, **sections: Any) -> list[str]:
+    """The key below the source and the code of each problem that a stack has with it."""
+    with pytest.raises(ConfigurationError) as raised:
+        load(tmp_path, tenants=tenant({"it": source}), **sections)
+    prefix = "tenants.dev-team.sources.it"
+    assert [each.path for each in raised.value.problems if not each.path.startswith(prefix)] == []
+    assert "s3cret" not in str(raised.value)
+    return [f"{each.path.removeprefix(prefix)} {each.code}".strip() for each in raised.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("source", "sections"),
+    [
+        (GIT | {"ignore": "*.md", "suspend": True}, {}),
+        (HELM | {"credentials": {"username": "shop", "password": Secret("t0ken")}, "passCredentials": True}, {}),
+        (CHARTS | {"interval": "1h", "timeout": "90m"}, {"policies": {"maximumTimeout": "2h"}}),
+        (CHARTS | {"insecure": True}, {"policies": {"sources": {"plainHttp": True}}}),
+        (OCI | {"ref": {"semver": "6.x", "semverFilter": "^6"}, "layerSelector": {"mediaType": "a/b"}}, {}),
+        (OCI | {"verify": {"keys": {"ci": KEY}}, "certificateAuthority": authority()}, {}),
+        (OCI | {"verify": {"keyless": {"issuer": "https://issuer.example.com", "subject": "ci"}}}, {}),
+        (OCI | {"provider": "aws", "serviceAccountName": "puller"}, {"policies": CLOUDS, "flux": TOKENS}),
+        (OCI | {"credentials": {"dockerConfig": Secret('{"auths": {"registry.example.com": {"auth": "eA=="}}}')}}, {}),
+        (OCI | {"clientCertificate": client_pair()}, {}),
+        (OCI | {"proxy": {"address": "http://proxy.example.com"}}, {"policies": {"modes": {"source-options": "off"}}}),
+        (BUCKET | {"region": "eu-1", "prefix": "app/"}, {}),
+        (
+            BUCKET | {"provider": "gcp", "credentials": None, "serviceAccountName": "reader"},
+            {"policies": CLOUDS, "flux": TOKENS},
+        ),
+        ({"kind": "ExternalArtifact", "name": "built"}, {}),
+    ],
+)
+def test_a_source_of_any_kind_is_taken(tmp_path, source, sections):
+    config = load(tmp_path, tenants=tenant({"it": source}), **sections)
+
+    assert config.tenants["dev-team"].sources["it"].kind == source["kind"]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ({"url": "https://charts.example.com"}, [".kind FT-CFG-605"]),
+        (HELM | {"kind": "HelmRepositry"}, [".kind FT-CFG-607"]),
+        ("charts", ["FT-CFG-609"]),
+        ({"kind": "HelmRepository"}, [".url FT-CFG-605"]),
+        (HELM | {"ref": {}}, [".ref FT-CFG-604"]),
+        (HELM | {"intervall": "1m"}, [".intervall FT-CFG-602"]),
+        (HELM | {"url": "ftp://charts.example.com"}, [".url FT-CFG-016"]),
+        (HELM | {"url": "https://me:s3cret@charts.example.com"}, [".url FT-CFG-014"]),
+        (HELM | {"url": "https://Charts.example.com"}, [".url FT-SRC-002"]),
+        (HELM | {"url": "http://charts.example.com"}, [".url FT-CFG-674"]),
+        (HELM | {"interval": "often"}, [".interval FT-CFG-003"]),
+        (HELM | {"interval": "1s"}, [".interval FT-CFG-677"]),
+        (HELM | {"timeout": "1h"}, [".timeout FT-SRC-001"]),
+        (HELM | {"timeout": "90m"}, [".timeout FT-CFG-678"]),
+        (HELM | {"suspend": "perhaps"}, [".suspend FT-CFG-609"]),
+        (HELM | {"insecure": True}, [".insecure FT-SRC-034"]),
+        (HELM | {"credentials": {"username": "shop"}}, [".credentials.password FT-CFG-605"]),
+        (HELM | {"credentials": {"username": "shop", "password": "s3cret"}}, [".credentials.password FT-CFG-640"]),
+        (HELM | {"certificateAuthority": "none"}, [".certificateAuthority FT-CFG-123"]),
+        (
+            HELM | {"clientCertificate": {"certificate": authority()}},
+            [".clientCertificate.privateKey FT-CFG-605"],
+        ),
+        (
+            HELM | {"clientCertificate": {"certificate": authority(), "privateKey": Secret("none")}},
+            [".clientCertificate.privateKey FT-SRC-008"],
+        ),
+        (
+            HELM | {"clientCertificate": client_pair() | {"certificate": authority()}},
+            [".clientCertificate.privateKey FT-SRC-009"],
+        ),
+        (CHARTS | {"insecure": True}, [".insecure FT-CFG-674"]),
+        (CHARTS | {"passCredentials": True}, [".passCredentials FT-SRC-032"]),
+        (OCI | {"url": "https://registry.example.com/a"}, [".url FT-CFG-016"]),
+        (OCI | {"url": "oci://registry.example.com/a:1.0"}, [".url FT-SRC-003"]),
+        (OCI | {"url": "oci://registry.example.com"}, [".url FT-SRC-003"]),
+        (OCI | {"ref": {"tag": "1", "digest": "sha256:" + "0" * 64}}, [".ref FT-SRC-023"]),
+        (OCI | {"ref": {"digest": "sha1:0"}}, [".ref.digest FT-SRC-006"]),
+        (OCI | {"ref": {"tag": "a b"}}, [".ref.tag FT-SRC-007"]),
+        (OCI | {"ref": {"semver": 6}}, [".ref.semver FT-CFG-612"]),
+        (OCI | {"ref": {"semverFilter": "a"}}, [".ref.semverFilter FT-SRC-024"]),
+        (OCI | {"ref": {"semver": "1.x", "semverFilter": "("}}, [".ref.semverFilter FT-CFG-503"]),
+        (OCI | {"layerSelector": {}}, [".layerSelector.mediaType FT-CFG-605"]),
+        (OCI | {"verify": {}}, [".verify FT-SRC-025"]),
+        (OCI | {"verify": {"keys": {"ci": "none"}}}, [".verify.keys.ci FT-CFG-127"]),
+        (OCI | {"verify": {"provider": "notation", "keys": {"ci": KEY}}}, [".verify.provider FT-CFG-606"]),
+        (OCI | {"credentials": {"username": "shop"}}, [".credentials FT-SRC-020"]),
+        (OCI | {"credentials": {"dockerConfig": Secret("{}")}}, [".credentials.dockerConfig FT-SRC-021"]),
+        (
+            OCI | {"credentials": {"dockerConfig": Secret('{"auths": {"other.example.com": {"auth": "eA=="}}}')}},
+            [".credentials.dockerConfig FT-SRC-022"],
+        ),
+        (OCI | {"provider": "aws"}, [".provider FT-SRC-026"]),
+        (
+            OCI | {"provider": "aws", "serviceAccountName": "puller"},
+            [".provider FT-SRC-050", ".serviceAccountName FT-SRC-052"],
+        ),
+        (OCI | {"serviceAccountName": "puller"}, [".serviceAccountName FT-SRC-027"]),
+        (OCI | {"proxy": {"address": "proxy"}}, [".proxy FT-SRC-049", ".proxy.address FT-CFG-017"]),
+        (OCI | {"proxy": {"address": "http://proxy.example.com"}}, [".proxy FT-SRC-049"]),
+        (
+            OCI | {"proxy": {"address": "http://proxy.example.com", "username": "me"}},
+            [".proxy FT-SRC-033"],
+        ),
+        (BUCKET | {"bucketName": "A"}, [".bucketName FT-SRC-004"]),
+        (BUCKET | {"endpoint": "s3.example.com/path"}, [".endpoint FT-SRC-005"]),
+        (BUCKET | {"credentials": None}, [".credentials FT-SRC-030"]),
+        (BUCKET | {"credentials": {"sasKey": Secret("s3cret")}}, [".credentials FT-SRC-029"]),
+        (BUCKET | {"serviceAccountName": "reader"}, [".serviceAccountName FT-SRC-027"]),
+        (BUCKET | {"provider": "aws"}, [".provider FT-SRC-050"]),
+        (BUCKET | {"insecure": True}, [".insecure FT-CFG-674"]),
+        ({"kind": "ExternalArtifact", "name": "A"}, [".name FT-CFG-002"]),
+        ({"kind": "ExternalArtifact", "namespace": "other"}, [".namespace FT-CFG-604"]),
+        (GIT | {"deployKey": Secret("none")}, [".deployKey FT-CFG-135"]),
+        (GIT | {"timeout": "1h"}, [".timeout FT-SRC-001"]),
+        (GIT | {"tag": "v1", "branch": "main"}, ["FT-CFG-264"]),
+    ],
+)
+def test_a_source_that_flux_or_admission_would_refuse_is_reported_with_its_key(tmp_path, source, expected):
+    assert refused(tmp_path, source) == expected
+
+
+def test_a_bucket_in_a_region_that_admission_would_refuse_is_reported(tmp_path):
+    policies = {"sources": {"bucketRegions": ["eu-1"]}}
+
+    assert refused(tmp_path, BUCKET | {"region": "us-1"}, policies=policies) == [".region FT-SRC-051"]
+
+
+def test_a_bucket_of_a_cloud_needs_an_account_to_log_in_as(tmp_path):
+    assert refused(tmp_path, BUCKET | {"provider": "aws"}, policies=CLOUDS) == [".provider FT-SRC-026"]
+
+
+@pytest.mark.parametrize(
+    ("source", "url"),
+    [
+        (HELM, "https://charts.example.com"),
+        (CHARTS, "oci://registry.example.com/charts"),
+        (OCI, "oci://registry.example.com/shop/manifests"),
+        (BUCKET, "bucket://s3.example.com:9000/assets"),
+        (GIT, "https://git.example.com/shop/apps"),
+    ],
+)
+def test_a_source_of_every_kind_has_to_be_on_the_list_of_allowed_sources(tmp_path, source, url):
+    tenants = tenant({"it": source})
+    own = "https://git.example.com/dev-team/apps"
+    (tmp_path / "good").mkdir()
+
+    assert load(tmp_path / "good", tenants=tenants, policies={"sources": {"allowed": [url, own]}})
+    key = ".endpoint" if source is BUCKET else ".url"
+    (tmp_path / "bad").mkdir()
+    refusals = refused(tmp_path / "bad", source, policies={"sources": {"allowed": [f"{url}-other", own]}})
+    assert refusals == [f"{key} FT-CFG-675"]
+
+
+def test_an_artifact_without_verify_is_refused_where_its_kind_must_be_signed(tmp_path):
+    policies = {"sources": {"verified": ["OCIRepository"]}}
+
+    assert refused(tmp_path, OCI, policies=policies) == ["FT-CFG-676"]
+
+
+@pytest.mark.parametrize(
+    ("source", "policies", "relaxed"),
+    [
+        (HELM | {"certificateAuthority": authority()}, {}, {"source-options"}),
+        (BUCKET | {"clientCertificate": client_pair()}, {}, {"source-options"}),
+        (HELM | {"certificateAuthority": authority()}, {"sources": {"clientCertificates": True}}, set()),
+        (GIT | {"certificateAuthority": authority()}, {}, set()),
+        (HELM, {}, set()),
+    ],
+)
+def test_a_policy_exempts_certificates_of_the_stack_only_if_it_has_any_and_tenants_may_not(
+    tmp_path, source, policies, relaxed
+):
+    config = load(tmp_path, tenants=tenant({"it": source}), policies=policies)
+
+    assert relaxed_by(config.tenants.values(), config.policies) == relaxed
