@@ -14,17 +14,15 @@ from typing import Any
 
 import pulumi
 
-from components.sync.names import PLATFORM, TENANT_LABEL
+from components.sync.names import HELM_RELEASE, KUSTOMIZATION, PLATFORM, SOURCE_RESOURCES, TENANT_LABEL
+from components.sync.status import ObjectName
 
 PLATFORM_TYPE = "flux-tenancy:index:PlatformSync"
 _KUBERNETES = "kubernetes:"
 # Not watched: they change together with the controllers that read them, and are large.
 _DEFINITIONS = ("kubernetes:apiextensions.k8s.io/",)
 # Kinds that Flux reconciles without a request when their spec changes.
-_RECONCILED = frozenset({"GitRepository", "Kustomization"})
-
-ObjectName = tuple[str, str, str]
-"""Kind, namespace and name of an object."""
+_RECONCILED = frozenset({*SOURCE_RESOURCES, KUSTOMIZATION, HELM_RELEASE})
 
 
 class Changes:

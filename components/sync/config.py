@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import Duration
+from components.sync.build_config import (
+    CommonMetadata,
+    HealthCheck,
+    HealthCheckExpressions,
+    IgnoreRule,
+    ImageReplacement,
+    Patch,
+    PostBuild,
+)
+from components.sync.config_wordings import EXPRESSIONS_IGNORED, HEALTH_CHECKS_IGNORED
 from components.sync.decryption import Decryption
+from components.sync.types import ComponentPath, NamePart
 
 
-class Reconciliation(Section):
-    """How a folder of a repository is applied.
+class SyncOptions(Section):
+    """How a folder is applied, without its decryption.
 
     Source: https://fluxcd.io/flux/components/kustomize/kustomizations/
     """
@@ -21,6 +33,40 @@ class Reconciliation(Section):
     prune: bool = Field(True, description="Delete objects that were removed from the repository.")
     wait: bool = Field(True, description="Report the sync as ready only when everything that it applied is ready.")
     suspend: bool = Field(False, description="Suspend reconciling and pruning.")
+    force: bool = Field(False, description="Recreate objects whose immutable fields change.")
+    components: tuple[ComponentPath, ...] = Field((), description="Kustomize components, relative to `path`.")
+    ignore_missing_components: bool = Field(False, description="Leave out components that the source lacks.")
+    patches: tuple[Patch, ...] = Field((), description="Changes of objects (docs/syncs.md).")
+    images: tuple[ImageReplacement, ...] = Field((), description="Replacements of image names, tags and digests.")
+    name_prefix: NamePart | None = Field(None, description="What the names of all objects get in front.")
+    name_suffix: NamePart | None = Field(None, description="What the names of all objects get at the end.")
+    common_metadata: CommonMetadata | None = Field(None, description="Labels and annotations of all objects.")
+    post_build: PostBuild | None = Field(None, description="Substitution of variables (docs/syncs.md).")
+    health_checks: tuple[HealthCheck, ...] = Field(
+        (), description="Objects that have to be ready, with `wait: false`; others need not be."
+    )
+    health_check_exprs: tuple[HealthCheckExpressions, ...] = Field(
+        (), description="When objects of custom kinds are ready, as CEL."
+    )
+    ignore: tuple[IgnoreRule, ...] = Field(
+        (), description="Fields whose drift is left alone; what of a repository is not fetched is said by its source."
+    )
+
+    @model_validator(mode="after")
+    def _checked_health(self) -> SyncOptions:
+        if self.health_checks and self.wait:
+            raise MisplacedValueError(("healthChecks",), HEALTH_CHECKS_IGNORED())
+        if self.health_check_exprs and not self.wait and not self.health_checks:
+            raise MisplacedValueError(("healthCheckExprs",), EXPRESSIONS_IGNORED())
+        return self
+
+
+class Reconciliation(SyncOptions):
+    """How a folder of a repository is applied.
+
+    Source: https://fluxcd.io/flux/components/kustomize/kustomizations/
+    """
+
     decryption: Decryption | None = Field(
         None, description="Decryption of Secrets that are encrypted by SOPS (docs/secrets.md)."
     )

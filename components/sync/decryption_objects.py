@@ -21,28 +21,28 @@ class DecryptionObjects:
     """The objects for the decryption of one sync.
 
     Attributes:
-        standing: the objects to create before the Kustomization and to delete after it.
+        manifests: the objects to create before the Kustomization and to delete after it.
         spec: the Kustomization's `decryption`; it refers to the Secret as `components.cluster.generated_names` has it.
     """
 
-    standing: list[Manifest]
+    manifests: list[Manifest]
     spec: Manifest
 
 
 def decryption_objects(meta: ObjectMeta, config: Decryption | None) -> DecryptionObjects:
     """The Secret with the keys and the service account for a key management service, each if it is configured."""
-    standing: list[Manifest] = []
+    manifests: list[Manifest] = []
     # Set even without any key: a Kustomization without a provider does not reject an encrypted Secret, but applies its
     # `stringData` in encrypted form (seen with kustomize-controller 1.9.5).
     spec: Manifest = {"provider": "sops"}
     if config is None:
-        return DecryptionObjects(standing, spec)
+        return DecryptionObjects(manifests, spec)
     if keys := _keys(config):
-        standing.append(meta.generated_secret(SecretPurpose.SOPS, keys))
+        manifests.append(meta.generated_secret(SecretPurpose.SOPS, keys))
         spec["secretRef"] = {"name": meta.secret_reference(SecretPurpose.SOPS)}
     if config.workload_identity is not None:
         account = decryption_account(meta.name)
-        standing.append(
+        manifests.append(
             {
                 "apiVersion": "v1",
                 "kind": "ServiceAccount",
@@ -52,7 +52,7 @@ def decryption_objects(meta: ObjectMeta, config: Decryption | None) -> Decryptio
             }
         )
         spec["serviceAccountName"] = account
-    return DecryptionObjects(standing, spec)
+    return DecryptionObjects(manifests, spec)
 
 
 def decryption_account(sync: str) -> str:

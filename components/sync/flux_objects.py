@@ -9,14 +9,41 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import Any
-
-from kubernetes import client
-from kubernetes.dynamic.exceptions import NotFoundError
+from typing import TYPE_CHECKING, Any
 
 from components.cluster.client import ask, explaining, items, path_of
-from components.sync.names import KUSTOMIZE_API, MANAGER, PLATFORM, SOURCE_API, TENANT_LABEL
+from components.cluster.unreadable import if_readable
+from components.sync.names import (
+    APPLIED_SOURCES,
+    GIT_REPOSITORY,
+    HELM_API,
+    HELM_CHART,
+    HELM_RELEASE,
+    KUSTOMIZATION,
+    KUSTOMIZE_API,
+    MANAGER,
+    PLATFORM,
+    SOURCE_API,
+    SOURCE_RESOURCES,
+    TENANT_LABEL,
+)
 from components.sync.status import REQUESTED_AT
+
+if TYPE_CHECKING:
+    from kubernetes import client
+
+ALWAYS = frozenset({GIT_REPOSITORY, KUSTOMIZATION})
+"""The kinds that are read of every stack."""
+# Kind -> (API version, resource).
+_RESOURCES = {
+    **{kind: (SOURCE_API, SOURCE_RESOURCES[kind]) for kind in APPLIED_SOURCES},
+    HELM_CHART: (SOURCE_API, "helmcharts"),
+    KUSTOMIZATION: (KUSTOMIZE_API, "kustomizations"),
+    HELM_RELEASE: (HELM_API, "helmreleases"),
+}
+
+ALL = frozenset(_RESOURCES)
+"""The kinds that a tenant can be given by its configuration."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +51,7 @@ class FluxObjects:
     """Access to Flux's objects in a cluster. Each function raises ClusterUnavailable if it does not answer.
 
     Attributes:
-        read: reads the sources and Kustomizations of the platform and of all tenants.
+        read: reads what the platform and all tenants fetch and apply.
         request: requests the reconciliation of an object, with the time of the request.
         now: returns the cluster's time.
     """
@@ -34,9 +61,14 @@ class FluxObjects:
     now: Callable[[], datetime]
 
 
-def flux_objects(api: client.ApiClient) -> FluxObjects:
-    """Access to the objects of a cluster."""
-    return FluxObjects(partial(read_syncs, api), partial(request_reconciliation, api), partial(read_time, api))
+def flux_objects(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> FluxObjects:
+    """Access to the objects of a cluster.
+
+    Args:
+        api: a client for the cluster.
+        kinds: the kinds to read.
+    """
+    return FluxObjects(partial(read_syncs, api, kinds), partial(request_reconciliation, api), partial(read_time, api))
 
 
 def request_reconciliation(api: client.ApiClient, found: Mapping[str, Any], at: datetime) -> None:
@@ -47,6 +79,8 @@ def request_reconciliation(api: client.ApiClient, found: Mapping[str, Any], at: 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
+    from kubernetes.dynamic.exceptions import NotFoundError
+
     request = {"metadata": {"annotations": {REQUESTED_AT: at.isoformat()}}}
     with explaining(api), suppress(NotFoundError):
         ask(api, "PATCH", path_of(found), request, fieldManager=MANAGER)
@@ -95,23 +129,31 @@ def lasted(duration: timedelta) -> str:
     return f"{seconds} second{'' if seconds == 1 else 's'}"
 
 
-def read_syncs(api: client.ApiClient) -> list[dict[str, Any]]:
-    """The sources and Kustomizations of the platform and of all tenants, as the cluster has them.
+def read_syncs(api: client.ApiClient, kinds: Iterable[str] = ALWAYS) -> list[dict[str, Any]]:
+    """What the platform and all tenants fetch and apply, as the cluster has it.
 
     The list is empty if Flux is not installed yet.
+
+    Args:
+        api: a client for the cluster.
+        kinds: the kinds to read; only those of `ALWAYS` can be the platform's own.
 
     Raises:
         ClusterUnavailable: the cluster does not answer.
     """
-    of_platform = f"namespaces/{PLATFORM.namespace}"
+    found: list[dict[str, Any]] = []
+    for kind in sorted(kinds, key=list(_RESOURCES).index):
+        read = partial(_read, api, kind)
+        # Who may preview stacks need not be allowed to read what only some of them have.
+        found += read() if kind in ALWAYS else if_readable(read, [])
+    return found
+
+
+def _read(api: client.ApiClient, kind: str) -> list[dict[str, Any]]:
+    api_version, plural = _RESOURCES[kind]
     with explaining(api):
-        return [
-            found
-            for api_version, plural in ((SOURCE_API, "gitrepositories"), (KUSTOMIZE_API, "kustomizations"))
-            for found in (
-                *items(api, f"/apis/{api_version}/{plural}", labelSelector=TENANT_LABEL),
-                *items(
-                    api, f"/apis/{api_version}/{of_platform}/{plural}", fieldSelector=f"metadata.name={PLATFORM.name}"
-                ),
-            )
-        ]
+        found = items(api, f"/apis/{api_version}/{plural}", labelSelector=TENANT_LABEL)
+        if kind in ALWAYS:
+            path = f"/apis/{api_version}/namespaces/{PLATFORM.namespace}/{plural}"
+            found += items(api, path, fieldSelector=f"metadata.name={PLATFORM.name}")
+    return found

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from components.cluster.manifests import Manifest
-from components.sync.config import Reconciliation
+from components.sync.build import build_fields
+from components.sync.config import SyncOptions
 from components.sync.names import GIT_REPOSITORY, KUSTOMIZE_API
 
 
 def kustomization(
     metadata: Manifest,
-    config: Reconciliation,
+    config: SyncOptions,
     *,
+    source: Manifest | None = None,
     path: str,
     service_account: str,
     decryption: Manifest,
+    namespace: str | None = None,
 ) -> Manifest:
-    """A Kustomization that applies a folder of the source with the same name, as a service account of its namespace.
+    """A Kustomization that applies a folder of a source, as a service account of its namespace.
 
     Args:
         metadata: its metadata.
         config: how it is reconciled.
+        source: its `sourceRef`; defaults to the GitRepository with the same name.
         path: the folder.
         service_account: name of the service account.
         decryption: its `decryption` (`components.sync.decryption_objects`).
+        namespace: of objects in `healthChecks` that name none.
     """
     spec: Manifest = {
         "serviceAccountName": service_account,
-        "sourceRef": {"kind": GIT_REPOSITORY, "name": metadata["name"]},
+        "sourceRef": source or {"kind": GIT_REPOSITORY, "name": metadata["name"]},
         "path": path,
         "interval": config.interval,
         "retryInterval": config.retry_interval,
@@ -37,4 +42,5 @@ def kustomization(
     }
     if config.suspend:
         spec["suspend"] = True
+    spec |= build_fields(config, namespace)
     return {"apiVersion": KUSTOMIZE_API, "kind": "Kustomization", "metadata": metadata, "spec": spec}

@@ -6,8 +6,23 @@ from components.cluster.object_meta import ObjectMeta
 
 SOURCE_API = "source.toolkit.fluxcd.io/v1"
 KUSTOMIZE_API = "kustomize.toolkit.fluxcd.io/v1"
-GIT_REPOSITORY = "GitRepository"
-"""The kind of every source."""
+HELM_API = "helm.toolkit.fluxcd.io/v2"
+KUSTOMIZATION, HELM_RELEASE, HELM_CHART = "Kustomization", "HelmRelease", "HelmChart"
+GIT_REPOSITORY, HELM_REPOSITORY, OCI_REPOSITORY = "GitRepository", "HelmRepository", "OCIRepository"
+BUCKET, EXTERNAL_ARTIFACT = "Bucket", "ExternalArtifact"
+SOURCE_RESOURCES = {
+    GIT_REPOSITORY: "gitrepositories",
+    OCI_REPOSITORY: "ocirepositories",
+    HELM_REPOSITORY: "helmrepositories",
+    BUCKET: "buckets",
+    EXTERNAL_ARTIFACT: "externalartifacts",
+}
+"""The resource of each kind of source."""
+APPLIED_SOURCES = (GIT_REPOSITORY, OCI_REPOSITORY, BUCKET, EXTERNAL_ARTIFACT)
+"""The kinds of source that a Kustomization can apply.
+
+Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#source-reference
+"""
 
 FLUX_NAMESPACE = "flux-system"
 PLATFORM = ObjectMeta(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
@@ -18,6 +33,22 @@ TENANT_LABEL = "toolkit.fluxcd.io/tenant"
 MANAGED_BY_LABEL, MANAGER = "app.kubernetes.io/managed-by", "flux-tenancy"
 
 
+def applied_key(tenant: str, kind: str, name: str) -> str:
+    """The key among all syncs of the stack of what Flux applies for a tenant; of its own sync, the tenant's name."""
+    return tenant if (kind, name) == (KUSTOMIZATION, tenant) else f"{tenant}/{kind}/{name}"
+
+
+def owner_of(key: str) -> str:
+    """The tenant, or the platform's own sync, that a key among all syncs of the stack belongs to."""
+    return key.partition("/")[0]
+
+
 def sync_label(name: str) -> str:
-    """How messages name a sync: `tenant shop`, or `the platform's own sync`."""
+    """How messages name a sync: `tenant shop`, `tenant shop: HelmRelease podinfo`, or `the platform's own sync`."""
+    tenant, _, applied = name.partition("/")
+    if applied:
+        return f"tenant {tenant}: {applied.replace('/', ' ')}"
+    tenant, _, source = name.partition(".")
+    if source:
+        return f"source {source} of tenant {tenant}"
     return "the platform's own sync" if name == PLATFORM.name else f"tenant {name}"

@@ -4,28 +4,66 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from components.config.printable import printable
+from components.sync.names import EXTERNAL_ARTIFACT, GIT_REPOSITORY, HELM_CHART, HELM_RELEASE, KUSTOMIZATION
 
 POLL_SECONDS = 1.0
 # Flux answers within seconds, unless it waits for a Git host or for an application to become healthy.
 UNCONCERNED_SECONDS = 10.0
-SOURCE, KUSTOMIZATION = "source", "Kustomization"
 # Source: https://pkg.go.dev/github.com/fluxcd/pkg/apis/meta#pkg-constants
 HEALTH_CHECK_CANCELED = "HealthCheckCanceled"
 ARTIFACT_FAILED = "ArtifactFailed"
+DEPENDENCY_NOT_READY = "DependencyNotReady"
+# Source: reconcileRelease in internal/controller/helmrelease_controller.go of helm-controller 1.6
+SOURCE_NOT_READY = "SourceNotReady"
 # Source: checkHealth in internal/controller/kustomization_controller.go of kustomize-controller 1.9
 HEALTH_STAGE = "Running health checks"
 # Source: MkdirTempAbs of kustomize-controller, TempDirForObj of source-controller
 _SCRATCH_FOLDER = re.compile(r"(?<![\w./:-])(?:/[\w.-]+)*/(?:kustomization|gitrepository-[a-z0-9.-]+)-\d{4,}(?![\w.-])")
 REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
 
-Sync = tuple[str, str]
-"""Namespace and name that a source and its Kustomization share."""
+ObjectName = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Sync:
+    """What Flux applies, by the names of its objects.
+
+    Attributes:
+        source: where it comes from. The HelmChart of a release is created by helm-controller, and may be absent.
+        applied: the Kustomization or HelmRelease.
+        needed: the objects of the same kind that have to be ready first.
+    """
+
+    source: ObjectName
+    applied: ObjectName
+    needed: tuple[ObjectName, ...] = ()
+
+
+def sync_at(namespace: str, name: str) -> Sync:
+    """The sync whose GitRepository and Kustomization have this name."""
+    return Sync((GIT_REPOSITORY, namespace, name), (KUSTOMIZATION, namespace, name))
+
+
+def sync_of(manifest: Mapping[str, Any]) -> Sync:
+    """The sync that a manifest of a Kustomization or HelmRelease describes; its source is in the same namespace."""
+    applied, spec = name_of_object(manifest), manifest["spec"]
+    kind, namespace, name = applied
+    if kind == HELM_RELEASE and "chart" in spec:
+        # Source: GetHelmChartName in api/v2/helmrelease_types.go of helm-controller
+        source = (HELM_CHART, namespace, f"{namespace}-{name}")
+    else:
+        reference = spec["chartRef"] if kind == HELM_RELEASE else spec["sourceRef"]
+        source = (reference["kind"], namespace, reference["name"])
+    return Sync(source, applied, tuple((kind, namespace, each["name"]) for each in spec.get("dependsOn", ())))
 
 
 @dataclass(frozen=True)
@@ -50,6 +88,12 @@ class SyncStatus:
 
 NOT_RECONCILED = SyncStatus("Unknown", "not reconciled yet")
 SUSPENDED = SyncStatus("Unknown", "suspended")
+# helm-controller creates the HelmChart, and others an ExternalArtifact, which has no label by which it is read. Until
+# one is found, only what is applied from it can say what is missing.
+_OF_OTHERS = (HELM_CHART, EXTERNAL_ARTIFACT)
+NOT_FOUND = SyncStatus("True", "")
+# It continues by itself as soon as what it waits for is ready.
+_WAITING = frozenset({DEPENDENCY_NOT_READY, SOURCE_NOT_READY})
 
 
 @dataclass(frozen=True)
@@ -58,20 +102,22 @@ class Progress:
 
     Attributes:
         fetched: the status of its source.
-        applied: the status of its Kustomization.
+        applied: the status of its Kustomization or HelmRelease.
+        revision: what was applied last: the revision of its source, or the version of its chart; empty if nothing was.
     """
 
     fetched: SyncStatus = NOT_RECONCILED
     applied: SyncStatus = NOT_RECONCILED
+    revision: str = ""
 
     @property
     def overall(self) -> SyncStatus:
-        """One status for both: while the source is not ready, the Kustomization can only report that it is waiting."""
+        """One status for both: while the source is not ready, what it is applied by can only report that it waits."""
         return self.applied if self.fetched.ready == "True" else self.fetched
 
 
 @dataclass(frozen=True)
-class Asking:
+class ReconcileRequests:
     """What decides whether to request a reconciliation of a sync.
 
     Flux reconciles a failed object only after its `retryInterval`, and a ready one after its `interval`. So its status
@@ -79,13 +125,13 @@ class Asking:
 
     Attributes:
         request: requests the reconciliation of an object; returns whether the request succeeded.
-        concerned: the syncs whose status may depend on what the update has changed.
+        concerned: the keys of the syncs whose status may depend on what the update has changed.
         renewed: whether this update created an object (kind, namespace, name) or changed its spec, so that Flux
             reconciles it without a request.
     """
 
     request: Callable[[Mapping[str, Any]], bool]
-    concerned: Collection[Sync] = ()
+    concerned: Collection[Hashable] = ()
     renewed: Callable[[str, str, str], bool] = lambda *name: False
 
 
@@ -108,38 +154,42 @@ def status_of(found: Mapping[str, Any]) -> SyncStatus:
 
 def wait_until_settled(
     read: Callable[[], Iterable[Mapping[str, Any]]],
-    syncs: Collection[Sync],
+    syncs: Mapping[Key, Sync],
     timeout_seconds: float,
-    asking: Asking,
+    requests: ReconcileRequests,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> dict[Sync, Progress]:
+) -> dict[Key, Progress]:
     """Wait until each sync has succeeded or failed with what the update has changed.
 
     Syncs that the update concerns are waited for until `timeout_seconds` have passed, all others, which may never
     settle, only for a few seconds: if they had failed, a reconciliation is requested to see whether they still do.
 
     Args:
-        read: returns the sources and Kustomizations.
-        syncs: the syncs to wait for.
+        read: returns the sources and what applies them.
+        syncs: the syncs to wait for, by any key.
         timeout_seconds: 0 reads the status once and requests nothing.
-        asking: how to request a reconciliation, and of which syncs.
+        requests: how to request a reconciliation, and of which syncs.
         clock: a monotonic clock, in seconds.
         sleep: waits for a number of seconds.
     """
     began = clock()
-    waits = {sync: _SyncWait(sync, asking, asks=timeout_seconds > 0) for sync in syncs}
+    waits = {
+        key: _SyncWait(sync, requests, key in requests.concerned, asks=timeout_seconds > 0)
+        for key, sync in syncs.items()
+    }
+    by_name = {sync.applied: waits[key] for key, sync in syncs.items()}
     while True:
-        found = {_part_of_sync(each): each for each in read()}
+        found = {name_of_object(each): each for each in read()}
         waiting = False
-        for sync, wait in waits.items():
-            patience = timeout_seconds if sync in asking.concerned else UNCONCERNED_SECONDS
+        for key, sync in syncs.items():
+            patience = timeout_seconds if key in requests.concerned else UNCONCERNED_SECONDS
             # Requests also take time if an admission webhook does not answer.
             in_time = clock() - began < min(patience, timeout_seconds)
-            wait.look(found, in_time)
-            waiting |= in_time and not wait.settled
+            waits[key].look(found, in_time, [by_name[name] for name in sync.needed if name in by_name])
+            waiting |= in_time and not waits[key].settled
         if not waiting:
-            return {sync: each.last_known for sync, each in waits.items()}
+            return {key: each.last_known for key, each in waits.items()}
         sleep(POLL_SECONDS)
 
 
@@ -151,25 +201,46 @@ class _SyncWait:
         settled: whether waiting longer would not change it.
     """
 
-    def __init__(self, sync: Sync, asking: Asking, asks: bool) -> None:
-        self._sync, self._asks, self._concerned = sync, asks, sync in asking.concerned
-        self._source, self._kustomization = _ObjectWait(asking), _ObjectWait(asking)
+    def __init__(self, sync: Sync, requests: ReconcileRequests, concerned: bool, asks: bool) -> None:
+        self._sync, self._asks, self._concerned = sync, asks, concerned
+        self._source, self._applied = _ObjectWait(requests), _ObjectWait(requests)
         self._before: Progress | None = None
         self.progress = Progress()
         self.settled = False
 
-    def look(self, objects: Mapping[tuple[str, Sync], Mapping[str, Any]], in_time: bool) -> None:
-        """Take in the current objects, and request reconciliations while there is time."""
-        source, kustomization = (objects.get((part, self._sync)) for part in (SOURCE, KUSTOMIZATION))
+    def look(self, objects: Mapping[ObjectName, Mapping[str, Any]], in_time: bool, needed: Iterable[_SyncWait]) -> None:
+        """Take in the current objects, and request reconciliations while there is time.
+
+        Args:
+            objects: the objects by their names.
+            in_time: whether there is time left to wait.
+            needed: the waits for the syncs that this one depends on.
+        """
+        source, applied = objects.get(self._sync.source), objects.get(self._sync.applied)
         if self._before is None:
-            self._before = Progress(*(status_of(each) if each else NOT_RECONCILED for each in (source, kustomization)))
+            fetched, status = (status_of(each) if each else NOT_RECONCILED for each in (source, applied))
+            self._before = Progress(fetched, status, _revision(applied))
         # A fix, in Git or in the cluster, is noticed now and not at the next retry.
         asks = self._asks and (self._concerned or self._before.overall.ready == "False")
-        fetched, settled = self._source.look(source, asks, in_time)
-        follows = asks and settled and fetched.ready == "True"
-        applied, applied_settled = self._kustomization.look(kustomization, follows, in_time)
-        self.progress = Progress(fetched, applied)
+        if source is None and self._sync.source[0] in _OF_OTHERS:
+            fetched, settled = NOT_FOUND, True
+        else:
+            fetched, settled = self._source.look(source, asks, in_time)
+        needed = list(needed)
+        follows = settled and fetched.ready == "True" and all(each.is_ready for each in needed)
+        status, applied_settled = self._applied.look(applied, asks and follows, in_time)
+        if (_reason(applied) in _WAITING) and not any(each.has_failed for each in needed):
+            applied_settled = False
+        self.progress = Progress(fetched, status, _revision(applied))
         self.settled = settled and (applied_settled or fetched.ready != "True")
+
+    @property
+    def is_ready(self) -> bool:
+        return self.settled and self.progress.overall.ready == "True"
+
+    @property
+    def has_failed(self) -> bool:
+        return self.settled and not self.is_ready
 
     @property
     def last_known(self) -> Progress:
@@ -187,8 +258,8 @@ class _SyncWait:
 class _ObjectWait:
     """One object of a sync, and whether a requested reconciliation of it is still to end."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, requests: ReconcileRequests) -> None:
+        self._requests = requests
         self._asked = self._waiting = False
 
     def look(self, found: Mapping[str, Any] | None, asks: bool, in_time: bool) -> tuple[SyncStatus, bool]:
@@ -204,7 +275,7 @@ class _ObjectWait:
         status = status_of(found)
         if asks and not self._asked and self._is_out_of_date(found, status):
             self._asked = True
-            self._waiting = not in_time or self._asking.request(found)
+            self._waiting = not in_time or self._requests.request(found)
         elif self._waiting:
             self._waiting = not _has_answered(found)
         if not self._waiting:
@@ -213,19 +284,31 @@ class _ObjectWait:
         return NOT_RECONCILED if status.ready == "True" else status, False
 
     def _is_out_of_date(self, found: Mapping[str, Any], status: SyncStatus) -> bool:
-        kind, (_, (namespace, name)) = found["kind"], _part_of_sync(found)
         if _is_suspended(found):
             return False
-        if not self._asking.renewed(kind, namespace, name):
+        if not self._requests.renewed(*name_of_object(found)):
             return True
-        # It was reconciled before its source had an artifact, and may not have noticed the source yet.
-        return status.ready == "False" and (_condition(found, "Ready") or {}).get("reason") == ARTIFACT_FAILED
+        # It was reconciled before its source had an artifact, or what it depends on was ready, and may not have noticed
+        # that yet.
+        return status.ready == "False" and _reason(found) in (ARTIFACT_FAILED, DEPENDENCY_NOT_READY)
 
 
-def _part_of_sync(found: Mapping[str, Any]) -> tuple[str, Sync]:
-    """Which part of which sync an object is."""
-    part = KUSTOMIZATION if found["kind"] == KUSTOMIZATION else SOURCE
-    return part, (found["metadata"]["namespace"], found["metadata"]["name"])
+def name_of_object(found: Mapping[str, Any]) -> ObjectName:
+    """Kind, namespace and name of an object of the cluster."""
+    return found["kind"], found["metadata"]["namespace"], found["metadata"]["name"]
+
+
+def _reason(found: Mapping[str, Any] | None) -> str:
+    """The reason of its `Ready` condition; empty if it has none."""
+    reason: str = (found and _condition(found, "Ready") or {}).get("reason", "")
+    return reason
+
+
+def _revision(found: Mapping[str, Any] | None) -> str:
+    """What a Kustomization or HelmRelease has applied last."""
+    status = (found or {}).get("status", {})
+    deployed = (each["chartVersion"] for each in status.get("history", ()) if each.get("status") == "deployed")
+    return printable(status.get("lastAppliedRevision") or next(deployed, ""))
 
 
 def _condition(found: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:

@@ -16,7 +16,7 @@ from components.git.source import GitAccess
 from components.sync.decryption import Decryption
 from components.sync.decryption_objects import decryption_objects
 from components.tenant.component import Tenant, TenantArgs
-from components.tenant.config import TenancyConfig
+from components.tenant.tenancy_config import TenancyConfig
 
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 ACCESS = GitAccess(known_hosts=(), github=None, webhook_url=None)
@@ -33,7 +33,7 @@ def content(secret) -> dict[str, str]:
 
 
 def test_age_identities_are_in_one_file():
-    [secret] = objects(with_age("first", "second")).standing
+    [secret] = objects(with_age("first", "second")).manifests
 
     private = [age_identity(which).private for which in ("first", "second")]
     assert content(secret) == {"identity.agekey": f"{private[0]}\n{private[1]}\n"}
@@ -42,7 +42,7 @@ def test_age_identities_are_in_one_file():
 def test_each_openpgp_key_has_its_own_file():
     keys = [openpgp_key("first"), openpgp_key("second")]
 
-    [secret] = objects({"openpgp": {"privateKeys": "".join(key.private for key in keys)}}).standing
+    [secret] = objects({"openpgp": {"privateKeys": "".join(key.private for key in keys)}}).manifests
 
     assert content(secret) == {f"{key.fingerprint}.asc": key.private for key in keys}
 
@@ -50,7 +50,7 @@ def test_each_openpgp_key_has_its_own_file():
 def test_the_secret_is_labeled_for_the_tenant_immutable_and_referenced_by_the_kustomization():
     found = objects(with_age("first"))
 
-    [secret] = found.standing
+    [secret] = found.manifests
     assert secret["metadata"]["namespace"] == "apps"
     assert secret["metadata"]["labels"] == {"toolkit.fluxcd.io/tenant": "dev-team"}
     assert secret["immutable"] is True
@@ -61,8 +61,8 @@ def test_the_secret_is_labeled_for_the_tenant_immutable_and_referenced_by_the_ku
 def test_other_keys_change_only_the_content_of_the_secret():
     one, other = objects(with_age("first")), objects(with_age("second", "first"))
 
-    assert one.standing[0]["data"] != other.standing[0]["data"]
-    assert one.standing[0]["metadata"] == other.standing[0]["metadata"]
+    assert one.manifests[0]["data"] != other.manifests[0]["data"]
+    assert one.manifests[0]["metadata"] == other.manifests[0]["metadata"]
     assert one.spec == other.spec
 
 
@@ -71,7 +71,7 @@ def test_a_cloud_identity_is_a_service_account_without_rights_in_the_cluster():
 
     found = objects({"workloadIdentity": {"provider": "aws", "roleArn": role}})
 
-    assert found.standing == [
+    assert found.manifests == [
         {
             "apiVersion": "v1",
             "kind": "ServiceAccount",
@@ -90,7 +90,7 @@ def test_a_cloud_identity_is_a_service_account_without_rights_in_the_cluster():
 def test_without_a_key_an_encrypted_secret_is_refused_and_not_applied_encrypted():
     found = decryption_objects(PLACE, None)
 
-    assert (found.standing, found.spec) == ([], {"provider": "sops"})
+    assert (found.manifests, found.spec) == ([], {"provider": "sops"})
 
 
 def test_a_tenants_keys_are_created_after_its_limits_and_before_its_sync():

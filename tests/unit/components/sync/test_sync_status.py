@@ -1,5 +1,6 @@
 """The status of a sync, read from Flux's conditions, without waiting longer than the timeout."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,10 +11,13 @@ from components.sync.status import (
     REQUESTED_AT,
     SUSPENDED,
     UNCONCERNED_SECONDS,
-    Asking,
     Progress,
+    ReconcileRequests,
+    Sync,
     SyncStatus,
     status_of,
+    sync_at,
+    sync_of,
     wait_until_settled,
 )
 
@@ -39,6 +43,11 @@ def ready_sync(where):
     return [sync("True", "stored artifact", where=where, kind="GitRepository"), sync("True", "Applied", where=where)]
 
 
+def at(*places):
+    """The syncs with these names."""
+    return {where: sync_at(*where) for where in places}
+
+
 class Clock:
     """A clock whose time passes only in `sleep`."""
 
@@ -60,9 +69,9 @@ def wait(looks, syncs, timeout, clock):
     remaining = list(looks)
     return wait_until_settled(
         lambda: remaining.pop(0) if len(remaining) > 1 else remaining[0],
-        syncs,
+        at(*syncs),
         timeout,
-        Asking(request=unexpected, concerned=syncs, renewed=lambda *place: True),
+        ReconcileRequests(request=unexpected, concerned=syncs, renewed=lambda *place: True),
         clock=clock,
         sleep=clock.sleep,
     )
@@ -255,8 +264,10 @@ class Flux:
         return list(self.objects.values())
 
     def wait(self, timeout=60, concerned=(DEV,), renewed=(), where=DEV):
-        asking = Asking(self.request, concerned, lambda kind, *place: kind in renewed)
-        return wait_until_settled(self.read, [where], timeout, asking, clock=self.clock, sleep=self.clock.sleep)[where]
+        requests = ReconcileRequests(self.request, concerned, lambda kind, *place: kind in renewed)
+        return wait_until_settled(self.read, at(where), timeout, requests, clock=self.clock, sleep=self.clock.sleep)[
+            where
+        ]
 
 
 BOTH = [("GitRepository", "dev-team"), ("Kustomization", "dev-team")]
@@ -426,8 +437,8 @@ def test_slow_requests_stop_after_the_timeout():
         clock.sleep(10)
         return flux.request(found)
 
-    asking = Asking(slow, more)
-    progress = wait_until_settled(lambda: objects, more, 60, asking, clock=clock, sleep=clock.sleep)
+    requests = ReconcileRequests(slow, more)
+    progress = wait_until_settled(lambda: objects, at(*more), 60, requests, clock=clock, sleep=clock.sleep)
 
     assert len(flux.asked) == 6
     assert {each.overall for each in progress.values()} == {NOT_RECONCILED}
@@ -479,3 +490,134 @@ def test_a_status_dates_from_the_last_result_of_flux(since, handled, as_of):
 )
 def test_paths_in_messages_are_relative_to_the_repository(message, expected):
     assert status_of(sync("False", message)).message == expected
+
+
+BLOCKED = ("False", "dependency 'apps/dev-team' is not ready")
+DEPENDENT = ("apps", "app")
+
+
+def waiting_for():
+    """A sync and one that depends on it."""
+    syncs = at(DEV, DEPENDENT)
+    return syncs | {DEPENDENT: replace(syncs[DEPENDENT], needed=(syncs[DEV].applied,))}
+
+
+def dependent(ready, message, reason):
+    source, applied = ready_sync(DEPENDENT)
+    applied["status"]["conditions"][-1] |= {"status": ready, "message": message, "reason": reason}
+    return [source, applied | {"spec": {}}]
+
+
+def test_a_sync_that_waits_for_another_is_asked_as_soon_as_that_one_is_ready():
+    clock, asked = Clock(), []
+    objects = [FETCHED, sync("Unknown", "in progress"), *dependent(*BLOCKED, "DependencyNotReady")]
+
+    def read():
+        if clock.now >= 103.0:
+            objects[1] = ready_sync(DEV)[1]
+        return objects
+
+    def request(found):
+        asked.append((found["metadata"]["name"], clock.now))
+        objects[3] = dependent("True", "Applied", "ReconciliationSucceeded")[1]
+        objects[3]["metadata"] = found["metadata"] | {"annotations": {REQUESTED_AT: "now"}}
+        objects[3]["status"]["lastHandledReconcileAt"] = "now"
+        return True
+
+    requests = ReconcileRequests(request, (DEV, DEPENDENT), lambda *place: True)
+    progress = wait_until_settled(read, waiting_for(), 60, requests, clock=clock, sleep=clock.sleep)
+
+    assert asked == [("app", 103.0)]
+    assert progress[DEPENDENT].overall == SyncStatus("True", "")
+
+
+def test_a_sync_that_waits_for_one_that_has_failed_is_not_waited_for():
+    clock = Clock()
+    objects = [FETCHED, sync("False", "path not found"), *dependent(*BLOCKED, "DependencyNotReady")]
+    requests = ReconcileRequests(unexpected, (DEV, DEPENDENT), lambda *place: True)
+
+    progress = wait_until_settled(lambda: objects, waiting_for(), 60, requests, clock=clock, sleep=clock.sleep)
+
+    assert progress[DEPENDENT].overall == SyncStatus(*BLOCKED)
+    assert clock.now == 100.0
+
+
+CHART = ("HelmChart", "apps", "apps-podinfo")
+RELEASE = Sync(CHART, ("HelmRelease", "apps", "podinfo"))
+
+
+def release(ready, message="", reason="", history=()):
+    found = sync(ready, message, where=("apps", "podinfo"), kind="HelmRelease") | {"spec": {}}
+    found["status"]["conditions"][-1]["reason"] = reason
+    found["status"]["history"] = list(history)
+    return found
+
+
+def progress_of_release(*objects, timeout=5):
+    clock = Clock()
+    requests = ReconcileRequests(unexpected, ["podinfo"], lambda *place: True)
+    found = wait_until_settled(lambda: objects, {"podinfo": RELEASE}, timeout, requests, clock=clock, sleep=clock.sleep)
+    return found["podinfo"], clock.now - 100.0
+
+
+def test_a_release_has_the_version_of_the_chart_that_was_deployed_last():
+    history = [
+        {"chartVersion": "2.0.0", "status": "failed"},
+        {"chartVersion": "1.1.0", "status": "deployed"},
+        {"chartVersion": "1.0.0", "status": "superseded"},
+    ]
+    chart = sync("True", "packaged", where=CHART[1:], kind="HelmChart")
+
+    found, _ = progress_of_release(chart, release("True", history=history))
+
+    assert (found.overall, found.revision) == (SyncStatus("True", ""), "1.1.0")
+
+
+def test_a_chart_that_cannot_be_fetched_is_why_a_release_is_not_ready():
+    chart = sync("False", "no 'podinfo' chart with version matching '9.x' found", where=CHART[1:], kind="HelmChart")
+
+    found, waited = progress_of_release(chart, release("False", "HelmChart is not ready", "SourceNotReady"))
+
+    assert found.overall.message == "no 'podinfo' chart with version matching '9.x' found"
+    assert waited == 0.0
+
+
+def test_a_release_without_a_chart_yet_says_itself_why():
+    found, waited = progress_of_release(release("False", "HelmChart is not ready", "SourceNotReady"))
+
+    assert found.overall == SyncStatus("False", "HelmChart is not ready")
+    assert waited == 5.0
+
+
+@pytest.mark.parametrize(
+    ("spec", "source"),
+    [
+        ({"chart": {"spec": {"sourceRef": {"kind": "HelmRepository", "name": "charts"}}}}, CHART),
+        ({"chartRef": {"kind": "OCIRepository", "name": "charts"}}, ("OCIRepository", "apps", "charts")),
+    ],
+)
+def test_the_source_of_a_release_is_its_chart(spec, source):
+    manifest = {"kind": "HelmRelease", "metadata": {"namespace": "apps", "name": "podinfo"}, "spec": spec}
+
+    assert sync_of(manifest) == replace(RELEASE, source=source)
+
+
+def test_the_source_of_a_sync_and_what_it_depends_on_are_in_its_namespace():
+    spec = {"sourceRef": {"kind": "Bucket", "name": "assets"}, "dependsOn": [{"name": "db"}]}
+    manifest = {"kind": "Kustomization", "metadata": {"namespace": "apps", "name": "app"}, "spec": spec}
+
+    assert sync_of(manifest) == Sync(
+        ("Bucket", "apps", "assets"), ("Kustomization", "apps", "app"), (("Kustomization", "apps", "db"),)
+    )
+
+
+def test_a_sync_of_another_controllers_artifact_is_ready_as_soon_as_it_is_applied():
+    clock = Clock()
+    built = Sync(("ExternalArtifact", "apps", "built"), ("Kustomization", *DEV))
+    requests = ReconcileRequests(unexpected, ["dev-team"], lambda *place: True)
+
+    found = wait_until_settled(
+        lambda: [sync("True")], {"dev-team": built}, 60, requests, clock=clock, sleep=clock.sleep
+    )
+
+    assert (found["dev-team"].overall.ready, clock.now) == ("True", 100.0)
