@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pulumi
-from kubernetes import client
 
+from components.charts.chart import Chart
+from components.charts.release import release
 from components.cluster.client import refusal
 from components.cluster.hooks import after_changes, ready_hook
 from components.cluster.manifests import Manifest, register
-from components.kyverno.chart import Chart
+from components.kyverno.chart import KYVERNO
 from components.kyverno.config import KyvernoConfig
-from components.kyverno.objects import NAMESPACE, namespace, webhook_configurations
+from components.kyverno.objects import namespace, webhook_configurations
 from components.kyverno.serving import POLICIES_PATH, wait_until_serving
-from components.kyverno.unfinished_release import RELEASE, RELEASE_TYPE
 from components.kyverno.values import helm_values
 
-# Enough to go back by hand; each revision is a Secret of several hundred kilobytes.
-KEPT_REVISIONS = 3
-# Pulled images included, for a rolling update of all replicas.
-TIMEOUT_SECONDS = 600
+if TYPE_CHECKING:
+    from kubernetes import client
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class KyvernoInstallArgs:
 
     Attributes:
         config: the `kyverno` section of the stack.
-        chart: the chart of that release, digest already checked (`components.kyverno.chart.read_chart`).
+        chart: the chart of that release, digest already checked (`components.kyverno.chart.kyverno_chart`).
         api: a client for the cluster, to check whether Kyverno serves.
         background_rules: RBAC rules for what the platform's policies generate and mutate in the background.
         description: description of the release in Helm's record; a new one makes Pulumi upgrade the release.
@@ -47,8 +46,7 @@ class KyvernoInstallArgs:
 class KyvernoInstall(pulumi.ComponentResource):
     """Kyverno's custom resource definitions, controllers and webhooks.
 
-    The chart is one resource: with its 69 objects as resources of their own, a preview would take a minute. Whatever
-    needs Kyverno to serve depends on `release` and has the hook `serving`:
+    Whatever needs Kyverno to serve depends on `release` and has the hook `serving`:
 
         pulumi.ResourceOptions(depends_on=[kyverno.release], hooks=before_changes([kyverno.serving]))
 
@@ -69,18 +67,11 @@ class KyvernoInstall(pulumi.ComponentResource):
         home = register(namespace(), pulumi.ResourceOptions(parent=self, depends_on=webhooks))
         asked = partial(refusal, args.api, POLICIES_PATH)
         self.serving = ready_hook("kyverno-serving", lambda: wait_until_serving(asked))
-        self.release = pulumi.CustomResource(
-            RELEASE_TYPE,
-            RELEASE,
-            {
-                "name": RELEASE,
-                "namespace": NAMESPACE,
-                "chart": args.chart.path,
-                "values": helm_values(args.config, args.background_rules),
-                "maxHistory": KEPT_REVISIONS,
-                "timeout": TIMEOUT_SECONDS,
-                **({"description": args.description} if args.description else {}),
-            },
+        self.release = release(
+            KYVERNO,
+            args.chart,
+            helm_values(args.config, args.background_rules),
+            args.description,
             pulumi.ResourceOptions(parent=self, depends_on=[home], hooks=after_changes(self.serving)),
         )
         self.version = pulumi.Output.from_input(args.config.version)

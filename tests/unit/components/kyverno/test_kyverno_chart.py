@@ -10,7 +10,7 @@ from sample_stack import DIGEST
 from components.config.config_wordings import FETCH_FAILED, UNREADABLE_BUNDLE, WRONG_DIGEST
 from components.config.pinned_input import PinnedInputError
 from components.config.wordings import code_of
-from components.kyverno.chart import read_chart
+from components.kyverno.chart import kyverno_chart
 
 CHART = chart_archive()
 
@@ -23,7 +23,7 @@ def cache(monkeypatch, tmp_path):
 
 def refused(config, project):
     with pytest.raises(PinnedInputError) as error:
-        read_chart(config, project)
+        kyverno_chart(config, project)
     problem = error.value.as_problem("Pulumi.staging.yaml")
     return problem.path, problem.message
 
@@ -31,7 +31,7 @@ def refused(config, project):
 def test_a_chart_is_written_into_the_project_under_its_digest(tmp_path):
     config = bundled_chart(tmp_path, CHART)
 
-    chart = read_chart(config, tmp_path)
+    chart = kyverno_chart(config, tmp_path)
 
     assert chart.path == f".charts/{config.sha256}.tgz"
     assert chart.version == "3.9.1"
@@ -40,10 +40,10 @@ def test_a_chart_is_written_into_the_project_under_its_digest(tmp_path):
 
 def test_a_file_with_other_content_is_replaced(tmp_path):
     config = bundled_chart(tmp_path, CHART)
-    file = tmp_path / read_chart(config, tmp_path).path
+    file = tmp_path / kyverno_chart(config, tmp_path).path
     file.write_bytes(b"half of")
 
-    read_chart(config, tmp_path)
+    kyverno_chart(config, tmp_path)
 
     assert file.read_bytes() == CHART
     assert len(list(file.parent.iterdir())) == 1
@@ -52,9 +52,9 @@ def test_a_file_with_other_content_is_replaced(tmp_path):
 def test_a_chart_is_fetched_once_from_the_address_that_is_given(tmp_path):
     with serving({"/kyverno-3.9.1.tgz": CHART}) as url:
         pinned = bundled_chart(tmp_path, CHART, chart={"url": f"{url}/kyverno-3.9.1.tgz"})
-        first = read_chart(pinned, tmp_path)
+        first = kyverno_chart(pinned, tmp_path)
 
-    assert read_chart(pinned, tmp_path) == first
+    assert kyverno_chart(pinned, tmp_path) == first
 
 
 def test_the_published_chart_is_named_by_its_version():

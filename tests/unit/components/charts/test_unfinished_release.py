@@ -1,4 +1,4 @@
-"""Helm's records of a Kyverno that a killed update was installing, upgrading or removing."""
+"""Helm's records of a release that a killed update was installing, upgrading or removing."""
 
 import gzip
 import json
@@ -9,20 +9,19 @@ import pytest
 from kubernetes import client
 from loopback import serving
 from message_codes import codes
-from sample_kyverno import kyverno_config
-from sample_stack import load
 
-from components.engine.state import State
-from components.kyverno.unfinished_release import (
-    RELEASE_TYPE,
+from components.charts.release import RELEASE_TYPE
+from components.charts.unfinished_release import (
     UnfinishedRelease,
     failed,
-    left_without_kyverno,
+    left_behind,
     read_unfinished,
     settle_release,
     unfinished,
     unread_release,
 )
+from components.engine.state import State
+from components.kyverno.chart import KYVERNO
 
 SECRETS = "/api/v1/namespaces/kyverno/secrets"
 
@@ -74,6 +73,7 @@ def test_a_failed_record_is_the_same_but_for_its_status():
     ("state", "selector"),
     [
         ({}, "owner%3Dhelm%2Cname%3Dkyverno"),
+        ({(RELEASE_TYPE, "another"): {}}, "owner%3Dhelm%2Cname%3Dkyverno"),
         (
             {(RELEASE_TYPE, "kyverno"): {}},
             "owner%3Dhelm%2Cname%3Dkyverno%2Cstatus%20in%20%28pending-install%2Cpending-upgrade%2Cpending-rollback%2C"
@@ -85,22 +85,20 @@ def test_only_unfinished_records_are_requested(state, selector):
     asked: list[str] = []
 
     with serving({SECRETS: b'{"items": []}'}, asked=asked) as server:
-        read_unfinished(client.ApiClient(client.Configuration(host=server)), State(state))
+        read_unfinished(client.ApiClient(client.Configuration(host=server)), KYVERNO, State(state))
 
     [query] = asked
     assert query.endswith(f"labelSelector={selector}")
 
 
-def test_a_half_installed_kyverno_cannot_be_removed_from_the_stack(tmp_path):
-    config, found = load(tmp_path, tenants={}), UnfinishedRelease((name(1),), "pending-install")
+def test_a_half_installed_product_cannot_be_removed_from_the_stack():
+    found = UnfinishedRelease((name(1),), "pending-install")
 
-    [problem] = left_without_kyverno(config.kyverno, found, "Pulumi.staging.yaml")
+    [problem] = left_behind(KYVERNO, found, "Pulumi.staging.yaml")
 
     assert (problem.file, problem.path, problem.code) == ("Pulumi.staging.yaml", "kyverno", "FT-KYV-004")
     for fine in (UnfinishedRelease(), UnfinishedRelease((name(1),), "pending-upgrade", recorded=True)):
-        assert left_without_kyverno(config.kyverno, fine, "Pulumi.staging.yaml") == []
-    guarded = config.model_copy(update={"kyverno": kyverno_config()})
-    assert left_without_kyverno(guarded.kyverno, found, "Pulumi.staging.yaml") == []
+        assert left_behind(KYVERNO, fine, "Pulumi.staging.yaml") == []
 
 
 def settled(monkeypatch, found, status=200, dry_run=False):
@@ -111,7 +109,7 @@ def settled(monkeypatch, found, status=200, dry_run=False):
     monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: dry_run)
     answers = {f"{SECRETS}/{name(1)}": json.dumps(record(1, "pending-install")).encode()}
     with serving(answers, status, asked=asked) as server:
-        settle_release(client.ApiClient(client.Configuration(host=server)), found)
+        settle_release(client.ApiClient(client.Configuration(host=server)), KYVERNO, found)
     return [each for each in asked if " " in each], codes(said)
 
 
@@ -146,6 +144,6 @@ def test_a_record_that_is_gone_is_skipped_and_a_refusal_ends_the_update(monkeypa
 def test_records_that_a_preview_may_not_read_change_nothing_of_the_release():
     recorded = {(RELEASE_TYPE, "kyverno"): {"description": "Finished after revision 10 was interrupted"}}
 
-    assert unread_release(State(recorded)).description == "Finished after revision 10 was interrupted"
-    assert unread_release(State(recorded)).recorded
-    assert unread_release(State({})) == UnfinishedRelease()
+    assert unread_release(KYVERNO, State(recorded)).description == "Finished after revision 10 was interrupted"
+    assert unread_release(KYVERNO, State(recorded)).recorded
+    assert unread_release(KYVERNO, State({})) == UnfinishedRelease()

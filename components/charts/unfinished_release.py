@@ -14,33 +14,30 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
-from kubernetes import client
-from kubernetes.dynamic.exceptions import NotFoundError
 
+from components.charts.product import Product
+from components.charts.release import RELEASE_TYPE
 from components.cluster.client import ClusterUnavailable, ask, explaining, get, items
 from components.cluster.manifests import Manifest
 from components.config.errors import Problem
 from components.engine import log
 from components.engine.state import State
-from components.kyverno.config import KyvernoConfig
-from components.kyverno.objects import NAMESPACE
-from components.kyverno.wordings import HALF_INSTALLED, RELEASE_REINSTALLED, RELEASE_UPGRADED
 
-RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
-RELEASE = "kyverno"
+if TYPE_CHECKING:
+    from kubernetes import client
+
 UNFINISHED = ("pending-install", "pending-upgrade", "pending-rollback", "uninstalling")
 """States of a record for as long as Helm works. Source: pkg/release/status.go of Helm 3.18."""
 
 _FAILED = "failed"
-_SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
 
 
 @dataclass(frozen=True)
 class UnfinishedRelease:
-    """What is wrong with Helm's records of Kyverno's release, if anything.
+    """What is wrong with Helm's records of a product's release, if anything.
 
     Attributes:
         records: the names of the records in the way; the last is the newest.
@@ -56,23 +53,33 @@ class UnfinishedRelease:
     description: str | None = None
 
 
-def read_unfinished(api: client.ApiClient, recorded: State) -> UnfinishedRelease:
+def read_unfinished(api: client.ApiClient, product: Product, recorded: State) -> UnfinishedRelease:
     """Read the records that would make Pulumi's next operation fail.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
-    known = recorded.outputs(RELEASE_TYPE)
-    selector = f"owner=helm,name={RELEASE}"
-    if known:
+    known = _recorded(product, recorded)
+    selector = f"owner=helm,name={product.name}"
+    if known is not None:
         selector += f",status in ({','.join(UNFINISHED)})"
     with explaining(api):
-        return unfinished(items(api, _SECRETS, labelSelector=selector), known[0] if known else None)
+        return unfinished(items(api, _records(product), labelSelector=selector), known)
 
 
-def unread_release(recorded: State) -> UnfinishedRelease:
+def unread_release(product: Product, recorded: State) -> UnfinishedRelease:
     """What is assumed of the records where a preview may not read them: that no update was killed."""
-    return unfinished([], next(iter(recorded.outputs(RELEASE_TYPE)), None))
+    return unfinished([], _recorded(product, recorded))
+
+
+def _recorded(product: Product, recorded: State) -> Mapping[str, Any] | None:
+    """The release's outputs in the state, or None if it is not in the state."""
+    return recorded.resources.get((RELEASE_TYPE, product.name))
+
+
+def _records(product: Product) -> str:
+    """The path of the Secrets that Helm keeps its records in."""
+    return f"/api/v1/namespaces/{product.namespace}/secrets"
 
 
 def unfinished(secrets: Sequence[Manifest], known: Mapping[str, Any] | None) -> UnfinishedRelease:
@@ -94,14 +101,14 @@ def unfinished(secrets: Sequence[Manifest], known: Mapping[str, Any] | None) -> 
     )
 
 
-def left_without_kyverno(config: KyvernoConfig | None, found: UnfinishedRelease, stack_file: str) -> list[Problem]:
-    """A half-installed Kyverno that the stack no longer has: nobody would remove it."""
-    if config is not None or found.recorded or not found.records:
+def left_behind(product: Product, found: UnfinishedRelease, stack_file: str) -> list[Problem]:
+    """A half-installed product that the stack no longer has: nobody would remove it."""
+    if found.recorded or not found.records:
         return []
-    return [Problem(stack_file, "kyverno", HALF_INSTALLED())]
+    return [Problem(stack_file, product.name, product.says.half_installed())]
 
 
-def settle_release(api: client.ApiClient, found: UnfinishedRelease) -> None:
+def settle_release(api: client.ApiClient, product: Product, found: UnfinishedRelease) -> None:
     """Clear the records out of Helm's way and log it; a preview only logs.
 
     If the release is in the state, they become records of failed operations, from which an upgrade continues. If it is
@@ -110,15 +117,17 @@ def settle_release(api: client.ApiClient, found: UnfinishedRelease) -> None:
     Raises:
         pulumi.RunError: the cluster refuses or does not answer.
     """
+    from kubernetes.dynamic.exceptions import NotFoundError
+
     if not found.records:
         return
-    log.info((RELEASE_UPGRADED if found.recorded else RELEASE_REINSTALLED)(status=found.status))
+    log.info((product.says.upgraded if found.recorded else product.says.reinstalled)(status=found.status))
     if pulumi.runtime.is_dry_run():
         return
     try:
         with explaining(api):
             for name in found.records:
-                path = f"{_SECRETS}/{name}"
+                path = f"{_records(product)}/{name}"
                 with suppress(NotFoundError):
                     if found.recorded:
                         ask(api, "PATCH", path, failed(get(api, path)))
