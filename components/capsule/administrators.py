@@ -1,0 +1,24 @@
+"""Whether the user that applies the stack is one of Capsule's administrators."""
+
+from __future__ import annotations
+
+from components.capsule.config import CapsuleConfig
+from components.capsule.values import username
+from components.capsule.wordings import NOT_AN_ADMINISTRATOR
+from components.cluster.client import Identity
+from components.cluster.subjects import SubjectKind
+from components.config.errors import Problem
+
+
+def administrator_problems(config: CapsuleConfig, user: Identity, stack_file: str) -> list[Problem]:
+    """A problem if Capsule would take this user for anybody.
+
+    Args:
+        config: the `capsule` section of the stack.
+        user: the user that applies the stack, as the API server knows it.
+        stack_file: name of the stack's file.
+    """
+    for each in config.administrators:
+        if username(each) in (user.groups if each.kind is SubjectKind.GROUP else [user.name]):
+            return []
+    return [Problem(stack_file, "capsule.administrators", NOT_AN_ADMINISTRATOR(user=user.name))]

@@ -1,0 +1,76 @@
+"""The `capsule` section: which release of Capsule is installed, how large, and who administrates it.
+
+Values that decide how safe the platform is cannot be configured (components/capsule/values.py).
+"""
+
+from __future__ import annotations
+
+from pydantic import Field, field_validator, model_validator
+
+from components.capsule.config_wordings import TWO_CHARTS, UNSUPPORTED_CAPSULE_VERSION
+from components.capsule.support import KNOWN_MINORS, known_versions
+from components.capsule.types import CapsuleVersion
+from components.cluster.subjects import Subject
+from components.config.resources import Resources
+from components.config.section import Section
+from components.config.types import Sha256, WebUrl
+from components.flux.support import minor
+
+CHART_URL = "https://projectcapsule.github.io/charts/capsule-{version}.tgz"
+
+
+class CapsuleChart(Section):
+    """Where the archive of Capsule's Helm chart comes from, if not from Capsule's own repository."""
+
+    url: WebUrl | None = Field(None, description="Where to fetch it from instead.")
+    bundle: str | None = Field(
+        None,
+        description="Path of a local file, for clusters without internet access; relative to the project or absolute.",
+    )
+
+    @model_validator(mode="after")
+    def _at_most_one(self) -> CapsuleChart:
+        if self.url is not None and self.bundle is not None:
+            raise ValueError(TWO_CHARTS())
+        return self
+
+
+class CapsuleConfig(Section):
+    """The Capsule release that admits or denies namespaces of tenants."""
+
+    version: CapsuleVersion = Field(
+        description="The release to install, e.g. `0.14.0`; its chart has the same version. Changing it upgrades a "
+        "running cluster."
+    )
+    sha256: Sha256 = Field(description="SHA-256 digest of the chart's archive; any other content is refused.")
+    chart: CapsuleChart = Field(
+        default_factory=CapsuleChart,
+        description="Where the chart comes from; from Capsule's own repository by default.",
+    )
+    administrators: tuple[Subject, ...] = Field(
+        min_length=1,
+        description="Who applies this stack: the users, groups and service accounts that may add namespaces to any "
+        "tenant and take them away.",
+    )
+    replicas: int = Field(
+        2,
+        ge=1,
+        le=9,
+        description="Replicas of the controller; without one, nobody can create, change or delete a namespace. With "
+        "more than one, node drains leave one of them.",
+    )
+    resources: Resources | None = Field(
+        None, description="Compute resources of the controller, merged over the chart's."
+    )
+
+    @field_validator("version")
+    @classmethod
+    def _known_version(cls, version: str) -> str:
+        if minor(version) not in KNOWN_MINORS:
+            raise ValueError(UNSUPPORTED_CAPSULE_VERSION(supported=known_versions()))
+        return version
+
+    @property
+    def address(self) -> str:
+        """Where to fetch the chart from; without meaning for a bundle."""
+        return self.chart.url or CHART_URL.format(version=self.version)

@@ -1,0 +1,40 @@
+"""The dry runs that show whether Capsule really serves."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from components.capsule.objects import CAPSULE_GROUP
+from components.capsule.wordings import NOT_SERVING
+from components.charts import serving
+from components.charts.serving import DryRun, DryRuns
+from components.cluster.manifests import Manifest
+
+NAMESPACES_PATH = "/api/v1/namespaces"
+
+# Capsule's webhooks for namespaces, as the API server names them when they have denied a request.
+# Source: charts/capsule/templates/configuration.yaml of Capsule 0.14.
+DENIALS = (
+    'admission webhook "namespaces.mutating.projectcapsule.dev" denied the request',
+    'admission webhook "namespaces.validating.projectcapsule.dev" denied the request',
+)
+
+
+def probe(labels: Manifest) -> Manifest:
+    """A namespace for dry runs; it is never created."""
+    metadata = {"name": "flux-tenancy-serving", "labels": labels}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+GOOD_PROBE = probe({})
+# As a tenant would ask for it that takes itself for another one.
+FOREIGN_PROBE = probe({f"{CAPSULE_GROUP}/tenant": "flux-tenancy-serving"})
+
+_DRY_RUNS = DryRuns(
+    DryRun(FOREIGN_PROBE, "a namespace for an unknown tenant"),
+    DENIALS,
+    DryRun(GOOD_PROBE, "a namespace that is no tenant's"),
+)
+
+wait_until_serving = partial(serving.wait_until_serving, _DRY_RUNS, NOT_SERVING)
+"""Waits until Capsule refuses a namespace for an unknown tenant and admits one that is no tenant's."""
