@@ -24,7 +24,7 @@ from lab.pulumi import CLI, PLUGINS, STACK_VARIABLE, LabPulumi, provide_bundles
 from lab.pulumi import up as apply_stack
 from lab.removal import remove_clusters
 from lab.settings import STATE_PARTS, Settings
-from lab.shell import execute, exports, missing_cluster
+from lab.shell import execute, exports, missing_cluster, prepare_update
 
 _DEFAULT_STACK = "staging"
 
@@ -54,6 +54,7 @@ def up(stacks: Stacks = [_DEFAULT_STACK]) -> None:  # noqa: B006 - typer copies 
     check_stack_files(settings, stacks)
     _start(settings, stacks)
     for stack in stacks:
+        prepare_update(settings, stack)
         apply_stack(settings, stack)
     _say_how_to_use(stacks[-1])
 

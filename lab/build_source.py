@@ -6,8 +6,12 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from lab.errors import LabError
 from lab.go_command import Go
-from lab.tools_table import ModuleFiles, Tool, Trim
+from lab.tools_table import Edit, ModuleFiles, Tool, Trim
+
+_EDITED = "_edited"
+"""Folder of the edited modules; Go ignores it as a package of the tool."""
 
 
 def source_folders(modules: Path, tool: Tool) -> list[Path]:
@@ -31,6 +35,7 @@ def stage(go: Go, tool: Tool, modules: Path, target: Path) -> None:
 
     Raises:
         GoError: a module with files to copy cannot be downloaded, or does not match go.sum.
+        LabError: a module does not contain a line to replace.
     """
     if target.exists():
         shutil.rmtree(target)
@@ -41,6 +46,8 @@ def stage(go: Go, tool: Tool, modules: Path, target: Path) -> None:
     put_module_files(go, target, tool.copies, target / tool.package)
     for trim in tool.trims:
         _put_trimmed_module(go, target, trim)
+    for path in sorted({edit.module for edit in tool.edits}):
+        _put_edited_module(go, target, path, [edit for edit in tool.edits if edit.module == path])
 
 
 def put_module_files(go: Go, source: Path, entries: Iterable[ModuleFiles], target: Path) -> None:
@@ -73,6 +80,24 @@ def _put_trimmed_module(go: Go, source: Path, trim: Trim) -> None:
         if not target.exists():
             copy_tree(file, target)
     go.run(["mod", "edit", f"-replace={trim.module}=./{trim.folder}"], source)
+
+
+def _put_edited_module(go: Go, source: Path, path: str, edits: Iterable[Edit]) -> None:
+    """Replaces a module with a copy that has the lab's lines, in the staged go.mod."""
+    [module] = go.download(source, [path])
+    edited = Path(_EDITED, path)
+    copy_tree(Path(module["Dir"]), source / edited)
+    for edit in edits:
+        file = source / edited / edit.file
+        lines = file.read_text().split("\n")
+        if lines.count(edit.line) != 1:
+            where = f"{edit.file} of {path} {module['Version']}"
+            raise LabError(
+                f"{where} does not contain this line exactly once: {edit.line.strip()}",
+                "correct the tool's edits in lab/tools.yaml",
+            )
+        file.write_text("\n".join(edit.by if line == edit.line else line for line in lines))
+    go.run(["mod", "edit", f"-replace={path}=./{edited}"], source)
 
 
 def copy_tree(source: Path, target: Path) -> None:

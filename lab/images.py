@@ -65,6 +65,14 @@ _IMAGES: Mapping[str, _Image] = {
     "kyverno": _kyverno("kyverno", "--webhookServerHost={{.PodIP}}", overrides=_CONTROLLER_RUNTIME),
     "background-controller": _kyverno("background-controller", overrides=_CONTROLLER_RUNTIME),
     "reports-controller": _kyverno("reports-controller"),
+    # LAB_POD_IP: see the tool's edits in lab/tools.yaml. The path is the program's default, which the node agent has to
+    # read to put the pod's volume in its place.
+    "capsule": _Image(
+        "ghcr.io/projectcapsule/capsule",
+        ["--metrics-addr={{.PodIP}}:8080", "--webhook-cert-path=/tmp/k8s-webhook-server/serving-certs"],
+        [],
+        {"LAB_POD_IP": "{{.PodIP}}"},
+    ),
 }
 """The images of the controllers by the name of the tool."""
 

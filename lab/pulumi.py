@@ -18,8 +18,9 @@ from semver import Version
 from lab import pulumi_run
 from lab.build import ensure, pinned_version, tools_for
 from lab.errors import LabError
-from lab.files import PROGRAM, make_folder, write_file
+from lab.files import PROGRAM, delete_folder, make_folder, write_file
 from lab.git_host import GitHost
+from lab.processes import GARBAGE_COLLECTION
 from lab.pulumi_run import end
 from lab.pulumi_state import damaged_state
 from lab.settings import Settings
@@ -65,7 +66,9 @@ class LabPulumi:
         Raises:
             LabError: the CLI in $PULUMI is not suitable, or the state cannot be written.
         """
-        plugins = make_folder(self.folder / "home") / "plugins"
+        home = make_folder(self.folder / "home")
+        plugins = home / "plugins"
+        _without_logs(home / "logs")
         make_folder(self._backend)
         write_file(self._passphrase, LAB_PASSPHRASE)
         # From versions of the lab without a launcher; the CLI warns about a language host on PATH.
@@ -221,7 +224,8 @@ class LabPulumi:
     def _install_launcher(self, engine: Path) -> None:
         """Write `pulumi` for PATH: a script, since the CLI would follow a link."""
         arguments = [sys.executable, "-I", "-S", pulumi_run.__file__, str(engine), str(self._runs)]
-        write_file(self.bin / CLI, f'#!/bin/sh\nexec {shlex.join(arguments)} "$@"\n', PROGRAM)
+        environment = shlex.join(f"{name}={value}" for name, value in GARBAGE_COLLECTION.items())
+        write_file(self.bin / CLI, f'#!/bin/sh\n{environment} exec {shlex.join(arguments)} "$@"\n', PROGRAM)
 
     def _language_host_script(self) -> str:
         return f"#!/bin/sh\nPYTHONPATH='{self._settings.project}' exec '{sys.executable}' -m lab.language_host \"$@\"\n"
@@ -251,6 +255,19 @@ def provide_bundles(settings: Settings) -> None:
     for name, bundle in ensure(settings, wanted).items():
         prefix = next(prefix for prefix in BUNDLES if name.startswith(prefix))
         _link(bundle, settings.state / BUNDLES[prefix] / f"v{name.removeprefix(prefix)}" / bundle.name)
+
+
+def _without_logs(folder: Path) -> None:
+    """Keep the CLI from logging every command, with all properties of all resources.
+
+    To write, compress and encrypt the log takes up to half of the CPU time of a command, and nobody reads it here.
+    No setting turns it off, but without its folder the CLI goes on without it.
+
+    Source: StartLogging in pkg/logging/encrypted.go of Pulumi
+    """
+    if folder.is_dir():
+        delete_folder(folder)
+    write_file(folder, "Not a folder, so that Pulumi keeps no logs here.\n")
 
 
 def _official_plugins() -> Path:

@@ -88,6 +88,9 @@ def end(folder: Path) -> None:
         time.sleep(_POLL_INTERVAL)
         now = time.monotonic()
         last_seen = now if left else last_seen
+    # On a machine that was busy or stood still, the time may have passed without a late look.
+    for process in processes(folder):
+        _signal(process, signal.SIGKILL)
 
 
 def _keep(engine: int, folder: Path) -> NoReturn:

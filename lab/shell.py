@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
+import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
@@ -67,6 +69,18 @@ def execute(settings: Settings, stack: str, command: Sequence[str]) -> NoReturn:
         raise LabError(
             f"cannot run {command[0]}: {error.strerror}", "make sure that it is installed and on PATH"
         ) from error
+
+
+def prepare_update(settings: Settings, stack: str) -> None:
+    """Run `make repair` for a stack of the lab; it does nothing before the first update.
+
+    Raises:
+        LabError: it failed, or the stack is not what was approved; the command has printed the reason.
+    """
+    command = [sys.executable, "-m", "operations.repair", "--stack", stack]
+    environ = os.environ | _variables(settings, stack)
+    if subprocess.run(command, cwd=settings.pulumi_project, env=environ, check=False).returncode:
+        raise LabError(f"the stack {stack} was not updated", "fix the error above and run the command again")
 
 
 def _existing(settings: Settings) -> dict[str, Cluster]:

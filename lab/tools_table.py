@@ -46,6 +46,22 @@ class Trim(_Entry):
     """Folders of the packages that are still needed, relative to the module's root."""
 
 
+class Edit(_Entry):
+    """A line of a Go module that the lab replaces, since no argument of the program says what the lab needs.
+
+    The build compiles a copy of the module. It fails if the file does not contain the line exactly once.
+    """
+
+    module: str
+    """Path of the module."""
+    file: str
+    """Path of the file, relative to the module's root."""
+    line: str
+    """The line, as it is in the file."""
+    by: str
+    """The line in its place."""
+
+
 class Document(_Entry):
     """A file that the tool writes when it is built; the result is then the file, not the program."""
 
@@ -92,6 +108,8 @@ class Tool(_Entry):
     """Files put into the package's folder before compiling, e.g. to be embedded."""
     trims: list[Trim] = []
     """Modules of which the program contains only some packages."""
+    edits: list[Edit] = []
+    """Lines of modules that are replaced."""
     assets: list[ModuleFiles] = []
     """Files and folders in the folder of the finished program, which reads them at run time."""
     document: Document | None = None

@@ -283,6 +283,32 @@ def test_a_tool_is_rebuilt_for_changes_of_the_compiled_part_of_a_trimmed_module(
     assert builder_project.builds() == rebuilt
 
 
+def _edit(line: str) -> dict[str, str]:
+    return {"module": "example.org/shared", "file": "cmd/main.go", "line": line, "by": '\thost := os.Getenv("IP")'}
+
+
+def test_an_edited_module_has_the_labs_lines(builder_project: BuilderProject) -> None:
+    _module_file("shared", "go.mod").write_text("module shared")
+    _module_file("shared", "cmd/main.go").write_text('package main\n\thost := ""\n')
+    builder_project.change_tool("alpha", edits=[_edit('\thost := ""')])
+    before = _contents(builder_project.settings.project)
+    program = build.ensure(builder_project.settings, ["alpha"])["alpha"]
+    assert "# _edited/example.org/shared/go.mod: module shared" in program.read_text()
+    assert [line for line in program.read_text().splitlines() if "host :=" in line] == ['\thost := os.Getenv("IP")']
+    assert _contents(builder_project.settings.project) == before
+
+
+@pytest.mark.parametrize("content", ["package main\n", '\thost := ""\n\thost := ""\n'])
+def test_a_line_to_replace_that_is_not_there_exactly_once_is_an_error(
+    builder_project: BuilderProject, content: str
+) -> None:
+    _module_file("shared", "go.mod").write_text("module shared")
+    _module_file("shared", "cmd/main.go").write_text(content)
+    builder_project.change_tool("alpha", edits=[_edit('\thost := ""')])
+    with pytest.raises(LabError, match=r'cmd/main.go of example.org/shared v.* exactly once: host := ""'):
+        build.ensure(builder_project.settings, ["alpha"])
+
+
 def test_assets_are_in_the_folder_of_the_program_and_can_be_deleted(builder_project: BuilderProject) -> None:
     page = _module_file("files", "web/templates/page.html")
     page.write_text("page")

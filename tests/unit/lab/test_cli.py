@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ def calls(state, monkeypatch) -> list[str]:
     monkeypatch.setattr(Cluster, "up", lambda self, tools: made.append(f"cluster {self.name}"))
     monkeypatch.setattr(cli, "provide_bundles", lambda settings: made.append("bundles"))
     monkeypatch.setattr(LabPulumi, "install", lambda self: made.append("Pulumi"))
+    monkeypatch.setattr(cli, "prepare_update", lambda settings, stack: made.append(f"repair {stack}"))
     monkeypatch.setattr(cli, "apply_stack", lambda settings, stack: made.append(f"stack {stack}"))
     return made
 
@@ -64,7 +66,7 @@ def cluster(state: Path, name: str) -> Path:
 def test_up_builds_starts_and_applies_staging_by_default(calls):
     assert run("up").exit_code == 0
 
-    assert calls == ["build", "Git host", "cluster staging", "bundles", "Pulumi", "stack staging"]
+    assert calls == ["build", "Git host", "cluster staging", "bundles", "Pulumi", "repair staging", "stack staging"]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,23 @@ def test_up_takes_several_stacks(calls):
     assert run("up", "staging", "production").exit_code == 0
 
     assert calls[2:4] == ["cluster staging", "cluster production"]
-    assert calls[-2:] == ["stack staging", "stack production"]
+    assert calls[-4:] == ["repair staging", "stack staging", "repair production", "stack production"]
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_an_update_is_prepared_with_the_labs_settings_and_stops_where_that_fails(state, monkeypatch, status):
+    ran: list[tuple[list[str], str]] = []
+
+    def run_command(command: list[str], env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:
+        ran.append((command[1:], env["STACK"]))
+        return subprocess.CompletedProcess(command, status)
+
+    monkeypatch.setattr(shell, "_variables", lambda settings, stack: {"STACK": stack})
+    monkeypatch.setattr(subprocess, "run", run_command)
+    with pytest.raises(LabError, match="was not updated") if status else nullcontext():
+        shell.prepare_update(Settings.load(), "staging")
+
+    assert ran == [(["-m", "operations.repair", "--stack", "staging"], "staging")]
 
 
 def test_bundles_provides_releases_and_a_host_key_and_starts_nothing(calls, state):

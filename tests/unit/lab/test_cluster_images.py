@@ -70,6 +70,14 @@ def test_kyverno_has_its_credentials_and_its_addresses_as_arguments(table, tmp_p
     assert asked == ["reg.kyverno.io/kyverno/kyverno:v1.19.1"]
 
 
+def test_capsule_has_its_address_as_a_variable_and_the_volume_of_its_certificate_as_an_argument(table, tmp_path):
+    write_images(table, {"capsule@v0.14.0": program(tmp_path, "capsule")})
+
+    entry = images(table)["ghcr.io/projectcapsule/capsule:v0.14.0"]
+    assert entry["env"] == {"LAB_POD_IP": "{{.PodIP}}"}
+    assert "--webhook-cert-path=/tmp/k8s-webhook-server/serving-certs" in entry["args"]
+
+
 def test_only_controllers_that_were_built_are_listed(table, tmp_path):
     write_images(table, {"etcd": program(tmp_path, "etcd"), "helm-controller@v1.6.4": tmp_path / "missing"})
 

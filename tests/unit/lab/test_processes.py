@@ -132,6 +132,13 @@ def test_a_process_that_ignores_sigterm_is_killed_with_its_children(daemon):
     eventually(lambda: not descendant.is_running())
 
 
+def test_a_process_collects_garbage_less_often_within_a_limit(daemon):
+    one = daemon()
+    one.start(python("import os; print(os.environ['GOGC'], os.environ['GOMEMLIMIT'], flush=True)"))
+
+    assert eventually(one.log.read_text) == "300 1GiB\n"
+
+
 def test_a_process_gets_no_secrets_from_the_users_environment(daemon, monkeypatch):
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "correct horse")
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")

@@ -54,6 +54,29 @@ def test_the_built_plugins_are_in_the_clis_folder(pulumi, tmp_path):
         assert placed.resolve() == tmp_path / "cache" / plugin
 
 
+def test_the_cli_can_keep_no_logs(pulumi):
+    """The engine ignores that it cannot create the folder; a lab of earlier times has one."""
+    logs = pulumi.folder / "home" / "logs"
+    (logs / "pulumi-20261123T074626-1-up.log").parent.mkdir(parents=True)
+    (logs / "pulumi-20261123T074626-1-up.log").touch()
+
+    pulumi.install()
+    pulumi.install()
+
+    assert logs.is_file()
+
+
+def test_the_cli_and_its_plugins_collect_garbage_less_often(pulumi, tmp_path):
+    seen = tmp_path / "seen"
+    (tmp_path / "cache" / "pulumi").write_text(f'#!/bin/sh\necho "$GOGC $GOMEMLIMIT" > {seen}\n')
+    (tmp_path / "cache" / "pulumi").chmod(0o755)
+    pulumi.install()
+
+    pulumi.run(["version"], tmp_path)
+
+    assert seen.read_text() == "300 1GiB\n"
+
+
 def test_an_official_cli_uses_its_own_plugins(pulumi, official):
     assert pulumi.tools() == []
 

@@ -93,6 +93,10 @@ func (c *container) supervise(ctx context.Context) {
 		if !sleep(ctx, delay) {
 			return
 		}
+		// A program may have failed for a Secret that was still empty.
+		if err := c.pod.sandbox.Refresh(ctx); err != nil {
+			c.pod.Log.Warn("a volume could not be refreshed", "pod", c.pod.name, "error", err)
+		}
 	}
 }
 

@@ -102,6 +102,19 @@ func (s *Sandbox) KeepTokens(ctx context.Context, report func(error)) {
 	keepers.Wait()
 }
 
+// Refresh gives the volumes the present content of their Secrets and ConfigMaps, as a kubelet does within a minute.
+func (s *Sandbox) Refresh(ctx context.Context) error {
+	for _, volume := range s.pod.Spec.Volumes {
+		if volume.Secret == nil && volume.ConfigMap == nil {
+			continue
+		}
+		if err := s.makeVolume(ctx, volume); err != nil {
+			return fmt.Errorf("volume %q: %w", volume.Name, err)
+		}
+	}
+	return nil
+}
+
 // Command returns how to run program as container. The arguments of the manifest stand between those of the
 // program and its overrides.
 func (s *Sandbox) Command(
@@ -121,6 +134,9 @@ func (s *Sandbox) Command(
 	args := expandAll(container.Args, variables)
 
 	mounts := s.mounts(container)
+	for i := range program.Args {
+		program.Args[i] = rewritePaths(program.Args[i], mounts)
+	}
 	names, values := split(variables)
 	texts := slices.Concat(args, values)
 	for i := range texts {

@@ -205,7 +205,7 @@ func TestCommand(t *testing.T) {
 	}
 	sandbox := testSandbox(t, pod)
 	command, err := sandbox.Command(t.Context(), container, images.Program{
-		Binary: "/bin/app", Args: []string{"--addr={{.PodIP}}:80"}, Overrides: []string{"--no-leader"},
+		Binary: "/bin/app", Args: []string{"--addr={{.PodIP}}:80", "--temp=/tmp/app"}, Overrides: []string{"--no-leader"},
 		Env: map[string]string{"TABLE": "{{.PodName}}", "NAME": "overruled", "HOME": "/table"},
 	})
 	if err != nil {
@@ -213,6 +213,7 @@ func TestCommand(t *testing.T) {
 	}
 	wantArgs := []string{
 		"--addr=127.129.0.7:80",
+		"--temp=" + sandbox.dir + "/volumes/t/app",
 		"--data=" + sandbox.dir + "/volumes/d/sub",
 		"--name=n",
 		"--no-leader",
@@ -333,6 +334,29 @@ func TestTokenIsKeptFresh(t *testing.T) {
 	sandbox.KeepTokens(ctx, func(err error) { t.Error(err) })
 	if _, err := os.Stat(token.path); err != nil {
 		t.Errorf("the token was not renewed: %v", err)
+	}
+}
+
+func TestRefreshedVolumesHaveThePresentContent(t *testing.T) {
+	pod := testPod()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "dev", Name: "s"}}
+	pod.Spec.Volumes = []corev1.Volume{
+		{Name: "cert", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}},
+	}
+	sandbox := testSandbox(t, pod, secret)
+	if err := sandbox.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	secret.Data = map[string][]byte{"tls.crt": []byte("certificate")}
+	if _, err := sandbox.Client.CoreV1().Secrets("dev").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := sandbox.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(sandbox.volume("cert"), "tls.crt"))
+	if err != nil || string(content) != "certificate" {
+		t.Errorf("the volume holds %q, %v", content, err)
 	}
 }
 

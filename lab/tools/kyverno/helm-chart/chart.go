@@ -21,13 +21,13 @@ const (
 	// lockFile lists the dependencies with a digest of their list; "helm dependency build" alone reads it.
 	lockFile   = "Chart.lock"
 	chartsPath = "charts"
-	apiChart   = "kyverno-api"
 
 	composedAnnotation = "flux-tenancy.dev/composed"
 )
 
-// ignored are the paths that the chart's .helmignore keeps out of the archive, beside that file itself.
-var ignored = []string{".helmignore", "ci", "README.md.gotmpl"}
+// ignored are the paths that the charts' .helmignore keep out of the archive, beside that file itself, and the values
+// that charts are tested with.
+var ignored = []string{".helmignore", "ci", "README.md.gotmpl", "artifacthub-repo.yml"}
 
 // metadata is what a Chart.yaml says.
 type metadata map[string]any
@@ -74,41 +74,58 @@ func readChart(folder string) (*chart, error) {
 	return read, nil
 }
 
-// vendor adds api as the dependency of its name, in the version that the chart asks for, and takes those dependencies
-// out of its list that are not in the chart.
-func (c *chart) vendor(api *chart, from module) error {
+// release sets the versions that Capsule's release workflow passes to "helm package".
+func (c *chart) release(version string) {
+	number := strings.TrimPrefix(version, "v")
+	c.metadata["version"], c.metadata["appVersion"] = number, number
+}
+
+// vendor adds dependencies in the versions that the chart asks for, and takes those out of its list that are not in the
+// chart then.
+func (c *chart) vendor(dependencies []dependency) error {
+	byName := map[string]dependency{}
+	for _, each := range dependencies {
+		byName[fmt.Sprint(each.chart.metadata["name"])] = each
+	}
 	listed, _ := c.metadata["dependencies"].([]any)
-	kept, left := []any{}, []string{}
+	kept, notes, left := []any{}, []string{}, []string{}
 	for _, each := range listed {
-		dependency, _ := each.(map[string]any)
-		name, _ := dependency["name"].(string)
-		switch {
-		case name == apiChart:
-			api.metadata["version"] = dependency["version"]
-			if err := c.add(api); err != nil {
+		entry, _ := each.(map[string]any)
+		name, _ := entry["name"].(string)
+		if given, found := byName[name]; found {
+			delete(byName, name)
+			given.chart.metadata["version"] = entry["version"]
+			if err := c.add(given.chart); err != nil {
 				return err
 			}
-			kept = append(kept, dependency)
-		case c.files[path.Join(chartsPath, name, "values.yaml")] != nil:
-			kept = append(kept, dependency)
-		default:
+			kept = append(kept, entry)
+			notes = append(notes, fmt.Sprintf("%s is that of the Go module %s %s", name, given.from.Path, given.from.Version))
+		} else if c.files[path.Join(chartsPath, name, "values.yaml")] != nil {
+			kept = append(kept, entry)
+		} else {
 			left = append(left, name)
 		}
 	}
-	if api.metadata["version"] == nil {
-		return fmt.Errorf("the chart does not depend on %s", apiChart)
+	for name := range byName {
+		return fmt.Errorf("the chart does not depend on %s", name)
 	}
 	c.metadata["dependencies"] = kept
+	if len(left) > 0 {
+		notes = append(notes, "left out, since off by default: "+strings.Join(left, ", "))
+	}
 	annotations, _ := c.metadata["annotations"].(map[string]any)
 	if annotations == nil {
 		annotations = map[string]any{}
 		c.metadata["annotations"] = annotations
 	}
-	annotations[composedAnnotation] = fmt.Sprintf(
-		"%s is that of the Go module %s %s; left out, since off by default: %s",
-		apiChart, from.Path, from.Version, strings.Join(left, ", "),
-	)
+	annotations[composedAnnotation] = strings.Join(notes, "; ")
 	return nil
+}
+
+// dependency is a chart that another one depends on, and the module that it is taken from.
+type dependency struct {
+	chart *chart
+	from  module
 }
 
 // add puts dependency into the chart.
