@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pulumi
-from kubernetes import client
 
 from components.cluster.client import refusal
 from components.cluster.hooks import after_changes, ready_hook
@@ -16,6 +15,9 @@ from components.policies.config import PolicyEngine
 from components.policies.in_force import PROBE_PATH, wait_until_in_force
 from components.policies.probe_events import forget_refusals
 from components.policies.table import PolicySet
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from components.allowlists.types import HostPattern, HostPatternText, ImagePatternText, SourcePatternText, VerifiedKind
+from components.allowlists.types import (
+    HostPatternText,
+    ImagePatternText,
+    IngressHost,
+    ServiceType,
+    SourcePatternText,
+    VerifiedKind,
+)
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import Duration, seconds
@@ -43,7 +50,6 @@ class PolicyMode(StrEnum):
 
 
 CloudProvider = Literal["aws", "azure", "gcp"]
-ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
 
 
 VolumeType = Literal["cephfs", "fc", "glusterfs", "iscsi", "nfs", "rbd"]
@@ -80,7 +86,10 @@ class AllowedSources(Section):
     plain_http: bool = Field(
         False, description="Allow sources without TLS: `http://` URLs or `insecure: true`; for a lab."
     )
-    client_certificates: bool = Field(False, description="Allow sources to set `certSecretRef`.")
+    client_certificates: bool = Field(
+        False,
+        description="Allow tenants to set `certSecretRef` in their own sources; those of the stack always may.",
+    )
     submodules: bool = Field(
         False,
         description="Allow GitRepositories to fetch submodules, from any URL in the repository: admission does not see "
@@ -126,7 +135,7 @@ class AllowedNotifications(Section):
 class IngressRules(Section):
     """What tenants may publish through the cluster's Ingress controllers."""
 
-    hosts: tuple[HostPattern, ...] | None = Field(
+    hosts: tuple[IngressHost, ...] | None = Field(
         None,
         description="Host names for the Ingresses of every tenant, e.g. `shop.example.com`, or `*.example.com` for all "
         "names below, in addition to the tenant's own. If neither the stack nor the tenant has any, all are allowed.",

@@ -9,14 +9,30 @@ TOKEN_LIFETIME_TOO_SHORT = Wording(
     "FT-CFG-501", "is shorter than {shortest}, which Kubernetes requests for every pod", "set {shortest} or more"
 )
 MODE_IS_OFF = Wording("FT-CFG-502", "must not be off", "remove mode and set engine to none")
-NOT_A_REGULAR_EXPRESSION = Wording("FT-CFG-503", "is not a regular expression ({reason})", "write it like {example}")
-NOT_RE2 = Wording(
-    "FT-CFG-504", "uses a lookaround or a backreference, which RE2 does not support", "write it like {example}"
-)
-ONE_SUBJECT = Wording("FT-CFG-505", "needs exactly one of subject and subjectRegExp")
 ONE_SIGNER = Wording("FT-CFG-506", "needs exactly one of key and keyless")
 KEYLESS_NEEDS_LOG = Wording(
     "FT-CFG-507",
     "must be true for keyless signatures: their certificates expire within minutes, and only the log proves when they "
     "were used",
+)
+
+# Hosts of notifications.
+HOST_NOT_COMPARABLE = Wording(
+    "FT-MSG-040",
+    "names no host that can be compared with the allowed hosts",
+    "write it like https://hooks.example.com/path",
+)
+MESSAGES_WITHOUT_TLS = Wording(
+    "FT-MSG-041", "leads to {host} without TLS", "use https://, or set policies.notifications.plainHttp"
+)
+HOST_NOT_PUBLIC = Wording(
+    "FT-MSG-042",
+    "leads to {host}, which is an IP address or a name inside the cluster",
+    "use a public name, or add it to policies.notifications of the tenant, or to policies.notifications.hosts of the "
+    "stack",
+)
+HOST_NOT_ALLOWED = Wording(
+    "FT-MSG-043",
+    "leads to {host}; the allowed hosts are {allowed}",
+    "add it to policies.notifications of the tenant, or to policies.notifications.hosts of the stack",
 )

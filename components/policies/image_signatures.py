@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from components.allowlists.cel import text
 from components.allowlists.image_patterns import DEFAULT_REGISTRY, read_image_pattern, repository_of
 from components.cluster.manifests import Manifest
+from components.keys.keyless import KeylessSigner
 from components.policies.config import PolicyMode
-from components.policies.image_signatures_config import ImageSignature, KeylessSigner, RegistryAccess
+from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
 from components.policies.policy import SPEC

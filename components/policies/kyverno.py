@@ -11,26 +11,37 @@ from components.cluster.manifests import Manifest
 from components.policies.config import PolicyMode
 from components.policies.policy import Policy, Subject
 from components.policies.rendering import ACTIONS, object_name, spec
-from components.policies.request import PLATFORM_VERBS, SUBRESOURCE
+from components.policies.request import SUBRESOURCE
 
 KYVERNO_API = "policies.kyverno.io/v1"
+
+
 # Kyverno has no `authorizer`; it asks the API server the same question.
-_PLATFORM = (
-    f"{PLATFORM_VERBS}.exists(verb, "
-    "resource.Post('authorization.k8s.io/v1', 'subjectaccessreviews', {"
-    "'apiVersion': dyn('authorization.k8s.io/v1'), 'kind': dyn('SubjectAccessReview'), 'spec': dyn({"
-    "'user': dyn(request.userInfo.username), "
-    "'groups': dyn(has(request.userInfo.groups) ? request.userInfo.groups : []), 'resourceAttributes': dyn({"
-    "'verb': verb, 'group': request.resource.group, 'resource': request.resource.resource, "
-    f"'subresource': {SUBRESOURCE}}})}})}}).status.allowed)"
-)
+def _allowed(attributes: str) -> str:
+    """CEL for whether the user may do something; `attributes` are further entries of a map in CEL."""
+    return (
+        "resource.Post('authorization.k8s.io/v1', 'subjectaccessreviews', {"
+        "'apiVersion': dyn('authorization.k8s.io/v1'), 'kind': dyn('SubjectAccessReview'), 'spec': dyn({"
+        "'user': dyn(request.userInfo.username), "
+        "'groups': dyn(has(request.userInfo.groups) ? request.userInfo.groups : []), 'resourceAttributes': dyn({"
+        f"{attributes}, 'group': request.resource.group, 'resource': request.resource.resource, "
+        f"'subresource': {SUBRESOURCE}}})}})}}).status.allowed"
+    )
+
+
+_MAY_CHANGE = _allowed("'verb': verb")
+# A background scan has no user. It refuses nothing, and whoever could write the object has been asked about then.
+_BY_SCAN = "request.?userInfo.?username.orValue('') == ''"
+_UPDATER = _allowed("'verb': 'update', 'namespace': request.namespace, 'name': request.name")
 
 
 def kyverno(policy: Policy, mode: PolicyMode) -> list[Manifest]:
     """The policy; Kyverno enforces it once it exists."""
     # A background scan has no request, so it can only judge content.
     background = policy.subject is Subject.CONTENT
-    return manifests(object_name(policy.name), spec(policy, platform=_PLATFORM), ACTIONS[mode], background=background)
+    by_scan = _BY_SCAN if background else ""
+    specification = spec(policy, may_change=_MAY_CHANGE, updater=_UPDATER, by_scan=by_scan)
+    return manifests(object_name(policy.name), specification, ACTIONS[mode], background=background)
 
 
 def manifests(name: str, specification: Manifest, actions: Iterable[str], *, background: bool) -> list[Manifest]:

@@ -11,7 +11,7 @@ from components.policies.config import PoliciesConfig, PolicyMode
 from components.policies.image_signatures import flux_images, tenant_images
 from components.policies.names import PolicyName
 from components.policies.onboarding import background_rules, onboarding
-from components.tenant.config import TenancyConfig
+from components.tenant.tenancy_config import TenancyConfig
 
 
 def kyverno_only(

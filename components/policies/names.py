@@ -42,6 +42,8 @@ class PolicyName(StrEnum):
     STATUS_WRITES = "status-writes"
     POLICY_OBJECTS = "policy-objects"
     EPHEMERAL_CONTAINERS = "ephemeral-containers"
+    # Limits what people with part of a tenant's rights may do; only where tenants have developers.
+    FLUX_REQUESTS = "flux-requests"
     # Kyverno only: reads registries, or generates objects.
     FLUX_IMAGES = "flux-images"
     TENANT_IMAGES = "tenant-images"

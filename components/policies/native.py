@@ -11,20 +11,25 @@ from components.cluster.manifests import Manifest
 from components.policies.config import PolicyMode
 from components.policies.policy import Policy
 from components.policies.rendering import ACTIONS, object_name, spec
-from components.policies.request import PLATFORM_VERBS, SUBRESOURCE
+from components.policies.request import SUBRESOURCE
 
 # (major, minor) of the first Kubernetes in which they are GA.
 NATIVE_SINCE = (1, 30)
 _API = "admissionregistration.k8s.io/v1"
-_PLATFORM = (
-    f"{PLATFORM_VERBS}.exists(verb, authorizer.group(request.resource.group).resource(request.resource.resource)"
-    f".subresource({SUBRESOURCE}).check(verb).allowed())"
+_MAY_CHANGE = (
+    "authorizer.group(request.resource.group).resource(request.resource.resource)"
+    f".subresource({SUBRESOURCE}).check(verb).allowed()"
+)
+_UPDATER = (
+    "authorizer.group(request.resource.group).resource(request.resource.resource).namespace(request.namespace)"
+    ".name(request.name).check('update').allowed()"
 )
 
 
 def native(policy: Policy, mode: PolicyMode) -> list[Manifest]:
     """The policy and its binding."""
-    return manifests(object_name(policy.name), spec(policy, platform=_PLATFORM), ACTIONS[mode])
+    specification = spec(policy, may_change=_MAY_CHANGE, updater=_UPDATER)
+    return manifests(object_name(policy.name), specification, ACTIONS[mode])
 
 
 def manifests(name: str, specification: Manifest, actions: Iterable[str]) -> list[Manifest]:

@@ -10,34 +10,15 @@ from components.allowlists.cel import boolean, concatenated, joined, text, texts
 from components.allowlists.host_patterns import is_allowed, is_entry, is_public, origins_expression
 from components.policies.config import AllowedNotifications
 from components.policies.names import PolicyName
+from components.policies.notification_hosts import URLS
 from components.policies.parameters import ENTRIES_OR_NONE, is_listed, listed
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
 from components.policies.request import ASK
+from components.sync.provider_types import DEFAULT_ADDRESSES, FIXED_ADDRESSES, GIT_HOSTS
 from components.tenant.annotations import NOTIFICATIONS
 
-# Types of Provider that ignore their address and post to a fixed host.
-_FIXED = {
-    "bitbucket": "https://api.bitbucket.org",
-    "googlepubsub": "https://pubsub.googleapis.com",
-    "telegram": "https://api.telegram.org",
-}
-# Types with a default address.
-_DEFAULTS = {"datadog": "https://api.datadoghq.com"}
 _EVENT_HUB, _EVENT_HUBS = "azureeventhub", ".servicebus.windows.net"
-# Types whose address is a repository, possibly an SSH URL; they use the API of the same host.
-_OF_GIT = (
-    "azuredevops",
-    "bitbucketserver",
-    "gitea",
-    "giteapullrequestcomment",
-    "github",
-    "githubdispatch",
-    "githubpullrequestcomment",
-    "gitlab",
-    "gitlabmergerequestcomment",
-)
-_NATS = ("nats",)
 _UNKNOWN = ""
 """The type where it is unknown: a Provider of any type may read a Secret."""
 
@@ -69,14 +50,14 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
             "address": "object.kind == 'Provider' ? object.spec.?address.orValue('') : ''",
             "channel": "object.kind == 'Provider' ? object.spec.?channel.orValue('') : ''",
             "field": "object.kind == 'Receiver' ? 'spec.oidcProviders[].issuerURL' : "
-            f"{provider} in {texts(_FIXED)} ? 'spec.type ' + {provider} + ' with' : "
+            f"{provider} in {texts(FIXED_ADDRESSES)} ? 'spec.type ' + {provider} + ' with' : "
             f"{provider} == {text(_EVENT_HUB)} ? 'spec.channel or spec.address' : 'spec.address'",
             "stated": "object.kind == 'Receiver' "
             "? object.spec.?oidcProviders.orValue([]).map(each, each.issuerURL) : "
-            f"{provider} in {texts(_FIXED)} ? [{_strings(_FIXED)}[{provider}]] : "
+            f"{provider} in {texts(FIXED_ADDRESSES)} ? [{_strings(FIXED_ADDRESSES)}[{provider}]] : "
             f"{provider} == {text(_EVENT_HUB)} ? {_event_hub()} : "
             "variables.address != '' ? [variables.address] : "
-            f"{provider} in {texts(_DEFAULTS)} ? [{_strings(_DEFAULTS)}[{provider}]] : []",
+            f"{provider} in {texts(DEFAULT_ADDRESSES)} ? [{_strings(DEFAULT_ADDRESSES)}[{provider}]] : []",
             "addresses": f"variables.stated.map(each, each.lowerAscii()){_as_urls(provider)}",
             **_list(config),
             **_origins(),
@@ -191,21 +172,22 @@ def _event_hub() -> str:
 def _as_urls(provider: str) -> str:
     """CEL to append to a list of lower-case addresses: all forms that Providers accept, as HTTP URLs."""
 
-    def replaced(types: tuple[str, ...], start: str, url: str) -> str:
+    def replaced(start: str) -> str:
+        types, url = URLS[start]
         taken = f"{provider} in {texts((*types, _UNKNOWN))} && address.startsWith({text(start)})"
         return f".map(address, {taken} ? {text(url)} + address.substring({len(start)}) : address)"
 
     # SCP syntax of Git: git@git.example.com:org/app.
     repository = "address.matches('^[a-z0-9._~-]+@[a-z0-9._-]+:[a-z0-9./_-]')"
-    of_git = f"{provider} in {texts((*_OF_GIT, _UNKNOWN))} && {repository}"
+    of_git = f"{provider} in {texts((*GIT_HOSTS, _UNKNOWN))} && {repository}"
     # In a connection string that repeats it, the last one counts.
     once = f"size(address.split('endpoint=')) == 2 && !address.endsWith({text(_CUT)})"
     return "".join(
         (
-            replaced(_OF_GIT, "ssh://", "https://"),
+            replaced("ssh://"),
             f".map(address, {of_git} ? 'https://' + address.replace(':', '/', 1) : address)",
-            replaced(_NATS, "nats://", "http://"),
-            replaced(_NATS, "tls://", "https://"),
+            replaced("nats://"),
+            replaced("tls://"),
             f".map(address, address.startsWith('endpoint=sb://') && {once} "
             "? 'https://' + address.substring(14) : address)",
         )

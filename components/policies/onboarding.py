@@ -22,16 +22,18 @@ from components.policies.names import PolicyName
 from components.policies.rendering import ACTIONS, object_name
 from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.annotations import NAMESPACES, account_annotations
-from components.tenant.config import PodSecurity, Role, TenancyConfig, TenantNetwork
-from components.tenant.limits import limiting_objects, room_for
+from components.tenant.config import Role
+from components.tenant.limits import limiting_objects
+from components.tenant.namespace_config import PodSecurity, pod_security_labels
 from components.tenant.objects import (
-    pod_security_labels,
     role_binding,
     service_account,
     service_account_name,
     tenant_meta,
 )
 from components.tenant.role import TENANT_ROLE
+from components.tenant.room import room_for
+from components.tenant.tenancy_config import TenancyConfig, TenantNetwork
 
 _TENANT = "(( variables.tenant ))"
 _NAMESPACE = "(( object.metadata.name ))"

@@ -9,11 +9,12 @@ Source: https://kubernetes.io/docs/reference/using-api/cel/ and https://kyverno.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from components.cluster.manifests import Manifest
 from components.policies.names import PolicyName
+from components.policies.request import PLATFORM_VERBS
 from components.tenant.role import MANAGED
 
 CREATE_UPDATE = ("CREATE", "UPDATE")
@@ -31,6 +32,8 @@ class Subject(StrEnum):
     TENANTS = "tenants"
     """Those of users who have the right to the same change only in some namespaces. Users with this right in the whole
     cluster belong to the platform: its admins, Pulumi, and the controllers of Flux, Kubernetes and Kyverno."""
+    PATCHERS = "patchers"
+    """Those of users who belong to a tenant and may not update the object, so have only the right to patch it."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,10 @@ class Resources:
     group: str
     names: tuple[str, ...]
     operations: tuple[str, ...] = CREATE_UPDATE
+
+    def on(self, operations: tuple[str, ...]) -> Resources:
+        """The same resources, for other operations."""
+        return replace(self, operations=operations)
 
     def rule(self, scope: str) -> Manifest:
         """The entry for namespaced (`Namespaced`) or cluster-scoped (`Cluster`) objects.
@@ -68,10 +75,13 @@ class Validation:
     Attributes:
         expression: CEL, true if the request is allowed.
         message: CEL for a message that names the field, what is allowed and what to do.
+        exempts_platform_objects: whether it ignores objects with the tenant label if the user has the right to the same
+            change in the whole cluster. The label alone would not do: another policy keeps it from tenants.
     """
 
     expression: str
     message: str
+    exempts_platform_objects: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,7 @@ class Policy:
         settings: keys of the configuration that it depends on; keys of a tenant's file begin with `tenant: `.
         reads: CEL for the part of an object that a CONTENT policy checks; `{object}` stands for the object.
         tenant_namespaces_only: whether it checks only tenants' namespaces; false only for cluster-scoped objects.
+        platform_verbs: CEL for the verbs that only the platform has in the whole cluster.
     """
 
     name: PolicyName
@@ -103,3 +114,4 @@ class Policy:
     settings: tuple[str, ...] = ()
     reads: str = SPEC
     tenant_namespaces_only: bool = True
+    platform_verbs: str = PLATFORM_VERBS

@@ -7,11 +7,13 @@ of an object when it changes the object (`NewEventAggregator` in pkg/await/watch
 from __future__ import annotations
 
 from contextlib import suppress
-
-from kubernetes import client
+from typing import TYPE_CHECKING
 
 from components.cluster.client import ClusterUnavailable, ask, explaining
 from components.policies.probe import PROBE_NAME
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 # The namespace that has the events of cluster-scoped objects.
 EVENTS_PATH = "/api/v1/namespaces/default/events"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from inspect import cleandoc
 
 from components.policies.config import PoliciesConfig
+from components.policies.exceptions import may_be_excepted
 from components.policies.names import PolicyName
 from components.policies.policy import Policy, Subject
 from components.policies.rendering import OBJECT_PREFIX
@@ -13,12 +14,14 @@ from components.policies.table import policies
 from components.policies.threats import THREATS, Threat
 from components.sync.names import TENANT_LABEL
 from components.tenant.annotations import (
+    EXCEPTIONS,
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
     NAMESPACES,
     NOTIFICATIONS,
     SERVICE_ACCOUNT,
+    SERVICE_TYPES,
     SOURCES,
     VERIFIED,
 )
@@ -26,6 +29,7 @@ from components.tenant.annotations import (
 _TITLES = {
     Subject.CONTENT: "What objects may contain",
     Subject.TENANTS: "What the platform may do and a tenant may not",
+    Subject.PATCHERS: "What people may ask of Flux",
 }
 
 _HEAD = "| Policy | Refuses | Settings | Threats |\n| --- | --- | --- | --- |"
@@ -179,7 +183,7 @@ def policies_page() -> str:
     subjects = """
         ## Who is checked
 
-        There are two kinds of policy.
+        There are three kinds of policy.
 
         - Those about *what objects may contain* apply to everybody, including the platform. They check an object when
           it is created and when the relevant part changes. So metadata may always change, and an object that is older
@@ -189,9 +193,12 @@ def policies_page() -> str:
           in its own namespaces. Service accounts of `kube-system` and `flux-system` are not checked, and neither are
           nodes: their rights follow from the pods that are bound to them, so they have none in the whole cluster, and
           the Node authorizer and the admission plugin NodeRestriction already restrict them.
+        - Those about *what people may ask of Flux* check the same users, if they may patch an object and not update it.
+          They are in force in a stack whose tenants have [developers](people.md), or with a mode of their own.
 
         So these can write to a tenant's namespace as they do elsewhere:
         """
+    excepted = ", ".join(f"`{policy.name}`" for policy in table if may_be_excepted(policy))
     of_a_tenant = f"""
         `kubectl auth can-i VERB RESOURCE --subresource=PART --all-namespaces --as=USER` shows what the policies see for
         a user.
@@ -205,6 +212,9 @@ def policies_page() -> str:
         `{SERVICE_ACCOUNT}` is the name of the tenant's service account if it differs from the tenant's
         (`serviceAccountName`), and `{IMPLIED_ACCOUNT}` says that Flux uses it for objects that name none
         (`flux.defaultServiceAccount` has the same name).
+
+        `{SERVICE_TYPES}` and `{EXCEPTIONS}` are [grants](grants.md) of the tenant. Exceptions exist from {excepted};
+        a policy reads them only if a tenant of the stack has one.
 
         In the tables below, the settings are keys of [the configuration](configuration.md#policies), and the threats
         are those [at the end](#threats).

@@ -7,7 +7,7 @@ from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.parameters import value_of
 from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import ASK, FLUX_ACCOUNT, OWN_NAMESPACES
+from components.policies.request import ASK, FLUX_ACCOUNT, OWN_NAMESPACES, is_own
 from components.tenant.annotations import IMPLIED_ACCOUNT
 from components.tenant.role import MANAGED
 
@@ -55,8 +55,12 @@ def tenant_service_account() -> Policy:
     )
 
 
-def no_kubeconfig() -> Policy:
-    """Nothing is applied to another cluster, or with credentials other than the tenant's service account."""
+def no_kubeconfig(*, through_proxy: bool = False) -> Policy:
+    """Nothing is applied to another cluster, or with credentials other than the tenant's service account.
+
+    Args:
+        through_proxy: whether the platform's own syncs of tenants go through capsule-proxy.
+    """
     return Policy(
         name=PolicyName.NO_KUBECONFIG,
         refuses="Kustomizations and HelmReleases with a `kubeConfig`",
@@ -69,13 +73,18 @@ def no_kubeconfig() -> Policy:
                 concatenated(
                     text("spec.kubeConfig leads to another cluster or with other credentials; leave it out"), ASK
                 ),
+                exempts_platform_objects=through_proxy,
             ),
         ),
     )
 
 
-def own_namespaces() -> Policy:
-    """Applied objects and Helm's storage stay in the tenant's own namespaces."""
+def own_namespaces(*, makes_namespaces: bool = False) -> Policy:
+    """Applied objects and Helm's storage stay in the tenant's own namespaces.
+
+    Args:
+        makes_namespaces: whether tenants make namespaces.
+    """
     return Policy(
         name=PolicyName.OWN_NAMESPACES,
         refuses="a `targetNamespace` or `storageNamespace` that is not the tenant's",
@@ -85,7 +94,7 @@ def own_namespaces() -> Policy:
         variables={"own": OWN_NAMESPACES},
         validations=tuple(
             Validation(
-                f"object.spec.?{name}.orValue('') in [''] + variables.own",
+                is_own(f"object.spec.?{name}.orValue('')", "[''] + variables.own", makes_namespaces=makes_namespaces),
                 concatenated(
                     text(f"spec.{name} is "),
                     f"object.spec.{name}",

@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from components.cluster.manifests import Manifest
 from components.policies.config import PolicyMode
 from components.policies.names import PolicyName
-from components.policies.policy import Policy, Subject
-from components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE
+from components.policies.policy import Policy, Subject, Validation
+from components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE, labelled
 from components.sync.names import TENANT_LABEL
 
 OBJECT_PREFIX = "flux-tenancy-"
 ACTIONS: Mapping[PolicyMode, tuple[str, ...]] = {PolicyMode.ENFORCE: ("Deny",), PolicyMode.AUDIT: ("Audit", "Warn")}
+
+PLATFORM, PLATFORM_OBJECT = "platform", "platform_object"
+"""Variables: whether the user belongs to the platform, and whether the object is the platform's, too."""
+_OR_PLATFORM_OBJECT = f" || variables.{PLATFORM_OBJECT}"
 
 TENANT_NAMESPACES: Manifest = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
 
@@ -37,22 +41,30 @@ def changes(reads: str) -> str:
     return f"request.operation == 'CREATE' || {reads.format(object='object')} != {reads.format(object='oldObject')}"
 
 
-def spec(policy: Policy, *, platform: str) -> Manifest:
+def spec(policy: Policy, *, may_change: str, updater: str, by_scan: str = "") -> Manifest:
     """The `spec` that Kubernetes' and Kyverno's policies share.
 
     Args:
         policy: the policy.
-        platform: CEL for whether the user has the right to the same change in the whole cluster.
+        may_change: CEL for whether the user may do `verb` with such objects in the whole cluster.
+        updater: CEL for whether the user has the right to update the object.
+        by_scan: CEL for whether the engine scans existing objects, if it does.
     """
     conditions, variables = dict(policy.conditions), dict(policy.variables)
-    guard = ""
+    guard, platform = "", f"{policy.platform_verbs}.exists(verb, {may_change})"
     if policy.subject is Subject.CONTENT:
         conditions = {"changes-content": changes(policy.reads)} | conditions
+        if any(each.exempts_platform_objects for each in policy.validations):
+            platform = f"{by_scan} || {platform}" if by_scan else platform
+            variables |= {PLATFORM: platform, PLATFORM_OBJECT: f"{labelled('object')} && variables.{PLATFORM}"}
     else:
         conditions = {"not-by-a-controller": NOT_BY_A_CONTROLLER, "not-by-a-node": NOT_BY_A_NODE} | conditions
         # Evaluated last: it is expensive, and most requests pass without it.
-        variables |= {"platform": platform}
-        guard = " || variables.platform"
+        variables |= {PLATFORM: platform}
+        guard = f" || variables.{PLATFORM}"
+        if policy.subject is Subject.PATCHERS:
+            variables |= {"updater": updater}
+            guard = f"{guard} || variables.updater"
     scope = "Namespaced" if policy.tenant_namespaces_only else "Cluster"
     constraints: Manifest = {"resourceRules": [each.rule(scope) for each in policy.resources]}
     if policy.tenant_namespaces_only:
@@ -64,7 +76,7 @@ def spec(policy: Policy, *, platform: str) -> Manifest:
         "variables": [{"name": name, "expression": expression} for name, expression in variables.items()],
         "validations": [
             {
-                "expression": f"({each.expression}){guard}" if guard else each.expression,
+                "expression": f"({each.expression}){guard}" if guard else _expression(each),
                 "message": f"refused by the policy {policy.name}: {policy.refuses}",
                 "messageExpression": each.message,
                 # Without a reason the answer would be 422 Invalid.
@@ -73,3 +85,16 @@ def spec(policy: Policy, *, platform: str) -> Manifest:
             for each in policy.validations
         ],
     }
+
+
+def without_exemption(expression: str) -> str:
+    """The CEL of a validation for objects that are not the platform's."""
+    if not expression.endswith(f"){_OR_PLATFORM_OBJECT}"):
+        return expression
+    return expression.removeprefix("(").removesuffix(f"){_OR_PLATFORM_OBJECT}")
+
+
+def _expression(validation: Validation) -> str:
+    if not validation.exempts_platform_objects:
+        return validation.expression
+    return f"({validation.expression}){_OR_PLATFORM_OBJECT}"

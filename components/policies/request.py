@@ -16,6 +16,19 @@ FLUX_ACCOUNT = value_of(SERVICE_ACCOUNT, TENANT)
 OWN_NAMESPACES = f"([request.namespace] + {listed(NAMESPACES)}.filter(name, name != request.namespace))"
 """The namespaces of that tenant."""
 
+
+def is_own(namespace: str, own: str, *, makes_namespaces: bool) -> str:
+    """CEL for whether a namespace is the tenant's.
+
+    Args:
+        namespace: CEL for its name.
+        own: CEL for the tenant's namespaces, `OWN_NAMESPACES`.
+        makes_namespaces: whether tenants make namespaces, whose names begin with the tenant's.
+    """
+    listed_ = f"{namespace} in {own}"
+    return f"({listed_} || {namespace}.startsWith({TENANT} + '-'))" if makes_namespaces else listed_
+
+
 PLATFORM_VERBS = (
     "{'CREATE': ['create'], 'UPDATE': ['update', 'patch'], 'DELETE': ['delete', 'deletecollection']}[request.operation]"
 )
@@ -58,3 +71,8 @@ OBJECT = f"request.kind.kind + ' ' + {NAME}"
 
 ASK = text("; ask the platform team if you need it")
 """The end of a message about something that the platform could allow."""
+
+
+def labelled(part: str) -> str:
+    """CEL for whether a part, such as `object` or `oldObject`, has the label of what the platform owns."""
+    return f"{text(TENANT_LABEL)} in {part}.?metadata.?labels.orValue({{}})"

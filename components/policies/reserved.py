@@ -6,7 +6,7 @@ from components.allowlists.cel import concatenated, joined, text, texts
 from components.cluster.object_meta import SECRET_SUFFIX
 from components.policies.names import PolicyName
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation, tenant_resources
-from components.policies.request import ASK, NAME, OBJECT, OWN_NAMESPACES, TENANT
+from components.policies.request import ASK, NAME, OBJECT, OWN_NAMESPACES, TENANT, is_own, labelled
 from components.sync.names import TENANT_LABEL
 from components.tenant.role import MANAGED
 
@@ -15,7 +15,7 @@ _ACCESS = Resources(_RBAC, ("rolebindings", "roles"), ANY_CHANGE)
 # Applying an unchanged object still makes the tenant an owner of its fields, and fields that the platform removes later
 # would stay.
 # Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers
-_OWNERS = "metadata.?managedFields.orValue([])"
+OWNERS = "metadata.?managedFields.orValue([])"
 # Whether a request may take a name that the platform needs: of a source, a sync, a Receiver or their Secrets.
 _MAY_TAKE_A_NAME = (
     "request.operation == 'CREATE' && (request.resource.resource in "
@@ -42,7 +42,7 @@ def platform_objects() -> Policy:
 
     Tenants may still request a reconciliation.
     """
-    templates = " || ".join(_labelled(f"object.?{path.replace('.', '.?')}") for path in _TEMPLATES)
+    templates = " || ".join(labelled(f"object.?{path.replace('.', '.?')}") for path in _TEMPLATES)
     return Policy(
         name=PolicyName.PLATFORM_OBJECTS,
         refuses="writing, changing and deleting objects with the label `toolkit.fluxcd.io/tenant`, which are "
@@ -51,14 +51,14 @@ def platform_objects() -> Policy:
         subject=Subject.TENANTS,
         resources=(*tenant_resources(ANY_CHANGE), _ACCESS),
         conditions={
-            "platform-object": f"(request.operation != 'DELETE' && ({_labelled('object')} || {templates})) || "
-            f"(request.operation != 'CREATE' && {_labelled('oldObject')}) || ({_MAY_TAKE_A_NAME})"
+            "platform-object": f"(request.operation != 'DELETE' && ({labelled('object')} || {templates})) || "
+            f"(request.operation != 'CREATE' && {labelled('oldObject')}) || ({_MAY_TAKE_A_NAME})"
         },
         variables={
-            "marked": f"request.operation != 'CREATE' || {_labelled('object')} || {templates}",
-            "before": _annotations("oldObject"),
-            "after": _annotations("object"),
-            "owners": f"request.operation == 'UPDATE' ? oldObject.{_OWNERS}.map(owner, {_owned('owner')}) : []",
+            "marked": f"request.operation != 'CREATE' || {labelled('object')} || {templates}",
+            "before": annotations_of("oldObject"),
+            "after": annotations_of("object"),
+            "owners": f"request.operation == 'UPDATE' ? oldObject.{OWNERS}.map(owner, {_owned('owner')}) : []",
         },
         validations=(
             # A match condition cannot read the tenant's name.
@@ -78,8 +78,8 @@ def platform_objects() -> Policy:
                     f"object.{path} == oldObject.{path}"
                     for path in ("?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences")
                 )
-                + f" && {_kept('variables.before', 'variables.after')}"
-                + f" && {_kept('variables.after', 'variables.before')}",
+                + f" && {kept_annotations('variables.before', 'variables.after')}"
+                + f" && {kept_annotations('variables.after', 'variables.before')}",
                 concatenated(
                     OBJECT,
                     text(
@@ -90,7 +90,7 @@ def platform_objects() -> Policy:
             ),
             Validation(
                 "request.operation != 'UPDATE' || "
-                f"object.{_OWNERS}.all(owner, owner.operation != 'Apply' || {_owned('owner')} in variables.owners || "
+                f"object.{OWNERS}.all(owner, owner.operation != 'Apply' || {_owned('owner')} in variables.owners || "
                 f"{_asks('owner.?fieldsV1.orValue({})')})",
                 concatenated(
                     OBJECT,
@@ -115,7 +115,7 @@ def tenant_namespace() -> Policy:
         threats=(11,),
         subject=Subject.TENANTS,
         resources=(Resources("", ("namespaces", "namespaces/finalize", "namespaces/status"), ("UPDATE", "DELETE")),),
-        conditions={"of-a-tenant": _labelled("oldObject")},
+        conditions={"of-a-tenant": labelled("oldObject")},
         validations=(
             Validation(
                 _NEVER,
@@ -152,12 +152,16 @@ def tenant_limits() -> Policy:
     )
 
 
-def tenant_access() -> Policy:
+def tenant_access(*, makes_namespaces: bool = False) -> Policy:
     """A tenant grants access only to its own service accounts, and creates no tokens that outlive their pods.
 
     Kubernetes itself prevents that it grants more rights than it has.
+
+    Args:
+        makes_namespaces: whether tenants make namespaces.
     """
-    own = f"subject.kind == 'ServiceAccount' && subject.?namespace.orValue('') in {OWN_NAMESPACES}"
+    namespace = is_own("subject.?namespace.orValue('')", OWN_NAMESPACES, makes_namespaces=makes_namespaces)
+    own = f"subject.kind == 'ServiceAccount' && {namespace}"
     return Policy(
         name=PolicyName.TENANT_ACCESS,
         refuses="role bindings to anybody but the tenant's own service accounts, and tokens of service accounts "
@@ -276,11 +280,7 @@ def ephemeral_containers() -> Policy:
     )
 
 
-def _labelled(part: str) -> str:
-    return f"{text(TENANT_LABEL)} in {part}.?metadata.?labels.orValue({{}})"
-
-
-def _annotations(part: str) -> str:
+def annotations_of(part: str) -> str:
     return f"{part}.metadata.?annotations.orValue({{}})"
 
 
@@ -299,6 +299,6 @@ def _asks(fields: str) -> str:
     )
 
 
-def _kept(some: str, others: str) -> str:
+def kept_annotations(some: str, others: str) -> str:
     """CEL for whether the first annotations are all among the second, ignoring requests for reconciliation."""
     return f"{some}.all(key, key.startsWith({text(_REQUESTS)}) || (key in {others} && {some}[key] == {others}[key]))"

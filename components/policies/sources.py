@@ -97,8 +97,13 @@ def allowed_sources(config: PoliciesConfig) -> Policy:
     )
 
 
-def source_options(config: AllowedSources) -> Policy:
-    """Flux fetches a source over verified TLS, without a proxy, and with the tenant's own identity."""
+def source_options(config: AllowedSources, *, with_certificates: bool = False) -> Policy:
+    """Flux fetches a source over verified TLS, without a proxy, and with the tenant's own identity.
+
+    Args:
+        config: the stack's settings for sources.
+        with_certificates: whether sources that the stack itself declares have certificates.
+    """
     return Policy(
         name=PolicyName.SOURCE_OPTIONS,
         refuses="sources that go through a proxy, trust an authority of their own, log in to a cloud that is not "
@@ -134,6 +139,7 @@ def source_options(config: AllowedSources) -> Policy:
                 concatenated(
                     text("spec.certSecretRef trusts a certificate authority of the tenant's choice; leave it out"), ASK
                 ),
+                exempts_platform_objects=with_certificates,
             ),
             Validation(
                 f"{boolean(config.submodules)} || !object.spec.?recurseSubmodules.orValue(false)",

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from components.cluster.manifests import Manifest
+from components.policies.capsule import with_capsule
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.controller_load import controller_load, reconciliation_timeout
+from components.policies.exceptions import may_be_excepted, with_exceptions
 from components.policies.holds import unheld_deletion
 from components.policies.ingresses import allowed_hosts, ingress_snippets
 from components.policies.kyverno import kyverno
+from components.policies.names import PolicyName
 from components.policies.native import native
 from components.policies.notifications import notification_addresses, notification_secrets
+from components.policies.people import flux_requests
 from components.policies.pod_identity import pod_identity
-from components.policies.policy import Policy
+from components.policies.policy import Policy, Subject
 from components.policies.probe import digest_of, probe_policy
 from components.policies.references import (
     no_cross_namespace_references,
@@ -36,6 +40,9 @@ from components.policies.scheduling import disruption_budgets, node_placement
 from components.policies.sources import allowed_sources, source_options, verified_sources
 from components.policies.volumes import pod_volumes, volume_claims, volume_classes
 from components.policies.workloads import allowed_images, host_access, priority_classes, service_exposure
+from components.tenant.tenancy_config import TenancyConfig, TenancyMode
+
+_DEFAULT_TENANCY = TenancyConfig()
 
 
 @dataclass(frozen=True)
@@ -53,21 +60,38 @@ class PolicySet:
     probe: tuple[Manifest, ...]
 
 
-def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
-    """All policies that both engines offer, in the order of `PolicyName`."""
+def policies(
+    config: PoliciesConfig, relaxed: Collection[str] = (), tenancy: TenancyConfig = _DEFAULT_TENANCY
+) -> tuple[Policy, ...]:
+    """All policies that both engines offer, in the order of `PolicyName`.
+
+    Args:
+        config: the stack's policies.
+        relaxed: names of the policies that exempt what the stack declares for its tenants: grants of a tenant, and
+            certificates of its sources.
+        tenancy: the settings of all tenants, which say whether these make namespaces, with Capsule.
+    """
+    table = _table(config, relaxed, tenancy)
+    if tenancy.mode is TenancyMode.CAPSULE:
+        table = with_capsule(table)
+    return tuple(with_exceptions(each) if each.name in relaxed and may_be_excepted(each) else each for each in table)
+
+
+def _table(config: PoliciesConfig, relaxed: Collection[str], tenancy: TenancyConfig) -> tuple[Policy, ...]:
+    makes_namespaces = tenancy.mode is TenancyMode.CAPSULE
     return (
         allowed_sources(config),
-        source_options(config.sources),
+        source_options(config.sources, with_certificates=PolicyName.SOURCE_OPTIONS in relaxed),
         verified_sources(config.sources),
         notification_addresses(config.notifications),
         tenant_service_account(),
-        no_kubeconfig(),
-        own_namespaces(),
+        no_kubeconfig(through_proxy=tenancy.capsule.proxy is not None),
+        own_namespaces(makes_namespaces=makes_namespaces),
         no_cross_namespace_references(),
         reconciliation_interval(config),
         reconciliation_timeout(config),
         controller_load(),
-        service_exposure(config),
+        service_exposure(config, with_grants=PolicyName.SERVICE_EXPOSURE in relaxed),
         host_access(),
         pod_identity(config),
         node_placement(config),
@@ -83,22 +107,47 @@ def policies(config: PoliciesConfig) -> tuple[Policy, ...]:
         unheld_deletion(config),
         tenant_namespace(),
         tenant_limits(),
-        tenant_access(),
+        tenant_access(makes_namespaces=makes_namespaces),
         notification_secrets(config.notifications),
         status_writes(),
         policy_objects(),
         ephemeral_containers(),
+        flux_requests(),
     )
 
 
-def policy_set(config: PoliciesConfig, engine: PolicyEngine, more: Iterable[Manifest] = ()) -> PolicySet:
-    """The enabled policies for one engine (`native` or `kyverno`), and `more` that only this engine offers."""
+def policy_set(
+    config: PoliciesConfig,
+    engine: PolicyEngine,
+    more: Iterable[Manifest] = (),
+    relaxed: Collection[str] = (),
+    *,
+    developers: bool = False,
+    tenancy: TenancyConfig = _DEFAULT_TENANCY,
+) -> PolicySet:
+    """The enabled policies for one engine (`native` or `kyverno`).
+
+    Args:
+        config: the `policies` section of the stack.
+        engine: the engine.
+        more: policies that only this engine offers.
+        relaxed: as of `policies`.
+        developers: whether a tenant has developers; without, the policies about them need a mode of their own.
+        tenancy: the settings of all tenants, which say whether these make namespaces, with Capsule.
+    """
     render = kyverno if engine is PolicyEngine.KYVERNO else native
-    manifests = (*(each for policy, mode in _in_force(config) for each in render(policy, mode)), *more)
+    in_force = [
+        (policy, mode)
+        for policy, mode in _in_force(config, relaxed, tenancy)
+        if developers or policy.subject is not Subject.PATCHERS or policy.name in config.modes
+    ]
+    manifests = (*(each for policy, mode in in_force for each in render(policy, mode)), *more)
     digest = digest_of(manifests)
     return PolicySet(manifests, digest, tuple(probe_policy(engine, digest)))
 
 
-def _in_force(config: PoliciesConfig) -> list[tuple[Policy, PolicyMode]]:
-    modes = [(policy, config.mode_of(policy.name)) for policy in policies(config)]
+def _in_force(
+    config: PoliciesConfig, relaxed: Collection[str], tenancy: TenancyConfig
+) -> list[tuple[Policy, PolicyMode]]:
+    modes = [(policy, config.mode_of(policy.name)) for policy in policies(config, relaxed, tenancy)]
     return [(policy, mode) for policy, mode in modes if mode is not PolicyMode.OFF]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from components.allowlists.cel import boolean, concatenated, joined, text, texts
 from components.allowlists.image_patterns import BY_DIGEST, COMPARABLE_IMAGE, IMAGE_PATTERN, repository_expression
 from components.policies.config import AllowedImages, PoliciesConfig
+from components.policies.exceptions import GRANTED_TYPES, OR_GRANTED_TYPE
 from components.policies.names import PolicyName
 from components.policies.parameters import ENTRIES_OR_NONE, STARTS, listed, unrestricted
 from components.policies.pods import LEVEL, POD, PODS, WORKLOADS, of_pod
@@ -30,10 +31,22 @@ _BASELINE_CAPABILITIES = (
     "SETUID",
     "SYS_CHROOT",
 )
+_SERVICE_TYPE = "object.spec.?type.orValue('ClusterIP')"
 
 
-def service_exposure(config: PoliciesConfig) -> Policy:
-    """Services are exposed only as the platform allows."""
+def service_exposure(config: PoliciesConfig, *, with_grants: bool = False) -> Policy:
+    """Services are exposed only as the platform allows.
+
+    Args:
+        config: the stack's policies.
+        with_grants: whether a tenant has been granted a type.
+    """
+    is_allowed, variables = f"variables.type in {texts(config.service_types)}", {"type": _SERVICE_TYPE}
+    shown = [text(f" is not allowed; use one of these: {', '.join(config.service_types)}")]
+    if with_grants:
+        variables["granted"] = GRANTED_TYPES
+        is_allowed += OR_GRANTED_TYPE
+        shown.append("variables.granted.map(type, ', ' + type).join('')")
     return Policy(
         name=PolicyName.SERVICE_EXPOSURE,
         refuses="Services of a type that is not allowed, with `externalIPs` or with an address of a load balancer",
@@ -41,16 +54,11 @@ def service_exposure(config: PoliciesConfig) -> Policy:
         threats=(20,),
         subject=Subject.CONTENT,
         resources=(Resources("", ("services",)),),
-        variables={"type": "object.spec.?type.orValue('ClusterIP')"},
+        variables=variables,
         validations=(
             Validation(
-                f"variables.type in {texts(config.service_types)}",
-                concatenated(
-                    text("spec.type "),
-                    "variables.type",
-                    text(f" is not allowed; use one of these: {', '.join(config.service_types)}"),
-                    ASK,
-                ),
+                is_allowed,
+                concatenated(text("spec.type "), "variables.type", *shown, ASK),
             ),
             Validation(
                 "size(object.spec.?externalIPs.orValue([])) == 0",

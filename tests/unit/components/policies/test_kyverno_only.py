@@ -9,7 +9,7 @@ from components.policies.config import PoliciesConfig, PolicyMode
 from components.policies.image_signatures import flux_images, tenant_images
 from components.policies.kyverno_only import kyverno_only, kyverno_rules
 from components.policies.onboarding import background_rules, onboarding
-from components.tenant.config import TenancyConfig
+from components.tenant.tenancy_config import TenancyConfig
 
 KEY = ec.generate_private_key(ec.SECP256R1()).public_key()
 SIGNATURE = {

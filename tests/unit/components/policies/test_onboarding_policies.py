@@ -9,9 +9,9 @@ from sample_stack import flux_config, tenant_config
 from components.flux.controller_rights import SHARED_IMPERSONATION
 from components.policies.config import PolicyMode
 from components.policies.onboarding import background_rules, onboarding, tenant_template
-from components.tenant.config import TenancyConfig
 from components.tenant.objects import tenant_objects
 from components.tenant.role import TENANT_ROLE
+from components.tenant.tenancy_config import TenancyConfig
 
 NAME = "flux-tenancy-onboarding"
 PLURALS = {

@@ -24,6 +24,7 @@ from tests.support.policy_cases import CONFIGS
 ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.KYVERNO])
 # What Kyverno alone can do, in modules of its own.
 ELSEWHERE = {PolicyName.FLUX_IMAGES, PolicyName.TENANT_IMAGES, PolicyName.ONBOARDING}
+OF_DEVELOPERS = {PolicyName.FLUX_REQUESTS}
 CONTENT = list(PolicyName)[: list(PolicyName).index(PolicyName.PLATFORM_OBJECTS)]
 
 
@@ -41,7 +42,8 @@ def test_every_policy_has_its_subject_threats_and_messages():
     asked_of_tenants = {PolicyName.NODE_PLACEMENT, PolicyName.PRIORITY_CLASSES, PolicyName.VOLUME_CLAIMS}
     for policy in policies(PoliciesConfig()):
         content = policy.name in CONTENT and policy.name not in asked_of_tenants
-        assert policy.subject is (Subject.CONTENT if content else Subject.TENANTS), policy.name
+        others = Subject.PATCHERS if policy.name in OF_DEVELOPERS else Subject.TENANTS
+        assert policy.subject is (Subject.CONTENT if content else others), policy.name
         assert policy.threats and set(policy.threats) <= set(THREATS)
         assert policy.validations and all(len(each.message) > 20 for each in policy.validations)
 
@@ -59,8 +61,19 @@ def test_a_set_is_registered_in_order_with_the_probe_last(engine):
     found = policy_set(PoliciesConfig(), engine)
 
     names = list(dict.fromkeys(manifest["metadata"]["name"] for manifest in found.manifests))
-    assert names == [object_name(name) for name in PolicyName if name not in ELSEWHERE]
+    assert names == [object_name(name) for name in PolicyName if name not in ELSEWHERE | OF_DEVELOPERS]
     assert list(found.probe) == probe_policy(engine, found.digest)
+
+
+@ENGINES
+@pytest.mark.parametrize(("developers", "modes"), [(True, {}), (False, {"flux-requests": "enforce"})])
+def test_what_people_ask_is_checked_only_if_there_are_developers_or_the_policy_has_a_mode(engine, developers, modes):
+    found = policy_set(PoliciesConfig.model_validate({"modes": modes}), engine, developers=developers)
+
+    names = [manifest["metadata"]["name"] for manifest in found.manifests]
+    assert object_name(PolicyName.FLUX_REQUESTS) in names
+    off = PoliciesConfig.model_validate({"modes": {"flux-requests": "off"}})
+    assert policy_set(off, engine, developers=True).digest == policy_set(PoliciesConfig(), engine).digest
 
 
 def test_messages_and_rendering_match_applied_clusters():

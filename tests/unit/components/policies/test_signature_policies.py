@@ -7,17 +7,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from sample_stack import KYVERNO, load, problems
 
-from components.config.config_wordings import EMPTY
+from components.config.config_wordings import EMPTY, NOT_A_REGULAR_EXPRESSION, NOT_RE2
 from components.config.wordings import Message
-from components.keys.config_wordings import COSIGN_PRIVATE_KEY, DAMAGED_COSIGN_KEY, NOT_A_COSIGN_KEY
+from components.keys.config_wordings import COSIGN_PRIVATE_KEY, DAMAGED_COSIGN_KEY, NOT_A_COSIGN_KEY, ONE_SUBJECT
 from components.policies.config import PolicyMode
-from components.policies.config_wordings import (
-    KEYLESS_NEEDS_LOG,
-    NOT_A_REGULAR_EXPRESSION,
-    NOT_RE2,
-    ONE_SIGNER,
-    ONE_SUBJECT,
-)
+from components.policies.config_wordings import KEYLESS_NEEDS_LOG, ONE_SIGNER
 from components.policies.image_signatures import flux_images, tenant_images
 from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from components.stack.config_wordings import KYVERNO_NEEDED, UNLIMITED_IMAGES

@@ -1,0 +1,67 @@
+"""Which host a Provider contacts, and whether it may: the rule of `components.policies.notifications` in Python.
+
+Both follow notification-controller 1.9 (internal/notifier).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from components.allowlists.host_patterns import is_host_allowed, is_host_public, origin_of
+from components.config.wordings import Message
+from components.policies.config import AllowedNotifications
+from components.policies.config_wordings import (
+    HOST_NOT_ALLOWED,
+    HOST_NOT_COMPARABLE,
+    HOST_NOT_PUBLIC,
+    MESSAGES_WITHOUT_TLS,
+)
+from components.sync.provider_types import DEFAULT_ADDRESSES, FIXED_ADDRESSES, GIT_HOSTS, NATS
+
+URLS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "ssh://": (GIT_HOSTS, "https://"),
+    "nats://": (NATS, "http://"),
+    "tls://": (NATS, "https://"),
+}
+"""Other schemes that types of Provider accept, with these types and the scheme of HTTP that stands for each."""
+
+
+def contacted(provider: str, address: str | None) -> str | None:
+    """The URL that a Provider contacts; None for one that contacts nothing.
+
+    Args:
+        provider: its type.
+        address: its address, if it has one.
+    """
+    if provider in FIXED_ADDRESSES:
+        return FIXED_ADDRESSES[provider]
+    if address is None:
+        return DEFAULT_ADDRESSES.get(provider)
+    for start, (types, url) in URLS.items():
+        if provider in types and address.lower().startswith(start):
+            return url + address[len(start) :]
+    return address
+
+
+def refused_host(
+    config: AllowedNotifications, own: tuple[str, ...], provider: str, address: str | None
+) -> Message | None:
+    """Why admission would deny a tenant's Provider; None if it would not.
+
+    Args:
+        config: what all tenants may use.
+        own: the hosts that the tenant may use in addition.
+        provider: type of the Provider.
+        address: its address, if it has one; messages repeat only its host.
+    """
+    if (url := contacted(provider, address)) is None:
+        return None
+    if (origin := origin_of(url)) is None:
+        return HOST_NOT_COMPARABLE()
+    scheme, _, host = origin.partition("://")
+    if scheme != "https" and not config.plain_http:
+        return MESSAGES_WITHOUT_TLS(host=host)
+    if config.hosts is None and not own:
+        return None if is_host_public(host) else HOST_NOT_PUBLIC(host=host)
+    entries = (*(config.hosts or ()), *own)
+    return None if is_host_allowed(host, entries) else HOST_NOT_ALLOWED(host=host, allowed=", ".join(entries) or "none")

@@ -1,0 +1,75 @@
+"""Hosts of configured notifications, by the table that also holds both engines to them."""
+
+import pytest
+
+from components.config.wordings import code_of
+from components.policies.config import AllowedNotifications
+from components.policies.config_wordings import HOST_NOT_ALLOWED, HOST_NOT_COMPARABLE, MESSAGES_WITHOUT_TLS
+from components.policies.notification_hosts import refused_host
+from tests.support.allow_lists import HOSTS
+
+SLACK = AllowedNotifications.model_validate({"hosts": ["hooks.slack.com"], "plainHttp": True})
+
+
+@pytest.mark.parametrize(("entry", "address", "allowed"), HOSTS)
+def test_a_configured_notification_goes_where_admission_lets_a_provider_post(entry, address, allowed):
+    own = (entry,) if entry else ()
+
+    assert (refused_host(AllowedNotifications(), own, "generic", address) is None) is allowed
+
+
+@pytest.mark.parametrize(
+    ("provider", "address"),
+    [
+        ("github", "ssh://git@github.com/org/app"),
+        ("gitea", "https://git.example.com/org/app.git"),
+        ("nats", "tls://nats.example.com:4222"),
+        ("telegram", None),
+        ("datadog", None),
+        ("alertmanager", None),
+    ],
+)
+def test_a_type_contacts_the_host_that_flux_does(provider, address):
+    assert refused_host(AllowedNotifications(), (), provider, address) is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "address", "reason"),
+    [
+        ("generic", "ssh://git@github.com/org/app", HOST_NOT_COMPARABLE),
+        ("github", "tls://github.com", HOST_NOT_COMPARABLE),
+        ("nats", "nats://nats.example.com:4222", MESSAGES_WITHOUT_TLS),
+    ],
+)
+def test_a_scheme_of_another_type_and_one_without_tls_are_refused(provider, address, reason):
+    assert code_of(refused_host(AllowedNotifications(), (), provider, address)) == reason.code
+
+
+@pytest.mark.parametrize(
+    ("provider", "address", "host"),
+    [
+        ("telegram", None, "api.telegram.org"),
+        ("datadog", None, "api.datadoghq.com"),
+        ("bitbucket", "https://hooks.slack.com/org/app", "api.bitbucket.org"),
+        ("slack", "https://hooks.slack.example.com/services/T0/pa55word", "hooks.slack.example.com"),
+    ],
+)
+def test_a_host_that_neither_list_has_is_refused_and_only_the_host_is_shown(provider, address, host):
+    reason = refused_host(SLACK, ("*.example.org",), provider, address)
+
+    assert reason == HOST_NOT_ALLOWED(host=host, allowed="hooks.slack.com, *.example.org")
+
+
+def test_the_lists_of_the_stack_and_of_the_tenant_add_up():
+    own = ("*.example.org",)
+
+    assert refused_host(SLACK, own, "generic", "http://hooks.slack.com/a") is None
+    assert refused_host(SLACK, own, "generic", "https://alerts.example.org/a") is None
+
+
+def test_an_empty_list_of_the_stack_allows_nothing():
+    nothing = AllowedNotifications(hosts=())
+
+    assert refused_host(nothing, (), "generic", "https://hooks.slack.com/a") == HOST_NOT_ALLOWED(
+        host="hooks.slack.com", allowed="none"
+    )
