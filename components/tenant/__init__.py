@@ -4,6 +4,7 @@ Put here what one tenant has; what no tenant may do is a policy.
 """
 
 from components.tenant.component import Tenant, TenantArgs
-from components.tenant.config import TenancyConfig, TenantConfig
+from components.tenant.config import TenantConfig
+from components.tenant.tenancy_config import TenancyConfig
 
 __all__ = ["TenancyConfig", "Tenant", "TenantArgs", "TenantConfig"]

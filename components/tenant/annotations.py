@@ -8,6 +8,7 @@ annotations come from the tenant's configuration, and only the platform may writ
 from __future__ import annotations
 
 from components.tenant.config import TenantConfig
+from components.tenant.grants import granted_exceptions, granted_service_types
 
 PREFIX = "flux-tenancy/"
 NAMESPACES = f"{PREFIX}namespaces"
@@ -18,6 +19,10 @@ SERVICE_ACCOUNT = f"{PREFIX}service-account"
 IMPLIED_ACCOUNT = f"{PREFIX}implied-service-account"
 NOTIFICATIONS = f"{PREFIX}notifications"
 HOSTS = f"{PREFIX}hosts"
+SERVICE_TYPES = f"{PREFIX}service-types"
+EXCEPTIONS = f"{PREFIX}exceptions"
+WITHOUT_GRANTS = f"{PREFIX}without-grants"
+"""An annotation of any object, with which policies check it as if its tenant had no grants."""
 
 
 def namespace_annotations(config: TenantConfig) -> dict[str, str]:
@@ -29,6 +34,8 @@ def namespace_annotations(config: TenantConfig) -> dict[str, str]:
         VERIFIED: config.policies.verified,
         NOTIFICATIONS: config.policies.notifications,
         HOSTS: config.policies.hosts,
+        SERVICE_TYPES: granted_service_types(config.grants),
+        EXCEPTIONS: granted_exceptions(config.grants),
     }
     return {key: " ".join(entries) for key, entries in lists.items() if entries}
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
-
-from kubernetes import client
-from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import explaining, get, items
 from components.tenant.further_access import FurtherBinding, RoleReference, TenantAccess, further_access
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
@@ -48,6 +48,8 @@ def read_further_access(
 
 def _read_rules(api: client.ApiClient, role: RoleReference) -> list[dict[str, Any]]:
     """The rules of a role; none if it does not exist."""
+    from kubernetes.dynamic.exceptions import NotFoundError
+
     kind, namespace, name = role
     within = f"namespaces/{namespace}/" if namespace else ""
     with explaining(api):

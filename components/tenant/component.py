@@ -5,8 +5,9 @@ A tenant that is leaving has only its namespaces and limits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pulumi
 
@@ -14,11 +15,16 @@ from components.cluster.generated_names import generated_names, referring
 from components.cluster.lost_namespaces import LostNamespaces
 from components.cluster.manifests import Manifest, register
 from components.config.types import seconds
-from components.git.source import GitAccess, RegisteredSource, register_source
-from components.tenant.config import TenancyConfig, TenantConfig
+from components.git.source import GitAccess, RegisteredSource
+from components.sources.source import register_any_source
+from components.sync.names import applied_key
+from components.sync.notifications import register_notifications
+from components.sync.status import ObjectName, sync_of
+from components.tenant.config import TenantConfig
 from components.tenant.impersonation import Impersonation
-from components.tenant.objects import TenantObjects, source_meta, tenant_objects
+from components.tenant.objects import TenantObjects, all_sources, tenant_objects
 from components.tenant.offboarding import Offboarding
+from components.tenant.tenancy_config import TenancyConfig
 
 
 @dataclass(frozen=True)
@@ -49,58 +55,95 @@ class Tenant(pulumi.ComponentResource):
 
     Attributes:
         namespaces: names of its namespaces; the first is its home.
-        source: its Git repository; None if it is leaving.
-        sync: the Flux Kustomization that applies it; None if it is leaving.
+        sources: its sources, by the prefix of their objects' names; none if it is leaving.
+        applied: everything that Flux applies for it, by its key among all syncs of the stack; empty if it is leaving.
     """
 
     namespaces: pulumi.Output[list[str]]
-    source: RegisteredSource | None = None
-    sync: pulumi.CustomResource | None = None
+    sources: Mapping[str, RegisteredSource]
+    applied: Mapping[str, pulumi.CustomResource] = MappingProxyType({})
 
     def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         parts = pulumi.ResourceOptions(transformations=[args.offboarding.of_parts])
         super().__init__("flux-tenancy:index:Tenant", name, None, pulumi.ResourceOptions.merge(opts, parts))
         objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
-        namespaces = [self._register_namespace(args, namespace) for namespace in objects.namespaces]
+        owners = [self._register_slow(args, each, []) for each in objects.capsule]
+        namespaces = [self._register_namespace(args, namespace, owners) for namespace in objects.namespaces]
         limits = [self._register(limit, after=namespaces) for limit in objects.limits]
+        self.sources = {}
         # Limits are created before anyone gets access.
         if not args.config.is_leaving:
-            self.source, self.sync = self._register_sync(name, args, objects, [*namespaces, *limits])
+            for binding in objects.people:
+                self._register(binding, after=[*namespaces, *limits])
+            self.sources, self.applied = self._register_active(name, args, objects, [*namespaces, *limits])
         self.namespaces = pulumi.Output.from_input(list(args.config.namespace_names))
         self.register_outputs({"namespaces": self.namespaces})
 
-    def _register_sync(
+    def _register_active(
         self, name: str, args: TenantArgs, objects: TenantObjects, limited: list[pulumi.Resource]
-    ) -> tuple[RegisteredSource, pulumi.CustomResource]:
-        """The tenant's identity, source, access and sync."""
+    ) -> tuple[Mapping[str, RegisteredSource], dict[str, pulumi.CustomResource]]:
+        """The tenant's identity, sources, access and syncs."""
         identity = self._register(objects.identity, after=limited)
-        meta = source_meta(name, args.config)
-        source = register_source(meta, args.config.source, args.access, parent=self, after=[*limited])
+        sources = {
+            meta.prefix: registered
+            for meta, source in all_sources(name, args.config)
+            if (registered := register_any_source(meta, source, args.access, parent=self, after=[*limited]))
+        }
         decrypting = [self._register(each, after=limited) for each in objects.decryption]
+        granted = [self._register(role, after=limited) for role in objects.granted_roles]
+        notifying = register_notifications(objects.notifications, parent=self, after=limited)
+        secrets = [each for release in objects.releases for each in release.secrets]
+        secret = [self._register(each, after=limited) for each in secrets]
         # Access is created after everything but the sync, so that it is deleted before anything whose deletion a
         # controller or a Git host could block.
-        before_access = [*limited, identity, *decrypting, *source.registered]
+        fetching = [each for source in sources.values() for each in source.registered]
+        before_access = [*limited, identity, *decrypting, *fetching, *granted, *notifying, *secret]
         access: list[pulumi.Resource] = [self._register(binding, after=before_access) for binding in objects.access]
         if args.impersonation is not None:
             for namespace in args.config.namespace_names:
                 access += args.impersonation.within(namespace, after=before_access)
-        # The sync is created last and deleted first: while Flux prunes, it must still be allowed to impersonate the
-        # tenant's account, and the account to delete. Flux prunes within the sync's own timeout; Pulumi waits longer.
-        margin = seconds(args.tenancy.offboarding_timeout)
-        pruned = pulumi.ResourceOptions(
-            custom_timeouts=pulumi.CustomTimeouts(delete=f"{seconds(args.config.sync.timeout) + margin:.0f}s"),
-            hooks=args.offboarding.of_sync,
-        )
-        sync = referring(objects.sync, generated_names(zip(objects.decryption, decrypting, strict=True)))
-        return source, self._register(sync, [*access, *decrypting, source.source], pruned)
+        after = [*access, *decrypting, *secret, *(source.source for source in sources.values())]
+        names = generated_names(zip([*objects.decryption, *secrets], [*decrypting, *secret], strict=True))
+        return sources, self._register_applied(name, args, [referring(each, names) for each in objects.applied], after)
 
-    def _register_namespace(self, args: TenantArgs, namespace: Manifest) -> pulumi.CustomResource:
-        timeout = f"{seconds(args.tenancy.offboarding_timeout):.0f}s"
-        opts = pulumi.ResourceOptions(
-            custom_timeouts=pulumi.CustomTimeouts(delete=timeout), hooks=args.offboarding.of_namespace
-        )
+    def _register_applied(
+        self, tenant: str, args: TenantArgs, manifests: Sequence[Manifest], after: Sequence[pulumi.Resource]
+    ) -> dict[str, pulumi.CustomResource]:
+        """What Flux applies, by its key: created last and deleted first, dependents before what they depend on.
+
+        While Flux prunes, it must still be allowed to impersonate the tenant's account, and the account to delete. Flux
+        prunes within the sync's own timeout; Pulumi waits longer.
+        """
+        margin = seconds(args.tenancy.offboarding_timeout)
+        by_name: dict[ObjectName, pulumi.CustomResource] = {}
+        for manifest in manifests:
+            sync = sync_of(manifest)
+            timeout = seconds(manifest["spec"]["timeout"]) + margin
+            pruned = pulumi.ResourceOptions(
+                custom_timeouts=pulumi.CustomTimeouts(delete=f"{timeout:.0f}s"), hooks=args.offboarding.of_sync
+            )
+            needed = [by_name[each] for each in sync.needed]
+            by_name[sync.applied] = self._register(manifest, [*after, *needed], pruned)
+        return {applied_key(tenant, kind, name): each for (kind, _, name), each in by_name.items()}
+
+    def _register_namespace(
+        self, args: TenantArgs, namespace: Manifest, after: Sequence[pulumi.Resource]
+    ) -> pulumi.CustomResource:
+        opts = pulumi.ResourceOptions(hooks=args.offboarding.of_namespace)
         opts = pulumi.ResourceOptions.merge(opts, args.lost.options(namespace))
-        return self._register(args.lost.counted(namespace), [], opts)
+        return self._register_slow(args, args.lost.counted(namespace), after, opts)
+
+    def _register_slow(
+        self,
+        args: TenantArgs,
+        manifest: Manifest,
+        after: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> pulumi.CustomResource:
+        """Register what is deleted only once everything in a namespace is."""
+        timeout = f"{seconds(args.tenancy.offboarding_timeout):.0f}s"
+        slow = pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(delete=timeout))
+        return self._register(manifest, after, pulumi.ResourceOptions.merge(slow, opts))
 
     def _register(
         self,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
-
-from kubernetes import client
-from kubernetes.dynamic.exceptions import NotFoundError
+from typing import TYPE_CHECKING, Any
 
 from components.cluster.client import ask, explaining, get, items
 from components.sync.names import TENANT_LABEL
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 FLUX_FINALIZER = "finalizers.fluxcd.io"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -18,13 +18,13 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 @dataclass(frozen=True)
 class Sync:
-    """A tenant's Kustomization that is being deleted.
+    """A tenant's Kustomization or HelmRelease that is being deleted.
 
     Attributes:
         tenant: name of the tenant.
         namespace: the tenant's home.
-        name: name of the Kustomization.
-        account: the service account as which Flux prunes.
+        name: its name.
+        account: the service account as which Flux deletes what it has applied.
     """
 
     tenant: str
@@ -59,6 +59,8 @@ def remove_finalizer(api: client.ApiClient, path: str) -> None:
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
+    from kubernetes.dynamic.exceptions import NotFoundError
+
     with explaining(api), suppress(NotFoundError):
         metadata = get(api, path)["metadata"]
         rest = [each for each in metadata.get("finalizers", ()) if each != FLUX_FINALIZER]
@@ -68,5 +70,7 @@ def remove_finalizer(api: client.ApiClient, path: str) -> None:
 
 
 def _delete(api: client.ApiClient, path: str) -> None:
+    from kubernetes.dynamic.exceptions import NotFoundError
+
     with suppress(NotFoundError):
         ask(api, "DELETE", path, propagationPolicy="Background")

@@ -13,9 +13,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
+from components.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
 from components.cluster.manifests import Manifest
 from components.config.printable import printable
 from components.sync.names import TENANT_LABEL
+from components.tenant.capsule_names import (
+    BOUND_BY,
+    BOUND_BY_LABEL,
+    NAMESPACE_READER,
+)
+from components.tenant.delegation import delegation_name
+from components.tenant.grants import cluster_grants_name, grants_name
+from components.tenant.role import TENANT_ROLE
 
 Rules = Sequence[Mapping[str, Sequence[str]]]
 RoleReference = tuple[str, str, str]
@@ -27,6 +36,7 @@ _SHOWN = 6
 _SERVICE_ACCOUNTS = "system:serviceaccounts"
 # Groups that every service account belongs to.
 _ALL_ACCOUNTS = frozenset({_SERVICE_ACCOUNTS, "system:authenticated"})
+_BOUND_BY_CAPSULE = frozenset({NAMESPACE_DELETER, NAMESPACE_READER, TENANT_ROLE})
 _BOOTSTRAPPING_LABEL = "kubernetes.io/bootstrapping"
 
 
@@ -66,7 +76,7 @@ class TenantAccess:
 
     Attributes:
         namespaces: its namespaces.
-        bindings: the platform's RoleBindings in them, whose subjects are the tenant's accounts.
+        bindings: the platform's bindings, whose subjects are the tenant's accounts: of its role in them, of its grants.
     """
 
     namespaces: Collection[str]
@@ -84,12 +94,22 @@ def tenants_of(bindings: Iterable[Manifest], namespaces: Mapping[str, str]) -> d
     for binding in bindings:
         metadata = binding["metadata"]
         tenant = metadata.get("labels", {}).get(TENANT_LABEL, "")
-        if namespaces.get(metadata.get("namespace", "")) == tenant and metadata["name"] == f"{tenant}-reconciler":
+        if metadata["name"] == cluster_grants_name(tenant) and "namespace" not in metadata:
+            is_own = tenant in found
+        else:
+            is_own = namespaces.get(metadata.get("namespace", "")) == tenant
+            is_own = is_own and metadata["name"] in _own_names(tenant)
+        if is_own:
             found[tenant].append(binding)
     return {
         tenant: TenantAccess([name for name, owner in namespaces.items() if owner == tenant], own)
         for tenant, own in sorted(found.items())
     }
+
+
+def _own_names(tenant: str) -> tuple[str, ...]:
+    """The names of the platform's RoleBindings of a tenant."""
+    return f"{tenant}-reconciler", grants_name(tenant), delegation_name(tenant)
 
 
 def further_access(
@@ -125,7 +145,7 @@ def _granted(
     binding: Mapping[str, Any], access: TenantAccess, rules: Callable[[RoleReference], Rules]
 ) -> Iterator[FurtherBinding]:
     """What a binding grants a tenant: one entry for each subject that belongs to the tenant."""
-    if any(_is_same(binding, own) for own in access.bindings):
+    if any(_is_same(binding, own) for own in access.bindings) or _is_of_capsule(binding):
         return
     namespace = binding["metadata"].get("namespace", "")
     accounts = {subject for own in access.bindings for subject in _accounts(own)}
@@ -137,7 +157,7 @@ def _granted(
             continue
         if account is None and _is_kubernetes_own(binding):
             continue
-        own = [_role(each) for each in access.bindings if each["metadata"]["namespace"] == namespace]
+        own = [_role(each) for each in access.bindings if each["metadata"].get("namespace", "") == namespace]
         adds = tuple(_additional(rules(_role(binding)), [rule for role in own for rule in rules(role)]))
         if adds or account in accounts:
             kind, _, role = _role(binding)
@@ -149,6 +169,18 @@ def _is_same(binding: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
     """Whether a binding is the platform's own and still has the platform's role."""
     names = [(each["metadata"].get("namespace"), each["metadata"]["name"]) for each in (binding, own)]
     return names[0] == names[1] and _role(binding) == _role(own)
+
+
+def _is_of_capsule(binding: Mapping[str, Any]) -> bool:
+    """Whether Capsule has made a binding of what a Tenant of the platform says (`components.tenant.capsule_objects`).
+
+    A binding of another role is not passed over, whatever its labels.
+    """
+    metadata, role = binding["metadata"], binding["roleRef"]
+    if "namespace" not in metadata:
+        return bool(metadata["name"] == role["name"] == NAMESPACE_PROVISIONER)
+    bound = metadata.get("labels", {}).get(BOUND_BY_LABEL) == BOUND_BY
+    return bound and role["kind"] == "ClusterRole" and role["name"] in _BOUND_BY_CAPSULE
 
 
 def _role(binding: Mapping[str, Any]) -> RoleReference:

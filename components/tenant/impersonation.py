@@ -11,8 +11,9 @@ from components.cluster.object_meta import ObjectMeta
 from components.flux.config import FluxConfig
 from components.flux.controller_rights import impersonation_objects, platform_meta
 from components.sync.names import FLUX_NAMESPACE
-from components.tenant.config import TenancyConfig, TenantConfig
+from components.tenant.config import TenantConfig
 from components.tenant.objects import service_account_name, tenant_meta
+from components.tenant.tenancy_config import TenancyConfig
 
 
 def impersonations(
@@ -27,9 +28,9 @@ def impersonations(
     places: dict[str, ObjectMeta] = {}
     accounts: dict[str, list[str]] = {}
     for name, tenant in tenants.items():
-        for namespace in tenant.namespace_names:
-            places[namespace] = tenant_meta(name, namespace)
-            accounts[namespace] = [service_account_name(name, tenancy, tenant)]
+        for namespace in tenant.namespaces:
+            places[namespace.name] = tenant_meta(name, namespace.name)
+            accounts[namespace.name] = [namespace.delegated_to or service_account_name(name, tenancy, tenant)]
     for entry in flux.impersonate:
         if entry.namespace == FLUX_NAMESPACE:
             continue
@@ -45,10 +46,10 @@ class Impersonation:
     to controllers that need these Roles, every sync keeps working.
 
     Attributes:
-        standing: the objects in namespaces that already exist.
+        in_existing: the objects in namespaces that already exist.
     """
 
-    standing: list[pulumi.Resource]
+    in_existing: list[pulumi.Resource]
 
     def __init__(
         self, objects: Mapping[str, Sequence[Manifest]], existing: Collection[str], opts: pulumi.ResourceOptions
@@ -63,7 +64,7 @@ class Impersonation:
         self._objects = objects
         self._opts = opts
         self._registered: dict[str, list[pulumi.Resource]] = {}
-        self.standing = [
+        self.in_existing = [
             each for namespace in objects if namespace in existing for each in self.within(namespace, after=[])
         ]
 

@@ -8,13 +8,12 @@ just changed.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 from components.cluster.manifests import Manifest
 from components.cluster.object_meta import ObjectMeta
-from components.tenant.config import ContainerLimits, TenantConfig, TenantLimits, TenantNetwork
 from components.tenant.role import flux_resources
+from components.tenant.tenancy_config import ContainerLimits, TenantLimits, TenantNetwork
 
 _FLUX_OBJECTS = "flux-objects"
 
@@ -52,15 +51,8 @@ numbers are far above what an ordinary application needs.
 # Resource names of quotas that do not name a kind, so they get no prefix `count/`.
 _NOT_COUNTED_BY_KIND = ("services.loadbalancers",)
 
-_SOURCES = "count/gitrepositories.source.toolkit.fluxcd.io"
-_SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
-_RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
-_ACCOUNTS = "count/serviceaccounts"
-# Number of objects that Kubernetes and the platform create in each namespace.
-_ROOM_IN_EACH = {"count/configmaps": 1, _ACCOUNTS: 1, "count/rolebindings.rbac.authorization.k8s.io": 1}
-# Number of objects that the platform also creates in a tenant's home: at most four Secrets, each twice while it is
-# replaced.
-_ROOM_AT_HOME = {_SOURCES: 1, _SYNCS: 1, _ACCOUNTS: 2, "count/secrets": 8}
+SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
+"""A quota's resource name for Kustomizations."""
 
 
 def limiting_objects(
@@ -75,7 +67,7 @@ def limiting_objects(
         room: counted objects that are not the tenant's (`room_for`), added to its limits.
     """
     counts = {_flux_count(resource): limits.flux_objects for resource in flux_resources()}
-    counts[_SYNCS] = limits.most_kustomizations
+    counts[SYNCS] = limits.most_kustomizations
     objects = [_quota(meta, _FLUX_OBJECTS, _with_room(counts, room))]
     if counts := _object_counts(limits):
         objects.append(_quota(meta, "objects", _with_room(counts, room)))
@@ -86,21 +78,6 @@ def limiting_objects(
     if network is TenantNetwork.DEFAULT_DENY:
         objects.append(_default_deny(meta))
     return objects
-
-
-def room_for(config: TenantConfig | None, namespace: str) -> dict[str, int]:
-    """The number of objects that Kubernetes and the platform create in a namespace, by a quota's resource names.
-
-    Args:
-        config: the tenant; None for one that the platform's own repository provisions.
-        namespace: one of its namespaces.
-    """
-    room = Counter(_ROOM_IN_EACH)
-    if config is None or namespace == config.home:
-        room.update(_ROOM_AT_HOME)
-    if config is not None and namespace == config.home and config.source.webhook is not None:
-        room[_RECEIVERS] += 1
-    return dict(room)
 
 
 def _object_counts(limits: TenantLimits) -> dict[str, int]:

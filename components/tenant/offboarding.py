@@ -2,9 +2,10 @@
 
 Flux prunes as the tenant's service account, so the sync is deleted while the account may still delete. If that takes
 too long, the account and its role bindings are deleted anyway, and Flux's finalizer is removed: without the account
-Flux cannot prune, and what it applied goes with the namespaces. For a source or a Receiver, Flux only cleans up its own
-copies, so their deletion does not wait for a controller that is busy or backs off. These are error hooks and not delete
-hooks, for which `pulumi destroy` would need `--run-program`; without the program the engine runs none of them.
+Flux cannot prune, and what it applied goes with the namespaces. For a source, a Receiver or a Provider, Flux only
+cleans up its own copies, so their deletion does not wait for a controller that is busy or backs off. These are error
+hooks and not delete hooks, for which `pulumi destroy` would need `--run-program`; without the program the engine runs
+none of them.
 
 Source: https://www.pulumi.com/docs/iac/concepts/resources/options/hooks/ and finalize in
 internal/controller/kustomization_controller.go of kustomize-controller 1.9
@@ -14,10 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
-from kubernetes import client
 
 from components.cluster.client import ClusterUnavailable, find_object, path_of
 from components.cluster.manifests import name_of
@@ -43,16 +43,21 @@ from components.tenant.wordings import (
     SYNC_NOT_PRUNED,
 )
 
+if TYPE_CHECKING:
+    from kubernetes import client
+
 # Attempts to delete a namespace that is only slow: nothing in it has finalizers.
 _ATTEMPTS = 3
-_SELF_CLEANED = frozenset({"GitRepository", "Receiver"})
+_SELF_CLEANED = frozenset({"GitRepository", "Provider", "Receiver"})
 # A healthy controller needs less than a second. After an error it retries with a back-off, which has grown to minutes
 # if the source has failed before; on request it reconciles at once.
 # Source: AddWithOpts in pkg/controller/priorityqueue/priorityqueue.go of controller-runtime 0.24
 _CLEANING_SECONDS = 60
 _CONTROLLERS = {
     "GitRepository": "source-controller",
+    "HelmRelease": "helm-controller",
     "Kustomization": "kustomize-controller",
+    "Provider": "notification-controller",
     "Receiver": "notification-controller",
 }
 
@@ -69,9 +74,9 @@ class Offboarding:
         register: creates a hook from a name and a function.
 
     Attributes:
-        of_sync: the hooks of each tenant's Kustomization.
+        of_sync: the hooks of each Kustomization and HelmRelease of a tenant.
         of_namespace: the hooks of each of its namespaces.
-        of_parts: a transformation that adds the hook to its source and its Receiver.
+        of_parts: a transformation that adds the hook to its source, its Receiver and its Providers.
     """
 
     def __init__(
@@ -104,7 +109,7 @@ class Offboarding:
         sync = Sync.of(failed.old_inputs)
         if sync.tenant in self._listed:
             return False
-        fields = {"tenant": sync.tenant, "sync": f"Kustomization {sync.namespace}/{sync.name}"}
+        fields = {"tenant": sync.tenant, "sync": _label(failed.old_inputs)}
         if len(failed.errors) > 1:
             log.error(await in_thread(self._held, failed.old_inputs, sync.tenant))
             return False

@@ -9,10 +9,13 @@ import pulumi
 
 from components.cluster.hooks import Once, ready_hook
 from components.cluster.manifests import Manifest
-from components.tenant.config import TenancyConfig, TenantConfig
-from components.tenant.limits import limiting_objects, room_for
+from components.tenant.config import TenantConfig
+from components.tenant.limits import limiting_objects
+from components.tenant.notifications import notifications_of
 from components.tenant.objects import tenant_meta
 from components.tenant.quota_status import QuotaStatus
+from components.tenant.room import room_for
+from components.tenant.tenancy_config import TenancyConfig
 
 _QUOTA = "ResourceQuota"
 # The limits themselves are created before anything in the namespace is counted.
@@ -57,7 +60,7 @@ class QuotaHooks:
 
 def counted(name: str, namespace: str, config: TenantConfig, tenancy: TenancyConfig) -> Mapping[str, list[str]]:
     """By quota of a tenant's namespace, the keys under which it counts the platform's own objects."""
-    room = room_for(config, namespace)
+    room = room_for(config, namespace, len(notifications_of(config, tenancy)))
     limits = limiting_objects(tenant_meta(name, namespace), tenancy.limits, tenancy.network_policy, room)
     quotas = {limit["metadata"]["name"]: limit["spec"]["hard"] for limit in limits if limit["kind"] == _QUOTA}
     found = {quota: [key for key in room if key in hard] for quota, hard in quotas.items()}

@@ -13,12 +13,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-
-from kubernetes import client
+from typing import TYPE_CHECKING
 
 from components.cluster.client import read_definition_age, read_quota
 from components.cluster.waiting import NotReady, wait_for
 from components.tenant.wordings import QUOTA_NOT_COUNTED
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 # The last of the counted kinds that is needed: every tenant has a Kustomization.
 DEFINITION = "kustomizations.kustomize.toolkit.fluxcd.io"

@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from kubernetes import client
-from kubernetes.client.exceptions import ApiException
+from typing import TYPE_CHECKING, Any
 
 from components.cluster.client import METADATA_LIST, explaining, find_object, items
 from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
@@ -20,6 +17,9 @@ from components.cluster.ownership import carries_marks
 from components.config.printable import printable
 from components.sync.names import KUSTOMIZE_API
 from components.tenant.config import TenantConfig
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 # Kubernetes deletes these by itself, or creates them in every namespace.
 _KUBERNETES_OWN_KINDS = frozenset({"Event", "Endpoints"})
@@ -68,7 +68,7 @@ def count_remains(found: Iterable[tuple[str, Mapping[str, Any]]], pruned: bool) 
         found: kind and metadata of each object in a namespace.
         pruned: whether a sync is there that will prune what Flux has applied.
     """
-    return dict(Counter(kind for kind, metadata in found if not _goes(kind, metadata, pruned)))
+    return dict(Counter(kind for kind, metadata in found if not goes_by_itself(kind, metadata, pruned)))
 
 
 def prunes(sync: Mapping[str, Any]) -> bool:
@@ -82,7 +82,8 @@ def prunes(sync: Mapping[str, Any]) -> bool:
     return deletes and not spec.get("suspend")
 
 
-def _goes(kind: str, metadata: Mapping[str, Any], pruned: bool) -> bool:
+def goes_by_itself(kind: str, metadata: Mapping[str, Any], pruned: bool) -> bool:
+    """Whether Kubernetes, Pulumi or an owner deletes an object, or if `pruned`, Flux."""
     if kind in _KUBERNETES_OWN_KINDS or (kind, metadata["name"]) in _KUBERNETES_OWN:
         return True
     if metadata.get("ownerReferences") or carries_marks(dict(metadata)):
@@ -98,6 +99,8 @@ def _prunes(api: client.ApiClient, name: str, tenant: TenantConfig) -> bool:
 
 
 def _read(api: client.ApiClient, namespace: str, kinds: Iterable[NamespacedKind], pruned: bool) -> Remains:
+    from kubernetes.client.exceptions import ApiException
+
     found: list[tuple[str, Mapping[str, Any]]] = []
     unread = []
     with explaining(api):

@@ -8,19 +8,23 @@ controllers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from components.cluster.manifests import Manifest
-from components.tenant.config import PolicyRule, Role, TenancyConfig
+from components.tenant.config import Role
+from components.tenant.tenancy_config import PolicyRule, TenancyConfig
 
 TENANT_ROLE = "flux-tenancy-tenant"
 FLUX_GROUPS = ".fluxcd.io"
 
 _CHANGE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-_READ = ("get", "list", "watch")
+READ = ("get", "list", "watch")
+
+ResourceTable = Sequence[tuple[str, tuple[str, ...]]]
+"""Pairs of an API group and names of its resources."""
 
 # (API group, resources that the tenant manages). Listed one by one, since a wildcard would include their status.
-MANAGED: tuple[tuple[str, tuple[str, ...]], ...] = (
+MANAGED: ResourceTable = (
     ("", ("configmaps", "persistentvolumeclaims", "pods", "secrets", "serviceaccounts", "services")),
     (
         "apps",
@@ -49,7 +53,7 @@ MANAGED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("image.toolkit.fluxcd.io", ("imagepolicies", "imagerepositories", "imageupdateautomations")),
 )
 # (API group, resources that the tenant may only read), to understand why something is refused or fails.
-_READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
+READABLE: ResourceTable = (
     (
         "",
         (
@@ -69,9 +73,7 @@ _READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("source.toolkit.fluxcd.io", ("externalartifacts",)),
 )
 # (API group, subresources) for manual access to the tenant's own pods.
-_POD_ACCESS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("", ("pods/attach", "pods/eviction", "pods/exec", "pods/portforward")),
-)
+_POD_ACCESS: ResourceTable = (("", ("pods/attach", "pods/eviction", "pods/exec", "pods/portforward")),)
 
 
 def tenant_role(tenancy: TenancyConfig) -> Manifest:
@@ -81,12 +83,17 @@ def tenant_role(tenancy: TenancyConfig) -> Manifest:
         "kind": "ClusterRole",
         "metadata": {"name": TENANT_ROLE},
         "rules": [
-            *_rules(MANAGED, _CHANGE),
-            *_rules(_READABLE, _READ),
-            *_rules(_POD_ACCESS, ("create", "get")),
+            *rules_for(MANAGED, _CHANGE),
+            *rules_for(READABLE, READ),
+            *rules_for(_POD_ACCESS, ("create", "get")),
             *(_as_rule(rule) for rule in tenancy.extra_rules),
         ],
     }
+
+
+def rules_for(table: ResourceTable, verbs: Sequence[str]) -> list[Manifest]:
+    """The rules of a role that allow these verbs."""
+    return [{"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)} for group, resources in table]
 
 
 def flux_resources() -> tuple[str, ...]:
@@ -99,10 +106,6 @@ def flux_resources() -> tuple[str, ...]:
 def cluster_role_for(role: Role) -> str:
     """The name of the ClusterRole behind a role of the configuration."""
     return TENANT_ROLE if role is Role.TENANT else role.value
-
-
-def _rules(table: Iterable[tuple[str, tuple[str, ...]]], verbs: tuple[str, ...]) -> list[Manifest]:
-    return [{"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)} for group, resources in table]
 
 
 def _as_rule(rule: PolicyRule) -> Manifest:

@@ -9,13 +9,14 @@ from typing import Any
 import yaml
 
 from components.cluster.manifests import Manifest
+from components.config.yaml_files import FastLoader
 
 HERE = Path(__file__).parent
 RELEASE_FILE = HERE / "fixtures" / "release.yaml"
 
 
 def release() -> list[Manifest]:
-    return list(yaml.safe_load_all(RELEASE_FILE.read_text()))
+    return list(yaml.load_all(RELEASE_FILE.read_text(), FastLoader))
 
 
 def golden(name: str) -> Any:

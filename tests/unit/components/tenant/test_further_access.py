@@ -9,10 +9,11 @@ from sample_stack import tenant_config
 from sample_text import ESCAPES, SHOWN
 
 from components.sync.names import TENANT_LABEL
-from components.tenant.config import Role, TenancyConfig
+from components.tenant.config import Role
 from components.tenant.further_access import FurtherBinding, TenantAccess, further_access, tenants_of
 from components.tenant.objects import role_binding, tenant_objects
 from components.tenant.role import TENANT_ROLE, tenant_role
+from components.tenant.tenancy_config import TenancyConfig
 
 ALL = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]
 ROLES: dict[tuple[str, str, str], Any] = {
@@ -206,3 +207,20 @@ def test_the_platforms_bindings_are_recognized_by_their_labels():
     tenants = tenants_of([own, elsewhere, other], {"apps": "dev-team", "jobs": "dev-team", "tools": "ops-team"})
 
     assert tenants == {"dev-team": TenantAccess(["apps", "jobs"], [own]), "ops-team": TenantAccess(["tools"], [])}
+
+
+def test_bindings_that_capsule_makes_of_a_tenant_are_not_reported():
+    labels = {"projectcapsule.dev/managed-by": "controller"}
+    provisioner = "capsule-namespace-provisioner"
+    own = [
+        binding(ACCOUNT, role=provisioner, name=provisioner),
+        binding(ACCOUNT, role="flux-tenancy-tenant", namespace="dev-team-web", name="capsule:1", labels=labels),
+    ]
+    forged = [
+        binding(ACCOUNT, role="view", name=provisioner),
+        binding(ACCOUNT, role="view", namespace="dev-team-web", name="capsule:2", labels=labels),
+        binding(ACCOUNT, role="flux-tenancy-tenant", namespace="other", name="capsule:3"),
+    ]
+
+    assert found(*own) == {}
+    assert len(found(*forged)["dev-team"]) == len(forged)

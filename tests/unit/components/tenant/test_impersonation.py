@@ -28,7 +28,7 @@ def registered(tmp_path):
             impersonation = Impersonation(
                 impersonations(config.flux, config.tenants, config.tenancy), existing, pulumi.ResourceOptions()
             )
-            flux = FluxInstall("flux", FluxInstallArgs(config.flux, release(), impersonation.standing))
+            flux = FluxInstall("flux", FluxInstallArgs(config.flux, release(), impersonation.in_existing))
             access = GitAccess(known_hosts=(), github=None, webhook_url=None)
             args = TenantArgs(config.tenants["dev-team"], access, config.tenancy, *removal(), impersonation)
             Tenant("dev-team", args, pulumi.ResourceOptions(depends_on=[flux]))

@@ -3,13 +3,16 @@
 from typing import Any
 
 import pulumi
-from recorded_program import run
+from recorded_program import GENERATED, run
 from sample_stack import removal, tenant_config
 
 from components.cluster.manifests import BACKGROUND, OWNERSHIP
 from components.git.source import GitAccess
+from components.sync.notifications_config import Notification
 from components.tenant.component import Tenant, TenantArgs
-from components.tenant.config import TenancyConfig, TenantState
+from components.tenant.config import TenantState
+from components.tenant.people_config import TenantPeople
+from components.tenant.tenancy_config import TenancyConfig
 
 CREDENTIALS = {"url": "https://git.example.com/dev-team/apps", "https": {"password": "pa55word"}}
 CONFIG = tenant_config(
@@ -99,8 +102,11 @@ def test_its_namespaces_and_source_are_attributes():
 
     def program():
         made = tenant()
-        assert made.source is not None and made.sync is not None
-        asked = {"namespaces": made.namespaces, "source": made.source.source.urn, "sync": made.sync.urn}
+        asked = {
+            "namespaces": made.namespaces,
+            "source": made.sources["dev-team"].source.urn,
+            "sync": made.applied["dev-team"].urn,
+        }
         return pulumi.Output.all(**asked).apply(found.update)
 
     run(program)
@@ -145,3 +151,96 @@ def test_a_tenant_that_is_leaving_keeps_its_namespaces_and_limits_unchanged():
 
     assert leaving == {name: active[name] for name in (COMPONENT, *NAMESPACES, *LIMITS)}
     assert IDENTITY in active
+
+
+def test_people_get_access_after_the_limits_and_a_leaving_tenant_has_no_people():
+    people = TenantPeople.model_validate({"viewers": [{"kind": "Group", "name": "oidc:dev-team"}]})
+    given = CONFIG.model_copy(update={"people": people})
+
+    found = run(lambda: tenant(config=given) and None)
+    leaving = run(lambda: tenant(config=given.model_copy(update={"state": TenantState.LEAVING})) and None)
+
+    more = found.keys() - registered().keys()
+    assert more == {"RoleBinding apps/dev-team-viewers", "RoleBinding apps-jobs/dev-team-viewers"}
+    assert all(found[name].after == NAMESPACES | LIMITS for name in more)
+    assert not more & leaving.keys()
+
+
+NOTIFIED = CONFIG.model_copy(
+    update={
+        "notifications": {
+            "chat": Notification.model_validate({"type": "slack", "secretAddress": "https://hooks.slack.com/a"})
+        }
+    }
+)
+NOTIFYING = {
+    f"{kind} {namespace}/dev-team-chat" for kind in ("Provider", "Alert") for namespace in ("apps", "apps-jobs")
+} | {"Secret apps.chat", "Secret apps-jobs.chat"}
+
+
+def test_notifications_in_each_namespace_are_created_before_and_deleted_after_access_and_the_sync():
+    resources = run(lambda: tenant(config=NOTIFIED) and None)
+
+    assert resources.keys() - registered().keys() == NOTIFYING
+    assert resources["Alert apps/dev-team-chat"].after >= {"Provider apps/dev-team-chat", "Secret apps.chat", *LIMITS}
+    assert all(resources[each].after >= NOTIFYING for each in ACCESS)
+    assert resources[SYNC].after >= ACCESS
+
+
+def test_a_provider_refers_to_the_generated_name_of_its_secret():
+    provider = run(lambda: tenant(config=NOTIFIED) and None)["Provider apps-jobs/dev-team-chat"]
+
+    assert provider.properties["spec"]["secretRef"] == {"name": f"apps-jobs.chat-{GENERATED}"}
+
+
+def test_a_busy_controller_does_not_keep_a_provider_from_being_deleted():
+    provider = run(lambda: tenant(config=NOTIFIED) and None)["Provider apps/dev-team-chat"]
+
+    assert (provider.delete_timeout, provider.on_error) == ("60s", {"offboarding-part"})
+
+
+def test_the_platforms_notifications_are_in_the_namespaces_of_every_tenant():
+    alertmanager = {"type": "alertmanager", "address": "https://alertmanager.example.com"}
+    tenancy = TenancyConfig.model_validate({"notifications": {"all": alertmanager}})
+    args = TenantArgs(CONFIG, ACCESS_TO_GIT, tenancy, *removal())
+
+    resources = run(lambda: Tenant("dev-team", args) and None)
+
+    assert resources.keys() - registered().keys() == {
+        f"{kind} {namespace}/dev-team-all" for kind in ("Provider", "Alert") for namespace in ("apps", "apps-jobs")
+    }
+
+
+def test_further_syncs_are_created_after_what_they_depend_on_and_deleted_before_it():
+    syncs = {"app": {"dependsOn": ["database"]}, "database": {"timeout": "1m"}}
+
+    resources = run(lambda: tenant(config=tenant_config(source=CREDENTIALS, syncs=syncs)) and None)
+
+    after = {"RoleBinding apps/dev-team-reconciler", SOURCE}
+    assert resources["Kustomization apps/database"].after == resources[SYNC].after == after
+    assert resources["Kustomization apps/app"].after == after | {"Kustomization apps/database"}
+    assert resources["Kustomization apps/database"].delete_timeout == "360s"
+    assert resources["Kustomization apps/app"].on_error == {"offboarding-sync"}
+
+
+def test_the_tenants_own_sync_may_depend_on_a_further_one():
+    config = tenant_config(source=CREDENTIALS, sync={"dependsOn": ["database"]}, syncs={"database": {}})
+
+    resources = run(lambda: tenant(config=config) and None)
+
+    assert "Kustomization apps/database" in resources[SYNC].after
+
+
+def test_releases_are_created_after_access_and_their_secrets_before_it():
+    releases = {"podinfo": {"chart": "./chart", "secretValues": {"api.key": "k3y"}}}
+
+    resources = run(lambda: tenant(config=tenant_config(source=CREDENTIALS, releases=releases)) and None)
+
+    secret, release = resources["Secret dev-team.podinfo-values"], resources["HelmRelease apps/podinfo"]
+    binding = "RoleBinding apps/dev-team-reconciler"
+    assert "Secret dev-team.podinfo-values" in resources[binding].after
+    assert release.after == {binding, "Secret dev-team.podinfo-values", SOURCE}
+    assert (release.on_error, release.delete_timeout) == ({"offboarding-sync"}, "600s")
+    assert secret.properties["data"] == {"secret": {"value-0": "azN5"}}
+    name = secret.properties["metadata"].get("name") or f"dev-team.podinfo-values-{GENERATED}"
+    assert release.properties["spec"]["valuesFrom"][0]["name"] == name

@@ -8,10 +8,11 @@ from components.cluster.object_meta import ObjectMeta
 from components.config.config_wordings import NOT_A_QUANTITY
 from components.git.config import Webhook
 from components.stack.config_wordings import NOT_ONE_OF
-from components.tenant.config import TenancyConfig
 from components.tenant.config_wordings import NOT_A_QUOTA_RESOURCE
-from components.tenant.limits import OBJECT_COUNTS, limiting_objects, room_for
+from components.tenant.limits import OBJECT_COUNTS, limiting_objects
 from components.tenant.role import MANAGED, tenant_role
+from components.tenant.room import room_for
+from components.tenant.tenancy_config import TenancyConfig
 
 RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
 SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
@@ -101,6 +102,7 @@ def test_a_stacks_own_quota_replaces_a_default():
 
 def test_only_the_home_namespace_has_room_for_the_platforms_source_and_sync():
     config = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}])
+    assert config.source is not None
     source = config.source.model_copy(update={"webhook": Webhook(type="github")})
     announced = config.model_copy(update={"source": source})
 
@@ -109,6 +111,16 @@ def test_only_the_home_namespace_has_room_for_the_platforms_source_and_sync():
     assert room_for(announced, "apps")["count/secrets"] == 8
     in_each = {"count/configmaps": 1, "count/serviceaccounts": 1, "count/rolebindings.rbac.authorization.k8s.io": 1}
     assert room_for(announced, "apps-jobs") == in_each
+
+
+def test_notifications_count_against_no_limit_of_the_tenant_even_while_their_secrets_are_replaced():
+    alone, notified = room_for(tenant_config(), "apps"), room_for(tenant_config(), "apps", notifications=3)
+
+    assert notified == alone | {
+        "count/secrets": 8 + 6,
+        "count/alerts.notification.toolkit.fluxcd.io": 3,
+        "count/providers.notification.toolkit.fluxcd.io": 3,
+    }
 
 
 def test_there_are_no_container_limits_by_default():

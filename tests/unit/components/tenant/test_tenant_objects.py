@@ -6,8 +6,8 @@ from sample_release import HERE
 from sample_stack import tenant_config
 
 from components.cluster.object_meta import ObjectMeta
-from components.tenant.config import TenancyConfig
 from components.tenant.objects import source_meta, tenant_objects
+from components.tenant.tenancy_config import TenancyConfig
 
 
 def test_a_tenant_with_two_namespaces_has_exactly_these_objects():
@@ -22,7 +22,7 @@ def test_a_tenant_with_two_namespaces_has_exactly_these_objects():
     objects = tenant_objects("dev-team", config, TenancyConfig())
 
     golden = yaml.safe_load_all((HERE / "golden" / "tenant-dev-team.yaml").read_text())
-    assert [*objects.namespaces, *objects.limits, objects.identity, *objects.access, objects.sync] == list(golden)
+    assert [*objects.namespaces, *objects.limits, objects.identity, *objects.access, *objects.syncs] == list(golden)
 
 
 @pytest.mark.parametrize("role", ["admin", "cluster-admin"])
@@ -34,15 +34,15 @@ def test_a_wider_role_is_bound_only_inside_the_tenants_namespaces(role):
 
 
 def test_only_a_suspended_sync_sets_suspend():
-    suspended = tenant_objects("dev-team", tenant_config(sync={"suspend": True}), TenancyConfig()).sync
-    running = tenant_objects("dev-team", tenant_config(), TenancyConfig()).sync
+    suspended = tenant_objects("dev-team", tenant_config(sync={"suspend": True}), TenancyConfig()).syncs[0]
+    running = tenant_objects("dev-team", tenant_config(), TenancyConfig()).syncs[0]
 
     assert suspended["spec"]["suspend"] is True
     assert "suspend" not in running["spec"]
 
 
 def test_without_a_target_namespace_objects_keep_their_own():
-    assert "targetNamespace" not in tenant_objects("dev-team", tenant_config(), TenancyConfig()).sync["spec"]
+    assert "targetNamespace" not in tenant_objects("dev-team", tenant_config(), TenancyConfig()).syncs[0]["spec"]
 
 
 def test_the_source_is_in_the_tenants_home_namespace_with_its_name_and_label():
@@ -51,3 +51,24 @@ def test_the_source_is_in_the_tenants_home_namespace_with_its_name_and_label():
     assert source_meta("dev-team", config) == ObjectMeta(
         name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"}
     )
+
+
+def test_a_further_sync_is_applied_as_the_tenants_own_one_is():
+    sync = {"decryption": {"workloadIdentity": {"provider": "vault"}}}
+    config = tenant_config(sync=sync, syncs={"jobs": {"path": "./jobs", "dependsOn": ["dev-team"]}})
+
+    objects = tenant_objects("dev-team", config, TenancyConfig())
+
+    own, jobs = objects.syncs
+    assert jobs["metadata"] == {"name": "jobs", "namespace": "apps", "labels": {"toolkit.fluxcd.io/tenant": "dev-team"}}
+    changed = {"path": "./jobs", "dependsOn": [{"name": "dev-team"}]}
+    assert jobs["spec"] == own["spec"] | changed
+
+
+def test_syncs_are_in_the_order_of_their_dependencies():
+    syncs = {"app": {"dependsOn": ["db"]}, "db": {}}
+    config = tenant_config(sync={"dependsOn": ["app"]}, syncs=syncs)
+
+    ordered = tenant_objects("dev-team", config, TenancyConfig()).applied
+
+    assert [each["metadata"]["name"] for each in ordered] == ["db", "app", "dev-team"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.tenant.config import TenancyConfig
 from components.tenant.role import tenant_role
+from components.tenant.tenancy_config import TenancyConfig
 
 CORE = ""
 CHANGE = ("create", "update", "patch", "delete", "deletecollection")

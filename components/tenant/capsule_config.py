@@ -1,0 +1,89 @@
+"""What a tenant may do by itself in a stack with `tenancy.mode: capsule`."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from components.config.errors import MisplacedValueError
+from components.config.section import Section
+from components.config.types import DnsLabel, Quantity, WebUrl
+from components.keys.types import CertificateAuthority
+from components.tenant.capsule_config_wordings import PROXY_WITHOUT_TLS, WAYS_TO_PROXY
+from components.tenant.types import QuotaResource
+
+
+class CapsuleLimits(Section):
+    """What Capsule limits for a tenant in all of its namespaces except its home."""
+
+    namespaces: int = Field(
+        5,
+        ge=1,
+        description="Maximum number of namespaces besides its home: those that the stack lists and those that it makes "
+        "itself.",
+    )
+    quota: dict[QuotaResource, Quantity] = Field(
+        default_factory=dict,
+        description="`hard` of a quota that these namespaces share, e.g. `requests.cpu: 8`, `pods: 100`.",
+    )
+    node_selector: dict[str, str] = Field(
+        default_factory=dict,
+        description="Labels of the nodes that Pods of these namespaces run on; needs the admission plugin "
+        "PodNodeSelector in the API server.",
+    )
+    storage_classes: tuple[str, ...] | None = Field(
+        None, min_length=1, description="Storage classes that it may use; all that the policies allow by default."
+    )
+    ingress_classes: tuple[str, ...] | None = Field(
+        None, min_length=1, description="Ingress classes that it may use; all by default."
+    )
+    priority_classes: tuple[str, ...] | None = Field(
+        None, min_length=1, description="Priority classes that it may use; all that the policies allow by default."
+    )
+    runtime_classes: tuple[str, ...] | None = Field(
+        None, min_length=1, description="Runtime classes that it may use; all by default."
+    )
+
+    def over(self, defaults: CapsuleLimits) -> CapsuleLimits:
+        """These limits, and the defaults where this sets none."""
+        return defaults.model_copy(update={name: getattr(self, name) for name in self.model_fields_set})
+
+
+class CapsuleProxy(Section):
+    """How Flux reaches the API server through capsule-proxy; exactly one of `address`, `secret` and `addon`."""
+
+    address: WebUrl | None = Field(
+        None,
+        description="Address of the proxy, e.g. `https://capsule-proxy.capsule-system.svc:9001`. Flux logs in with "
+        "short-lived tokens, so nothing secret is stored; needs `flux.workloadIdentity`.",
+    )
+    certificate_authority: CertificateAuthority | None = Field(
+        None, description="Certificate of the authority that the proxy's certificate comes from, PEM."
+    )
+    audiences: tuple[str, ...] = Field(
+        (), description="Audiences of these tokens, as the proxy expects them; defaults to the address."
+    )
+    secret: DnsLabel | None = Field(
+        None,
+        description="Name of a Secret in each tenant's home with a kubeconfig for the proxy under the key "
+        "`kubeconfig`, which somebody else keeps there.",
+    )
+    addon: bool = Field(
+        False,
+        description="Whether capsule-addon-fluxcd is in the cluster, which writes such a Secret for each tenant.",
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> CapsuleProxy:
+        if [self.address is not None, self.secret is not None, self.addon].count(True) != 1:
+            raise ValueError(WAYS_TO_PROXY())
+        if self.address is not None and not self.address.startswith("https://"):
+            raise MisplacedValueError(("address",), PROXY_WITHOUT_TLS())
+        return self
+
+
+class CapsuleTenancy(CapsuleLimits):
+    """What holds for all tenants of Capsule."""
+
+    proxy: CapsuleProxy | None = Field(
+        None, description="How Flux applies the tenants' syncs through capsule-proxy; directly by default."
+    )

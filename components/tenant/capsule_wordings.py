@@ -1,0 +1,29 @@
+"""What is said about tenants of Capsule."""
+
+from __future__ import annotations
+
+from components.config.wordings import Wording
+
+NAMESPACE_NOT_RELEASED = Wording(
+    "FT-CAP-050",
+    "namespace {namespace} still belongs to Capsule's Tenant {tenant} after {seconds} s, which would delete it",
+    "check that Capsule's controller is healthy (`kubectl describe tenant.capsule.clastix.io {tenant}`), and run "
+    "`pulumi up` again",
+)
+FOREIGN_TENANT = Wording(
+    "FT-CAP-051",
+    "Capsule has a Tenant {tenant} that this stack does not manage",
+    "choose another name for this tenant, or delete the Tenant once its namespaces are moved; to take it over with its "
+    "namespaces, set cluster.adopt to true",
+)
+FOREIGN_OWNER = Wording(
+    "FT-CAP-052",
+    "namespace {namespace} belongs to Capsule's Tenant {tenant}",
+    "choose another namespace, or have that Tenant release it",
+)
+MADE_NAMESPACES_UNLISTED = Wording(
+    "FT-CAP-053",
+    "has made the namespaces {namespaces}, which the change of tenancy.mode would delete with Capsule's Tenant",
+    "add them to its namespaces and run `pulumi up` before you change the mode, or have the tenant remove them from "
+    "its repository",
+)

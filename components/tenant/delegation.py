@@ -1,0 +1,50 @@
+"""Namespaces that a tenant has delegated to a team of its own.
+
+In such a namespace, Flux applies everything as the team's service account, which the tenant creates and binds. Two
+bounds keep the team below the tenant: Kubernetes refuses roles and bindings with more rights than the tenant has in
+this namespace, and the policies refuse any other account here.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from components.cluster.manifests import Manifest
+from components.sync.names import TENANT_LABEL
+
+_RBAC = "rbac.authorization.k8s.io"
+# Neither `bind` nor `escalate`, which are for more rights than one's own.
+_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
+
+
+def delegation_name(tenant: str) -> str:
+    """The name of the Role and RoleBinding by which a tenant gives rights to its teams."""
+    return f"{tenant}-delegation"
+
+
+def delegation_roles(tenant: str, namespaces: Iterable[str]) -> list[Manifest]:
+    """The Role in each delegated namespace to create roles and role bindings there."""
+    rule = {"apiGroups": [_RBAC], "resources": ["rolebindings", "roles"], "verbs": list(_VERBS)}
+    return [_object(tenant, namespace, "Role") | {"rules": [rule]} for namespace in namespaces]
+
+
+def delegation_bindings(tenant: str, namespaces: Iterable[str], subject: Mapping[str, str]) -> list[Manifest]:
+    """Binds these Roles to the tenant's service account.
+
+    Args:
+        tenant: name of the tenant.
+        namespaces: its delegated namespaces.
+        subject: its service account, as a binding names it.
+    """
+    role = {"apiGroup": _RBAC, "kind": "Role", "name": delegation_name(tenant)}
+    return [
+        _object(tenant, namespace, "RoleBinding") | {"roleRef": role, "subjects": [dict(subject)]}
+        for namespace in namespaces
+    ]
+
+
+def _object(tenant: str, namespace: str, kind: str) -> Manifest:
+    metadata = {"name": delegation_name(tenant), "namespace": namespace, "labels": {TENANT_LABEL: tenant}}
+    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata}

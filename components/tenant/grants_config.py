@@ -1,0 +1,173 @@
+"""The `grants` of a tenant: what it alone may do in addition, each with a reason and for a time.
+
+A grant adds rights to the tenant's service account, or relaxes a policy in the tenant's namespaces.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+
+from components.allowlists.types import ServiceType
+from components.config.decisions import LastDay, Reason
+from components.config.errors import MisplacedValueError
+from components.config.section import Section
+from components.config.types import matching
+from components.tenant.grants_wordings import (
+    DELETED_DEFINITION,
+    EMPTY_GRANT,
+    NO_EXCEPTION,
+    NOT_A_GROUP,
+    NOT_A_RESOURCE,
+    NOT_A_VERB,
+    NOT_AN_OBJECT_NAME,
+    UNLIMITED_VERB,
+    WITHHELD_DEFINITION,
+    WITHHELD_GROUP,
+)
+from components.tenant.withheld import owner_of
+
+DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
+"""API group and resource of CustomResourceDefinitions."""
+VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+# Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
+NAMED_VERBS = ("delete", "get", "patch", "update")
+"""The verbs that a rule with `resourceNames` can limit to one object."""
+# A DNS subdomain, or the empty string for the core group.
+_GROUP = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?")
+
+
+class ExceptedPolicy(StrEnum):
+    """A policy that may have exceptions for a tenant.
+
+    Each of them guards the tenant itself, or asks for a habit of its Pods. Policies that protect the platform or other
+    tenants have none, and neither have those with a list for each tenant (`TenantPolicies`).
+    """
+
+    VERIFIED_SOURCES = "verified-sources"
+    NODE_PLACEMENT = "node-placement"
+    DISRUPTION_BUDGETS = "disruption-budgets"
+    ALLOWED_IMAGES = "allowed-images"
+
+
+def _custom_group(group: str) -> str:
+    if not _GROUP.fullmatch(group):
+        raise ValueError(NOT_A_GROUP())
+    if (owner := owner_of(group)) is not None:
+        raise ValueError(WITHHELD_GROUP(owner=owner))
+    return group
+
+
+def _group_of_objects(group: str) -> str:
+    return group if group == DEFINITIONS[0] else _custom_group(group)
+
+
+def _verb(verb: str) -> str:
+    if verb not in VERBS:
+        raise ValueError(NOT_A_VERB(verbs=", ".join(VERBS)))
+    return verb
+
+
+def _named_verb(verb: str) -> str:
+    if verb not in NAMED_VERBS:
+        raise ValueError(UNLIMITED_VERB(verbs=", ".join(NAMED_VERBS)))
+    return verb
+
+
+def _excepted(policy: str) -> str:
+    if policy not in list(ExceptedPolicy):
+        raise ValueError(NO_EXCEPTION(policies=", ".join(ExceptedPolicy)))
+    return policy
+
+
+def _choice(*values: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": list(values), "description": " or ".join(values)})
+
+
+ResourceName = Annotated[str, *matching(r"^[a-z][-a-z0-9]*(/[a-z]+)?$", NOT_A_RESOURCE)]
+ObjectName = Annotated[str, *matching(r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$", NOT_AN_OBJECT_NAME)]
+Verb = Annotated[str, AfterValidator(_verb), _choice(*VERBS)]
+NamedVerb = Annotated[str, AfterValidator(_named_verb), _choice(*NAMED_VERBS)]
+
+
+class GrantedRule(Section):
+    """Rights over the objects of a custom resource in the tenant's namespaces."""
+
+    api_groups: tuple[Annotated[str, AfterValidator(_custom_group)], ...] = Field(
+        min_length=1, description="API groups of custom resources, e.g. `cert-manager.io`."
+    )
+    resources: tuple[ResourceName, ...] = Field(min_length=1, description="Plural names, e.g. `certificates`.")
+    verbs: tuple[Verb, ...] = Field(min_length=1, description="What is allowed.")
+
+
+class ClusterObject(Section):
+    """Rights over one cluster-scoped object of a custom resource, or over one CustomResourceDefinition."""
+
+    api_group: Annotated[str, AfterValidator(_group_of_objects)] = Field(
+        description="API group of a custom resource, e.g. `cert-manager.io`, or `apiextensions.k8s.io`."
+    )
+    resource: ResourceName = Field(description="Plural name of a cluster-scoped resource, e.g. `clusterissuers`.")
+    name: ObjectName = Field(description="Name of the object.")
+    verbs: tuple[NamedVerb, ...] = Field(
+        min_length=1, description="What is allowed; no `delete` for a CustomResourceDefinition."
+    )
+
+    @model_validator(mode="after")
+    def _own_definition(self) -> ClusterObject:
+        if self.api_group != DEFINITIONS[0]:
+            return self
+        if self.resource != DEFINITIONS[1]:
+            raise MisplacedValueError(("apiGroup",), WITHHELD_GROUP(owner="Kubernetes").of(self.api_group))
+        if (owner := owner_of(self.name.partition(".")[2])) is not None:
+            raise MisplacedValueError(("name",), WITHHELD_DEFINITION(owner=owner).of(self.name))
+        if "delete" in self.verbs:
+            raise MisplacedValueError(("verbs", self.verbs.index("delete")), DELETED_DEFINITION().of("delete"))
+        return self
+
+
+class PolicyException(Section):
+    """An exception from one admission policy in the tenant's namespaces."""
+
+    policy: Annotated[str, AfterValidator(_excepted), _choice(*ExceptedPolicy)] = Field(
+        description="Name of the policy (docs/policies.md)."
+    )
+    names: tuple[ObjectName, ...] = Field(
+        (),
+        description="Names of the excepted objects. A name also covers those that begin with it and a `-`, such as the "
+        "Pods of a Deployment. Defaults to all objects.",
+    )
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The exception as the policy reads it: `<policy>` for all objects, or `<policy>/<name>` for each name."""
+        return tuple(f"{self.policy}/{name}" for name in self.names) or (self.policy,)
+
+
+class Grant(Section):
+    """Something that one tenant may do in addition to what its role and the policies allow."""
+
+    reason: Reason = Field(description="Why, for whoever reads the file, the outputs or the reports.")
+    expires: LastDay | None = Field(
+        None,
+        description="The last day, in UTC, on which the grant holds, e.g. `2027-03-31`. Afterwards, the stack has an "
+        "error until the grant is renewed or removed.",
+    )
+    rules: tuple[GrantedRule, ...] = Field(
+        (), description="Rights over objects of custom resources in the tenant's namespaces."
+    )
+    cluster_objects: tuple[ClusterObject, ...] = Field(
+        (), description="Rights over single cluster-scoped objects, by their names."
+    )
+    service_types: tuple[ServiceType, ...] = Field(
+        (), description="Types of Services, in addition to `policies.serviceTypes`."
+    )
+    exceptions: tuple[PolicyException, ...] = Field((), description="Exceptions from policies.")
+
+    @model_validator(mode="after")
+    def _grants_something(self) -> Grant:
+        if not (self.rules or self.cluster_objects or self.service_types or self.exceptions):
+            raise ValueError(EMPTY_GRANT(keys="rules, clusterObjects, serviceTypes, exceptions"))
+        return self

@@ -1,0 +1,67 @@
+"""Named openings of a tenant as a NetworkPolicy beside the one that denies everything else: policies add up.
+
+Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
+"""
+
+from __future__ import annotations
+
+from components.cluster.manifests import Manifest
+from components.cluster.object_meta import ObjectMeta
+from components.config.networks import egress_rules, port_entries
+from components.sync.names import TENANT_LABEL
+from components.tenant.network_config import NetworkOpenings
+
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+"""The label of each namespace with its name, which the API server sets."""
+
+OPENINGS_SUFFIX = "-openings"
+"""End of the name of a tenant's NetworkPolicy, after the tenant's name."""
+
+METADATA_NETWORKS = (
+    "169.254.0.0/16",
+    "fe80::/10",
+    # Metadata addresses that are not link-local: of AWS, Google Cloud and Oracle Cloud over IPv6, Alibaba Cloud, Azure.
+    "fd00:ec2::254/128",
+    "fd20:ce::254/128",
+    "fd00:c1::a9fe:a9fe/128",
+    "100.100.100.200/32",
+    "168.63.129.16/32",
+    # IPv4 addresses in the notation of IPv6.
+    "::ffff:0:0/96",
+)
+"""Networks with a cloud's metadata service, which hands out the credentials of a node."""
+
+
+def network_openings(meta: ObjectMeta, openings: NetworkOpenings) -> list[Manifest]:
+    """The NetworkPolicy with the openings of one namespace; none without openings.
+
+    Args:
+        meta: the namespace, with the name and the label of its tenant.
+        openings: the tenant's openings.
+    """
+    if openings.is_empty:
+        return []
+    ingress = [
+        {"from": [_namespaces(NAMESPACE_NAME_LABEL, each.from_namespace)]} | port_entries(each.ports)
+        for each in openings.ingress
+    ]
+    ingress += [{"from": [_namespaces(TENANT_LABEL, tenant)]} for tenant in openings.tenants.from_]
+    egress: list[Manifest] = [{"to": [_namespaces(TENANT_LABEL, tenant)]} for tenant in openings.tenants.to]
+    egress += egress_rules(openings.egress)
+    rules = {"Ingress": ingress, "Egress": egress}
+    return [
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": meta.metadata(f"{meta.name}{OPENINGS_SUFFIX}"),
+            "spec": {
+                "podSelector": {},
+                "policyTypes": [direction for direction, listed in rules.items() if listed],
+                **{direction.lower(): listed for direction, listed in rules.items() if listed},
+            },
+        }
+    ]
+
+
+def _namespaces(label: str, value: str) -> Manifest:
+    return {"namespaceSelector": {"matchLabels": {label: value}}}

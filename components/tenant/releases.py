@@ -1,0 +1,119 @@
+"""A tenant's Helm releases as plain manifests.
+
+Source: https://fluxcd.io/flux/components/helm/helmreleases/#recommended-settings
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.cluster.manifests import Manifest
+from components.cluster.object_meta import ObjectMeta, SecretPurpose
+from components.sync.build import given, ignore_rules, image_replacements, patches
+from components.sync.names import HELM_API, HELM_RELEASE
+from components.tenant.release_config import ReleaseConfig
+from components.tenant.source_names import SourceReference
+
+CHART_KINDS = frozenset({"OCIRepository", "ExternalArtifact"})
+"""Kinds of source that are one chart, where others hold several."""
+_RETRY_INTERVAL, _RETRIES = "5m", 3
+
+
+@dataclass(frozen=True)
+class ReleaseObjects:
+    """The objects of one release.
+
+    Attributes:
+        secrets: the Secret with its secret values, to create before it; empty if it has none.
+        release: the HelmRelease; it refers to the Secret as `components.cluster.generated_names` has it.
+    """
+
+    secrets: list[Manifest]
+    release: Manifest
+
+
+def release_objects(meta: ObjectMeta, config: ReleaseConfig, source: SourceReference, account: str) -> ReleaseObjects:
+    """The HelmRelease and the Secret with its secret values.
+
+    Args:
+        meta: metadata of the release's objects; the names of its Secrets begin with its prefix.
+        config: the release.
+        source: where its chart is.
+        account: the service account that it is installed as.
+    """
+    secret_keys = {path: f"value-{index}" for index, path in enumerate(sorted(config.secret_values))}
+    secrets = []
+    if config.secret_values:
+        data = {secret_keys[path]: value.get_secret_value() for path, value in config.secret_values.items()}
+        secrets.append(meta.generated_secret(SecretPurpose.VALUES, data))
+    values_from = [given(each) for each in config.values_from] + [
+        {
+            "kind": "Secret",
+            "name": meta.secret_reference(SecretPurpose.VALUES),
+            "valuesKey": key,
+            "targetPath": path,
+            # Otherwise Helm would read commas and brackets of a secret as its own syntax.
+            "literal": True,
+        }
+        for path, key in secret_keys.items()
+    ]
+    spec: Manifest = {
+        "serviceAccountName": account,
+        "releaseName": config.release_name or meta.name,
+        "interval": config.interval,
+        "timeout": config.timeout,
+        **_chart(meta, config, source),
+        # Only the platform installs custom resource definitions; a tenant's account may not.
+        "install": {"crds": "Skip"} | _after_failure(config),
+        "upgrade": {"crds": "Skip"} | _after_failure(config),
+    }
+    optional = {
+        "targetNamespace": config.target_namespace,
+        "values": config.values,
+        "valuesFrom": values_from,
+        "dependsOn": [{"name": each} for each in config.depends_on],
+        "driftDetection": _drift_detection(config),
+        "test": {"enable": True} if config.test else None,
+        "suspend": config.suspend,
+        "postRenderers": _post_renderers(config),
+        "commonMetadata": given(config.common_metadata) if config.common_metadata else None,
+        "healthCheckExprs": [given(each) for each in config.health_check_exprs],
+    }
+    spec |= {key: value for key, value in optional.items() if value}
+    release = {"apiVersion": HELM_API, "kind": HELM_RELEASE, "metadata": meta.metadata(meta.name), "spec": spec}
+    return ReleaseObjects(secrets, release)
+
+
+def _chart(meta: ObjectMeta, config: ReleaseConfig, source: SourceReference) -> Manifest:
+    if source.kind in CHART_KINDS:
+        return {"chartRef": source.reference}
+    template: Manifest = {"chart": config.chart, "sourceRef": source.reference, "interval": config.chart_interval}
+    if config.version is not None:
+        template["version"] = config.version
+    if config.values_files:
+        template["valuesFiles"] = list(config.values_files)
+    if config.reconcile_strategy != "ChartVersion":
+        template["reconcileStrategy"] = config.reconcile_strategy
+    # The HelmChart that helm-controller makes of it is the platform's, too, so that the tenant cannot change it.
+    return {"chart": {"metadata": {"labels": dict(meta.labels)}, "spec": template}}
+
+
+def _after_failure(config: ReleaseConfig) -> Manifest:
+    if config.strategy == "RetryOnFailure":
+        return {"strategy": {"name": config.strategy, "retryInterval": config.retry_interval or _RETRY_INTERVAL}}
+    retries = _RETRIES if config.retries is None else config.retries
+    return {"strategy": {"name": config.strategy}, "remediation": {"retries": retries}}
+
+
+def _drift_detection(config: ReleaseConfig) -> Manifest | None:
+    drift = config.drift_detection
+    if drift.mode == "disabled":
+        return None
+    rules = {"ignore": ignore_rules(drift.ignore)} if drift.ignore else {}
+    return {"mode": drift.mode} | rules
+
+
+def _post_renderers(config: ReleaseConfig) -> list[Manifest]:
+    changes = {"patches": patches(config.patches), "images": image_replacements(config.images)}
+    given_changes = {key: value for key, value in changes.items() if value}
+    return [{"kustomize": given_changes}] if given_changes else []

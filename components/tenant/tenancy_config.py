@@ -1,0 +1,154 @@
+"""The `tenancy` section: settings for all tenants of a stack."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from components.config.errors import MisplacedValueError
+from components.config.section import Section
+from components.config.types import DnsLabel, Duration, Network, Quantity
+from components.sync.notifications_config import Notification
+from components.tenant.capsule_config import CapsuleTenancy
+from components.tenant.config_wordings import SHARED_CREDENTIAL
+from components.tenant.people_config import TenancyPeople
+from components.tenant.types import QuotaResource, ServiceAccountName
+
+
+class PolicyRule(Section):
+    """A rule of a Kubernetes role."""
+
+    api_groups: tuple[str, ...] = Field(description="API groups; the core group is the empty string.")
+    resources: tuple[str, ...] = Field(
+        min_length=1, description="Resources by their plural names, e.g. `certificates`."
+    )
+    verbs: tuple[str, ...] = Field(min_length=1, description="What is allowed, e.g. `get`, `list`, `watch`, `create`.")
+    resource_names: tuple[str, ...] = Field((), description="Names of the objects; defaults to all.")
+
+
+class ContainerLimits(Section):
+    """The LimitRange of a tenant's namespaces.
+
+    Source: https://kubernetes.io/docs/concepts/policy/limit-range/
+    """
+
+    requests: dict[QuotaResource, Quantity] = Field(
+        default_factory=dict, description="Default requests of a container, e.g. `cpu: 50m`."
+    )
+    limits: dict[QuotaResource, Quantity] = Field(
+        default_factory=dict, description="Default limits of a container, e.g. `memory: 256Mi`."
+    )
+    maximum: dict[QuotaResource, Quantity] = Field(
+        default_factory=dict, description="The highest limit of a container, e.g. `memory: 4Gi`."
+    )
+
+
+class TenantLimits(Section):
+    """Limits for each namespace of a tenant."""
+
+    flux_objects: int = Field(
+        100,
+        ge=1,
+        description="Maximum number of objects of each of Flux's kinds: GitRepositories, HelmReleases and so on.",
+    )
+    # kustomize-controller builds one at a time, so this many can be queued ahead of another tenant's: docs/tenants.md.
+    kustomizations: int = Field(
+        5,
+        ge=1,
+        description="Maximum number of Kustomizations, at most `fluxObjects`; Flux builds one at a time, so a tenant's "
+        "push waits for those of others.",
+    )
+    quota: dict[QuotaResource, Quantity] = Field(
+        default_factory=dict,
+        description="`hard` of a ResourceQuota, e.g. `requests.cpu: 4`, `pods: 50`; Pods have to set the requests and "
+        "limits that a quota covers.",
+    )
+    objects: dict[QuotaResource, Annotated[int, Field(ge=0)] | None] = Field(
+        default_factory=dict,
+        description="Maximum numbers of objects of Kubernetes' own kinds that differ from those in docs/tenants.md, by "
+        "resource, e.g. `secrets: 2000`, `jobs.batch: 50`; null for no limit.",
+    )
+    containers: ContainerLimits = Field(
+        default_factory=ContainerLimits,
+        description="Default requests and limits of containers, and their maximum; none by default, since limits could "
+        "throttle or kill Pods that run well without them.",
+    )
+
+    @property
+    def most_kustomizations(self) -> int:
+        """How many Kustomizations a tenant may have in a namespace."""
+        return min(self.kustomizations, self.flux_objects)
+
+
+class TenantNetwork(StrEnum):
+    """What Pods of a tenant may connect to, if the cluster's network enforces NetworkPolicies."""
+
+    NONE = "none"
+    DEFAULT_DENY = "default-deny"
+
+
+class TenancyMode(StrEnum):
+    """Who makes tenants' namespaces."""
+
+    NAMESPACES = "namespaces"
+    CAPSULE = "capsule"
+
+
+class TenancyConfig(Section):
+    """Settings for all tenants of the stack."""
+
+    mode: TenancyMode = Field(
+        TenancyMode.NAMESPACES,
+        description="Who makes tenants' namespaces: only the stack (`namespaces`), or the stack and the tenants "
+        "themselves, within Capsule's limits (`capsule`, docs/capsule.md).",
+    )
+    capsule: CapsuleTenancy = Field(
+        default_factory=CapsuleTenancy,
+        description="What Capsule limits for each tenant, in the mode `capsule` (docs/capsule.md).",
+    )
+    limits: TenantLimits = Field(default_factory=TenantLimits, description="Limits for each namespace of a tenant.")
+    network_policy: TenantNetwork = Field(
+        TenantNetwork.NONE,
+        description="What Pods of the stack's tenants may connect to: anything (`none`), or only the tenant's own "
+        "namespaces and DNS (`default-deny`); a tenant cannot change that itself (docs/tenants.md).",
+    )
+    protected_networks: tuple[Network, ...] = Field(
+        (),
+        description="Networks that no tenant's `network.egress` may include, e.g. those of the API server and the "
+        "nodes; link-local and metadata addresses never may (docs/network.md).",
+    )
+    extra_rules: tuple[PolicyRule, ...] = Field(
+        (), description="Additional rules of the tenant role, e.g. for the platform's own custom resources."
+    )
+    people: TenancyPeople = Field(
+        default_factory=TenancyPeople, description="What people of tenants may do (docs/people.md)."
+    )
+    service_account_name: ServiceAccountName | None = Field(
+        None,
+        description="Name of the service account that Flux impersonates for a tenant, e.g. `flux`; defaults to the "
+        "tenant's name.",
+    )
+    notifications: dict[DnsLabel, Notification] = Field(
+        default_factory=dict,
+        description="Messages to the platform about every tenant, by name; without credentials, since tenants can read "
+        "those in their namespaces (docs/notifications.md).",
+    )
+    settle_timeout: Duration = Field(
+        "60s",
+        description="How long `pulumi up` waits for Flux to reconcile each sync that the update changes, and at most "
+        "10 s of it for all others; a tenant that is not ready by then is reported and never fails the update.",
+    )
+    offboarding_timeout: Duration = Field(
+        "5m",
+        description="How long `pulumi up` waits for the deletion of each namespace of a removed tenant, and for Flux "
+        "to prune in addition to `sync.timeout`; after that, the tenant's access is removed first (docs/tenants.md).",
+    )
+
+    @model_validator(mode="after")
+    def _no_shared_credentials(self) -> TenancyConfig:
+        for name, notification in self.notifications.items():
+            for key in notification.credentials:
+                raise MisplacedValueError(("notifications", name, key), SHARED_CREDENTIAL())
+        return self

@@ -1,0 +1,110 @@
+"""What a tenant alone may do in addition: roles, bindings, annotations, and room in its quotas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sample_stack import tenant_config
+
+from components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES, namespace_annotations
+from components.tenant.further_access import tenants_of
+from components.tenant.grants import in_words, relaxed_policies
+from components.tenant.objects import tenant_objects
+from components.tenant.room import room_for
+from components.tenant.tenancy_config import TenancyConfig
+
+RULE = {"apiGroups": ["cert-manager.io"], "resources": ["certificates"], "verbs": ["create", "get"]}
+ISSUER = {"apiGroup": "cert-manager.io", "resource": "clusterissuers", "name": "letsencrypt", "verbs": ["get"]}
+TYPES = ["LoadBalancer"]
+EXCEPTION = {"policy": "allowed-images", "names": ["legacy"]}
+REASON = {"reason": "TICKET-12"}
+
+
+def objects(*grants: dict[str, Any]) -> Any:
+    config = tenant_config(namespaces=[{"name": "apps"}, {"name": "jobs"}], grants=[REASON | each for each in grants])
+    return tenant_objects("dev-team", config, TenancyConfig())
+
+
+def test_granted_rules_are_bound_to_the_account_in_each_namespace_and_nowhere_else():
+    found = objects({"rules": [RULE]}, {"rules": [RULE | {"resources": ["issuers"]}]})
+
+    assert [
+        (role["kind"], role["metadata"]["namespace"], role["metadata"]["name"]) for role in found.granted_roles
+    ] == [
+        ("Role", "apps", "dev-team-grants"),
+        ("Role", "jobs", "dev-team-grants"),
+    ]
+    assert found.granted_roles[0]["rules"] == [RULE, RULE | {"resources": ["issuers"]}]
+    of_role, of_grants = found.access[:2], found.access[2:]
+    assert [each["roleRef"]["kind"] for each in of_role] == ["ClusterRole", "ClusterRole"]
+    assert [(each["kind"], each["metadata"], each["roleRef"]["kind"]) for each in of_grants] == [
+        ("RoleBinding", role["metadata"], "Role") for role in found.granted_roles
+    ]
+    assert all(each["subjects"] == of_role[0]["subjects"] for each in of_grants)
+
+
+def test_a_granted_cluster_object_is_limited_to_its_name():
+    found = objects({"clusterObjects": [ISSUER]})
+
+    [role], binding = found.granted_roles, found.access[-1]
+    assert role["kind"] == "ClusterRole"
+    assert role["rules"] == [
+        {
+            "apiGroups": ["cert-manager.io"],
+            "resources": ["clusterissuers"],
+            "verbs": ["get"],
+            "resourceNames": ["letsencrypt"],
+        }
+    ]
+    assert (binding["kind"], binding["roleRef"]["name"]) == ("ClusterRoleBinding", role["metadata"]["name"])
+    assert "namespace" not in binding["metadata"]
+
+
+def test_policies_read_the_rest_from_annotations_of_the_namespaces():
+    grants = [
+        REASON | {"serviceTypes": TYPES, "exceptions": [EXCEPTION, {"policy": "disruption-budgets"}]},
+        REASON | {"serviceTypes": TYPES},
+    ]
+    config = tenant_config(grants=grants)
+
+    annotations = namespace_annotations(config)
+
+    assert annotations[SERVICE_TYPES] == "LoadBalancer"
+    assert annotations[EXCEPTIONS] == "allowed-images/legacy disruption-budgets"
+    assert relaxed_policies(config.grants) == {"allowed-images", "disruption-budgets", "service-exposure"}
+
+
+def test_a_tenant_without_grants_has_no_trace_of_them():
+    found = objects()
+
+    assert found.granted_roles == []
+    assert len(found.access) == 2
+    assert {SERVICE_TYPES, EXCEPTIONS}.isdisjoint(namespace_annotations(tenant_config()))
+
+
+def test_the_platforms_own_bindings_of_grants_are_no_further_access():
+    found = objects({"rules": [RULE]}, {"clusterObjects": [ISSUER]})
+    forged = found.access[-1] | {"metadata": {"name": "flux-tenancy-grants-other", "labels": {}}}
+
+    tenants = tenants_of([*found.access, forged], {"apps": "dev-team", "jobs": "dev-team"})
+
+    assert tenants["dev-team"].bindings == found.access
+
+
+def test_a_quota_has_room_for_the_role_and_binding_of_grants():
+    roles = "count/roles.rbac.authorization.k8s.io"
+
+    assert roles not in room_for(tenant_config(), "apps")
+    assert room_for(tenant_config(grants=[REASON | {"rules": [RULE]}]), "apps")[roles] == 1
+
+
+def test_a_grant_in_words_names_everything_that_it_allows():
+    grant = {"rules": [RULE], "clusterObjects": [ISSUER], "serviceTypes": TYPES, "exceptions": [EXCEPTION]}
+    [read] = tenant_config(grants=[REASON | grant]).grants
+
+    assert in_words(read) == [
+        "create, get certificates.cert-manager.io in its namespaces",
+        "get clusterissuers.cert-manager.io letsencrypt",
+        "Services of the type LoadBalancer",
+        "an exception from the policy allowed-images for legacy",
+    ]

@@ -1,0 +1,223 @@
+"""Access of people: the roles, their bindings, and what the configuration refuses."""
+
+import pytest
+from sample_stack import load, tenant_config
+
+from components.cluster.subjects import Subject
+from components.config.errors import ConfigurationError
+from components.tenant.objects import tenant_objects
+from components.tenant.people import AUDITOR, DEVELOPER, VIEWER, auditor_access, people_roles
+from components.tenant.people_config import TenantPeople
+from components.tenant.room import room_for
+from components.tenant.tenancy_config import TenancyConfig
+
+GROUP = {"kind": "Group", "name": "oidc:dev-team"}
+USER = {"kind": "User", "name": "ann@example.com"}
+RBAC = "rbac.authorization.k8s.io"
+EVERYBODY = TenantPeople.model_validate({"viewers": [GROUP], "developers": [USER]})
+
+
+def rights(role):
+    """What a role allows, as `verb resource.group`."""
+    return {
+        f"{verb} {resource}.{group}".rstrip(".")
+        for rule in role["rules"]
+        for verb in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+def roles(**tenancy):
+    found = people_roles(TenancyConfig.model_validate(tenancy), [EVERYBODY])
+    return {each["metadata"]["name"]: rights(each) for each in found}
+
+
+def auditor(**tenancy):
+    [role, _] = auditor_access([Subject.model_validate(GROUP)], TenancyConfig.model_validate(tenancy))
+    return rights(role)
+
+
+def test_nobody_has_access_by_default():
+    objects = tenant_objects("dev-team", tenant_config(), TenancyConfig())
+
+    assert objects.people == []
+    assert people_roles(TenancyConfig(), [TenantPeople()]) == []
+    assert auditor_access((), TenancyConfig()) == []
+
+
+def test_people_are_bound_in_each_namespace_of_their_tenant():
+    config = tenant_config(namespaces=[{"name": "apps"}, {"name": "apps-jobs"}], people=EVERYBODY)
+
+    found = tenant_objects("dev-team", config, TenancyConfig()).people
+
+    assert [(each["kind"], each["metadata"]["namespace"], each["metadata"]["name"]) for each in found] == [
+        ("RoleBinding", namespace, f"dev-team-{people}")
+        for namespace in ("apps", "apps-jobs")
+        for people in ("viewers", "developers")
+    ]
+    assert found[0]["roleRef"] == {"apiGroup": RBAC, "kind": "ClusterRole", "name": VIEWER}
+    assert found[0]["subjects"] == [GROUP | {"apiGroup": RBAC}]
+    assert (found[1]["roleRef"]["name"], found[1]["subjects"]) == (DEVELOPER, [USER | {"apiGroup": RBAC}])
+    assert all(each["metadata"]["labels"] == {"toolkit.fluxcd.io/tenant": "dev-team"} for each in found)
+
+
+def test_only_roles_that_are_bound_exist():
+    viewers = TenantPeople.model_validate({"viewers": [GROUP]})
+
+    assert [each["metadata"]["name"] for each in people_roles(TenancyConfig(), [viewers])] == [VIEWER]
+
+
+def test_no_role_has_a_wildcard_or_reads_secrets_or_creates_anything():
+    everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    for found in (*roles(extraRules=[everything]).values(), auditor(extraRules=[everything])):
+        assert not [each for each in found if "*" in each or "secrets" in each or "proxy" in each]
+        assert {each.split()[0] for each in found} <= {"get", "list", "watch", "patch"}
+
+
+def test_a_viewer_only_reads_and_sees_no_logs():
+    found = roles()[VIEWER]
+
+    assert {each.split()[0] for each in found} == {"get", "list", "watch"}
+    assert "get pods/log" not in found
+    assert {"list pods", "get kustomizations.kustomize.toolkit.fluxcd.io", "watch events"} <= found
+
+
+def test_a_developer_is_a_viewer_who_reads_logs_and_patches_flux_objects():
+    found = roles()
+
+    more = found[DEVELOPER] - found[VIEWER]
+    assert found[VIEWER] < found[DEVELOPER]
+    assert {each for each in more if not each.startswith("patch ")} == {"get pods/log"}
+    assert {each.partition(".")[2] for each in more if each.startswith("patch ")} == {
+        "helm.toolkit.fluxcd.io",
+        "image.toolkit.fluxcd.io",
+        "kustomize.toolkit.fluxcd.io",
+        "notification.toolkit.fluxcd.io",
+        "source.extensions.fluxcd.io",
+        "source.toolkit.fluxcd.io",
+    }
+
+
+def test_developers_run_commands_in_pods_only_if_the_stack_allows_it():
+    before, after = roles(), roles(people={"exec": True})
+
+    assert before[VIEWER] == after[VIEWER]
+    assert after[DEVELOPER] - before[DEVELOPER] == {
+        f"{verb} pods/{part}" for verb in ("create", "get") for part in ("exec", "portforward")
+    }
+
+
+@pytest.mark.parametrize(
+    ("rule", "added"),
+    [
+        (
+            {"apiGroups": ["example.com"], "resources": ["databases"], "verbs": ["*"]},
+            {"get databases.example.com", "list databases.example.com", "watch databases.example.com"},
+        ),
+        (
+            {"apiGroups": ["example.com"], "resources": ["databases"], "verbs": ["create", "get"]},
+            {"get databases.example.com"},
+        ),
+        ({"apiGroups": ["", "*"], "resources": ["secrets", "pods/exec", "*"], "verbs": ["get"]}, set()),
+        ({"apiGroups": ["example.com"], "resources": ["databases"], "verbs": ["delete"]}, set()),
+    ],
+)
+def test_people_may_read_what_the_stacks_own_rules_let_tenants_read(rule, added):
+    assert roles(extraRules=[rule])[VIEWER] - roles()[VIEWER] == added
+    assert auditor(extraRules=[rule]) - auditor() == added
+
+
+def test_auditors_read_the_whole_cluster():
+    [role, binding] = auditor_access([Subject.model_validate(USER)], TenancyConfig())
+
+    assert (binding["kind"], binding["roleRef"]["name"], binding["subjects"]) == (
+        "ClusterRoleBinding",
+        AUDITOR,
+        [USER | {"apiGroup": RBAC}],
+    )
+    assert role["metadata"]["name"] == AUDITOR
+    assert roles()[VIEWER] < auditor()
+    assert {"list clusterroles.rbac.authorization.k8s.io", "get nodes", "get pods/log"} <= auditor()
+
+
+def refused(project, **sections):
+    """The path and the code of each problem of a stack."""
+    with pytest.raises(ConfigurationError) as raised:
+        load(project, **sections)
+    return {(each.path, each.code) for each in raised.value.problems}
+
+
+VIEWERS = "tenants.dev-team.people.viewers[0]"
+
+
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        (GROUP | {"name": "system:masters"}, {(VIEWERS, "FT-CFG-184")}),
+        (GROUP | {"name": "system:authenticated"}, {(VIEWERS, "FT-CFG-184")}),
+        (USER | {"name": "system:serviceaccount:other:flux"}, {(VIEWERS, "FT-CFG-184")}),
+        (GROUP | {"name": ""}, {(f"{VIEWERS}.name", "FT-CFG-010")}),
+        ({"kind": "ServiceAccount", "name": "ci"}, {(f"{VIEWERS}.kind", "FT-CFG-606")}),
+        ({"name": "ci"}, {(f"{VIEWERS}.kind", "FT-CFG-605")}),
+        (USER | {"namespace": "ci"}, {(f"{VIEWERS}.namespace", "FT-CFG-604")}),
+    ],
+)
+def test_only_users_and_groups_of_an_identity_provider_are_people(tmp_path, subject, expected):
+    assert refused(tmp_path, tenants={"dev-team": {"people": {"viewers": [subject]}}}) == expected
+
+
+DEVELOPERS = {"dev-team": {"people": {"developers": [USER], "viewers": [GROUP]}}}
+
+
+@pytest.mark.parametrize(
+    ("policies", "reason"),
+    [
+        ({"engine": "none"}, "policies.engine is none"),
+        ({"mode": "audit"}, "policies.mode is audit"),
+        ({"modes": {"flux-requests": "off"}}, "policies.modes.flux-requests is off"),
+    ],
+)
+def test_developers_need_the_policy_that_limits_their_patches(tmp_path, policies, reason):
+    with pytest.raises(ConfigurationError) as raised:
+        load(tmp_path, tenants=DEVELOPERS, policies=policies)
+
+    [problem] = raised.value.problems
+    assert (problem.path, problem.code) == ("tenants.dev-team.people.developers", "FT-TEN-500")
+    assert reason in problem.message
+
+
+@pytest.mark.parametrize(
+    ("policies", "developers"),
+    [({}, True), ({"mode": "audit", "modes": {"flux-requests": "enforce"}}, True), ({"engine": "none"}, False)],
+)
+def test_viewers_and_limited_developers_are_accepted(tmp_path, policies, developers):
+    people = {"viewers": [GROUP]} | ({"developers": [USER]} if developers else {})
+
+    stack = load(tmp_path, tenants={"dev-team": {"people": people}}, policies=policies)
+
+    assert stack.has_developers is developers
+
+
+def test_people_of_a_leaving_tenant_have_no_access(tmp_path):
+    stack = load(tmp_path, tenants={"dev-team": {"state": "leaving", **DEVELOPERS["dev-team"]}})
+
+    assert not stack.has_developers
+
+
+def test_a_service_account_of_a_tenant_is_no_auditor(tmp_path):
+    account = {"kind": "ServiceAccount", "name": "audit", "namespace": "apps"}
+    cluster = {"kubeconfig": "kubeconfig", "auditors": [USER, account]}
+
+    found = refused(tmp_path, cluster=cluster, tenants={"dev-team": {}})
+
+    assert found == {("cluster.auditors[1].namespace", "FT-CFG-679")}
+
+
+def test_the_bindings_of_people_count_against_no_limit_of_the_tenant():
+    bindings = "count/rolebindings.rbac.authorization.k8s.io"
+    people = {"viewers": [{"kind": "Group", "name": "oidc:a"}], "developers": [{"kind": "Group", "name": "oidc:b"}]}
+
+    alone, joined = (room_for(tenant_config(**more), "apps") for more in ({}, {"people": people}))
+
+    assert joined == alone | {bindings: alone[bindings] + 2}
