@@ -36,7 +36,10 @@ def report_further_access(
         read_further_access: reads the further bindings of tenants, given what the platform grants them.
     """
     tenants = {
-        name: TenantAccess(tenant.namespace_names, tenant_objects(name, tenant, config.tenancy).access)
+        name: TenantAccess(
+            tenant.namespace_names,
+            [each for each in tenant_objects(name, tenant, config.tenancy).access if "roleRef" in each],
+        )
         for name, tenant in config.active_tenants.items()
     }
 

@@ -1,22 +1,29 @@
-"""Admission: Kyverno, if the stack has it, and the policies of each engine."""
+"""Admission: Kyverno and Capsule, if the stack has them, and the policies of each engine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pulumi
 
+from components.capsule import CapsuleInstall, CapsuleInstallArgs
 from components.cluster.hooks import before_changes, hooked
 from components.cluster.manifests import register
 from components.flux.controller_rights import shared_impersonation
 from components.kyverno.component import KyvernoInstall, KyvernoInstallArgs
 from components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
-from components.policies.config import PolicyEngine
+from components.policies.config import PoliciesConfig, PolicyEngine
 from components.policies.kyverno_only import kyverno_only, kyverno_rules, onboards
+from components.policies.names import PolicyName
 from components.policies.table import policy_set
+from components.sources.config import has_certificates
 from components.stack.config import StackConfig
 from components.stack.preflight import Preflight
+from components.tenant.capsule_objects import bound_roles
+from components.tenant.config import TenantConfig
+from components.tenant.grants import relaxed_policies
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,10 @@ class Guard:
 
     after: Sequence[pulumi.Resource]
     ready: Sequence[pulumi.ResourceHook]
+
+    def and_also(self, other: Guard) -> Guard:
+        """What is in place when both are."""
+        return Guard([*self.after, *other.after], [*self.ready, *other.ready])
 
     @property
     def waiting(self) -> pulumi.ResourceTransformation:
@@ -53,9 +64,31 @@ def kyverno_installation(
     return KyvernoInstall("kyverno", args, on_cluster())
 
 
-def kyverno_serves(kyverno: KyvernoInstall | None) -> Guard:
-    """What every change waits for that Kyverno's webhooks are called for; nothing if the stack has no Kyverno."""
-    return Guard([], []) if kyverno is None else Guard([kyverno.release], [kyverno.serving])
+def capsule_installation(
+    config: StackConfig,
+    found: Preflight,
+    after: Sequence[pulumi.Resource],
+    on_cluster: Callable[..., pulumi.ResourceOptions],
+) -> CapsuleInstall | None:
+    """Register Capsule, if the stack has it.
+
+    Args:
+        config: the stack.
+        found: what the preflight has found.
+        after: what has namespaces of its own, which nobody could create while Capsule starts.
+        on_cluster: options for a resource of the cluster.
+    """
+    if config.capsule is None:
+        return None
+    assert found.capsule is not None  # The preflight reads it for every Capsule.
+    roles, description = bound_roles(config.active_tenants.values()), found.cluster.capsule_release.description
+    args = CapsuleInstallArgs(config.capsule, found.capsule, found.cluster.api, roles, description)
+    return CapsuleInstall("capsule", args, on_cluster(depends_on=[*after]))
+
+
+def serves(installed: KyvernoInstall | CapsuleInstall | None) -> Guard:
+    """What every change waits for that webhooks of Kyverno or Capsule are called for; nothing without it."""
+    return Guard([], []) if installed is None else Guard([installed.release], [installed.serving])
 
 
 def policies_in_force(
@@ -75,19 +108,41 @@ def policies_in_force(
         on_cluster: options for a resource of the cluster.
     """
     policies = config.policies
-    guard = kyverno_serves(kyverno)
+    relaxed = relaxed_by(config.tenants.values(), policies)
+    enabled = partial(
+        policy_set,
+        policies,
+        relaxed=relaxed,
+        developers=config.has_developers,
+        tenancy=config.tenancy,
+    )
+    guard = serves(kyverno)
     components: list[KyvernoPolicies | NativePolicies] = []
     if kyverno is not None and onboards(policies) and config.flux.impersonates:
         after = [*after, register(shared_impersonation(config.flux), on_cluster())]
     if policies.engine.native:
-        args = PoliciesArgs(policy_set(policies, PolicyEngine.NATIVE), found.cluster.api)
+        args = PoliciesArgs(enabled(PolicyEngine.NATIVE), found.cluster.api)
         components.append(NativePolicies("native-policies", args, on_cluster(depends_on=[*after])))
     if policies.engine.kyverno:
         more = kyverno_only(policies, config.tenancy, config.flux, found.release)
-        args = PoliciesArgs(policy_set(policies, PolicyEngine.KYVERNO, more), found.cluster.api)
+        args = PoliciesArgs(enabled(PolicyEngine.KYVERNO, more), found.cluster.api)
         assert kyverno is not None  # The configuration refuses the engine without it.
         opts = on_cluster(depends_on=[*after, *guard.after], transformations=[guard.waiting])
         components.append(KyvernoPolicies("kyverno-policies", args, opts))
     return Guard(
         [*guard.after, *(each.last for each in components)], [*guard.ready, *(each.in_force for each in components)]
     )
+
+
+def relaxed_by(tenants: Collection[TenantConfig], policies: PoliciesConfig) -> frozenset[str]:
+    """The names of the policies that exempt what the stack declares for its tenants: grants, certificates of sources.
+
+    Args:
+        tenants: the tenants.
+        policies: the `policies` section of the stack.
+    """
+    relaxed = relaxed_policies(grant for tenant in tenants for grant in tenant.grants)
+    sources = (source for tenant in tenants for source in tenant.sources.values())
+    if policies.sources.client_certificates or not any(map(has_certificates, sources)):
+        return relaxed
+    return relaxed | {PolicyName.SOURCE_OPTIONS}

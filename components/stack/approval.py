@@ -22,7 +22,7 @@ from components.stack.wordings import NOT_IN_THE_FILE
 
 VARIABLE = "FLUX_TENANCY_APPROVED"
 """What was approved: `sha256:…`, or the path of a file `digest.json`, relative to the project's folder."""
-_COMMAND = ("-m", "review.approval")
+_COMMAND = ("-m", "review.commands.approval")
 _ENGINE = "PULUMI_"
 
 
@@ -42,7 +42,24 @@ def hold_to_approved(stack: str, project: Path, file: StackFile, environ: Mappin
         return
     if source := file.option.strip() or ("an environment of Pulumi" if file.imports else ""):
         raise pulumi.RunError(coded(NOT_IN_THE_FILE(stack=stack, source=source, file=f"Pulumi.{stack}.yaml")))
-    done = subprocess.run(
+    done = compare_with_approved(stack, approved, project, environ)
+    if done.returncode:
+        raise pulumi.RunError(done.stderr.strip().removeprefix("error: "))
+    pulumi.log.info(done.stdout.strip())
+
+
+def compare_with_approved(
+    stack: str, approved: str, project: Path, environ: Mapping[str, str] = os.environ
+) -> subprocess.CompletedProcess[str]:
+    """Run the command that compares a stack's files with what was approved; it fails if they differ.
+
+    Args:
+        stack: name of the stack.
+        approved: the value of VARIABLE.
+        project: folder of the program.
+        environ: the environment to run it in; the engine's own variables are left out.
+    """
+    return subprocess.run(
         [sys.executable, *_COMMAND, "--stack", stack, "--digest", approved],
         cwd=project,
         env={name: value for name, value in environ.items() if not name.startswith(_ENGINE)},
@@ -50,6 +67,3 @@ def hold_to_approved(stack: str, project: Path, file: StackFile, environ: Mappin
         text=True,
         check=False,
     )
-    if done.returncode:
-        raise pulumi.RunError(done.stderr.strip().removeprefix("error: "))
-    pulumi.log.info(done.stdout.strip())

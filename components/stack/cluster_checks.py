@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kubernetes import client
+import pulumi
 
+from components.capsule.administrators import administrator_problems
+from components.capsule.chart import CAPSULE
+from components.charts.product import Product
+from components.charts.unfinished_release import UnfinishedRelease, left_behind, read_unfinished, unread_release
 from components.cluster.client import (
     ClusterFacts,
     ClusterUnavailable,
     connect,
     read_facts,
+    read_identity,
     read_names,
     read_webhook_configurations,
 )
@@ -20,21 +26,21 @@ from components.cluster.co_owners import CoOwner, co_owners
 from components.cluster.component import known_cluster_uid
 from components.cluster.lost_namespaces import LostNamespaces
 from components.cluster.namespace_holds import read_namespace_holds
-from components.cluster.unreadable import finder, if_readable
+from components.cluster.namespaced_kinds import read_namespaced_kinds
+from components.cluster.unreadable import finder, if_readable, readable_only
 from components.config.errors import Problem
 from components.config.wordings import Message
+from components.engine.pulumi_command import refreshes
 from components.engine.state import State
 from components.flux.support import OLDEST_KUBERNETES, minor
-from components.kyverno.objects import MANAGED_BY_LABEL, NAMESPACE
-from components.kyverno.unfinished_release import (
-    UnfinishedRelease,
-    left_without_kyverno,
-    read_unfinished,
-    unread_release,
-)
+from components.kyverno.chart import KYVERNO
+from components.kyverno.objects import MANAGED_BY_LABEL
 from components.policies.native import NATIVE_SINCE
+from components.stack.applied import kinds_of
+from components.stack.capsule_checks import TENANTS_PATH, capsule_problems
 from components.stack.config import StackConfig
-from components.stack.foreign_installations import foreign_flux, foreign_kyverno
+from components.stack.foreign_installations import foreign_capsule, foreign_flux, foreign_kyverno, read_capsules
+from components.stack.grant_checks import namespaced_objects
 from components.stack.missing_objects import missing_objects
 from components.stack.namespace_checks import (
     NAMESPACE_TYPE,
@@ -55,6 +61,9 @@ from components.stack.wordings import (
 from components.sync.flux_objects import read_syncs
 from components.tenant.offboarding import held_message
 
+if TYPE_CHECKING:
+    from kubernetes import client
+
 
 @dataclass(frozen=True)
 class ClusterFindings:
@@ -68,6 +77,7 @@ class ClusterFindings:
         co_owners: field managers that own fields of the stack's objects.
         kyverno_release: what a killed update has left of Kyverno's release.
         strays: API paths of objects with generated names that a killed update has left.
+        capsule_release: what a killed update has left of Capsule's release.
     """
 
     api: client.ApiClient
@@ -77,6 +87,7 @@ class ClusterFindings:
     co_owners: list[CoOwner]
     kyverno_release: UnfinishedRelease
     strays: list[str]
+    capsule_release: UnfinishedRelease = UnfinishedRelease()
 
 
 def check_cluster(
@@ -97,17 +108,25 @@ def check_cluster(
         problems += cluster_problems(config, facts, state, stack_file)
         holds = {name: read_namespace_holds(api, name) for name in sorted(terminating(config, facts, state))}
         problems += held_namespaces(config, holds, stack_file)
-        syncs = read_syncs(api)
+        syncs = read_syncs(api, kinds_of(config))
         strays: list[str] = if_readable(partial(read_strays, api, facts, syncs, state), [])
-        problems += missing_objects(config, facts, state, syncs, partial(_names_at, api), stack_file)
-        problems += taken_names(config, facts, state, finder(api, state), stack_file)
+        named = partial(_names_at, api)
+        problems += missing_objects(config, facts, state, syncs, named, stack_file, refreshed=refreshes())
+        problems += taken_names(config, facts, state, readable_only(finder(api, state)), stack_file)
+        tenants = if_readable(partial(read_names, api, TENANTS_PATH), set()) if config.makes_namespaces else ()
+        problems += capsule_problems(config, facts, state, tenants, stack_file)
+        problems += namespaced_objects(config, partial(read_namespaced_kinds, api), stack_file)
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
             problems += foreign_kyverno(facts, webhooks, state, stack_file)
-        kyverno_release = UnfinishedRelease()
-        if config.kyverno is not None or NAMESPACE in state.names(NAMESPACE_TYPE):
-            kyverno_release = if_readable(partial(read_unfinished, api, state), unread_release(state))
-            problems += left_without_kyverno(config.kyverno, kyverno_release, stack_file)
+        kyverno_release = _unfinished(api, KYVERNO, config.kyverno is not None, state)
+        problems += left_behind(KYVERNO, kyverno_release, stack_file) if config.kyverno is None else []
+        if config.capsule is not None:
+            problems += foreign_capsule(facts, partial(read_capsules, api), state, stack_file)
+            if not pulumi.runtime.is_dry_run():
+                problems += administrator_problems(config.capsule, read_identity(api), stack_file)
+        capsule_release = _unfinished(api, CAPSULE, config.capsule is not None, state)
+        problems += left_behind(CAPSULE, capsule_release, stack_file) if config.capsule is None else []
     except ClusterUnavailable as error:
         return None, [*problems, error.as_problem(stack_file)]
     listed = tenant_of_namespaces(config)
@@ -116,7 +135,14 @@ def check_cluster(
     )
     lost = lost_namespaces(facts, state)
     owners = co_owners(syncs, state)
-    return ClusterFindings(api, facts, lost, warnings, owners, kyverno_release, strays), problems
+    return ClusterFindings(api, facts, lost, warnings, owners, kyverno_release, strays, capsule_release), problems
+
+
+def _unfinished(api: client.ApiClient, product: Product, installed: bool, state: State) -> UnfinishedRelease:
+    """What a killed update has left of a product's release; nothing if neither stack nor state has the product."""
+    if not installed and product.namespace not in state.names(NAMESPACE_TYPE):
+        return UnfinishedRelease()
+    return if_readable(partial(read_unfinished, api, product, state), unread_release(product, state))
 
 
 def _names_at(api: client.ApiClient, path: str) -> set[str] | None:

@@ -6,19 +6,25 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from components.capsule.config import CapsuleConfig
 from components.cluster.config import ClusterConfig
+from components.cluster.manifests import Manifest
 from components.config.section import Section
-from components.config.types import TenantName
+from components.config.types import DnsLabel, TenantName
 from components.flux.config import FluxConfig
 from components.git.config import GitConfig, GitHubConfig, GitSource
 from components.git.sources import Sources
 from components.kyverno.config import KyvernoConfig
 from components.policies.config import PoliciesConfig
+from components.sources.fetched import has_status
+from components.sources.shared_config import SharedSource
 from components.stack.review_config import ReviewConfig
 from components.sync.config import Reconciliation
 from components.sync.decryption import Decryption
-from components.sync.names import PLATFORM
-from components.tenant.config import TenancyConfig, TenantConfig
+from components.sync.names import PLATFORM, SOURCE_API
+from components.tenant.config import TenantConfig
+from components.tenant.objects import further_source_meta, source_meta
+from components.tenant.tenancy_config import TenancyConfig, TenancyMode
 
 
 class StackConfig(Section):
@@ -28,6 +34,9 @@ class StackConfig(Section):
     flux: FluxConfig = Field(description="The Flux release and its security profile.")
     kyverno: KyvernoConfig | None = Field(
         None, description="Kyverno, installed before the tenants; not installed by default (docs/kyverno.md)."
+    )
+    capsule: CapsuleConfig | None = Field(
+        None, description="Capsule, for `tenancy.mode: capsule`; not installed by default (docs/capsule.md)."
     )
     tenancy: TenancyConfig = Field(default_factory=TenancyConfig, description="Settings for all tenants of the stack.")
     policies: PoliciesConfig = Field(
@@ -40,6 +49,9 @@ class StackConfig(Section):
     review: ReviewConfig = Field(
         default_factory=ReviewConfig, description="What reviewers of this stack have decided (docs/review.md)."
     )
+    shared: dict[DnsLabel, SharedSource] = Field(
+        default_factory=dict, description="Sources that are offered to tenants, by name (docs/sources.md)."
+    )
     tenants: dict[TenantName, TenantConfig] = Field(
         default_factory=dict,
         description="The tenants of this environment, by name; merged over the tenant's file.",
@@ -51,22 +63,67 @@ class StackConfig(Section):
         return {name: tenant for name, tenant in self.tenants.items() if not tenant.is_leaving}
 
     @property
+    def makes_namespaces(self) -> bool:
+        """Whether tenants make namespaces themselves, with Capsule."""
+        return self.tenancy.mode is TenancyMode.CAPSULE
+
+    @property
+    def has_developers(self) -> bool:
+        """Whether people may ask Flux to reconcile a tenant's objects."""
+        return any(tenant.people.developers for tenant in self.active_tenants.values())
+
+    @property
     def sources(self) -> dict[tuple[str, ...], GitSource]:
         """Every Git source of the stack, except those of leaving tenants, by the path of its keys."""
         sources: dict[tuple[str, ...], GitSource] = {}
         if self.flux.sync is not None:
             sources["flux", "sync", "source"] = self.flux.sync.source
-        return sources | {("tenants", name, "source"): tenant.source for name, tenant in self.active_tenants.items()}
+        for name, tenant in self.active_tenants.items():
+            for key, source in tenant.git_sources.items():
+                sources[("tenants", name, "source") if key is None else self.path_of_source(name, key)] = source
+        return sources
+
+    def path_of_source(self, tenant: str, name: str) -> tuple[str, ...]:
+        """The path of the keys of one of a tenant's further sources: its own, or one that is shared with it."""
+        if name in self.shared and self.tenants[tenant].sources[name] is self.shared[name].__dict__.get("source"):
+            return "shared", name, "source"
+        return "tenants", tenant, "sources", name
+
+    def with_shared_sources(self) -> StackConfig:
+        """The stack in which each tenant has the sources that are shared with it; its own come first."""
+        if not self.shared:
+            return self
+        # Of a stack with errors, those that are valid.
+        usable = {name: each for name, each in self.shared.items() if {"tenants", "source"} <= each.__dict__.keys()}
+        tenants = {}
+        for name, tenant in self.tenants.items():
+            offered = {key: each.source for key, each in usable.items() if name in each.tenants}
+            tenants[name] = tenant.model_copy(update={"sources": offered | dict(tenant.sources)}) if offered else tenant
+        return self.model_copy(update={"tenants": tenants})
 
     @property
     def git_sources(self) -> Sources:
         """The Git sources of the stack and what they share; the platform's name is reserved."""
-        by_name, homes = {name: each.source for name, each in self.active_tenants.items()}, {}
+        by_name: dict[str, GitSource] = {}
+        homes: dict[str, str] = {}
         if self.flux.sync is not None:
-            by_name = {PLATFORM.name: self.flux.sync.source} | by_name
-            homes = {PLATFORM.name: PLATFORM.namespace}
-        homes |= {name: each.home for name, each in self.active_tenants.items()}
+            by_name[PLATFORM.name], homes[PLATFORM.name] = self.flux.sync.source, PLATFORM.namespace
+        for name, tenant in self.active_tenants.items():
+            for key, source in tenant.git_sources.items():
+                meta = source_meta(name, tenant) if key is None else further_source_meta(name, tenant, key)
+                by_name[meta.prefix], homes[meta.prefix] = source, meta.namespace
         return Sources(by_name, homes, self.github, self.git.known_hosts, self.flux.webhook_url)
+
+    @property
+    def further_sources(self) -> dict[str, Manifest]:
+        """The objects of the tenants' further sources that Flux reports on, by the prefix of their Secrets' names."""
+        return {
+            meta.prefix: {"apiVersion": SOURCE_API, "kind": source.kind, "metadata": meta.metadata(meta.name)}
+            for name, tenant in self.active_tenants.items()
+            for key, source in tenant.sources.items()
+            if has_status(source)
+            for meta in [further_source_meta(name, tenant, key)]
+        }
 
     @property
     def decryptions(self) -> dict[tuple[str, ...], Decryption]:
@@ -75,7 +132,7 @@ class StackConfig(Section):
         syncs |= {("tenants", name, "sync"): tenant.sync for name, tenant in self.active_tenants.items()}
         return {(*path, "decryption"): sync.decryption for path, sync in syncs.items() if sync and sync.decryption}
 
-    @field_validator("tenants", "tenancy", "policies", "git", "github", "review", mode="before")
+    @field_validator("tenants", "tenancy", "policies", "git", "github", "review", "shared", mode="before")
     @classmethod
     def _empty(cls, value: Any) -> Any:
         return {} if value is None else value

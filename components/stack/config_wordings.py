@@ -140,6 +140,18 @@ WEBHOOK_NEEDS_URL = Wording(
     "FT-CFG-662", "needs an address of this cluster that GitHub can reach", "set flux.webhookUrl"
 )
 
+# Capsule.
+CAPSULE_NOT_INSTALLED = Wording(
+    "FT-CFG-803",
+    "is capsule, but the stack has no section capsule",
+    "add the section, which says what to install, or set the mode to namespaces",
+)
+CAPSULE_NOT_USED = Wording(
+    "FT-CFG-804",
+    "installs Capsule, but tenancy.mode is {mode}",
+    "set tenancy.mode to capsule, or remove the section",
+)
+
 # Policies.
 KYVERNO_NOT_INSTALLED = Wording(
     "FT-CFG-670",
@@ -177,7 +189,6 @@ INTERVAL_TOO_SHORT = Wording(
 TIMEOUT_TOO_LONG = Wording("FT-CFG-678", "is longer than policies.maximumTimeout ({maximum})", "set {maximum} or less")
 
 # Decisions of reviewers.
-NOT_A_DATE = Wording("FT-CFG-690", "is not a date", "write it like 2027-01-31")
 WAIVER_EXPIRED = Wording(
     "FT-CFG-691",
     "has passed (today is {today}), so the waiver does not hold any more",
@@ -189,3 +200,11 @@ WAIVER_TOO_LONG = Wording(
     "set a date within a year; the waiver can be renewed then",
 )
 NOT_WAIVABLE = Wording("FT-CFG-693", "is a rule that cannot be waived", "comply with it; these can be: {waivable}")
+
+# Notifications.
+NOTIFICATIONS_NEED_CONTROLLER = Wording(
+    "FT-MSG-060", "need {controller}, which flux.components does not list", "add it there"
+)
+NOTIFICATION_OF_PLATFORM = Wording(
+    "FT-MSG-062", "is also the name of one in tenancy.notifications", "choose another name"
+)

@@ -12,6 +12,7 @@ from components.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_ident
 from components.git.config import GitSource
 from components.keys.known_hosts import address_of, keys_for, rivals
 from components.keys.ssh_keys import read_private_key
+from components.stack.capsule_checks import CAPSULE_CHECKS
 from components.stack.config import StackConfig
 from components.stack.config_wordings import (
     DECRYPTION_ACCOUNT_TAKEN,
@@ -29,11 +30,18 @@ from components.stack.config_wordings import (
     WEBHOOK_NEEDS_CONTROLLER,
     WEBHOOK_NEEDS_URL,
 )
+from components.stack.grant_checks import expired_grants
+from components.stack.installation_checks import INSTALLATION_CHECKS
 from components.stack.messages import dotted
+from components.stack.network_checks import NETWORK_CHECKS
+from components.stack.notification_checks import NOTIFICATION_CHECKS
 from components.stack.origins import Origins
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding, across_sections
 from components.stack.policy_checks import POLICY_CHECKS
+from components.stack.release_checks import RELEASE_CHECKS
+from components.stack.source_checks import SOURCE_CHECKS
+from components.stack.sync_checks import SYNC_CHECKS
 from components.sync.decryption import Decryption
 from components.sync.decryption_objects import decryption_account
 from components.sync.key_services import key_service_hosts
@@ -69,12 +77,13 @@ def _taken_accounts(config: StackConfig) -> Iterator[Finding]:
             )
 
 
-def _previewing_tenants(config: StackConfig) -> Iterator[Finding]:
-    """Service accounts in tenants' namespaces as previewers: whoever runs pods there reads every tenant's objects."""
+def _reading_tenants(config: StackConfig) -> Iterator[Finding]:
+    """Service accounts in tenants' namespaces that may read the cluster: whoever runs pods there could do it."""
     owners = {name: tenant for tenant, each in config.tenants.items() for name in each.namespace_names}
-    for index, previewer in enumerate(config.cluster.previewers):
-        if (tenant := owners.get(previewer.namespace or "")) is not None:
-            yield ("cluster", "previewers", index, "namespace"), PREVIEWER_OF_TENANT(tenant=tenant)
+    for key, subjects in (("previewers", config.cluster.previewers), ("auditors", config.cluster.auditors)):
+        for index, subject in enumerate(subjects):
+            if (tenant := owners.get(subject.namespace or "")) is not None:
+                yield ("cluster", key, index, "namespace"), PREVIEWER_OF_TENANT(tenant=tenant)
 
 
 def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
@@ -171,11 +180,19 @@ def _of_each_decryption(check: Callable[[Path, Decryption, StackConfig], Iterato
 CHECKS: tuple[Check, ...] = (
     _shared_namespaces,
     _taken_accounts,
-    _previewing_tenants,
+    _reading_tenants,
     _shared_deploy_keys,
     _shared_decryption_keys,
     _rival_host_keys,
+    *SOURCE_CHECKS,
     *POLICY_CHECKS,
+    expired_grants,
+    *NETWORK_CHECKS,
+    *NOTIFICATION_CHECKS,
+    *SYNC_CHECKS,
+    *RELEASE_CHECKS,
+    *CAPSULE_CHECKS,
+    *INSTALLATION_CHECKS,
     _of_each_source(_unknown_host),
     _of_each_source(_repository_of_another_url),
     _of_each_source(_webhook_without_controller),

@@ -1,18 +1,35 @@
-"""Installations of Flux and Kyverno that do not belong to the stack: two would overwrite each other's objects."""
+"""Installations of Flux, Kyverno and Capsule that are not the stack's: two would overwrite each other's objects."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from components.cluster.client import ClusterFacts
+from components.capsule.objects import (
+    CAPSULE_GROUP,
+    CAPSULE_NAMESPACE,
+    CREATED_WEBHOOKS,
+    DEFINITION_TYPE,
+    generated_objects,
+)
+from components.cluster.client import (
+    METADATA_LIST,
+    ClusterFacts,
+    explaining,
+    items,
+    read_webhook_configurations,
+)
 from components.cluster.manifests import resource_type
-from components.cluster.ownership import names_cluster
+from components.cluster.ownership import carries_marks, names_cluster
 from components.config.errors import Problem
 from components.engine.state import State
 from components.kyverno.objects import NAMESPACE, webhook_configurations
 from components.stack.namespace_checks import NAMESPACE_TYPE
-from components.stack.wordings import FOREIGN_FLUX, FOREIGN_KYVERNO
+from components.stack.wordings import FOREIGN_CAPSULE, FOREIGN_FLUX, FOREIGN_KYVERNO
 from components.sync.names import FLUX_NAMESPACE
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 
 def foreign_flux(cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:
@@ -40,10 +57,61 @@ def foreign_kyverno(
     if NAMESPACE in state.names(NAMESPACE_TYPE):
         return []
     begun = names_cluster(state, cluster.uid)
-    ours = cluster.marked if begun else frozenset()
-    found = [f"the namespace {NAMESPACE}"] if NAMESPACE in cluster.namespaces.keys() - ours else []
+    found = [f"the namespace {NAMESPACE}"] if _is_foreign(NAMESPACE, cluster, begun) else []
     # An update may have been killed after it had created nothing but these.
     own = {name for manifest in webhook_configurations() for name in state.names(resource_type(manifest))}
     own |= {name for name, marked in webhooks.items() if marked and begun}
     found += [f"the webhook configuration {name}" for name in sorted(webhooks.keys() - own)]
     return [Problem(stack_file, "kyverno", FOREIGN_KYVERNO(found=", ".join(found)))] if found else []
+
+
+def foreign_capsule(
+    cluster: ClusterFacts, read: Callable[[], Mapping[str, bool]], state: State, stack_file: str
+) -> list[Problem]:
+    """A Capsule that somebody else has installed.
+
+    Not even `cluster.adopt` takes it over: its settings, which decide whose namespaces are whose, are not the stack's.
+
+    Args:
+        cluster: facts of the cluster.
+        read: reads what a Capsule has in the cluster (`read_capsules`).
+        state: the stack's state.
+        stack_file: name of the stack's file.
+    """
+    if CAPSULE_NAMESPACE in state.names(NAMESPACE_TYPE):
+        return []
+    begun = names_cluster(state, cluster.uid)
+    # An update may have been killed after it had created nothing but these.
+    own = state.names(DEFINITION_TYPE)
+    own |= {name for manifest in generated_objects() for name in state.names(resource_type(manifest))}
+    found = [f"the namespace {CAPSULE_NAMESPACE}"] if _is_foreign(CAPSULE_NAMESPACE, cluster, begun) else []
+    found += sorted(name for name, marked in read().items() if name not in own and not (marked and begun))
+    return [Problem(stack_file, "capsule", FOREIGN_CAPSULE(found=", ".join(found)))] if found else []
+
+
+def _is_foreign(namespace: str, cluster: ClusterFacts, begun: bool) -> bool:
+    """Whether a namespace of the platform exists that this stack has not applied.
+
+    Args:
+        namespace: its name.
+        cluster: facts of the cluster.
+        begun: whether the stack has been applied to this cluster before.
+    """
+    return namespace in cluster.namespaces and not (begun and namespace in cluster.marked)
+
+
+def read_capsules(api: client.ApiClient) -> dict[str, bool]:
+    """Capsule's custom resource definitions and webhook configurations, each with whether this program has applied it.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        listed = items(api, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", accept=METADATA_LIST)
+    definitions = {
+        metadata["name"]: carries_marks(metadata)
+        for metadata in (each["metadata"] for each in listed)
+        if metadata["name"].endswith(f".{CAPSULE_GROUP}")
+    }
+    selector = ",".join(f"{key}={value}" for key, value in CREATED_WEBHOOKS.items())
+    return definitions | read_webhook_configurations(api, selector)

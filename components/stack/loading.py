@@ -17,7 +17,7 @@ from components.keys.known_hosts_file import read_known_hosts
 from components.stack.config import StackConfig
 from components.stack.config_wordings import ANOTHER_FILE_READ
 from components.stack.cross_checks import cross_check
-from components.stack.messages import dotted, message
+from components.stack.messages import dotted, message, path_of, value_of
 from components.stack.origins import Origins
 from components.stack.overlay import MergedTenant
 from components.stack.partial import section_problems, usable_part, without_value
@@ -89,6 +89,8 @@ def load_sections(
         problems += _elsewhere(filter(None, found), misplaced)
     with suppress(UnusableValueError):
         config = _with_known_hosts(config, None if unreadable else known_hosts)
+    with suppress(UnusableValueError):
+        config = config.with_shared_sources()
     problems += _elsewhere(cross_check(config, origins), problems)
     if problems:
         raise ConfigurationError(problems)
@@ -129,14 +131,15 @@ def _tenants(entries: Any, stack_file: str, project: Path) -> tuple[dict[str, Me
 
 def _problem(error: ErrorDetails, origins: Origins, secrets: SecretValues) -> Problem | None:
     """An error of the models as a problem of a file; None for one that only follows from others."""
-    path = error["loc"]
+    path = path_of(error)
     if error["type"] == "too_short" and error["input"]:
         return None  # The list counts as too short only because its items have errors.
     reason = error.get("ctx", {}).get("error")
     if isinstance(reason, MisplacedValueError):
         path += reason.path
-    hidden = not origins.is_in_base(path) and secrets.hides(path, error["input"])
-    hidden = hidden or (isinstance(error["input"], str) and holds_a_secret(path))
+    value = value_of(error)
+    hidden = not origins.is_in_base(path) and secrets.hides(path, value)
+    hidden = hidden or (isinstance(value, str) and holds_a_secret(path))
     return origins.problem(path, message(error, show_input=not hidden))
 
 

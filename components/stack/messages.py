@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from components.config.config_wordings import EMPTY
 from components.config.errors import SecretValueError
-from components.config.section import Section, section_in
+from components.config.section import KIND, Section, kind_of, section_of_kind, sections_in
 from components.config.wordings import Message, message_of
 from components.stack.config import StackConfig
 from components.stack.config_wordings import (
@@ -35,6 +35,8 @@ from components.stack.config_wordings import (
     WRONG_TYPE,
 )
 
+Path = tuple[str | int, ...]
+
 _EXPECTED = {
     "string_type": "a string",
     "bool_type": "true or false",
@@ -45,7 +47,9 @@ _EXPECTED = {
     "tuple_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
 }
+_NO_KIND, _UNKNOWN_KIND = "union_tag_not_found", "union_tag_invalid"
 
 _BOUNDS = {
     "greater_than": ("more than", "gt"),
@@ -54,7 +58,7 @@ _BOUNDS = {
 }
 
 
-def dotted(path: tuple[str | int, ...]) -> str:
+def dotted(path: Path) -> str:
     """A path as `pulumi config set --path` takes it, e.g. `tenants.dev-team.namespaces[0].name`."""
     text = ""
     for part in path:
@@ -72,16 +76,16 @@ def message(error: ErrorDetails, show_input: bool) -> Message:
         error: the error.
         show_input: whether the message may repeat the value; False where it may be a secret.
     """
-    kind, value, context = error["type"], error.get("input"), error.get("ctx", {})
+    kind, value, context = error["type"], value_of(error), error.get("ctx", {})
     shown = _shown(value, show_input)
     if kind in ("extra_forbidden", "invalid_key"):
         return _unknown_key(str(error["loc"][-1]), section_at(error["loc"][:-1]))
-    if kind == "missing":
+    if kind in ("missing", _NO_KIND):
         return MISSING()
     if kind == "value_error":
         return _refused(context["error"], value, show_input)
-    if kind in ("enum", "literal_error"):
-        return _not_one_of(value, shown, context["expected"])
+    if kind in ("enum", "literal_error", _UNKNOWN_KIND):
+        return _not_one_of(value, shown, context["expected_tags" if kind == _UNKNOWN_KIND else "expected"])
     if kind in _EXPECTED:
         return _wrong_type(kind, value, shown, section_at(error["loc"]), show_input)
     if kind in _BOUNDS:
@@ -92,21 +96,47 @@ def message(error: ErrorDetails, show_input: bool) -> Message:
     return OTHERWISE_INVALID(reason=error["msg"])
 
 
-def section_at(path: tuple[str | int, ...]) -> type[Section] | None:
+def section_at(path: Path) -> type[Section] | None:
     """The section at a path of the stack, or in the list or mapping there; None where there is another value."""
+    return _walk(path)[0]
+
+
+def without_kinds(path: Path) -> Path:
+    """The path of pydantic's error without the kinds by which it has told sections apart, as the files have it."""
+    return _walk(path)[1]
+
+
+def path_of(error: ErrorDetails) -> Path:
+    """The path in the stack of the value that an error is about."""
+    path = without_kinds(error["loc"])
+    return (*path, KIND) if error["type"] in (_NO_KIND, _UNKNOWN_KIND) else path
+
+
+def value_of(error: ErrorDetails) -> Any:
+    """The value that an error is about."""
+    return error["ctx"]["tag"] if error["type"] == _UNKNOWN_KIND else error.get("input")
+
+
+def _walk(path: Path) -> tuple[type[Section] | None, Path]:
     section: type[Section] | None = StackConfig
     several = False
+    choices: tuple[type[Section], ...] = ()
+    plain: list[str | int] = []
     for part in path:
-        if part == "[key]":
+        if part == "[key]" or several:  # a name or index
+            several = several and part == "[key]"
+            plain.append(part)
             continue
-        if several:  # the part is a name or index
-            several = False
+        if len(choices) > 1 and part in [kind_of(each) for each in choices]:
+            section, choices = section_of_kind(choices, part), ()
             continue
+        plain.append(part)
         fields = section.model_fields if section is not None else {}
         field = next((field for name, field in fields.items() if part in (field.alias, name)), None)
-        section, kind = section_in(field.annotation) if field is not None else (None, None)
+        choices, kind = sections_in(field.annotation) if field is not None else ((), None)
+        section = section_of_kind(choices, None)
         several = section is not None and kind is not None
-    return section
+    return section, tuple(plain)
 
 
 def _refused(error: ValueError, value: Any, show_input: bool) -> Message:
@@ -171,8 +201,8 @@ def _keys_of(section: type[Section]) -> tuple[str, ...]:
 def _paths_of(section: type[Section]) -> Iterator[tuple[str, ...]]:
     """The paths of all keys below a section, except in lists and mappings of names."""
     for name, field in section.model_fields.items():
-        model, kind = section_in(field.annotation)
-        if model is not None and kind is None:
+        models, kind = sections_in(field.annotation)
+        for model in models if kind is None else ():
             yield from ((field.alias or name, *path) for path in ((key,) for key in _keys_of(model)))
             yield from ((field.alias or name, *path) for path in _paths_of(model))
 

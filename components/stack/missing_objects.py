@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from components.capsule.objects import CAPSULE_NAMESPACE
 from components.cluster.client import ClusterFacts, collection_of
 from components.cluster.manifests import Manifest, name_of, resource_type
 from components.cluster.ownership import names_cluster
@@ -17,14 +18,19 @@ from components.config.errors import Problem
 from components.config.printable import printable
 from components.engine.state import State
 from components.kyverno.objects import NAMESPACE as KYVERNO_NAMESPACE
+from components.stack.applied import all_syncs
 from components.stack.config import StackConfig
 from components.stack.wordings import OBJECTS_MISSING, PLATFORM_NAMESPACE_TERMINATING
-from components.sync.names import FLUX_NAMESPACE, KUSTOMIZE_API, PLATFORM
-from components.tenant.objects import tenant_objects
+from components.sync.names import FLUX_NAMESPACE, HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
+from components.sync.status import name_of_object
 
 _SHOWN = 3
+_OWN = (FLUX_NAMESPACE, KYVERNO_NAMESPACE, CAPSULE_NAMESPACE)
 _NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
-_SYNC_TYPE = resource_type({"apiVersion": KUSTOMIZE_API, "kind": "Kustomization"})
+_APPLIED_TYPES = {
+    kind: resource_type({"apiVersion": api, "kind": kind})
+    for api, kind in ((KUSTOMIZE_API, KUSTOMIZATION), (HELM_API, HELM_RELEASE))
+}
 
 
 def missing_objects(
@@ -34,6 +40,8 @@ def missing_objects(
     syncs: Iterable[Manifest],
     names_at: Callable[[str], Collection[str] | None],
     stack_file: str,
+    *,
+    refreshed: bool = False,
 ) -> list[Problem]:
     """A problem if objects are in the state but missing from the cluster, since a deletion may have been killed.
 
@@ -45,16 +53,19 @@ def missing_objects(
         names_at: returns the objects at a path of the API, as `namespace/name`, or `name` for cluster-scoped ones; None
             if a preview may not read them.
         stack_file: name of the stack's file.
+        refreshed: whether the engine knows what is missing, since it has refreshed the state.
     """
     if not names_cluster(state, cluster.uid):
         return []
-    own = [name for name in (FLUX_NAMESPACE, KYVERNO_NAMESPACE) if name in state.names(_NAMESPACE_TYPE)]
+    own = [name for name in _OWN if name in state.names(_NAMESPACE_TYPE)]
     terminating = [name for name in own if name in cluster.terminating]
     if terminating:
         return [Problem(stack_file, "cluster", PLATFORM_NAMESPACE_TERMINATING(namespace=name)) for name in terminating]
-    wanted = wanted_syncs(config)
-    there = {name_of(each) for each in syncs if each["kind"] == "Kustomization" and not _is_terminating(each)}
-    known = state.names(_SYNC_TYPE)
+    if refreshed:
+        return []
+    wanted = {sync.applied for sync in all_syncs(config).values()}
+    there = {name_of_object(each) for each in syncs if not _is_terminating(each)}
+    known = {(kind, *name.split("/")) for kind, type_ in _APPLIED_TYPES.items() for name in state.names(type_)}
     if wanted <= known and wanted <= there and cluster.namespaces.keys() >= set(own):
         return []
     missing = sorted(_missing(config, cluster, state, names_at))
@@ -64,13 +75,6 @@ def missing_objects(
     return [Problem(stack_file, "cluster", OBJECTS_MISSING(count=len(missing), shown=shown))]
 
 
-def wanted_syncs(config: StackConfig) -> set[str]:
-    """The Kustomizations that the stack describes, as `namespace/name`."""
-    own = {f"{PLATFORM.namespace}/{PLATFORM.name}"} if config.flux.sync is not None else set()
-    tenants = config.active_tenants.items()
-    return own | {name_of(tenant_objects(name, tenant, config.tenancy).sync) for name, tenant in tenants}
-
-
 def _missing(
     config: StackConfig, cluster: ClusterFacts, state: State, names_at: Callable[[str], Collection[str] | None]
 ) -> Iterable[str]:
@@ -78,7 +82,7 @@ def _missing(
     listed = {name for tenant in config.tenants.values() for name in tenant.namespace_names}
     # A lost namespace is reported or re-created as a whole (`components.cluster.lost_namespaces`).
     kept = {name for name in cluster.namespaces if name not in state.names(_NAMESPACE_TYPE)} | listed
-    kept |= {FLUX_NAMESPACE, KYVERNO_NAMESPACE}
+    kept |= {*_OWN}
     found: dict[str, Collection[str] | None] = {}
     for (kind, _), outputs in state.resources.items():
         if (path := collection_of(kind)) is None or "metadata" not in outputs:

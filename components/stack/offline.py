@@ -10,17 +10,15 @@ from collections.abc import Mapping
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from kubernetes import client
-
+from components.charts.unfinished_release import UnfinishedRelease
 from components.cluster.client import ClusterFacts
 from components.cluster.lost_namespaces import LostNamespaces
 from components.config.errors import ConfigurationError, Problem
 from components.config.sealed import SealedText
 from components.config.yaml_files import read_mapping
 from components.engine.state import State
-from components.kyverno.unfinished_release import UnfinishedRelease
 from components.stack.cluster_checks import ClusterFindings
 from components.stack.config import StackConfig
 from components.stack.config_wordings import UNREADABLE_OFFLINE
@@ -29,16 +27,20 @@ from components.stack.messages import dotted
 from components.stack.overlay import Path as KeyPath
 from components.stack.preflight import Preflight, read_releases
 from components.stack.project_file import ProjectFile
+from components.stack.protection import protected_resources
 from components.stack.secrets import takes_a_secret
 from components.stack.stack_file import StackFile, is_encrypted, read_stack_file
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 _EMPTY = State({})
 
 
-class _NoCluster(client.ApiClient):
-    """The client of a program that has no cluster; a request is a fault of this program."""
+class _NoCluster:
+    """Stands for the client of a cluster; to use it is a fault of this program."""
 
-    def call_api(self, *_: Any, **__: Any) -> NoReturn:
+    def __getattr__(self, name: str) -> NoReturn:
         raise AssertionError("a program that runs offline must not ask a cluster")
 
 
@@ -69,25 +71,29 @@ def load_offline(stack: str, project: Path, described: ProjectFile) -> tuple[Sta
     return load_sections(sections, file.sections.keys(), project, file), file
 
 
-def offline_preflight(config: StackConfig, stack_file: str, project: Path) -> Preflight:
-    """The part of the preflight that needs neither cluster nor GitHub: the pinned releases.
+def offline_preflight(config: StackConfig, stack: str, stack_file: str, project: Path) -> Preflight:
+    """The part of the preflight that needs neither cluster nor GitHub: the pinned releases, and what is protected.
 
     Args:
         config: the stack.
+        stack: its name.
         stack_file: name of the stack's file.
         project: folder of the Pulumi project.
 
     Raises:
         ConfigurationError: a release cannot be read, or has another digest.
     """
-    release, chart, problems = read_releases(config, stack_file, project)
+    release, chart, capsule, problems = read_releases(config, stack_file, project)
     if problems:
         raise ConfigurationError(problems)
     assert release is not None  # Otherwise it is a problem.
     facts = ClusterFacts(uid=config.cluster.uid or "", version="", namespaces={})
     lost = LostNamespaces(_EMPTY, existing=None)
-    cluster = ClusterFindings(_NoCluster(), facts, lost, (), [], UnfinishedRelease(), [])
-    return Preflight(release, chart, cluster, [], ())
+    api = cast("client.ApiClient", _NoCluster())
+    cluster = ClusterFindings(api, facts, lost, (), [], UnfinishedRelease(), [])
+    objects = [*release, *(capsule.definitions if capsule else ())]
+    protected = protected_resources(config, objects, stack, facts, _EMPTY)
+    return Preflight(release, chart, cluster, [], (), protected, capsule)
 
 
 def _sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, problems: list[Problem]) -> Any:

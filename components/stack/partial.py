@@ -15,9 +15,10 @@ from pydantic import TypeAdapter
 from pydantic_core import ErrorDetails
 
 from components.config.errors import MisplacedValueError
-from components.config.section import Section, UnusableValueError, section_in
+from components.config.section import KIND, Section, UnusableValueError, section_of_kind, sections_in
 from components.config.wordings import Message, message_of
 from components.stack.config import StackConfig
+from components.stack.messages import without_kinds
 from components.stack.overlay import Path
 
 Finding = tuple[Path, Message]
@@ -33,7 +34,7 @@ def usable_part(value: Mapping[str, Any], errors: Iterable[ErrorDetails]) -> Sta
         value: the stack before it was checked.
         errors: pydantic's errors about it.
     """
-    part = _section(StackConfig, value, {error["loc"] for error in errors}, ())
+    part = _section(StackConfig, value, {without_kinds(error["loc"]) for error in errors}, ())
     assert isinstance(part, StackConfig)
     return part
 
@@ -111,21 +112,31 @@ def _section(model: type[Section], value: Mapping[str, Any], broken: Collection[
 
 def _part(annotation: Any, value: Any, broken: Collection[Path], path: Path) -> Any:
     """The valid part of a value: a section, or several by name or index; None for any other value."""
-    model, origin = section_in(annotation)
-    if model is None:
+    models, origin = sections_in(annotation)
+    if not models:
         return None
     if origin is dict and isinstance(value, Mapping):
         names = [name for name in value if (name, "[key]") not in broken]
-        return {name: _item(model, value[name], broken, (*path, name)) for name in names}
+        return {name: _item(models, value[name], broken, (*path, name)) for name in names}
     if origin is tuple and isinstance(value, list) and () not in broken:
-        return tuple(_item(model, each, broken, (*path, index)) for index, each in enumerate(value))
-    return _section(model, value, broken, path) if origin is None and isinstance(value, Mapping) else None
+        return tuple(_item(models, each, broken, (*path, index)) for index, each in enumerate(value))
+    if origin is None and isinstance(value, Mapping):
+        return _section(_model_of(models, value), value, broken, path)
+    return None
 
 
-def _item(model: type[Section], value: Any, broken: Collection[Path], path: Path) -> Section:
+def _model_of(models: tuple[type[Section], ...], value: Any) -> type[Section]:
+    model = section_of_kind(models, value.get(KIND) if isinstance(value, Mapping) else None)
+    assert model is not None  # There is at least one.
+    return model
+
+
+def _item(models: tuple[type[Section], ...], value: Any, broken: Collection[Path], path: Path) -> Section:
     below = {error[1:] for error in broken if error[:1] == path[-1:]}
+    model = _model_of(models, value)
     if isinstance(value, Mapping):
-        return _section(model, value, below, path)
+        # Without a known kind, nothing is known of the other keys.
+        return _constructed(model, {}, path) if () in below and len(models) > 1 else _section(model, value, below, path)
     return _constructed(model, {}, path) if below else model.model_validate(value)
 
 

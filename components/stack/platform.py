@@ -8,22 +8,30 @@ from functools import partial
 
 import pulumi
 
+from components.capsule import CapsuleInstall
 from components.cluster import Cluster, ClusterArgs
 from components.cluster.hooks import hooked
-from components.cluster.manifests import register
+from components.cluster.manifests import Manifest, register
 from components.cluster.protection import protect
 from components.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
 from components.flux.platform_objects import platform_path
 from components.git import git_access
 from components.git.rotation import PreviousKeys
 from components.kyverno import KyvernoInstall
-from components.stack.admission import kyverno_installation, kyverno_serves, policies_in_force
+from components.policies.limits_first import limits_first
+from components.stack.admission import capsule_installation, kyverno_installation, policies_in_force, serves
+from components.stack.capsule_checks import TENANT_TYPE, owned_namespaces
 from components.stack.config import StackConfig
 from components.stack.preflight import Preflight
-from components.stack.surroundings import surroundings
+from components.stack.stack_facts import stack_facts
+from components.sync.names import MANAGED_BY_LABEL
 from components.tenant import Tenant, TenantArgs
+from components.tenant.capsule_names import MADE_BY_TENANT
+from components.tenant.capsule_objects import replication_objects
+from components.tenant.capsule_release import Releases
 from components.tenant.impersonation import Impersonation, impersonations
 from components.tenant.offboarding import Offboarding
+from components.tenant.people import auditor_access, people_roles
 from components.tenant.quota_hooks import QuotaHooks
 from components.tenant.quota_status import QuotaStatus
 from components.tenant.role import tenant_role
@@ -38,12 +46,14 @@ class Platform:
         kyverno: Kyverno, or None.
         sync: the platform's own sync, or None.
         tenants: the tenants by name.
+        capsule: Capsule, or None.
     """
 
     flux: FluxInstall
     kyverno: KyvernoInstall | None
     sync: PlatformSync | None
     tenants: Mapping[str, Tenant]
+    capsule: CapsuleInstall | None = None
 
 
 def register_platform(config: StackConfig, found: Preflight, previous: PreviousKeys) -> Platform:
@@ -59,22 +69,28 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     cluster = Cluster("cluster", ClusterArgs(config.cluster, facts.uid, found.protected))
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     kyverno = kyverno_installation(config, found, on_cluster)
-    serving = kyverno_serves(kyverno)
+    serving = serves(kyverno)
     counted = hooked(QuotaHooks(QuotaStatus(api), config.tenants, config.tenancy).of)
 
     roles = impersonations(config.flux, config.active_tenants, config.tenancy)
     served = on_cluster(depends_on=serving.after, transformations=[serving.waiting, counted])
     impersonation = Impersonation(roles, facts.namespaces, served)
-    flux_args = FluxInstallArgs(config.flux, found.release, impersonation.standing, surroundings(config))
+    flux_args = FluxInstallArgs(config.flux, found.release, impersonation.in_existing, stack_facts(config))
     flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
-    guard = policies_in_force(config, found, kyverno, [flux, role], on_cluster)
-    guarded = partial(on_cluster, depends_on=[flux, role, *guard.after], transformations=[guard.waiting, counted])
+    people = [register(each, on_cluster()) for each in _access_of_people(config)]
+    capsule = capsule_installation(config, found, [*flux.last, *serving.after], on_cluster)
+    in_namespaces = on_cluster(depends_on=[*serves(capsule).after])
+    made = [register(each, in_namespaces) for each in _for_made_namespaces(config)]
+    guard = policies_in_force(config, found, kyverno, [*flux.last, role], on_cluster).and_also(serves(capsule))
+    before = [*flux.last, role, *people, *made, *guard.after]
+    transformations = [guard.waiting, counted, *_released(found)]
+    guarded = partial(on_cluster, depends_on=before, transformations=transformations)
 
     access = git_access(config.git_sources, previous)
     platform = None
     if (sync := config.flux.sync) is not None:
-        args = PlatformSyncArgs(sync, platform_path(sync, pulumi.get_stack()), access)
+        args = PlatformSyncArgs(sync, platform_path(sync, pulumi.get_stack()), access, config.flux.notifications)
         platform = PlatformSync("platform", args, guarded())
     tenant_args = partial(
         TenantArgs,
@@ -86,4 +102,24 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
         default_account=config.flux.default_service_account,
     )
     tenants = {name: Tenant(name, tenant_args(tenant), guarded()) for name, tenant in config.tenants.items()}
-    return Platform(flux, kyverno, platform, tenants)
+    return Platform(flux, kyverno, platform, tenants, capsule)
+
+
+def _for_made_namespaces(config: StackConfig) -> list[Manifest]:
+    """What all namespaces need that tenants make themselves; nothing where they make none."""
+    return [*replication_objects(), *limits_first()] if config.makes_namespaces else []
+
+
+def _released(found: Preflight) -> list[pulumi.ResourceTransformation]:
+    """Takes namespaces that stay out of Capsule's Tenants of this stack, where it has some."""
+    own = found.cluster.lost.state.names(TENANT_TYPE)
+    owned = {name: tenant for name, tenant in owned_namespaces(found.cluster.facts).items() if tenant in own}
+    namespaces = found.cluster.facts.namespaces
+    made = [name for name in owned if namespaces[name].get(MANAGED_BY_LABEL) == MADE_BY_TENANT]
+    return [hooked(Releases(found.cluster.api, owned, made).of)] if owned else []
+
+
+def _access_of_people(config: StackConfig) -> list[Manifest]:
+    """The cluster-scoped objects that give people access."""
+    of_tenants = people_roles(config.tenancy, [tenant.people for tenant in config.active_tenants.values()])
+    return [*of_tenants, *auditor_access(config.cluster.auditors, config.tenancy)]

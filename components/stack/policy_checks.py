@@ -6,8 +6,17 @@ from collections.abc import Callable, Iterator
 
 from components.allowlists.source_patterns import is_comparable, read_pattern
 from components.config.types import seconds
+from components.git.config import GitSource
 from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
+from components.sources.config import BucketSource, ExternalArtifactSource
+from components.sources.config_wordings import (
+    NO_PROVIDER_ACCOUNT,
+    PROVIDER_REFUSED,
+    PROXY_REFUSED,
+    REGION_REFUSED,
+)
+from components.sources.urls import FetchedSource, fetched_url, is_encrypted
 from components.stack.config import StackConfig
 from components.stack.config_wordings import (
     INTERVAL_TOO_SHORT,
@@ -25,6 +34,9 @@ from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
 from components.sync.names import GIT_REPOSITORY
 from components.tenant.config import TenantConfig
+from components.tenant.config_wordings import DEVELOPERS_UNLIMITED
+from components.tenant.grants_wordings import DELEGATION_NOT_GUARDED
+from components.tenant.sync_config import TenantSync
 
 
 def _not_installed(config: StackConfig) -> Iterator[Finding]:
@@ -52,56 +64,125 @@ def _signatures_under_other_names(config: StackConfig) -> Iterator[Finding]:
         yield ("policies", "images", "signatures"), UNLIMITED_IMAGES()
 
 
-def _in_use(policy: PolicyName, config: StackConfig) -> bool:
+def is_in_use(policy: PolicyName, config: StackConfig) -> bool:
+    """Whether admission denies what a policy refuses, or warns about it."""
     policies = config.policies
     return policies.engine is not PolicyEngine.NONE and policies.mode_of(policy) is not PolicyMode.OFF
 
 
+def _sources(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[tuple[Path, FetchedSource]]:
+    """Each source of a tenant that Flux fetches, by the path of its keys."""
+    if tenant.source is not None:
+        yield (*path, "source"), tenant.source
+    for key, source in tenant.sources.items():
+        if not isinstance(source, ExternalArtifactSource):
+            yield config.path_of_source(str(path[-1]), key), source
+
+
 def _refused_source(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     """A tenant's source that admission would deny; the update would fail half way."""
-    source, rules = tenant.source, config.policies.sources
-    if _in_use(PolicyName.ALLOWED_SOURCES, config):
-        lists = [rules.allowed, tenant.policies.sources or None]
-        allowed = [entry for entries in lists if entries is not None for entry in entries]
-        key = (*path, "source", "url")
-        if not is_comparable(source.url):
-            yield key, SOURCE_NOT_COMPARABLE()
-        elif source.url.startswith("http://") and not rules.plain_http:
-            yield key, SOURCE_WITHOUT_TLS()
-        elif lists != [None, None] and not any(read_pattern(entry).allows(source.url) for entry in allowed):
+    if not is_in_use(PolicyName.ALLOWED_SOURCES, config):
+        return
+    rules = config.policies.sources
+    lists = [rules.allowed, tenant.policies.sources or None]
+    allowed = [entry for entries in lists if entries is not None for entry in entries]
+    for key, source in _sources(path, tenant, config):
+        url, field = fetched_url(source), "endpoint" if isinstance(source, BucketSource) else "url"
+        if not is_comparable(url):
+            yield (*key, field), SOURCE_NOT_COMPARABLE()
+        elif not is_encrypted(source) and not rules.plain_http:
+            yield (*key, "insecure" if getattr(source, "insecure", False) else field), SOURCE_WITHOUT_TLS()
+        elif lists != [None, None] and not any(read_pattern(entry).allows(url) for entry in allowed):
             shown = ", ".join(allowed) or "none"
-            yield key, SOURCE_NOT_ALLOWED(tenant=path[-1], allowed=shown, path=dotted(path))
+            yield (*key, field), SOURCE_NOT_ALLOWED(tenant=path[-1], allowed=shown, path=dotted(path))
+
+
+def _refused_options(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    """Options of a tenant's source that admission would deny."""
+    if not is_in_use(PolicyName.SOURCE_OPTIONS, config):
+        return
+    rules = config.policies.sources
+    for key, source in _sources(path, tenant, config):
+        if getattr(source, "proxy", None) is not None:
+            yield (*key, "proxy"), PROXY_REFUSED()
+        provider = getattr(source, "provider", None)
+        if provider not in (None, "generic", *rules.providers):
+            yield (*key, "provider"), PROVIDER_REFUSED().of(provider)
+        elif isinstance(source, BucketSource) and provider != "generic" and source.service_account_name is None:
+            yield (*key, "provider"), NO_PROVIDER_ACCOUNT(provider=provider)
+        region = getattr(source, "region", None)
+        if region is not None and rules.bucket_regions and region not in rules.bucket_regions:
+            yield (*key, "region"), REGION_REFUSED(regions=", ".join(rules.bucket_regions)).of(region)
 
 
 def _unverified_source(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
-    source, rules = tenant.source, config.policies.sources
-    verified = {*rules.verified, *tenant.policies.verified}
-    if _in_use(PolicyName.VERIFIED_SOURCES, config) and GIT_REPOSITORY in verified and source.verify is None:
-        yield (*path, "source"), SOURCE_NOT_VERIFIED(kind=GIT_REPOSITORY, path=dotted(path))
+    verified = {*config.policies.sources.verified, *tenant.policies.verified}
+    if not is_in_use(PolicyName.VERIFIED_SOURCES, config):
+        return
+    for key, source in _sources(path, tenant, config):
+        kind = GIT_REPOSITORY if isinstance(source, GitSource) else source.kind
+        if kind in verified and getattr(source, "verify", None) is None:
+            yield key, SOURCE_NOT_VERIFIED(kind=kind, path=dotted(path))
 
 
 def _refused_intervals(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
-    if not _in_use(PolicyName.RECONCILIATION_INTERVAL, config):
+    if not is_in_use(PolicyName.RECONCILIATION_INTERVAL, config):
         return
     shortest = config.policies.minimum_interval
-    intervals = {
-        ("source", "interval"): tenant.source.interval,
-        ("sync", "interval"): tenant.sync.interval,
-        ("sync", "retryInterval"): tenant.sync.retry_interval,
-    }
+    intervals = {(*key, "interval"): source.interval for key, source in _sources(path, tenant, config)}
+    for below, sync in _syncs(tenant).items():
+        key = (*path, *below)
+        intervals |= {(*key, "interval"): sync.interval, (*key, "retryInterval"): sync.retry_interval}
+    for name, release in tenant.releases.items():
+        key = (*path, "releases", name)
+        intervals |= {(*key, "interval"): release.interval, (*key, "chartInterval"): release.chart_interval}
+        if release.retry_interval is not None:
+            intervals[(*key, "retryInterval")] = release.retry_interval
     for key, interval in intervals.items():
         if seconds(interval) < seconds(shortest):
-            yield (*path, *key), INTERVAL_TOO_SHORT(minimum=shortest).of(interval)
+            yield key, INTERVAL_TOO_SHORT(minimum=shortest).of(interval)
 
 
 def _refused_timeouts(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
-    if not _in_use(PolicyName.RECONCILIATION_TIMEOUT, config):
+    if not is_in_use(PolicyName.RECONCILIATION_TIMEOUT, config):
         return
     longest = config.policies.maximum_timeout
-    timeouts = {("source", "timeout"): tenant.source.timeout, ("sync", "timeout"): tenant.sync.timeout}
+    timeouts = {(*key, "timeout"): source.timeout for key, source in _sources(path, tenant, config)}
+    timeouts |= {(*path, *key, "timeout"): sync.timeout for key, sync in _syncs(tenant).items()}
+    timeouts |= {(*path, "releases", name, "timeout"): each.timeout for name, each in tenant.releases.items()}
     for key, timeout in timeouts.items():
         if seconds(timeout) > seconds(longest):
-            yield (*path, *key), TIMEOUT_TOO_LONG(maximum=longest).of(timeout)
+            yield key, TIMEOUT_TOO_LONG(maximum=longest).of(timeout)
+
+
+def _unlimited_developers(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    """Developers in a stack that does not enforce what RBAC cannot: which fields a patch changes."""
+    if not tenant.people.developers:
+        return
+    policies, policy = config.policies, PolicyName.FLUX_REQUESTS
+    key = (*path, "people", "developers")
+    if policies.engine is PolicyEngine.NONE:
+        yield key, DEVELOPERS_UNLIMITED(reason="policies.engine is none")
+    elif (mode := policies.mode_of(policy)) is not PolicyMode.ENFORCE:
+        setting = f"policies.modes.{policy}" if policy in policies.modes else "policies.mode"
+        yield key, DEVELOPERS_UNLIMITED(reason=f"{setting} is {mode}")
+
+
+def _syncs(tenant: TenantConfig) -> dict[Path, TenantSync]:
+    """All syncs of a tenant by the paths of their keys."""
+    own: dict[Path, TenantSync] = {("sync",): tenant.sync} if tenant.has_syncs else {}
+    return own | {("syncs", name): each for name, each in tenant.syncs.items()}
+
+
+def _unguarded_delegation(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    """A tenant that may write role bindings where no policy protects the platform's and restricts their subjects."""
+    policies = config.policies
+    needed = (PolicyName.PLATFORM_OBJECTS, PolicyName.TENANT_ACCESS, PolicyName.TENANT_SERVICE_ACCOUNT)
+    enforced = policies.engine is not PolicyEngine.NONE
+    lacking = [each for each in needed if not (enforced and policies.mode_of(each) is PolicyMode.ENFORCE)]
+    for index, namespace in enumerate(tenant.namespaces if lacking else ()):
+        if namespace.delegated_to is not None:
+            yield (*path, "namespaces", index, "delegatedTo"), DELEGATION_NOT_GUARDED(policies=", ".join(lacking))
 
 
 def _of_each_active_tenant(check: Callable[[Path, TenantConfig, StackConfig], Iterator[Finding]]) -> Check:
@@ -117,7 +198,10 @@ POLICY_CHECKS: tuple[Check, ...] = (
     _without_kyverno,
     _signatures_under_other_names,
     _of_each_active_tenant(_refused_source),
+    _of_each_active_tenant(_refused_options),
     _of_each_active_tenant(_unverified_source),
     _of_each_active_tenant(_refused_intervals),
     _of_each_active_tenant(_refused_timeouts),
+    _of_each_active_tenant(_unlimited_developers),
+    _of_each_active_tenant(_unguarded_delegation),
 )

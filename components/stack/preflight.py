@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import pulumi
 
+from components.capsule.chart import CapsuleRelease, read_capsule
+from components.charts.chart import Chart
 from components.cluster.manifests import Manifest
 from components.cluster.protection import ProtectedResource
 from components.config.errors import ConfigurationError, Problem
@@ -20,11 +22,12 @@ from components.engine.state import State
 from components.flux.release import read_release
 from components.git.github_identity import identity_problems, unneeded_owners
 from components.git.github_leftovers import Leftover, github_leftovers
-from components.git.github_preflight import repository_problems
+from components.git.github_preflight import repository_problems, unregistered
 from components.git.sources import Sources
-from components.kyverno.chart import Chart, read_chart
+from components.kyverno.chart import kyverno_chart
 from components.stack.cluster_checks import ClusterFindings, check_cluster
 from components.stack.config import StackConfig
+from components.stack.grant_checks import expiring_grants
 from components.stack.protection import deletion_problems, protected_resources
 
 _T = TypeVar("_T")
@@ -41,6 +44,7 @@ class Preflight:
         leftovers: what a killed update has left at GitHub.
         warnings: what the user should know and does not stop the update.
         protected: the resources that this update protects.
+        capsule: Capsule's chart and definitions, digest verified; None if the stack has no Capsule.
     """
 
     release: list[Manifest]
@@ -49,6 +53,7 @@ class Preflight:
     leftovers: list[Leftover]
     warnings: tuple[Message, ...]
     protected: frozenset[ProtectedResource] = frozenset()
+    capsule: CapsuleRelease | None = None
 
 
 def preflight(config: StackConfig, state: State, stack_file: str, project: Path) -> Preflight:
@@ -63,29 +68,30 @@ def preflight(config: StackConfig, state: State, stack_file: str, project: Path)
     Raises:
         ConfigurationError: with every problem of any of them.
     """
-    release, chart, problems = read_releases(config, stack_file, project)
+    release, chart, capsule, problems = read_releases(config, stack_file, project)
     described, deleting = config, creates_nothing()
     if deleting:
         config = existing_only(config)
     cluster, of_cluster = check_cluster(config, state, stack_file, project)
     leftovers, of_github = _check_github(config.git_sources, state, stack_file)
+    objects = [*(release or ()), *(capsule.definitions if capsule else ())]
     if release is not None and cluster is not None and not deleting and not ignores_protection():
-        problems += deletion_problems(config, release, cluster.facts, state, stack_file)
+        problems += deletion_problems(config, objects, cluster.facts, state, stack_file)
     if problems := [*problems, *of_cluster, *of_github]:
         raise ConfigurationError(problems)
     assert release is not None and cluster is not None  # Each that is missing is a problem.
-    warnings = (*cluster.warnings, *unneeded_owners(config.git_sources, stack_file))
-    protected = protected_resources(described, release, pulumi.get_stack(), cluster.facts, state)
-    return Preflight(release, chart, cluster, leftovers, warnings, protected)
+    warnings = (*cluster.warnings, *unneeded_owners(config.git_sources, stack_file), *expiring_grants(config))
+    protected = protected_resources(described, objects, pulumi.get_stack(), cluster.facts, state)
+    return Preflight(release, chart, cluster, leftovers, warnings, protected, capsule)
 
 
 def read_releases(
     config: StackConfig, stack_file: str, project: Path
-) -> tuple[list[Manifest] | None, Chart | None, list[Problem]]:
-    """The objects of the Flux release and Kyverno's chart, digests verified, and the problem of each that is missing.
+) -> tuple[list[Manifest] | None, Chart | None, CapsuleRelease | None, list[Problem]]:
+    """The objects of the Flux release, Kyverno's chart and Capsule's, digests verified, and what is wrong with each.
 
     Args:
-        config: the stack; without Kyverno, there is no chart.
+        config: the stack; without Kyverno or Capsule, there is no chart.
         stack_file: name of the stack's file.
         project: folder of the Pulumi project.
     """
@@ -93,8 +99,11 @@ def read_releases(
     release = _pinned(partial(read_release, config.flux, project), stack_file, problems)
     chart = None
     if config.kyverno is not None:
-        chart = _pinned(partial(read_chart, config.kyverno, project), stack_file, problems)
-    return release, chart, problems
+        chart = _pinned(partial(kyverno_chart, config.kyverno, project), stack_file, problems)
+    capsule = None
+    if config.capsule is not None:
+        capsule = _pinned(partial(read_capsule, config.capsule, project), stack_file, problems)
+    return release, chart, capsule, problems
 
 
 def existing_only(config: StackConfig) -> StackConfig:
@@ -120,9 +129,10 @@ def _pinned(read: Callable[[], _T], stack_file: str, problems: list[Problem]) ->
 
 
 def _check_github(sources: Sources, state: State, stack_file: str) -> tuple[list[Leftover], list[Problem]]:
-    problems = repository_problems(sources, state, stack_file)
-    leftovers, taken = github_leftovers(sources, state, pulumi.get_stack(), stack_file)
+    new = unregistered(sources, state)
+    problems = repository_problems(sources, new, stack_file)
+    leftovers, taken = github_leftovers(sources, new, state, pulumi.get_stack(), stack_file)
     # Deploy keys and webhooks of a repository without access cannot be read either; one problem is enough.
     reported = {problem.path for problem in problems}
     problems += [problem for problem in taken if problem.path not in reported]
-    return leftovers, problems + identity_problems(sources, state, stack_file)
+    return leftovers, problems + identity_problems(sources, new, stack_file)

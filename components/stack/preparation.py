@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from components.capsule.chart import CAPSULE
+from components.charts.unfinished_release import settle_release
 from components.cluster.adoption import adopt
 from components.cluster.co_owners import take_back
 from components.engine import log
 from components.engine.state import State
 from components.git.github_leftovers import clear_github
-from components.kyverno.unfinished_release import settle_release
+from components.kyverno.chart import KYVERNO
 from components.stack.config import StackConfig
 from components.stack.preflight import Preflight
 from components.stack.strays import remove_strays
@@ -27,7 +29,8 @@ async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
     cluster = found.cluster
     take_back(cluster.api, cluster.co_owners)
     clear_github(config.github, found.leftovers)
-    settle_release(cluster.api, cluster.kyverno_release)
+    settle_release(cluster.api, KYVERNO, cluster.kyverno_release)
+    settle_release(cluster.api, CAPSULE, cluster.capsule_release)
     remove_strays(cluster.api, cluster.strays)
     if config.cluster.adopt:
         await adopt(cluster.api, state, [*found.release, *(planned for _, planned in planned_objects(config))])

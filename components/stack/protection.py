@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from components.capsule.objects import CAPSULE_GROUP
+from components.charts.release import RELEASE_TYPE
 from components.cluster.client import ClusterFacts
 from components.cluster.component import known_cluster_uid, protected_before
 from components.cluster.manifests import Manifest, resource_type
@@ -20,8 +22,7 @@ from components.cluster.ownership import names_cluster
 from components.cluster.protection import ProtectedResource
 from components.config.errors import Problem
 from components.engine.state import State
-from components.kyverno.objects import namespace as kyverno_namespace
-from components.kyverno.unfinished_release import RELEASE, RELEASE_TYPE
+from components.kyverno.chart import KYVERNO
 from components.stack.config import StackConfig
 from components.stack.namespace_checks import NAMESPACE_TYPE, lost_namespaces, tenant_of_namespaces
 from components.stack.production import is_production
@@ -36,10 +37,7 @@ TAKEN_ALONG = {
     "Release": "Kyverno's definitions and every policy",
 }
 _KYVERNO = frozenset(
-    {
-        ProtectedResource(RELEASE_TYPE, RELEASE),
-        ProtectedResource(NAMESPACE_TYPE, kyverno_namespace()["metadata"]["name"]),
-    }
+    {ProtectedResource(RELEASE_TYPE, KYVERNO.name), ProtectedResource(NAMESPACE_TYPE, KYVERNO.namespace)}
 )
 
 
@@ -58,15 +56,15 @@ def protectable_resources(config: StackConfig, release: Iterable[Manifest]) -> f
 
     Args:
         config: the stack.
-        release: the objects of its Flux release.
+        release: the objects of its releases of Flux and Capsule.
     """
-    of_flux = {
+    of_releases = {
         ProtectedResource(resource_type(manifest), manifest["metadata"]["name"])
         for manifest in release
         if manifest["kind"] in TAKEN_ALONG
     }
     of_tenants = {ProtectedResource(NAMESPACE_TYPE, name) for name in tenant_of_namespaces(config)}
-    return frozenset(of_flux | of_tenants | (_KYVERNO if config.kyverno is not None else set()))
+    return frozenset(of_releases | of_tenants | (_KYVERNO if config.kyverno is not None else set()))
 
 
 def protected_resources(
@@ -80,7 +78,7 @@ def protected_resources(
 
     Args:
         config: the stack.
-        release: the objects of its Flux release.
+        release: the objects of its releases of Flux and Capsule.
         stack: its name.
         cluster: facts of the cluster.
         state: the stack's state.
@@ -100,7 +98,7 @@ def deletion_problems(
 
     Args:
         config: the stack.
-        release: the objects of its Flux release.
+        release: the objects of its releases of Flux and Capsule.
         cluster: facts of the cluster.
         state: the stack's state.
         stack_file: name of the stack's file.
@@ -116,7 +114,14 @@ def deletion_problems(
             yield Problem(stack_file, path, wording(namespace=resource.name, tenant=tenant))
         else:
             fields = {"object": f"{resource.kind} {resource.name}", "taken": TAKEN_ALONG[resource.kind]}
-            yield Problem(stack_file, "kyverno" if resource in _KYVERNO else "flux", PROTECTED_OBJECT(**fields))
+            yield Problem(stack_file, _section_of(resource), PROTECTED_OBJECT(**fields))
+
+
+def _section_of(resource: ProtectedResource) -> str:
+    """The section of the configuration that installs a resource of the platform."""
+    if resource in _KYVERNO:
+        return "kyverno"
+    return "capsule" if resource.name.endswith(f".{CAPSULE_GROUP}") else "flux"
 
 
 def _tenant_of(resource: ProtectedResource, state: State) -> str:

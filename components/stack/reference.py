@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
+from components.config.section import Section, kind_of
 from components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
 from components.config.wordings import all_wordings
 from components.flux.controllers import Controller
@@ -23,14 +24,46 @@ from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from components.git.config import GitSource
 from components.policies.reference import policies_page
+from components.sources.config import Source
 from components.stack.config import StackConfig
+from components.sync.build_config import (
+    CommonMetadata,
+    HealthCheck,
+    HealthCheckExpressions,
+    IgnoreRule,
+    ImageReplacement,
+    Patch,
+    PostBuild,
+)
 from components.sync.decryption import Decryption
-from components.tenant.config import PROTECTED_LABEL_PREFIXES, TenantConfig
+from components.sync.notifications_config import Notification
+from components.tenant.config import TenantConfig
+from components.tenant.namespace_config import PROTECTED_LABEL_PREFIXES
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 _GENERATED = "<!-- Written by `make schemas` from {source}; change it there. -->"
-_SCALARS = {str: "string", bool: "true or false", int: "whole number", SecretStr: "secret string"}
+_SCALARS = {
+    str: "string",
+    bool: "true or false",
+    int: "whole number",
+    SecretStr: "secret string",
+    Any: "any value",
+}
+_SYNC = "sync"
+OF_SYNCS: Mapping[type[BaseModel], str] = {
+    model: f"[a tenant's `{_SYNC}.{key}`](#{_SYNC}{key.lower()})"
+    for model, key in (
+        (CommonMetadata, "commonMetadata"),
+        (HealthCheck, "healthChecks"),
+        (HealthCheckExpressions, "healthCheckExprs"),
+        (IgnoreRule, "ignore"),
+        (ImageReplacement, "images"),
+        (Patch, "patches"),
+        (PostBuild, "postBuild"),
+    )
+}
+"""Models that a tenant's `sync` shares with other syncs, with links to where they are described."""
 
 
 _EGRESS = """
@@ -56,7 +89,7 @@ _EGRESS = """
 
     On clusters that enforce NetworkPolicies, the release's own policies let only pods of `flux-system` connect to the
     artifacts. `flux.egress.networks` limits kustomize-controller to DNS, Flux's own pods and the networks that it
-    lists.
+    lists. [flux-egress.md](flux-egress.md) limits the other controllers, and describes a forward proxy.
 
     What remains possible:
 
@@ -123,11 +156,14 @@ def configuration_page() -> str:
             elsewhere={
                 TenantConfig: "[the tenant file](#the-tenant-file)",
                 GitSource: "[a tenant's `source`](#source)",
+                **dict.fromkeys(get_args(get_args(Source)[0]), "[a tenant's `sources`](#the-tenant-file)"),
                 Decryption: "[a tenant's `sync.decryption`](#syncdecryption)",
+                Notification: "[a tenant's `notifications`](#notifications)",
+                **OF_SYNCS,
             },
         ),
         "## The tenant file",
-        *_sections(TenantConfig, ""),
+        *_sections(TenantConfig, "", elsewhere=OF_SYNCS),
         cleandoc(names),
         "## Values",
         *_choices(),
@@ -178,15 +214,20 @@ def lockdown_page() -> str:
 
 
 _ERROR_TITLES = {
+    "CAP": "Capsule",
     "CFG": "Configuration",
     "CLU": "Cluster",
     "ENG": "Pulumi",
     "FLX": "Flux",
     "GIT": "Git hosts",
+    "ISO": "Isolation suite",
     "KYV": "Kyverno",
+    "MSG": "Notifications",
     "OPS": "Commands",
     "POL": "Policies",
     "REV": "Reviews",
+    "SRC": "Sources",
+    "SYN": "Syncs",
     "TEN": "Tenants",
 }
 
@@ -198,7 +239,7 @@ def errors_page() -> str:
 
         # Errors
 
-        Each error and warning ends with its code in brackets. Codes do not change when the wording does. `…` is a
+        Each error and warning ends with its code in parentheses. Codes do not change when the wording does. `…` is a
         placeholder for a value. Errors that take more than a line to solve are explained in
         [troubleshooting.md](troubleshooting.md).
         """
@@ -231,18 +272,21 @@ def _sections(model: type[BaseModel], prefix: str, elsewhere: Mapping[type[BaseM
         prefix: key path of the model with a final dot, e.g. `flux.manifests.`; empty for a whole file.
         elsewhere: models that are described in another section, with a link to it.
     """
-    heading = f"### `{prefix.removesuffix('.')}`\n\n" if prefix else ""
+    kind = f" of the kind {kind_of(model)}" if issubclass(model, Section) and kind_of(model) else ""
+    heading = f"### `{prefix.removesuffix('.')}`{kind}\n\n" if prefix else ""
     rows = [_row(f"{prefix}{field.alias}", field, elsewhere) for field in model.model_fields.values()]
     yield f"{heading}{cleandoc(model.__doc__ or '')}\n\n{_table(('Key', 'Type', 'Default', 'Meaning'), rows)}"
     for field in model.model_fields.values():
         for suffix, nested in _models_in(field.annotation):
             if nested not in elsewhere:
-                yield from _sections(nested, f"{prefix}{field.alias}{suffix}.", elsewhere)
+                path = f"{prefix}{field.alias}{suffix}"
+                others = {model: link for model, link in elsewhere.items() if path != _SYNC or model not in OF_SYNCS}
+                yield from _sections(nested, f"{path}.", others)
 
 
 def _row(key: str, field: FieldInfo, elsewhere: Mapping[type[BaseModel], str]) -> tuple[str, ...]:
     links = [f" Keys: {elsewhere[model]}." for _, model in _models_in(field.annotation) if model in elsewhere]
-    meaning = "".join([field.description or "", *links])
+    meaning = "".join([field.description or "", *dict.fromkeys(links)])
     return f"`{key}`", _type(field.rebuild_annotation()), _default(field), meaning
 
 
@@ -253,7 +297,7 @@ def _type(annotation: Any) -> str:
         rules = [(rule.json_schema or {})["description"] for rule in arguments if isinstance(rule, WithJsonSchema)]
         return rules[-1] if rules else _type(arguments[0])
     if origin in (Union, UnionType):
-        return " or ".join(_type(argument) for argument in arguments if argument is not NoneType)
+        return " or ".join(dict.fromkeys(_type(argument) for argument in arguments if argument is not NoneType))
     if origin is Literal:
         return " or ".join(f"`{argument}`" for argument in arguments)
     if origin is tuple:
@@ -262,7 +306,7 @@ def _type(annotation: Any) -> str:
         return f"mapping of {_type(_bare(arguments[0]))} to {_type(_bare(arguments[1]))}"
     if issubclass(annotation, Enum):
         return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
-    return "mapping" if issubclass(annotation, BaseModel) else _SCALARS[annotation]
+    return _SCALARS.get(annotation, "mapping")
 
 
 def _bare(annotation: Any) -> Any:
@@ -288,6 +332,8 @@ def _models_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
         yield from ((f"[]{suffix}", model) for suffix, model in _models_in(arguments[0]))
     elif origin is dict:
         yield from ((f".*{suffix}", model) for suffix, model in _models_in(arguments[1]))
+    elif origin is Annotated:
+        yield from _models_in(arguments[0])
     elif origin in (Union, UnionType):
         yield from (found for argument in arguments for found in _models_in(argument))
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, date, datetime
-from typing import Annotated, Any
+from datetime import date
+from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
-from components.config.config_wordings import EMPTY
+from components.config.decisions import LastDay, Reason, today
 from components.config.section import Section
 from components.stack.config_wordings import (
-    NOT_A_DATE,
     NOT_WAIVABLE,
     WAIVER_EXPIRED,
     WAIVER_TOO_LONG,
@@ -19,21 +17,6 @@ from components.stack.config_wordings import (
 from components.stack.review_rules import WAIVABLE, RuleName
 
 LONGEST_WAIVER_DAYS = 366
-# A date without quotes is a timestamp to YAML. Pulumi passes it on, and writes it back, in the notation of Go.
-_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ]00:00:00(?:Z|\+00:00| \+0000 UTC)?)?")
-
-
-def today() -> date:
-    """The current date in UTC, so that a waiver expires everywhere at the same time."""
-    return datetime.now(UTC).date()
-
-
-def _date(value: Any) -> Any:
-    written = _DATE.fullmatch(str(value))
-    try:
-        return date.fromisoformat(written[1] if written else "")
-    except ValueError:
-        raise ValueError(NOT_A_DATE()) from None
 
 
 def _in_time(value: date) -> date:
@@ -51,12 +34,6 @@ def _waivable(value: RuleName) -> RuleName:
     return value
 
 
-def _not_blank(value: str) -> str:
-    if not value.strip():
-        raise ValueError(EMPTY())
-    return value.strip()
-
-
 class Waiver(Section):
     """A rule that the stack may break until a date."""
 
@@ -68,15 +45,8 @@ class Waiver(Section):
     resource: str | None = Field(
         None, description="What may break it, as the finding names it; by default, everything in the stack."
     )
-    reason: Annotated[str, AfterValidator(_not_blank)] = Field(
-        description="Why, for whoever reads the stack file or the review."
-    )
-    expires: Annotated[
-        date,
-        BeforeValidator(_date),
-        AfterValidator(_in_time),
-        WithJsonSchema({"type": "string", "format": "date", "description": "a date like 2027-01-31"}),
-    ] = Field(
+    reason: Reason = Field(description="Why, for whoever reads the stack file or the review.")
+    expires: Annotated[LastDay, AfterValidator(_in_time)] = Field(
         description="The last day, in UTC, on which the waiver holds, e.g. `2027-01-31`; at most a year ahead. "
         "Afterwards, the stack has an error until the waiver is renewed or removed."
     )

@@ -1,4 +1,4 @@
-"""The names of the rules that reviewers hold every stack to; what they say is in `review/rules.py`."""
+"""The names of the rules that reviewers hold every stack to; what they say is in `review/rules/table.py`."""
 
 from __future__ import annotations
 

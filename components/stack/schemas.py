@@ -103,13 +103,24 @@ def _partial(schema: dict[str, Any]) -> dict[str, Any]:
     # The overlay merges mappings but replaces lists, so what stands in a list has to be whole.
     in_lists = {
         value["items"]["$ref"].rsplit("/", 1)[-1]
-        for value in schema["properties"].values()
+        for each in (schema, *definitions.values())
+        for value in each.get("properties", {}).values()
         if "$ref" in value.get("items", {})
     }
     for name, definition in definitions.items():
         if name not in in_lists:
             definition.pop("required", None)
-    return schema | {"definitions": definitions}
+    whole: dict[str, Any] = _with_any_kind(schema | {"definitions": definitions})
+    return whole
+
+
+def _with_any_kind(schema: Any) -> Any:
+    """The same schema in which a part that leaves out its `kind` may be of several."""
+    if isinstance(schema, list):
+        return [_with_any_kind(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {"anyOf" if key == "oneOf" else key: _with_any_kind(value) for key, value in schema.items()}
 
 
 def rendered() -> dict[Path, str]:

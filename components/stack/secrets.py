@@ -25,11 +25,19 @@ from components.stack.messages import dotted
 from components.stack.origins import Origins, tenant_file_name
 from components.stack.overlay import Path
 from components.stack.project_file import PROJECT_FILE
-from components.stack.stack_file import StackFile, Standing, is_encrypted
+from components.stack.stack_file import Presence, StackFile, is_encrypted
 from components.tenant.config import TenantConfig
+from components.tenant.config_wordings import SECRET_IN_SPEC
 
 ANY = None
 """In the path of a key: any name or index."""
+# Keys with any content, which becomes part of a Flux object's spec.
+_IN_SPEC = (
+    ("tenants", ANY, "releases", ANY, "values"),
+    ("tenants", ANY, "sync", "postBuild", "substitute"),
+    ("tenants", ANY, "syncs", ANY, "postBuild", "substitute"),
+    ("flux", "sync", "postBuild", "substitute"),
+)
 
 
 @dataclass(frozen=True)
@@ -51,15 +59,15 @@ class SecretValues:
         """
         return bool(path) and path[0] in self.keys and self.file.at(path) != value
 
-    def standing(self, path: Path) -> Standing:
+    def presence(self, path: Path) -> Presence:
         """How the stack's file contains the value at a path of the stack's own configuration.
 
         An absent one comes from another file, where it may or may not be encrypted.
         """
-        standing = self.file.standing(path)
+        presence = self.file.presence(path)
         if path[0] not in self.keys:
-            return Standing.PLAIN
-        return Standing.ENCRYPTED if standing is Standing.ABSENT and self.file.imports else standing
+            return Presence.PLAIN
+        return Presence.ENCRYPTED if presence is Presence.ABSENT and self.file.imports else presence
 
 
 @cache
@@ -95,11 +103,14 @@ def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins
         for path, value in _values_at(sections, key):
             if value is None or origins.is_in_base(path) or secrets.file.at(path) is None and path in shared:
                 continue
-            standing = secrets.standing(path)
-            if standing is Standing.PLAIN:
+            presence = secrets.presence(path)
+            if presence is Presence.PLAIN:
                 problems.append(origins.problem(path, SECRET_IN_PLAIN_TEXT(key=dotted(path), option=option)))
-            elif standing is Standing.ABSENT:
+            elif presence is Presence.ABSENT:
                 problems.append(origins.problem(path, SECRET_OF_UNKNOWN_ORIGIN(key=dotted(path), option=option)))
+    for path in _encrypted_paths(secrets.file.sections):
+        if any(_leads_to(path[: len(key)], [key]) for key in _IN_SPEC):
+            problems.append(origins.problem(path, SECRET_IN_SPEC()))
     for tenant, merged in origins.tenants.items():
         problems += _exposed_in_base(tenant, merged.base, origins.stack_file, option)
     return problems

@@ -13,13 +13,14 @@ from components.config.types import seconds
 from components.config.wordings import Message
 from components.engine import log
 from components.engine.pulumi_command import creates_nothing
+from components.stack.applied import all_syncs
 from components.stack.config import StackConfig
 from components.stack.platform import Platform
 from components.stack.wordings import FLUX_NOT_ASKED, SYNC_NOT_READY
 from components.sync.changes import Changes
 from components.sync.flux_objects import ClusterClock, FluxObjects, lasted
-from components.sync.names import PLATFORM, sync_label
-from components.sync.status import Asking, Progress, SyncStatus, wait_until_settled
+from components.sync.names import PLATFORM, owner_of, sync_label
+from components.sync.status import Progress, ReconcileRequests, SyncStatus, wait_until_settled
 
 LEFT_OUT = SyncStatus("Unknown", "not created yet; the update left it out")
 
@@ -30,7 +31,7 @@ def settled(
     objects: FluxObjects,
     changes: Changes,
 ) -> pulumi.Output[dict[str, Progress]]:
-    """The progress of each sync, by the name of its objects, with what this update has changed taken into account.
+    """The progress of each sync, by its key (`all_syncs`), with what this update has changed taken into account.
 
     The cluster is read once the last sync is registered. A preview reads once; it neither waits nor asks Flux to
     reconcile.
@@ -43,14 +44,13 @@ def settled(
     """
     updating = not (pulumi.runtime.is_dry_run() or creates_nothing())
     timeout = seconds(config.tenancy.settle_timeout) if updating else 0.0
-    homes = {name: (tenant.home, name) for name, tenant in config.active_tenants.items()}
-    syncs = [sync for name in homes if (sync := platform.tenants[name].sync) is not None]
+    syncs = all_syncs(config)
+    registered = {key: applied for tenant in platform.tenants.values() for key, applied in tenant.applied.items()}
     if platform.sync is not None:
-        homes[PLATFORM.name] = (PLATFORM.namespace, PLATFORM.name)
-        syncs.append(platform.sync.sync)
+        registered[PLATFORM.name] = platform.sync.sync
 
-    async def settle(created: list[bool]) -> dict[str, Progress]:
-        there = {name: home for (name, home), made in zip(homes.items(), created, strict=True) if made}
+    async def settle(created: dict[str, bool]) -> dict[str, Progress]:
+        there = {key: sync for key, sync in syncs.items() if created[key]}
         clock = ClusterClock(objects.now)
         unasked: set[str] = set()
 
@@ -62,10 +62,9 @@ def settled(
                 return False
             return True
 
-        asking = Asking(request, {home for name, home in there.items() if changes.concern(name)}, changes.renewed)
+        requests = ReconcileRequests(request, {key for key in there if changes.concern(owner_of(key))}, changes.renewed)
         try:
-            found = await asyncio.to_thread(wait_until_settled, objects.read, there.values(), timeout, asking)
-            progress = {name: found[home] for name, home in there.items()}
+            progress = await asyncio.to_thread(wait_until_settled, objects.read, there, timeout, requests)
             warnings = [] if pulumi.runtime.is_dry_run() else await asyncio.to_thread(_warnings, progress, clock)
         except ClusterUnavailable as error:
             # Everything is applied by now, so a cluster that cannot be read does not fail the update.
@@ -75,12 +74,15 @@ def settled(
         if not pulumi.runtime.is_dry_run():
             for warning in (*(FLUX_NOT_ASKED(reason=reason) for reason in unasked), *warnings):
                 log.warn(warning)
-        return dict.fromkeys(homes, Progress(LEFT_OUT, LEFT_OUT)) | progress
+        return dict.fromkeys(syncs, Progress(LEFT_OUT, LEFT_OUT)) | progress
 
     # With `--target` or `--exclude`, new resources that are left out get no ID.
     known = not pulumi.runtime.is_dry_run()
-    created = [sync.id.apply(lambda found: isinstance(found, str), run_with_unknowns=known) for sync in syncs]
-    return pulumi.Output.all(*created).apply(settle)
+    created = {
+        key: applied.id.apply(lambda found: isinstance(found, str), run_with_unknowns=known)
+        for key, applied in registered.items()
+    }
+    return pulumi.Output.all(**created).apply(settle)
 
 
 def _warnings(progress: Mapping[str, Progress], clock: ClusterClock) -> list[Message]:

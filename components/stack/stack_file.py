@@ -24,7 +24,7 @@ from components.stack.overlay import Path as KeyPath
 from components.stack.project_file import ProjectFile
 
 
-class Standing(Enum):
+class Presence(Enum):
     """How the file contains a value."""
 
     ENCRYPTED = auto()
@@ -61,12 +61,12 @@ class StackFile:
         """The value at a path, encrypted ones as `{secure: …}`; None where there is none."""
         return _walk(self.sections, path)[0]
 
-    def standing(self, path: KeyPath) -> Standing:
+    def presence(self, path: KeyPath) -> Presence:
         """How the file contains the value at a path; inside an encrypted mapping, everything is encrypted."""
         found, encrypted = _walk(self.sections, path)
         if encrypted:
-            return Standing.ENCRYPTED
-        return Standing.ABSENT if found is None else Standing.PLAIN
+            return Presence.ENCRYPTED
+        return Presence.ABSENT if found is None else Presence.PLAIN
 
     def differences(self, sections: Mapping[str, Any]) -> Iterator[KeyPath]:
         """The paths of plain strings in the file for which Pulumi passed another value, or none.

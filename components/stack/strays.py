@@ -1,7 +1,7 @@
 """Stray objects: created with generated names by an update that was killed before it recorded them in the state.
 
 The next update would generate other names and leave the strays behind. They are Services whose names no tenant can
-guess, and Secrets of sources and syncs.
+guess, and Secrets of sources, syncs and notifications.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
-from kubernetes import client
-from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import METADATA_LIST, ClusterFacts, ClusterUnavailable, ask, explaining, items
 from components.cluster.object_meta import GENERATED_SUFFIX
@@ -21,10 +19,15 @@ from components.cluster.ownership import carries_marks, names_cluster
 from components.engine.log import run_error
 from components.engine.state import State
 from components.sync.names import FLUX_NAMESPACE, TENANT_LABEL
+from components.sync.notification_objects import PROVIDER_API, SECRET_NAME
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 # Names that FluxInstall generates.
 _HOST = re.compile(r"artifacts-[0-9a-f]{32}")
-_SECRET = re.compile(f".+-{GENERATED_SUFFIX}")
+_OF_NOTIFICATION = re.compile(SECRET_NAME)
+_SECRET = re.compile(f".+-{GENERATED_SUFFIX}|{SECRET_NAME}")
 
 Metadata = Mapping[str, Any]
 
@@ -55,9 +58,11 @@ def read_strays(
             *items(api, "/api/v1/secrets", labelSelector=TENANT_LABEL, accept=METADATA_LIST),
             *items(api, f"{in_flux}/secrets", accept=METADATA_LIST),
         ]
+        notifying = any(_OF_NOTIFICATION.fullmatch(each["metadata"]["name"]) for each in secrets)
+        providers = items(api, f"/apis/{PROVIDER_API}/providers") if notifying else []
     return [
         *_paths("services", stray_hosts((each["metadata"] for each in services), state)),
-        *_paths("secrets", stray_secrets((each["metadata"] for each in secrets), syncs, state)),
+        *_paths("secrets", stray_secrets((each["metadata"] for each in secrets), [*syncs, *providers], state)),
     ]
 
 
@@ -72,13 +77,13 @@ def stray_hosts(services: Iterable[Metadata], state: State) -> list[Metadata]:
 
 
 def stray_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]], state: State) -> list[Metadata]:
-    """The Secrets that the program has applied, that are not in the state, and that no source or sync refers to.
+    """The Secrets that the program has applied, that are not in the state, and that nothing of Flux refers to.
 
     A replaced Secret whose deletion is pending is not in the state either, and Flux may still read it.
 
     Args:
         secrets: metadata of Secrets that may be the program's.
-        syncs: the sources and Kustomizations in the cluster.
+        syncs: the sources, Kustomizations and Providers in the cluster.
         state: the stack's state.
     """
     used = {(sync["metadata"]["namespace"], name) for sync in syncs for name in _referred(sync["spec"])}
@@ -92,6 +97,8 @@ def remove_strays(api: client.ApiClient, paths: Iterable[str]) -> None:
     Raises:
         pulumi.RunError: the cluster refuses or does not answer.
     """
+    from kubernetes.dynamic.exceptions import NotFoundError
+
     if pulumi.runtime.is_dry_run():
         return
     try:
@@ -119,12 +126,16 @@ def _unrecorded(found: Iterable[Metadata], name: re.Pattern[str], known: set[tup
 
 
 def _referred(spec: Any) -> Iterator[str]:
-    """The names in all `secretRef` fields of a spec."""
+    """The names in all `secretRef` fields of a spec, and in `valuesFrom` of a HelmRelease."""
     if not isinstance(spec, dict):
         return
     for key, value in spec.items():
-        if key == "secretRef":
+        if key == "values":  # of a HelmRelease, in which nothing is a reference
+            continue
+        if key == "secretRef" and isinstance(value, dict):
             yield value["name"]
+        elif key == "valuesFrom":
+            yield from (each["name"] for each in value)
         else:
             yield from _referred(value)
 

@@ -13,11 +13,12 @@ from components.cluster.client import ClusterFacts
 from components.cluster.manifests import Manifest, name_of, resource_type
 from components.config.errors import Problem
 from components.engine.state import State
-from components.git.source_objects import source_objects, webhook_secret
+from components.git.source_objects import webhook_secret
+from components.sources.objects import objects_of
 from components.stack.config import StackConfig
 from components.stack.wordings import IMMUTABLE_NAME_TAKEN, NAME_TAKEN
 from components.sync.names import TENANT_LABEL
-from components.tenant.objects import source_meta, tenant_objects
+from components.tenant.objects import all_sources, tenant_objects
 
 
 def taken_names(
@@ -55,14 +56,17 @@ def planned_objects(config: StackConfig) -> Iterator[tuple[str, Manifest]]:
         yield from ((name, manifest) for manifest in objects.limits)
         if tenant.is_leaving:
             continue
-        meta = source_meta(name, tenant)
-        source = source_objects(meta, tenant.source, config.git.known_hosts)
-        inside = [objects.identity, *objects.access, *objects.decryption, objects.sync]
-        inside += [*source.secrets, source.source]
-        if source.receiver is not None:
-            inside += [webhook_secret(meta, ""), source.receiver]
-        # A generated name cannot be taken.
-        yield from ((name, manifest) for manifest in inside if "name" in manifest["metadata"])
+        inside = [objects.identity, *objects.granted_roles, *objects.access, *objects.decryption, *objects.applied]
+        inside += objects.people
+        inside += [manifest for each in objects.notifications for manifest in each.named]
+        for meta, each in all_sources(name, tenant):
+            if (source := objects_of(meta, each, config.git.known_hosts)) is None:
+                continue
+            inside += [*source.secrets, source.source]
+            if source.receiver is not None:
+                inside += [webhook_secret(meta, ""), source.receiver]
+        # A generated name cannot be taken, and no tenant can take one of a cluster-scoped object.
+        yield from ((name, manifest) for manifest in inside if {"name", "namespace"} <= manifest["metadata"].keys())
 
 
 def _problem(tenant: str, manifest: Manifest, found: Mapping[str, Any], stack_file: str) -> Problem:

@@ -34,6 +34,11 @@ FOREIGN_KYVERNO = Wording(
     "the cluster has a Kyverno that does not belong to this stack ({found}); it cannot be taken over",
     "uninstall it, or remove kyverno from the stack",
 )
+FOREIGN_CAPSULE = Wording(
+    "FT-CAP-020",
+    "the cluster has a Capsule that does not belong to this stack ({found}); it cannot be taken over",
+    "uninstall it with its custom resource definitions, or remove capsule from the stack",
+)
 FOREIGN_NAMESPACE = Wording(
     "FT-CLU-107",
     "namespace {namespace!r} exists in the cluster and does not belong to this tenant",

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from sample_sources import own_source
 from sample_stack import CLUSTER, CLUSTER_KEYS, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from components.cluster.config_wordings import NOT_A_UID, ONE_KUBECONFIG
@@ -71,6 +72,7 @@ from components.stack.config_wordings import (
     UNKNOWN_KEY_LIKE,
     WRONG_TYPE,
 )
+from components.tenant.config import TenantConfig
 from components.tenant.config_wordings import DUPLICATE_NAMESPACE, FOREIGN_TARGET_NAMESPACE, PROTECTED_LABELS
 
 GIT_URL_EXAMPLE = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
@@ -358,7 +360,7 @@ def test_a_git_url_that_flux_cannot_fetch_or_that_holds_a_password_is_refused(tm
 )
 def test_git_urls_without_credentials_are_taken(tmp_path, url):
     config = load(tmp_path, tenants={"dev-team": {"source": {"url": url}}}, policies={"sources": {"plainHttp": True}})
-    assert config.tenants["dev-team"].source.url == url
+    assert own_source(config).url == url
 
 
 @pytest.mark.parametrize(
@@ -401,7 +403,7 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
             {"namespaces": [{"name": "apps", "labels": {"cost": 7}}]},
             ".namespaces[0].labels.cost: " + QUOTES_NEEDED(given="7"),
         ),
-        ({"source": None}, ".source: " + SECTION_EXPECTED(given="nothing", keys="url")),
+        ({"source": None}, ".source: " + MISSING()),
         ({"source": {"tag": "v1"}}, ".source: " + SEVERAL_REFERENCES(keys="branch and tag")),
         (
             {"source": {"branch": ".."}},
@@ -454,7 +456,7 @@ sync:
         "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + NOT_A_DURATION().of("often"),
         "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + PATH_OUTSIDE_REPOSITORY().of("/"),
         "tenants/dev-team.yaml: [1]: "
-        + UNKNOWN_KEY_AMONG(keys="namespaces, source, sync, role, serviceAccountName, policies, state"),
+        + UNKNOWN_KEY_AMONG(keys=", ".join(str(field.alias) for field in TenantConfig.model_fields.values())),
         "tenants/dev-team.yaml: namespaces[0].name: " + NOT_A_DNS_LABEL().of("Apps"),
         "tenants/dev-team.yaml: source.branhc: " + UNKNOWN_KEY_LIKE(suggestion="branch"),
         "tenants/dev-team.yaml: source.url: " + NO_GIT_SCHEME.of("git.example.com"),
@@ -561,10 +563,11 @@ def test_a_broken_base_that_no_stack_lists_disturbs_nobody(tmp_path):
 
 @pytest.mark.parametrize("entry", [{}, None])
 def test_an_empty_entry_takes_the_base_as_it_is(tmp_path, entry):
-    tenant = load(tmp_path, tenants={"dev-team": entry}).tenants["dev-team"]
+    config = load(tmp_path, tenants={"dev-team": entry})
+    tenant, source = config.tenants["dev-team"], own_source(config)
 
     assert tenant.namespace_names == ("apps",)
-    assert (tenant.source.url, tenant.source.branch) == ("https://git.example.com/dev-team/apps", "main")
+    assert (source.url, source.branch) == ("https://git.example.com/dev-team/apps", "main")
     assert (tenant.sync.path, tenant.sync.interval) == ("./base", "10m")
 
 

@@ -11,6 +11,7 @@ from components.config.config_wordings import (
     NOT_A_DURATION,
     NOT_A_QUANTITY,
     SHORT_SSH_URL,
+    TIMEOUT_IN_HOURS,
     UNKNOWN_SCHEME,
 )
 from components.config.types import Quantity
@@ -51,6 +52,14 @@ def tenant(**entry: Any) -> dict[str, Any]:
         (
             tenant(sync={"interval": "1d"}),
             "tenants.dev-team.sync.interval: " + NOT_A_DURATION().of("1d"),
+        ),
+        (
+            tenant(source={"timeout": "1h30m"}),
+            "tenants.dev-team.source.timeout: " + TIMEOUT_IN_HOURS().of("1h30m"),
+        ),
+        (
+            {"flux": FLUX | {"sync": {"source": {"url": "https://git.example.com/fleet", "timeout": "1h"}}}},
+            "flux.sync.source.timeout: " + TIMEOUT_IN_HOURS().of("1h"),
         ),
         (
             tenant(source={"url": "shh://git@github.com/acme/apps"}),

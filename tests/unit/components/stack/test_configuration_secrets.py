@@ -4,6 +4,7 @@ import pytest
 import sample_keys as keys
 import yaml
 from pydantic import BaseModel
+from sample_sources import own_source
 from sample_stack import CLUSTER, CLUSTER_KEYS, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from components.config.config_wordings import NOT_A_DNS_LABEL, NOT_A_DURATION, NOT_A_SHA256, PATH_OUTSIDE_REPOSITORY
@@ -44,6 +45,14 @@ def plain_text_elsewhere(key: str) -> Message:
 def test_every_key_that_takes_a_secret_is_found_from_its_type():
     source = {("deployKey",), ("https", "password"), ("https", "bearerToken"), ("githubApp", "privateKey")}
     decryption = {("age", "identities"), ("openpgp", "privateKeys")}
+    credentials = ("password", "dockerConfig", "secretKey", "serviceAccountKey", "accountKey", "sasKey")
+    further = {
+        *source,
+        *(("credentials", key) for key in credentials),
+        ("clientCertificate", "privateKey"),
+        ("proxy", "password"),
+    }
+    places = {("flux",), ("tenancy",), ("tenants", ANY)}
 
     assert set(secret_keys(StackConfig)) == {
         ("cluster", "kubeconfigContent"),
@@ -51,8 +60,12 @@ def test_every_key_that_takes_a_secret_is_found_from_its_type():
         ("github", "owners", ANY, "app", "privateKey"),
         *(("flux", "sync", "source", *key) for key in source),
         *(("tenants", ANY, "source", *key) for key in source),
+        *(("tenants", ANY, "sources", ANY, *key) for key in further),
+        *(("shared", ANY, "source", *key) for key in further),
+        ("tenants", ANY, "releases", ANY, "secretValues", ANY),
         *(("flux", "sync", "decryption", *key) for key in decryption),
         *(("tenants", ANY, "sync", "decryption", *key) for key in decryption),
+        *((*place, "notifications", ANY, key) for place in places for key in ("secretAddress", "token", "password")),
     }
 
 
@@ -72,7 +85,7 @@ def test_encrypted_secrets_are_taken_and_hidden_from_whoever_prints_them(tmp_pat
         cluster={"kubeconfigContent": Secret("token: pa55word")},
     )
 
-    deploy_key, app = config.tenants["dev-team"].source.deploy_key, config.github.owners["acme"].app
+    deploy_key, app = own_source(config).deploy_key, config.github.owners["acme"].app
     assert deploy_key is not None and deploy_key.get_secret_value() == KEY
     assert app is not None and app.private_key.get_secret_value() == APP_KEY
     shown = repr(config) + str(config)

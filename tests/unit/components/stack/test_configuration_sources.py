@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import sample_keys as keys
 from pydantic import ValidationError
+from sample_sources import own_source
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from components.config.config_wordings import EMPTY, UNREADABLE_FILE
@@ -101,7 +102,7 @@ def test_a_source_in_order_is_taken(tmp_path, source):
 def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
     source = {"url": SSH, "deployKey": Secret(KEY.replace("\n", "\r\n"))}
 
-    found = load(tmp_path, tenants={"dev-team": {"source": source}}).tenants["dev-team"].source.deploy_key
+    found = own_source(load(tmp_path, tenants={"dev-team": {"source": source}})).deploy_key
     assert found is not None
     assert found.get_secret_value() == KEY
 

@@ -41,7 +41,7 @@ def config(tmp_path):
     return load(tmp_path, tenants={"dev-team": {}})
 
 
-def found(config, recorded=None, going=(), without=(), unreadable=()):
+def found(config, recorded=None, going=(), without=(), unreadable=(), refreshed=False):
     """The problems if these objects are missing in the cluster, and the paths that were read."""
     there = {path: names - set(without) for path, names in THERE.items()}
     facts = ClusterFacts("this", "v1.36.3", dict.fromkeys(there["/api/v1/namespaces"], {}), frozenset(going))
@@ -56,7 +56,7 @@ def found(config, recorded=None, going=(), without=(), unreadable=()):
         return None if path in unreadable else there.get(path, set())
 
     state = State(ALL if recorded is None else recorded)
-    problems = missing_objects(config, facts, state, syncs, names_at, "Pulumi.staging.yaml")
+    problems = missing_objects(config, facts, state, syncs, names_at, "Pulumi.staging.yaml", refreshed=refreshed)
     return problems, asked
 
 
@@ -74,6 +74,14 @@ def test_a_missing_sync_makes_it_check_all_objects(config):
     missing = "ClusterRole flux-tenancy-tenant, Deployment flux-system/source-controller, Kustomization apps/dev-team"
     assert f"({missing})" in problem.message
     assert sorted(asked) == sorted(THERE)
+
+
+def test_after_a_refresh_the_engine_knows_what_is_missing(config):
+    gone = {"apps/dev-team", "flux-tenancy-tenant", "flux-system/source-controller"}
+
+    assert found(config, without=gone, refreshed=True) == ([], [])
+    [problem], _ = found(config, going=["flux-system"], refreshed=True)
+    assert problem.code == "FT-CLU-112"
 
 
 def test_so_does_a_sync_that_is_not_in_the_state(config):

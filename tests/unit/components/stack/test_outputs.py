@@ -3,7 +3,9 @@
 import hashlib
 import json
 import logging
+import sys
 from base64 import b64decode
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +27,7 @@ from components.flux.component import FluxInstall, FluxInstallArgs
 from components.flux.platform_objects import platform_path
 from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
 from components.git.source import git_access
+from components.sources.fetched import fetched
 from components.stack.access_report import report_further_access
 from components.stack.config import StackConfig
 from components.stack.leaving_report import report_leaving
@@ -36,9 +39,11 @@ from components.sync.flux_objects import FluxObjects
 from components.sync.names import TENANT_LABEL
 from components.sync.status import REQUESTED_AT, Progress, SyncStatus
 from components.tenant.component import Tenant, TenantArgs
-from components.tenant.config import TenantState
+from components.tenant.config import TenantConfig, TenantState
 from components.tenant.further_access import FurtherBinding
+from components.tenant.people_config import TenantPeople
 from components.tenant.remains import Remains
+from components.tenant.sync_config import FurtherSync
 
 DEV, PLATFORM = ("dev-team-apps", "dev-team"), ("flux-system", "flux-system")
 NOW = datetime(2026, 11, 22, 21, 3, tzinfo=UTC)
@@ -81,6 +86,7 @@ def outputs(
     changes=None,
     rotating=None,
     read_remains=lambda tenants: pytest.fail("nobody is leaving"),
+    find=lambda manifest: pytest.fail("nobody has further sources"),
 ):
     """The outputs of such a stack, and how far its syncs have come, once the program has ended."""
     found: dict[str, Any] = {}
@@ -102,7 +108,8 @@ def outputs(
         further = report_further_access(config, progress, read_further)
         previous = {name: pulumi.Output.from_input(keys) for name, keys in (rotating or {}).items()}
         left = report_leaving(config, read_remains)
-        result = stack_outputs(config, FACTS, registered, progress, further, previous, left)
+        fetching = fetched(config.further_sources, progress, find)
+        result = stack_outputs(config, FACTS, registered, progress, further, previous, left, fetching)
         return pulumi.Output.all(outputs=result, progress=progress).apply(found.update)
 
     found["registered"] = run(program, preview=preview)
@@ -121,6 +128,16 @@ def test_the_cluster_is_shown_as_kubectl_addresses_it():
         "version": "v1.36.3",
         "context": "staging",
     }
+
+
+def test_namespaces_that_tenants_make_are_shown(monkeypatch):
+    labels = {"capsule.clastix.io/tenant": "dev-team"}
+    [listed] = told_of("dev-team", stack(PUBLIC))["namespaces"]
+    found = {"dev-team-web": labels, listed: labels, "other": {}}
+    monkeypatch.setattr(sys.modules[__name__], "FACTS", replace(FACTS, namespaces=found))
+
+    assert told_of("dev-team", stack(PUBLIC, tenancy={"mode": "capsule"}))["madeNamespaces"] == ["dev-team-web"]
+    assert "madeNamespaces" not in told_of("dev-team", stack(PUBLIC))
 
 
 def test_flux_is_shown_with_its_profile_and_without_a_sync_if_there_is_none():
@@ -143,6 +160,39 @@ def test_a_tenant_is_shown_with_its_objects_and_commands_to_inspect_it():
             "kubectl": "kubectl get gitrepositories,kustomizations,events -n dev-team-apps --context staging",
             "reconcile": "flux reconcile kustomization dev-team -n dev-team-apps --with-source --context staging",
         },
+    }
+
+
+def test_the_people_of_a_tenant_are_shown_with_their_roles():
+    config = stack(PUBLIC)
+    people = {
+        "viewers": [{"kind": "Group", "name": "oidc:dev-team"}],
+        "developers": [{"kind": "User", "name": "oidc:ann@example.com"}],
+    }
+    team = config.tenants["dev-team"].model_copy(update={"people": TenantPeople.model_validate(people)})
+
+    assert told_of("dev-team", config.model_copy(update={"tenants": {"dev-team": team}}))["people"] == [
+        {"kind": "Group", "name": "oidc:dev-team", "role": "viewer"},
+        {"kind": "User", "name": "oidc:ann@example.com", "role": "developer"},
+    ]
+
+
+def test_a_tenant_with_releases_alone_is_shown_without_a_sync():
+    team = {
+        "namespaces": [{"name": "apps"}],
+        "sources": {"charts": {"kind": "HelmRepository", "url": "oci://registry.example.com/charts"}},
+        "releases": {"podinfo": {"source": "charts", "chart": "podinfo"}},
+    }
+    config = stack().model_copy(update={"tenants": {"dev-team": TenantConfig.model_validate(team)}})
+
+    told = told_of("dev-team", config)
+
+    assert not told.keys() & {"source", "path", "status"}
+    assert told["releases"].keys() == {"podinfo"}
+    assert told["look"] == {
+        "flux": "flux get all -n apps",
+        "kubectl": "kubectl get helmrepositories,helmreleases,events -n apps",
+        "reconcile": "flux reconcile helmrelease podinfo -n apps --with-source",
     }
 
 
@@ -257,8 +307,9 @@ def test_the_url_of_a_webhook_is_a_secret():
         )
 
         async def ask():
-            assert tenant.source is not None and tenant.source.webhook is not None
-            secret.append(await tenant.source.webhook.is_secret())
+            webhook = tenant.sources["dev-team"].webhook
+            assert webhook is not None
+            secret.append(await webhook.is_secret())
 
         return ask()
 
@@ -361,7 +412,8 @@ def test_a_sync_that_a_targeted_update_leaves_out_is_not_waited_for(caplog, prev
 
     def program():
         tenants: Any = {
-            name: SimpleNamespace(sync=SimpleNamespace(id=pulumi.Output.from_input(each))) for name, each in ids.items()
+            name: SimpleNamespace(applied={name: SimpleNamespace(id=pulumi.Output.from_input(each))})
+            for name, each in ids.items()
         }
         objects = FluxObjects(lambda: found_in_cluster(DEV), lambda found, at: None, lambda: NOW)
         platform: Any = SimpleNamespace(sync=None, tenants=tenants)
@@ -403,7 +455,7 @@ def test_a_saved_plan_leaves_what_the_cluster_shows_unknown(monkeypatch):
         args = TenantArgs(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal())
         tenants = {"dev-team": Tenant("dev-team", args)}
         platform, nobody = Platform(flux, None, None, tenants), pulumi.Output.from_input(dict[str, dict[str, str]]())
-        result = stack_outputs(config, FACTS, platform, progress, further, {}, nobody)
+        result = stack_outputs(config, FACTS, platform, progress, further, {}, nobody, pulumi.Output.from_input({}))
         told = result["tenants"]["dev-team"]
 
         async def look():
@@ -592,7 +644,8 @@ def test_requests_that_are_refused_are_one_warning(caplog):
 
     found = [*failed(timedelta(minutes=3)), *found_in_cluster(("ops-team-apps", "ops-team"), ("False", "no key"))]
     with caplog.at_level(logging.WARNING):
-        outputs(stack(TWO), lambda: found, request=request)
+        # Time enough on a busy machine; a refused request is not waited for.
+        outputs(stack(TWO, tenancy={"settleTimeout": "1h"}), lambda: found, request=request)
 
     assert codes(caplog.messages) == ["FT-TEN-102", "FT-TEN-101", "FT-TEN-101"]
     not_asked, dev_team, ops_team = caplog.messages
@@ -606,3 +659,82 @@ def test_the_clusters_time_is_read_only_if_something_is_not_ready():
 
     outputs(stack(PUBLIC), lambda: found_in_cluster(DEV), now=now)
     outputs(stack(PUBLIC), lambda: failed(timedelta(minutes=3)), now=now, preview=True)
+
+
+def with_syncs(config, **syncs):
+    """The stack whose tenant has further syncs."""
+    further = {name: FurtherSync.model_validate(each) for name, each in syncs.items()}
+    return config.model_copy(
+        update={"tenants": {name: each.model_copy(update={"syncs": further}) for name, each in config.tenants.items()}}
+    )
+
+
+def test_further_syncs_are_shown_with_their_revision_and_told_of_when_they_fail(caplog):
+    config = with_syncs(stack(PUBLIC), app={}, db={})
+    app, db = (found_in_cluster((DEV[0], name))[1] for name in ("app", "db"))
+    app["status"]["lastAppliedRevision"] = "main@sha1:ab"
+    db["status"]["conditions"][0] |= {"status": "False", "message": "path not found"}
+
+    with caplog.at_level(logging.WARNING):
+        told = told_of("dev-team", config, lambda: [*found_in_cluster(DEV), app, db])
+
+    assert told["syncs"] == {
+        "app": {"ready": "True", "message": "", "revision": "main@sha1:ab"},
+        "db": {"ready": "False", "message": "path not found"},
+    }
+    assert told["status"] == {"ready": "True", "message": ""}
+    assert codes(caplog.messages) == ["FT-TEN-101"]
+    assert "tenant dev-team: Kustomization db" in caplog.messages[0]
+
+
+FURTHER = {
+    "sources": {
+        "manifests": {"kind": "OCIRepository", "url": "oci://registry.example.com/shop"},
+        "charts": {"kind": "HelmRepository", "url": "oci://registry.example.com/charts"},
+        "built": {"kind": "ExternalArtifact"},
+    },
+    "sync": {"source": "manifests"},
+}
+
+
+def further_sources(find, *, preview=False):
+    """What a tenant's outputs say of its sources."""
+    config = stack({"dev-team": {}})
+    tenant = TenantConfig.model_validate({"namespaces": [{"name": "apps"}], **FURTHER})
+    config = config.model_copy(update={"tenants": {"dev-team": tenant}})
+    return outputs(config, find=find, preview=preview)["outputs"]["tenants"]["dev-team"]
+
+
+def stored(generation):
+    condition = {"type": "ArtifactInStorage", "status": "True", "observedGeneration": generation}
+    return {"metadata": {"generation": 2}, "spec": {}, "status": {"conditions": [condition]}}
+
+
+@pytest.mark.parametrize(("generation", "expected"), [(2, "yes"), (1, "not fetched yet")])
+def test_a_source_is_shown_as_fetched_once_it_was_with_its_current_credentials(generation, expected):
+    asked = []
+
+    def find(manifest):
+        asked.append(f"{manifest['kind']} {manifest['metadata']['namespace']}/{manifest['metadata']['name']}")
+        return stored(generation)
+
+    shown = further_sources(find)
+
+    assert shown["source"] == "OCIRepository/apps/manifests"
+    assert shown["sources"] == {
+        "manifests": {
+            "object": "OCIRepository/apps/manifests",
+            "url": "oci://registry.example.com/shop",
+            "fetched": expected,
+        },
+        "charts": {"object": "HelmRepository/apps/charts", "url": "oci://registry.example.com/charts"},
+        "built": {"object": "ExternalArtifact/apps/built"},
+    }
+    assert asked == ["OCIRepository apps/manifests"]
+
+
+def test_a_cluster_that_does_not_answer_leaves_open_whether_a_source_was_fetched():
+    def find(manifest):
+        raise ClusterUnavailable("kubeconfig", "it does not answer")
+
+    assert "it does not answer" in further_sources(find)["sources"]["manifests"]["fetched"]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from pydantic import BaseModel
 
 from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from components.git.config import GitSource
-from components.stack.reference import configuration_page, lockdown_page, rendered
+from components.sources.config import Source
+from components.stack.reference import OF_SYNCS, configuration_page, lockdown_page, rendered
 from components.stack.schemas import stack_schema, tenant_schema
 from components.sync.decryption import Decryption
 from components.tenant.config import TenantConfig
@@ -45,13 +47,21 @@ def test_the_committed_page_is_current(file):
 
 def test_every_key_of_the_tenant_file_has_a_row():
     schema = tenant_schema()
-    assert set(keys_in(schema, schema["definitions"])) <= set(rows(configuration_page()))
+    # Options that all syncs share are described where `sync` has them.
+    definitions = schema["definitions"] | {model.__name__: {} for model in OF_SYNCS}
+    assert set(keys_in(schema, definitions)) <= set(rows(configuration_page()))
 
 
 def test_every_key_of_the_stack_file_has_a_row():
     schema = stack_schema()
-    # Its own part of the reference describes a tenant, with its source and what decrypts its sync.
-    elsewhere = (TenantConfig, GitSource, Decryption)
+    # Its own part of the reference describes a tenant, with its source and options of its sync.
+    elsewhere: tuple[type[BaseModel], ...] = (
+        TenantConfig,
+        GitSource,
+        Decryption,
+        *OF_SYNCS,
+        *get_args(get_args(Source)[0]),
+    )
     definitions = schema["definitions"] | {model.__name__: {} for model in elsewhere}
     sections = schema["properties"]["config"]["properties"].items()
     keys = {name.partition(":")[2] for name, _ in sections}
@@ -112,9 +122,12 @@ def test_every_enumeration_that_a_type_links_to_is_explained():
         "PolicyEngine",
         "PolicyMode",
         "PolicyName",
-        "PreviewerKind",
         "Profile",
+        "Protocol",
+        "PersonKind",
         "Role",
+        "SubjectKind",
+        "TenancyMode",
         "TenantNetwork",
         "TenantState",
     }

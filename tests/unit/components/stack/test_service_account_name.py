@@ -15,9 +15,9 @@ from components.flux.profile import configured
 from components.policies.config import PolicyMode
 from components.policies.onboarding import onboarding, tenant_template
 from components.stack.config_wordings import DECRYPTION_ACCOUNT_TAKEN
-from components.tenant.config import TenancyConfig
 from components.tenant.config_wordings import DEFAULT_ACCOUNT
 from components.tenant.objects import tenant_objects
+from components.tenant.tenancy_config import TenancyConfig
 
 EVERYWHERE = {"serviceAccountName": "flux"}
 
@@ -33,7 +33,7 @@ def account(objects):
     [name] = {
         objects.identity["metadata"]["name"],
         binding["subjects"][0]["name"],
-        objects.sync["spec"]["serviceAccountName"],
+        objects.syncs[0]["spec"]["serviceAccountName"],
     }
     return name
 

@@ -87,6 +87,22 @@ def test_a_cluster_is_asked_for_what_an_update_of_this_stack_may_have_left(recor
     assert bool(asked) is bool(recorded)
 
 
+def test_a_secret_of_a_notification_is_a_stray_unless_a_provider_refers_to_it():
+    names = ["apps.chat-00000001", "apps.chat-00000002"]
+    used = {"metadata": {"namespace": "apps", "name": "a"}, "spec": {"secretRef": {"name": "apps.chat-00000001"}}}
+    answers = {
+        f"{FLUX}/services": b'{"items": []}',
+        f"{FLUX}/secrets": b'{"items": []}',
+        "/api/v1/secrets": json.dumps({"items": [{"metadata": secret(name)} for name in names]}).encode(),
+        "/apis/notification.toolkit.fluxcd.io/v1beta3/providers": json.dumps({"items": [used]}).encode(),
+    }
+    with serving(answers) as server:
+        api = client.ApiClient(client.Configuration(host=server))
+        found = read_strays(api, ClusterFacts("this", "v1.36.3", {}), [], State(BEGUN))
+
+    assert found == ["/api/v1/namespaces/apps/secrets/apps.chat-00000002"]
+
+
 @pytest.mark.parametrize(("dry_run", "removed"), [(False, [f"DELETE {FLUX}/services/{STRAY}"]), (True, [])])
 def test_strays_are_removed_and_a_preview_removes_nothing(monkeypatch, dry_run, removed):
     monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: dry_run)

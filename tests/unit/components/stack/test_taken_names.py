@@ -71,6 +71,16 @@ def test_a_secret_with_a_generated_name_is_not_looked_up(tmp_path):
     assert not [name for name in asked if name.startswith("Secret")]
 
 
+def test_a_provider_that_a_tenant_has_created_before_is_not_taken_over(tmp_path):
+    alertmanager = {"type": "alertmanager", "address": "https://alertmanager.example.com"}
+    tenants = {"dev-team": {"notifications": {"chat": alertmanager}}}
+
+    [problem], asked = found(tmp_path, {"Provider apps/dev-team-chat": {"metadata": {}}}, tenants=tenants)
+
+    assert (problem.path, problem.code) == ("tenants.dev-team", "FT-CLU-114")
+    assert "Alert apps/dev-team-chat" in asked
+
+
 def test_an_object_with_the_tenants_label_belongs_to_the_platform(tmp_path):
     assert found(tmp_path, {SECRET: {"metadata": {"labels": {TENANT: "dev-team"}}}})[0] == []
 

@@ -2,8 +2,8 @@
 
 from sample_stack import FLUX, load
 
-from components.flux.profile import Surroundings
-from components.stack.surroundings import surroundings
+from components.flux.profile import StackFacts
+from components.stack.stack_facts import stack_facts
 
 TWO_NAMESPACES = {"namespaces": [{"name": "apps"}, {"name": "apps-more"}]}
 KEYS = ["arn:aws:kms:eu-1:1:key/2"]
@@ -12,11 +12,11 @@ KEYS = ["arn:aws:kms:eu-1:1:key/2"]
 def test_a_tenants_quota_holds_in_each_of_its_namespaces(tmp_path):
     config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": {"kustomizations": 7}})
 
-    assert surroundings(config) == Surroundings(kustomizations=14)
+    assert stack_facts(config) == StackFacts(kustomizations=14)
 
 
 def test_a_stack_without_tenants_may_get_some_by_label(tmp_path):
-    assert surroundings(load(tmp_path, tenants={})) == Surroundings(kustomizations=5)
+    assert stack_facts(load(tmp_path, tenants={})) == StackFacts(kustomizations=5)
 
 
 def test_key_services_of_all_syncs_are_known_once(tmp_path):
@@ -25,4 +25,4 @@ def test_key_services_of_all_syncs_are_known_once(tmp_path):
 
     config = load(tmp_path, tenants={"dev-team": tenant}, flux=FLUX | {"workloadIdentity": True})
 
-    assert surroundings(config).key_services == ("kms.eu-1.amazonaws.com", "sts.eu-1.amazonaws.com")
+    assert stack_facts(config).key_services == ("kms.eu-1.amazonaws.com", "sts.eu-1.amazonaws.com")

@@ -1,0 +1,163 @@
+"""Checks of `tenancy.mode: capsule` against the rest of the stack, and against the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from components.cluster.client import ClusterFacts
+from components.config.errors import Problem
+from components.config.printable import printable
+from components.engine.state import State
+from components.stack.config import StackConfig
+from components.stack.namespace_checks import NAMESPACE_TYPE
+from components.stack.partial import Check, Finding
+from components.tenant.capsule_config_wordings import (
+    CAPSULES_OWN_KEYS,
+    LIMITS_WITHOUT_CAPSULE,
+    NAME_OF_MADE_NAMESPACES,
+    ONBOARDING_WITH_CAPSULE,
+    PROXY_NEEDS_TOKENS,
+    TENANTS_OF_ONE_PREFIX,
+    TOO_MANY_LISTED,
+)
+from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, KEYS_OF_CAPSULE, TENANT, made_prefix
+from components.tenant.capsule_objects import capsule_limits
+from components.tenant.capsule_wordings import FOREIGN_OWNER, FOREIGN_TENANT, MADE_NAMESPACES_UNLISTED
+from components.tenant.config import TenantConfig
+
+TENANTS_PATH = f"/apis/{CAPSULE_API}/tenants"
+TENANT_TYPE = f"kubernetes:{CAPSULE_API}:{TENANT}"
+
+
+def _limits_without_capsule(config: StackConfig) -> Iterator[Finding]:
+    """Settings of Capsule in a stack in which only the platform makes namespaces."""
+    if config.makes_namespaces:
+        return
+    if config.tenancy.capsule.model_fields_set:
+        yield ("tenancy", "capsule"), LIMITS_WITHOUT_CAPSULE()
+    for name, tenant in config.tenants.items():
+        if tenant.capsule.model_fields_set:
+            yield ("tenants", name, "capsule"), LIMITS_WITHOUT_CAPSULE()
+
+
+def _too_many_namespaces(config: StackConfig) -> Iterator[Finding]:
+    """More namespaces than Capsule would let the tenant have: it would refuse to create the last ones."""
+    for name, tenant in _makers(config):
+        count, most = len(tenant.namespaces) - 1, capsule_limits(tenant, config.tenancy).namespaces
+        if count > most:
+            yield ("tenants", name, "namespaces"), TOO_MANY_LISTED(count=count, most=most)
+
+
+def _names_of_made_namespaces(config: StackConfig) -> Iterator[Finding]:
+    """A namespace that another tenant could make first, and that the policies take for that tenant's."""
+    for maker, _ in _makers(config):
+        prefix = made_prefix(maker)
+        for name, tenant in config.tenants.items():
+            for index, namespace in enumerate(tenant.namespace_names):
+                if name != maker and namespace.startswith(prefix):
+                    path = ("tenants", name, "namespaces", index, "name")
+                    yield path, NAME_OF_MADE_NAMESPACES(prefix=prefix, tenant=maker).of(namespace)
+
+
+def _tenants_of_one_prefix(config: StackConfig) -> Iterator[Finding]:
+    """Two tenants whose own namespaces cannot be told apart by name."""
+    for name, _ in _makers(config):
+        for maker, _ in _makers(config):
+            if made_prefix(name).startswith(prefix := made_prefix(maker)) and name != maker:
+                yield ("tenants", name), TENANTS_OF_ONE_PREFIX(prefix=prefix, tenant=maker)
+
+
+def _keys_of_capsule(config: StackConfig) -> Iterator[Finding]:
+    """Labels and annotations by which Capsule decides whose a namespace is and where its Pods run."""
+    for name, tenant in _makers(config):
+        for index, namespace in enumerate(tenant.namespaces):
+            for part, entries in (("labels", namespace.labels), ("annotations", namespace.annotations)):
+                if keys := [key for key in entries if key.startswith(KEYS_OF_CAPSULE)]:
+                    yield ("tenants", name, "namespaces", index, part), CAPSULES_OWN_KEYS(keys=", ".join(keys))
+
+
+def _onboarding(config: StackConfig) -> Iterator[Finding]:
+    if config.makes_namespaces and config.policies.onboarding:
+        yield ("policies", "onboarding"), ONBOARDING_WITH_CAPSULE()
+
+
+def _makers(config: StackConfig) -> Iterator[tuple[str, TenantConfig]]:
+    """The tenants that make namespaces themselves."""
+    if config.makes_namespaces:
+        yield from config.tenants.items()
+
+
+def _proxy(config: StackConfig) -> Iterator[Finding]:
+    """A proxy that Flux may not log in to."""
+    proxy, path = config.tenancy.capsule.proxy, ("tenancy", "capsule", "proxy")
+    if proxy is not None and proxy.address is not None and not config.flux.workload_identity:
+        yield path, PROXY_NEEDS_TOKENS()
+
+
+CAPSULE_CHECKS: tuple[Check, ...] = (
+    _limits_without_capsule,
+    _too_many_namespaces,
+    _names_of_made_namespaces,
+    _tenants_of_one_prefix,
+    _keys_of_capsule,
+    _onboarding,
+    _proxy,
+)
+
+
+def capsule_problems(
+    config: StackConfig, cluster: ClusterFacts, state: State, tenants: Collection[str], stack_file: str
+) -> list[Problem]:
+    """Why Capsule's tenants in the cluster cannot become those of the stack.
+
+    Args:
+        config: the stack.
+        cluster: facts of the cluster.
+        state: the stack's state.
+        tenants: the names of Capsule's Tenants in the cluster; not needed where tenants make no namespaces.
+        stack_file: name of the stack's file.
+    """
+    own = state.names(TENANT_TYPE)
+    if not config.makes_namespaces:
+        return [*_unlisted(config, cluster, state, stack_file)]
+    problems = [
+        Problem(stack_file, f"tenants.{name}", FOREIGN_TENANT(tenant=name))
+        for name in config.tenants
+        if name in tenants and name not in own and not config.cluster.adopt
+    ]
+    owners = owned_namespaces(cluster)
+    return problems + [
+        Problem(stack_file, f"tenants.{name}", FOREIGN_OWNER(namespace=namespace, tenant=printable(owners[namespace])))
+        for name, tenant in config.tenants.items()
+        for namespace in tenant.namespace_names
+        if owners.get(namespace, name) != name
+    ]
+
+
+def owned_namespaces(cluster: ClusterFacts) -> dict[str, str]:
+    """The namespaces in the cluster that Capsule owns, each with the name of its Tenant."""
+    return {
+        name: labels[CAPSULE_TENANT_LABEL]
+        for name, labels in cluster.namespaces.items()
+        if CAPSULE_TENANT_LABEL in labels
+    }
+
+
+def made_namespaces(cluster: ClusterFacts, tenant: str, listed: Collection[str]) -> list[str]:
+    """The namespaces that a tenant has made itself, by name.
+
+    Args:
+        cluster: facts of the cluster.
+        tenant: name of the tenant.
+        listed: the namespaces of the stack.
+    """
+    return sorted(name for name, owner in owned_namespaces(cluster).items() if owner == tenant and name not in listed)
+
+
+def _unlisted(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> Iterator[Problem]:
+    """Namespaces of tenants that stay, which they have made themselves and would lose with Capsule's Tenant."""
+    own, applied = state.names(TENANT_TYPE), state.names(NAMESPACE_TYPE)
+    for name in config.tenants:
+        if name in own and (made := made_namespaces(cluster, name, applied)):
+            message = MADE_NAMESPACES_UNLISTED(namespaces=", ".join(made))
+            yield Problem(stack_file, f"tenants.{name}", message)

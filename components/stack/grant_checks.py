@@ -1,0 +1,74 @@
+"""Checks of tenants' grants: their time, and whether what they name is cluster-scoped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+
+from components.cluster.namespaced_kinds import NamespacedKind
+from components.config.decisions import today
+from components.config.errors import Problem
+from components.config.printable import printable
+from components.config.wordings import Message
+from components.stack.config import StackConfig
+from components.stack.messages import dotted
+from components.stack.overlay import Path
+from components.stack.partial import Finding
+from components.tenant.grants import has_expired
+from components.tenant.grants_config import Grant
+from components.tenant.grants_wordings import GRANT_EXPIRED, GRANT_EXPIRES_SOON, NAMESPACED_OBJECT
+
+WARNING = timedelta(days=14)
+"""How long before its last day a grant is warned about."""
+
+
+def expired_grants(config: StackConfig) -> Iterator[Finding]:
+    """Grants whose last day has passed: whoever updates the stack has to decide about them."""
+    now = today()
+    for path, grant in _grants(config):
+        if has_expired(grant, now):
+            yield (*path, "expires"), GRANT_EXPIRED(today=now).of(str(grant.expires))
+
+
+def expiring_grants(config: StackConfig) -> Iterator[Message]:
+    """A warning for each grant that will soon stop updates."""
+    now = today()
+    for path, grant in _grants(config):
+        if grant.expires is not None and now <= grant.expires <= now + WARNING:
+            _, tenant, _, index = path
+            reason = printable(grant.reason)
+            yield GRANT_EXPIRES_SOON(tenant=tenant, index=index, reason=reason, expires=grant.expires)
+
+
+def namespaced_objects(
+    config: StackConfig, read_kinds: Callable[[], Iterable[NamespacedKind]], stack_file: str
+) -> list[Problem]:
+    """Grants of one cluster-scoped object whose resource is namespaced in the cluster.
+
+    A ClusterRole would allow objects of this name in all namespaces, those of other tenants included.
+
+    Args:
+        config: the stack.
+        read_kinds: reads the namespaced kinds of the cluster; it is called only if a tenant has such a grant.
+        stack_file: name of the stack's file.
+    """
+    named = {
+        (*path, "clusterObjects", index, "resource"): each
+        for path, grant in _grants(config)
+        for index, each in enumerate(grant.cluster_objects)
+    }
+    if not named:
+        return []
+    namespaced = {(kind.root.split("/")[2], kind.resource) for kind in read_kinds() if kind.root.startswith("/apis/")}
+    return [
+        Problem(stack_file, dotted(path), NAMESPACED_OBJECT().of(each.resource))
+        for path, each in named.items()
+        if (each.api_group, each.resource) in namespaced
+    ]
+
+
+def _grants(config: StackConfig) -> Iterator[tuple[Path, Grant]]:
+    """The grants of all tenants, each with its path; policies still read those of a tenant that is leaving."""
+    for name, tenant in config.tenants.items():
+        for index, grant in enumerate(tenant.grants):
+            yield ("tenants", name, "grants", index), grant

@@ -1,0 +1,91 @@
+"""Checks of tenants' openings in the network against the rest of the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.config.networks import NetworkRange
+from components.stack.config import StackConfig
+from components.stack.overlay import Path
+from components.stack.partial import Check, Finding
+from components.tenant.config import TenantConfig
+from components.tenant.config_wordings import (
+    OPENING_FOR_TENANTS_NAMESPACE,
+    OPENING_NOT_AGREED,
+    OPENING_OF_UNKNOWN_TENANT,
+    OPENING_TO_ITSELF,
+    OPENINGS_WITHOUT_DENIAL,
+    PROTECTED_NETWORK_OPENED,
+)
+from components.tenant.network import METADATA_NETWORKS
+from components.tenant.tenancy_config import TenantNetwork
+
+
+def _without_denial(config: StackConfig) -> Iterator[Finding]:
+    """Openings in a stack whose tenants may connect to everything."""
+    for path, tenant in _openings(config):
+        if config.tenancy.network_policy is TenantNetwork.NONE and not tenant.network.is_empty:
+            yield path, OPENINGS_WITHOUT_DENIAL()
+
+
+def _one_sided(config: StackConfig) -> Iterator[Finding]:
+    """Openings between two tenants that only one of them has."""
+    for path, tenant in _openings(config):
+        name = path[1]
+        for key, back, others in (
+            ("to", "from", tenant.network.tenants.to),
+            ("from", "to", tenant.network.tenants.from_),
+        ):
+            for index, other in enumerate(others):
+                where = (*path, "tenants", key, index)
+                if other == name:
+                    yield where, OPENING_TO_ITSELF().of(other)
+                elif (there := config.tenants.get(other)) is None:
+                    yield where, OPENING_OF_UNKNOWN_TENANT().of(other)
+                else:
+                    agreed = there.network.tenants
+                    if name not in (agreed.from_ if key == "to" else agreed.to):
+                        agreement = f"tenants.{other}.network.tenants.{back}"
+                        yield where, OPENING_NOT_AGREED(there=agreement, tenant=name).of(other)
+
+
+def _for_namespaces_of_tenants(config: StackConfig) -> Iterator[Finding]:
+    """Openings for a tenant's namespace by its name: that tenant has not agreed to anything."""
+    owners = {name: tenant for tenant, each in config.tenants.items() for name in each.namespace_names}
+    for path, tenant in _openings(config):
+        for index, opening in enumerate(tenant.network.ingress):
+            if (owner := owners.get(opening.from_namespace)) is not None:
+                key = (*path, "ingress", index, "fromNamespace")
+                yield key, OPENING_FOR_TENANTS_NAMESPACE(tenant=owner).of(opening.from_namespace)
+
+
+def _to_protected_networks(config: StackConfig) -> Iterator[Finding]:
+    """Openings that include a cloud's metadata service, or what the stack protects."""
+    protected = (
+        (METADATA_NETWORKS, "where clouds hand out the credentials of nodes"),
+        (config.tenancy.protected_networks, "which tenancy.protectedNetworks protects"),
+    )
+    for path, tenant in _openings(config):
+        for index, opening in enumerate(tenant.network.egress):
+            for networks, what in protected:
+                if parts := _exposed(opening, networks):
+                    message = PROTECTED_NETWORK_OPENED(parts=", ".join(parts), what=what)
+                    yield (*path, "egress", index, "cidr"), message.of(opening.cidr)
+
+
+def _exposed(opening: NetworkRange, networks: tuple[str, ...]) -> list[str]:
+    return [part for network in networks for part in opening.exposed(network)]
+
+
+def _openings(config: StackConfig) -> Iterator[tuple[Path, TenantConfig]]:
+    """Each tenant, with the path of its openings."""
+    for name, tenant in config.tenants.items():
+        yield ("tenants", name, "network"), tenant
+
+
+NETWORK_CHECKS: tuple[Check, ...] = (
+    _without_denial,
+    _one_sided,
+    _for_namespaces_of_tenants,
+    _to_protected_networks,
+)

@@ -1,0 +1,88 @@
+"""Checks of notifications against the rest of the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.config.sealed import is_sealed
+from components.flux.controllers import Controller
+from components.policies.names import PolicyName
+from components.policies.notification_hosts import refused_host
+from components.sources.config_wordings import ADDRESS_WITHOUT_REPOSITORY
+from components.stack.config import StackConfig
+from components.stack.config_wordings import (
+    NOTIFICATION_OF_PLATFORM,
+    NOTIFICATIONS_NEED_CONTROLLER,
+)
+from components.stack.overlay import Path
+from components.stack.partial import Check, Finding
+from components.stack.policy_checks import is_in_use
+from components.sync.notification_objects import stated_address
+from components.sync.notifications_config import Notification
+from components.sync.provider_types import Address
+from components.tenant.config import TenantConfig
+
+
+def _without_controller(config: StackConfig) -> Iterator[Finding]:
+    if Controller.NOTIFICATION in config.flux.components:
+        return
+    places: dict[Path, object] = {
+        ("flux", "notifications"): config.flux.notifications,
+        ("tenancy", "notifications"): config.tenancy.notifications,
+    }
+    places |= {("tenants", name, "notifications"): each.notifications for name, each in config.active_tenants.items()}
+    for path, found in places.items():
+        if found:
+            yield path, NOTIFICATIONS_NEED_CONTROLLER(controller=Controller.NOTIFICATION)
+
+
+def _names_of_the_platform(config: StackConfig) -> Iterator[Finding]:
+    """Notifications of a tenant whose objects would have the names of the platform's."""
+    for name, tenant in config.active_tenants.items():
+        for key in tenant.notifications:
+            if key in config.tenancy.notifications:
+                yield ("tenants", name, "notifications", key), NOTIFICATION_OF_PLATFORM()
+
+
+def _without_repository(config: StackConfig) -> Iterator[Finding]:
+    """Notifications to the repository of a tenant that has none."""
+    for name, tenant in config.active_tenants.items():
+        if tenant.repository_url is not None:
+            continue
+        for key, each in tenant.notifications.items():
+            stated = each.address is not None or each.secret_address is not None
+            if each.provider.address is Address.REPOSITORY and not stated:
+                yield ("tenants", name, "notifications", key, "address"), ADDRESS_WITHOUT_REPOSITORY()
+
+
+def _refused_hosts(config: StackConfig) -> Iterator[Finding]:
+    """Notifications whose Providers admission would deny, and credentials that lead to a host that it would deny."""
+    if not is_in_use(PolicyName.NOTIFICATION_ADDRESSES, config):
+        return
+    for name, tenant in config.active_tenants.items():
+        for key, notification in tenant.notifications.items():
+            yield from _refused_host(("tenants", name, "notifications", key), notification, tenant, config)
+        for key, notification in config.tenancy.notifications.items():
+            yield from _refused_host(("tenancy", "notifications", key), notification, tenant, config)
+
+
+def _refused_host(
+    path: Path, notification: Notification, tenant: TenantConfig, config: StackConfig
+) -> Iterator[Finding]:
+    secret = notification.secret_address
+    if secret is not None and is_sealed(secret):
+        return  # Only an update and a preview can read it.
+    stated = stated_address(notification, tenant.repository_url)
+    address = secret.get_secret_value() if secret is not None else stated
+    rules, own = config.policies.notifications, tenant.policies.notifications
+    if (reason := refused_host(rules, own, notification.type, address)) is not None:
+        key = "secretAddress" if secret is not None else "address" if notification.address is not None else "type"
+        yield (*path, key), reason
+
+
+NOTIFICATION_CHECKS: tuple[Check, ...] = (
+    _without_controller,
+    _names_of_the_platform,
+    _without_repository,
+    _refused_hosts,
+)

@@ -1,0 +1,103 @@
+"""Checks of a tenant's Helm releases: where their charts are, dependencies, namespaces and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.policies.names import PolicyName
+from components.sources.config_wordings import UNKNOWN_SOURCE
+from components.stack.config import StackConfig
+from components.stack.messages import dotted
+from components.stack.overlay import Path
+from components.stack.partial import Check, Finding
+from components.stack.policy_checks import is_in_use
+from components.stack.sync_checks import foreign_namespace, of_each_active_tenant, unusable_dependencies
+from components.sync.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
+from components.tenant.config import TenantConfig
+from components.tenant.config_wordings import (
+    CHART_NOT_VERIFIED,
+    CHART_OF_ITS_OWN,
+    CHART_OUTSIDE,
+    NO_CHART,
+    SOURCE_NEEDED,
+    TOO_MANY_RELEASES,
+    VERSION_IGNORED,
+)
+from components.tenant.release_config import ReleaseConfig
+from components.tenant.releases import CHART_KINDS
+
+
+def _path(tenant: str, release: str) -> Path:
+    return "tenants", tenant, "releases", release
+
+
+def _dependencies(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
+    needed = {name: release.depends_on for name, release in config.releases.items()}
+    paths = {name: (*_path(tenant, name), "dependsOn") for name in needed}
+    yield from unusable_dependencies(needed, paths, "releases")
+
+
+def _own_namespaces(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
+    own = config.namespace_names
+    for name, release in config.releases.items():
+        if release.target_namespace is not None and release.target_namespace not in own:
+            yield (*_path(tenant, name), "targetNamespace"), foreign_namespace(release.target_namespace, own)
+
+
+def _numbers(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
+    """More releases than the quota of the home namespace admits, so that an update would fail half way."""
+    limit = stack.tenancy.limits.flux_objects
+    if len(config.releases) > limit:
+        yield ("tenants", tenant, "releases"), TOO_MANY_RELEASES(count=len(config.releases), limit=limit)
+
+
+def _sources(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
+    """Sources that do not exist; what is shared with the tenant has errors of its own."""
+    for name, release in config.releases.items():
+        path, wanted = (*_path(tenant, name), "source"), release.source
+        known = ", ".join(config.sources) or "`sources`"
+        if wanted is None and config.source is None:
+            yield path, SOURCE_NEEDED(names=known)
+        elif wanted is not None and _kind(config, release) is None and wanted not in stack.shared:
+            yield path, UNKNOWN_SOURCE(names=known).of(wanted)
+
+
+def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
+    """Keys that do not go with the kind of source that has the chart."""
+    for name, release in config.releases.items():
+        path, kind = _path(tenant, name), _kind(config, release)
+        if kind in CHART_KINDS:
+            for field, key in (("chart", "chart"), ("version", "version"), ("values_files", "valuesFiles")):
+                if getattr(release, field):
+                    yield (*path, key), CHART_OF_ITS_OWN(kind=kind)
+        elif kind is not None:
+            if release.chart is None:
+                yield (*path, "chart"), NO_CHART(kind=kind)
+            elif ".." in release.chart.split("/"):
+                yield (*path, "chart"), CHART_OUTSIDE().of(release.chart)
+            if release.version is not None and kind != HELM_REPOSITORY:
+                yield (*path, "version"), VERSION_IGNORED(kind=kind)
+
+
+def _unverified(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
+    """Charts that admission would refuse, because charts must be signed."""
+    verified = {*stack.policies.sources.verified, *config.policies.verified}
+    if not is_in_use(PolicyName.VERIFIED_SOURCES, stack) or HELM_CHART not in verified:
+        return
+    for name, release in config.releases.items():
+        kind = _kind(config, release)
+        if kind is not None and not (kind == OCI_REPOSITORY and kind in verified):
+            yield (*_path(tenant, name), "source"), CHART_NOT_VERIFIED(path=dotted(("tenants", tenant)))
+
+
+def _kind(config: TenantConfig, release: ReleaseConfig) -> str | None:
+    """The kind of source that has the chart; None if there is no such source."""
+    if release.source is None:
+        return GIT_REPOSITORY if config.source is not None else None
+    source = config.sources.get(release.source)
+    return source.kind if source is not None else None
+
+
+RELEASE_CHECKS: tuple[Check, ...] = tuple(
+    map(of_each_active_tenant, (_dependencies, _own_namespaces, _numbers, _sources, _charts, _unverified))
+)

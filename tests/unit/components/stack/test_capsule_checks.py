@@ -1,0 +1,149 @@
+"""A stack whose tenants make namespaces: what does not go together, and what of the cluster is somebody else's."""
+
+from typing import Any
+
+import pytest
+from sample_capsule import CAPSULE as SECTION
+from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, load
+from sample_stack import problems as problems_of
+
+from components.cluster.client import ClusterFacts
+from components.engine.state import State
+from components.stack.capsule_checks import TENANT_TYPE, capsule_problems
+from components.stack.namespace_checks import NAMESPACE_TYPE
+from components.tenant.capsule_config_wordings import (
+    CAPSULES_OWN_KEYS,
+    LIMITS_WITHOUT_CAPSULE,
+    NAME_OF_MADE_NAMESPACES,
+    PROXY_NEEDS_TOKENS,
+    PROXY_WITHOUT_TLS,
+    TENANTS_OF_ONE_PREFIX,
+    TOO_MANY_LISTED,
+    WAYS_TO_PROXY,
+)
+from components.tenant.config_wordings import NOT_A_QUOTA_RESOURCE
+
+CAPSULE = {"mode": "capsule"}
+WHERE = "Pulumi.staging.yaml: "
+FLUX_KIND = "count/kustomizations.kustomize.toolkit.fluxcd.io"
+OWNER = "capsule.clastix.io/tenant"
+
+
+def proxy(**keys: Any) -> dict[str, Any]:
+    return CAPSULE | {"capsule": {"proxy": keys}}
+
+
+@pytest.mark.parametrize(
+    ("sections", "problem"),
+    [
+        ({"tenancy": {"mode": "vcluster"}}, "tenancy.mode: 'vcluster' is not one of 'namespaces' or 'capsule'"),
+        ({"tenancy": {"capsule": {"namespaces": 3}}}, "tenancy.capsule: " + LIMITS_WITHOUT_CAPSULE()),
+        (
+            {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"quota": {"pods": 3}}}}},
+            "tenants.dev-team.capsule.quota.pods: must be a string, got 3; put it in quotes",
+        ),
+        (
+            {"tenants": {"dev-team": {"capsule": {"quota": {"pods": "3"}}}}},
+            "tenants.dev-team.capsule: " + LIMITS_WITHOUT_CAPSULE(),
+        ),
+        (
+            {"tenancy": CAPSULE | {"capsule": {"quota": {FLUX_KIND: "3"}}}},
+            f"tenancy.capsule.quota.{FLUX_KIND}: " + NOT_A_QUOTA_RESOURCE().of(FLUX_KIND),
+        ),
+        (
+            {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"owner": "system:serviceaccount:a:b"}}}},
+            "tenants.dev-team.capsule.owner: is an unknown key; did you mean 'owners'?",
+        ),
+        (
+            {
+                "tenancy": CAPSULE | {"capsule": {"namespaces": 1}},
+                "tenants": {"dev-team": {"namespaces": [{"name": each} for each in ("apps", "jobs", "data")]}},
+            },
+            "tenants.dev-team.namespaces: " + TOO_MANY_LISTED(count=2, most=1),
+        ),
+        ({"tenancy": proxy(addon=True, secret="a")}, "tenancy.capsule.proxy: " + WAYS_TO_PROXY()),
+        (
+            {"tenancy": proxy(address="http://a"), "flux": FLUX | {"workloadIdentity": True}},
+            "tenancy.capsule.proxy.address: " + PROXY_WITHOUT_TLS(),
+        ),
+        ({"tenancy": proxy(address="https://a")}, "tenancy.capsule.proxy: " + PROXY_NEEDS_TOKENS()),
+        (
+            {
+                "tenancy": CAPSULE,
+                "tenants": {"dev-team": {"namespaces": [{"name": "apps", "labels": {OWNER: "other"}}]}},
+            },
+            "tenants.dev-team.namespaces[0].labels: " + CAPSULES_OWN_KEYS(keys=OWNER),
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused(tmp_path, sections, problem):
+    installed = {"capsule": SECTION} if sections.get("tenancy", {}).get("mode") == "capsule" else {}
+
+    assert problems_of(tmp_path, **({"tenants": {"dev-team": {}}} | installed | sections)) == [WHERE + problem]
+
+
+def test_a_namespace_with_a_name_that_another_tenant_could_take_is_refused(tmp_path_factory):
+    bases = {"dev-team": DEV_TEAM_BASE, "ops": "namespaces: [{name: dev-team-ops}]\nsource: {url: https://a.example/b}"}
+    stack: dict[str, Any] = {"bases": bases, "tenants": {"dev-team": {}, "ops": {}}}
+
+    found = problems_of(tmp_path_factory.mktemp("stack"), tenancy=CAPSULE, capsule=SECTION, **stack)
+
+    problem = NAME_OF_MADE_NAMESPACES(prefix="dev-team-", tenant="dev-team").of("dev-team-ops")
+    assert found == [f"tenants/ops.yaml: namespaces[0].name: {problem}"]
+    assert load(tmp_path_factory.mktemp("stack"), **stack).tenants["ops"].home == "dev-team-ops"
+
+
+def test_a_tenant_whose_name_extends_another_ones_is_refused(tmp_path_factory):
+    bases = {"dev-team": DEV_TEAM_BASE, "dev": "namespaces: [{name: tools}]\nsource: {url: https://a.example/b}"}
+    stack: dict[str, Any] = {"bases": bases, "tenants": {"dev-team": {}, "dev": {}}}
+
+    found = problems_of(tmp_path_factory.mktemp("stack"), tenancy=CAPSULE, capsule=SECTION, **stack)
+
+    problem = TENANTS_OF_ONE_PREFIX(prefix="dev-", tenant="dev")
+    assert found == [f"{WHERE}tenants.dev-team: {problem}"]
+    assert list(load(tmp_path_factory.mktemp("stack"), **stack).tenants) == ["dev-team", "dev"]
+
+
+def test_onboarding_by_label_would_fill_the_same_namespaces(tmp_path_factory):
+    found = problems_of(tmp_path_factory.mktemp("stack"), tenancy=CAPSULE, tenants={}, policies={"onboarding": True})
+
+    assert any(each.startswith(f"{WHERE}policies.onboarding: would fill") for each in found)
+
+
+def problems(projects, namespaces, *, recorded=(), applied=(), existing=(), **sections):
+    """The path and the code of each problem with a cluster that has these namespaces, each with its Tenant."""
+    installed: dict[str, Any] = {"capsule": SECTION} if "tenancy" in sections else {}
+    config = load(projects.mktemp("stack"), tenants={"dev-team": {}}, **installed, **sections)
+    labels = {name: {OWNER: tenant} if tenant else {} for name, tenant in namespaces.items()}
+    facts = ClusterFacts("uid", "v1.36.3", labels)
+    state = State({(TENANT_TYPE, name): {} for name in recorded} | {(NAMESPACE_TYPE, name): {} for name in applied})
+    return [(each.path, each.code) for each in capsule_problems(config, facts, state, existing, "Pulumi.staging.yaml")]
+
+
+def test_a_tenant_of_capsule_that_is_not_the_stacks_is_refused_unless_it_is_adopted(tmp_path_factory):
+    adopted = {"cluster": CLUSTER | {"adopt": True}}
+
+    assert problems(tmp_path_factory, {}, existing=["dev-team"], tenancy=CAPSULE) == [
+        ("tenants.dev-team", "FT-CAP-051")
+    ]
+    assert problems(tmp_path_factory, {}, existing=["dev-team"], recorded=["dev-team"], tenancy=CAPSULE) == []
+    assert problems(tmp_path_factory, {}, existing=["other"], tenancy=CAPSULE) == []
+    assert problems(tmp_path_factory, {}, existing=["dev-team"], tenancy=CAPSULE, **adopted) == []
+
+
+def test_a_namespace_of_another_tenant_of_capsule_is_refused(tmp_path_factory):
+    assert problems(tmp_path_factory, {"apps": "other"}, tenancy=CAPSULE) == [("tenants.dev-team", "FT-CAP-052")]
+    assert problems(tmp_path_factory, {"apps": "dev-team"}, tenancy=CAPSULE) == []
+
+
+def test_the_mode_is_not_changed_back_while_a_tenant_has_namespaces_that_the_stack_does_not_list(tmp_path_factory):
+    made = {"apps": "", "dev-team-web": "dev-team", "other": "other"}
+
+    assert problems(tmp_path_factory, made, recorded=["dev-team"]) == [("tenants.dev-team", "FT-CAP-053")]
+    assert problems(tmp_path_factory, {"apps": "dev-team"}, recorded=["dev-team"], applied=["apps"]) == []
+    # It is listed, but Pulumi does not manage it yet.
+    assert problems(tmp_path_factory, {"apps": "dev-team"}, recorded=["dev-team"]) == [
+        ("tenants.dev-team", "FT-CAP-053")
+    ]
+    # Somebody else's Capsule in a cluster of a stack without.
+    assert problems(tmp_path_factory, made) == []

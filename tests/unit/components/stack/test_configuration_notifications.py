@@ -1,0 +1,258 @@
+"""Notifications of a stack: what is refused by itself, and what does not go with the rest of the stack."""
+
+from typing import Any
+
+import pytest
+from sample_sources import authority
+from sample_stack import FLUX, Secret, load, problems
+
+from components.config.config_wordings import NOT_A_REGULAR_EXPRESSION, NOT_RE2, URL_WITH_CREDENTIALS
+from components.flux.config_wordings import NOTIFICATIONS_WITHOUT_SYNC
+from components.policies.config_wordings import HOST_NOT_ALLOWED, HOST_NOT_PUBLIC, MESSAGES_WITHOUT_TLS
+from components.sources.config_wordings import ADDRESS_WITHOUT_REPOSITORY
+from components.stack.config_wordings import (
+    NOTIFICATION_OF_PLATFORM,
+    NOTIFICATIONS_NEED_CONTROLLER,
+    SECRET_IN_PLAIN_TEXT,
+)
+from components.sync.config_wordings import (
+    ADDRESS_IS_CREDENTIAL,
+    ADDRESS_NOT_A_URL,
+    ADDRESS_WITHOUT_USE,
+    AUTHORITY_WITHOUT_USE,
+    CHANNEL_NEEDED,
+    NO_ADDRESS,
+    PASSWORD_NEEDS_USERNAME,
+    TOKEN_NEEDED,
+    TOO_LONG_ADDRESS,
+    TWO_ADDRESSES,
+    UNKNOWN_PROVIDER_TYPE,
+)
+from components.sync.notifications_config import ALL_KINDS, Notification
+from components.sync.provider_types import COMMIT_STATUSES, PROVIDER_TYPES, Address
+from components.tenant.config_wordings import SHARED_CREDENTIAL
+
+HOOK = "https://hooks.slack.com/services/T0/B0/pa55word"
+ALERTMANAGER = {"type": "alertmanager", "address": "https://alertmanager.example.com"}
+
+
+def notified(**notification: Any) -> dict[str, Any]:
+    return {"tenants": {"dev-team": {"notifications": {"chat": notification}}}}
+
+
+def refused(project, **notification: Any) -> list[str]:
+    """The problems of the notification `chat`, each without its file."""
+    prefix = "Pulumi.staging.yaml: tenants.dev-team.notifications.chat"
+    found = problems(project, **notified(**notification))
+    assert all(problem.startswith(prefix) for problem in found)
+    return [problem.removeprefix(prefix) for problem in found]
+
+
+@pytest.mark.parametrize(
+    "notification",
+    [
+        {"type": "slack", "secretAddress": Secret(HOOK), "severity": "error", "exclude": ["^Health check"]},
+        {"type": "slack", "address": "https://slack.com/api/chat.postMessage", "token": Secret("t"), "channel": "shop"},
+        {"type": "msteams", "secretAddress": Secret("https://a.logic.azure.com:443/workflows/b?sig=c")},
+        {"type": "generic-hmac", "address": "https://hooks.example.com/flux", "token": Secret("key")},
+        {"type": "gitea", "token": Secret("t"), "kinds": ["Kustomization"], "metadata": {"env": "staging"}},
+        {"type": "grafana", "address": "https://g.example.com", "username": "flux", "password": Secret("p")},
+        {"type": "telegram", "token": Secret("t"), "channel": "@shop"},
+        {"type": "datadog", "token": Secret("t")},
+    ],
+)
+def test_a_tenant_has_notifications_of_many_types(tmp_path, notification):
+    config = load(tmp_path, **notified(**notification))
+
+    assert config.tenants["dev-team"].notifications["chat"].type == notification["type"]
+
+
+@pytest.mark.parametrize(
+    ("notification", "problem"),
+    [
+        ({"type": "slak"}, ".type: " + UNKNOWN_PROVIDER_TYPE(types=", ".join(PROVIDER_TYPES)).of("slak")),
+        ({"type": "slack"}, ": " + NO_ADDRESS(type="slack")),
+        ({"type": "discord", "address": HOOK}, ".address: " + ADDRESS_IS_CREDENTIAL(type="discord")),
+        ({"type": "slack", "address": HOOK}, ".address: " + ADDRESS_IS_CREDENTIAL(type="slack")),
+        (ALERTMANAGER | {"secretAddress": Secret(HOOK)}, ".secretAddress: " + TWO_ADDRESSES()),
+        (
+            {"type": "telegram", "secretAddress": Secret(HOOK), "token": Secret("t"), "channel": "@shop"},
+            ".secretAddress: " + ADDRESS_WITHOUT_USE(type="telegram"),
+        ),
+        ({"type": "gitea"}, ": " + TOKEN_NEEDED(type="gitea")),
+        ({"type": "telegram", "token": Secret("t")}, ": " + CHANNEL_NEEDED(type="telegram")),
+        (ALERTMANAGER | {"password": Secret("p")}, ".password: " + PASSWORD_NEEDS_USERNAME()),
+        (
+            {"type": "discord", "secretAddress": Secret(HOOK), "certificateAuthority": authority()},
+            ".certificateAuthority: " + AUTHORITY_WITHOUT_USE(type="discord"),
+        ),
+        (
+            ALERTMANAGER | {"include": ["(?!a)b"]},
+            ".include[0]: " + NOT_RE2(example="(?i)forbidden|denied").of("(?!a)b"),
+        ),
+        (
+            ALERTMANAGER | {"exclude": ["("]},
+            ".exclude[0]: "
+            + NOT_A_REGULAR_EXPRESSION(
+                example="(?i)forbidden|denied", reason="missing ), unterminated subpattern at position 0"
+            ).of("("),
+        ),
+    ],
+)
+def test_what_a_type_does_not_take_is_refused(tmp_path, notification, problem):
+    assert refused(tmp_path, **notification) == [problem]
+
+
+@pytest.mark.parametrize(
+    "key", ["severity", "kinds", "metadata", "channel", "username", "include", "certificateAuthority"]
+)
+def test_a_value_of_another_kind_is_refused_at_its_key(tmp_path, key):
+    [problem] = refused(tmp_path, **ALERTMANAGER, **{key: 5})
+
+    assert problem.startswith(f".{key}: ")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("severity", "warning"), ("kinds", ["Pod"]), ("metadata", {"env": ["a"]}), ("channel", ""), ("colour", "red")],
+)
+def test_a_value_that_flux_does_not_take_is_refused_at_its_key(tmp_path, key, value):
+    [problem] = refused(tmp_path, **ALERTMANAGER, **{key: value})
+
+    assert problem.startswith(f".{key}")
+
+
+@pytest.mark.parametrize("key", ["secretAddress", "token", "password"])
+def test_a_credential_in_plain_text_is_refused_and_not_shown(tmp_path, key):
+    notification = {"type": "grafana", "username": "flux", "secretAddress": Secret(HOOK)} | {key: HOOK}
+
+    [problem] = problems(tmp_path, **notified(**notification))
+
+    path = f"tenants.dev-team.notifications.chat.{key}"
+    assert problem == f"Pulumi.staging.yaml: {path}: " + SECRET_IN_PLAIN_TEXT(key=path, option="")
+    assert "pa55word" not in problem
+
+
+@pytest.mark.parametrize(
+    "address", ["hooks.slack.com/pa55word", "https:///pa55word", "https://a:b/pa55word", "https://a b/pa55word"]
+)
+def test_a_secret_that_is_no_url_is_refused_and_not_shown(tmp_path, address):
+    example = "https://alerts.example.com/path"
+
+    assert refused(tmp_path, type="slack", secretAddress=Secret(address)) == [
+        ".secretAddress: " + ADDRESS_NOT_A_URL(example=example)
+    ]
+
+
+def test_an_address_is_no_longer_than_flux_reads(tmp_path):
+    long = Secret("https://hooks.example.com/" + "a" * 2048)
+
+    assert refused(tmp_path, type="slack", secretAddress=long) == [".secretAddress: " + TOO_LONG_ADDRESS(longest=2048)]
+
+
+def test_a_password_in_an_address_that_everybody_may_read_is_refused_and_not_shown(tmp_path):
+    assert refused(tmp_path, type="generic", address="https://flux:pa55word@hooks.example.com") == [
+        ".address: " + URL_WITH_CREDENTIALS()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("notification", "key", "reason"),
+    [
+        ({"address": "https://192.0.2.1/a"}, "address", HOST_NOT_PUBLIC(host="192.0.2.1")),
+        ({"secretAddress": Secret("http://hooks.example.com/pa55word")}, "secretAddress",
+         MESSAGES_WITHOUT_TLS(host="hooks.example.com")),
+    ],
+)  # fmt: skip
+def test_a_host_that_admission_would_refuse_is_refused_before_anything_is_applied(tmp_path, notification, key, reason):
+    assert refused(tmp_path, type="generic", **notification) == [f".{key}: {reason}"]
+
+
+def test_the_allow_lists_of_notifications_hold_for_the_configuration(tmp_path):
+    policies = {"notifications": {"hosts": ["hooks.slack.com"]}}
+    own = {"policies": {"notifications": ["*.example.com"]}, "notifications": {
+        "chat": {"type": "slack", "secretAddress": Secret(HOOK)},
+        "alerts": ALERTMANAGER,
+        "status": {"type": "github", "token": Secret("t"), "address": "https://github.com/dev-team/apps"},
+        "phone": {"type": "telegram", "token": Secret("t"), "channel": "@shop"},
+    }}  # fmt: skip
+    beginning, allowed = "Pulumi.staging.yaml: tenants.dev-team.notifications", "hooks.slack.com, *.example.com"
+
+    assert problems(tmp_path, tenants={"dev-team": own}, policies=policies) == [
+        f"{beginning}.phone.type: " + HOST_NOT_ALLOWED(host="api.telegram.org", allowed=allowed),
+        f"{beginning}.status.address: " + HOST_NOT_ALLOWED(host="github.com", allowed=allowed),
+    ]
+
+
+@pytest.mark.parametrize("policies", [{"engine": "none"}, {"modes": {"notification-addresses": "off"}}])
+def test_without_the_policy_any_host_is_taken(tmp_path, policies):
+    load(tmp_path, policies=policies, **notified(type="generic", address="http://127.0.0.1:1"))
+
+
+@pytest.mark.parametrize("policies", [{}, {"engine": "none"}])
+def test_a_commit_status_needs_an_address_if_the_tenant_has_no_repository(tmp_path, policies):
+    base = "namespaces: [{name: apps}]\nsources: {app: {kind: OCIRepository, url: oci://registry.example.com/app}}\n"
+    own = {"sync": {"source": "app"}, "notifications": {"status": {"type": "gitea", "token": Secret("t")}}}
+
+    assert problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": own}, policies=policies) == [
+        "Pulumi.staging.yaml: tenants.dev-team.notifications.status.address: " + ADDRESS_WITHOUT_REPOSITORY()
+    ]
+
+
+def test_messages_about_every_tenant_have_no_credential_that_tenants_could_read(tmp_path):
+    secret = {"type": "slack", "secretAddress": Secret(HOOK)}
+
+    assert problems(tmp_path, tenants={"dev-team": {}}, tenancy={"notifications": {"all": secret}}) == [
+        "Pulumi.staging.yaml: tenancy.notifications.all.secretAddress: " + SHARED_CREDENTIAL()
+    ]
+
+
+def test_messages_about_every_tenant_go_where_each_tenants_may(tmp_path):
+    inside = {"type": "alertmanager", "address": "https://alertmanager.monitoring.svc:9093"}
+
+    [problem] = problems(tmp_path, tenants={"dev-team": {}}, tenancy={"notifications": {"all": inside}})
+
+    reason = HOST_NOT_PUBLIC(host="alertmanager.monitoring.svc:9093")
+    assert problem == f"Pulumi.staging.yaml: tenancy.notifications.all.address: {reason}"
+
+
+def test_a_tenant_and_the_platform_do_not_use_the_same_name(tmp_path):
+    tenants = {"dev-team": {"notifications": {"all": ALERTMANAGER}}}
+
+    assert problems(tmp_path, tenants=tenants, tenancy={"notifications": {"all": ALERTMANAGER}}) == [
+        "Pulumi.staging.yaml: tenants.dev-team.notifications.all: " + NOTIFICATION_OF_PLATFORM()
+    ]
+
+
+@pytest.mark.parametrize("name", ["Chat", "a.b", "a_b", ""])
+def test_a_name_that_no_object_can_have_is_refused(tmp_path, name):
+    [problem] = problems(tmp_path, tenants={"dev-team": {"notifications": {name: ALERTMANAGER}}})
+
+    assert "tenants.dev-team.notifications" in problem
+
+
+def test_messages_about_the_platforms_sync_need_it(tmp_path):
+    assert problems(tmp_path, flux=FLUX | {"notifications": {"chat": ALERTMANAGER}}) == [
+        "Pulumi.staging.yaml: flux.notifications: " + NOTIFICATIONS_WITHOUT_SYNC()
+    ]
+
+
+def test_notifications_need_the_controller(tmp_path):
+    flux = FLUX | {"components": ["source-controller", "kustomize-controller"]}
+
+    assert problems(tmp_path, flux=flux, **notified(**ALERTMANAGER)) == [
+        "Pulumi.staging.yaml: tenants.dev-team.notifications: "
+        + NOTIFICATIONS_NEED_CONTROLLER(controller="notification-controller")
+    ]
+
+
+def test_commit_statuses_are_about_kustomizations_and_anything_else_about_all_kinds():
+    token = {"token": "t", "secretAddress": None}
+    kinds = {
+        name: Notification.model_validate({"type": name} | token).sent_kinds
+        for name, each in PROVIDER_TYPES.items()
+        if each.address is Address.REPOSITORY
+    }
+
+    assert {name for name, sent in kinds.items() if sent == ("Kustomization",)} == set(COMMIT_STATUSES)
+    assert {sent for name, sent in kinds.items() if name not in COMMIT_STATUSES} == {ALL_KINDS}

@@ -1,0 +1,185 @@
+"""The Helm releases of a tenant: what does not go together is found before anything is applied."""
+
+import pytest
+from sample_stack import Secret, load
+from sample_stack import problems as problems_of
+
+from components.config.errors import ConfigurationError
+from components.sources.config_wordings import UNKNOWN_SOURCE
+from components.stack.config_wordings import INTERVAL_TOO_SHORT, TIMEOUT_TOO_LONG
+from components.tenant.config_wordings import (
+    CHART_NOT_VERIFIED,
+    CHART_OF_ITS_OWN,
+    CHART_OUTSIDE,
+    CIRCLE,
+    DRIFT_NOT_DETECTED,
+    FOREIGN_TARGET_NAMESPACE,
+    NO_CHART,
+    NOT_A_RELEASE_NAME,
+    NOT_A_VALUES_KEY,
+    NOT_A_VALUES_PATH,
+    RETRIES_OF_ANOTHER_STRATEGY,
+    SECRET_IN_SPEC,
+    TOO_MANY_RELEASES,
+    UNKNOWN_DEPENDENCY,
+    VERSION_IGNORED,
+)
+from components.tenant.objects import tenant_objects
+
+WHERE = "Pulumi.staging.yaml: tenants.dev-team.releases"
+CHARTS = {"kind": "HelmRepository", "url": "https://charts.example.com"}
+ARTIFACT = {"kind": "OCIRepository", "url": "oci://registry.example.com/charts/podinfo"}
+SOURCES = {"charts": CHARTS, "artifact": ARTIFACT}
+LONG = "a" * 54
+
+
+def problems(project, releases, **sections):
+    return problems_of(project, tenants={"dev-team": {"sources": SOURCES, "releases": releases}}, **sections)
+
+
+def test_the_values_of_an_environment_are_merged_over_those_of_the_base(tmp_path):
+    base = """
+namespaces: [{name: apps}]
+source: {url: https://git.example.com/dev-team/apps}
+releases:
+  podinfo: {chart: ./chart, values: {replicas: 1, ui: {color: blue, message: hello}}}
+"""
+    entry = {"releases": {"podinfo": {"values": {"replicas": 3, "ui": {"color": "red"}}}}}
+
+    config = load(tmp_path, bases={"dev-team": base}, tenants={"dev-team": entry})
+
+    values = config.tenants["dev-team"].releases["podinfo"].values
+    assert values == {"replicas": 3, "ui": {"color": "red", "message": "hello"}}
+
+
+def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path):
+    releases = {"podinfo": {"chart": "./chart", "secretValues": {"api.key": Secret("k3y")}}}
+
+    config = load(tmp_path, tenants={"dev-team": {"releases": releases}})
+
+    release = config.tenants["dev-team"].releases["podinfo"]
+    assert release.secret_values["api.key"].get_secret_value() == "k3y"
+    assert "k3y" not in repr(config)
+
+
+@pytest.mark.parametrize(
+    ("release", "problem"),
+    [
+        ({}, "chart: " + NO_CHART(kind="GitRepository")),
+        ({"source": "charts"}, "chart: " + NO_CHART(kind="HelmRepository")),
+        ({"source": "charts", "chart": "../other"}, "chart: " + CHART_OUTSIDE().of("../other")),
+        ({"source": "artifact", "chart": "podinfo"}, "chart: " + CHART_OF_ITS_OWN(kind="OCIRepository")),
+        ({"source": "artifact", "version": "6.x"}, "version: " + CHART_OF_ITS_OWN(kind="OCIRepository")),
+        ({"chart": "./chart", "version": "6.x"}, "version: " + VERSION_IGNORED(kind="GitRepository")),
+        ({"source": "other", "chart": "a"}, "source: " + UNKNOWN_SOURCE(names="charts, artifact").of("other")),
+        (
+            {"chart": "a", "targetNamespace": "tools"},
+            "targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("tools"),
+        ),
+        (
+            {"chart": "a", "dependsOn": ["db"]},
+            "dependsOn[0]: " + UNKNOWN_DEPENDENCY(kind="releases", known="none").of("db"),
+        ),
+        ({"chart": "a", "dependsOn": ["podinfo"]}, "dependsOn: " + CIRCLE(circle="podinfo -> podinfo")),
+        ({"chart": "a", "releaseName": LONG}, "releaseName: " + NOT_A_RELEASE_NAME().of(LONG)),
+        (
+            {"chart": "a", "driftDetection": {"ignore": [{"paths": ["/a"]}]}},
+            "driftDetection.ignore: " + DRIFT_NOT_DETECTED(),
+        ),
+        ({"chart": "a", "retries": 1}, "retries: " + RETRIES_OF_ANOTHER_STRATEGY(strategy="RetryOnFailure")),
+        (
+            {"chart": "a", "strategy": "RemediateOnFailure", "retryInterval": "1m"},
+            "retryInterval: " + RETRIES_OF_ANOTHER_STRATEGY(strategy="RemediateOnFailure"),
+        ),
+        (
+            {"chart": "a", "valuesFrom": [{"kind": "Secret", "name": "a", "valuesKey": "a/b"}]},
+            "valuesFrom[0].valuesKey: " + NOT_A_VALUES_KEY().of("a/b"),
+        ),
+        (
+            {"chart": "a", "valuesFrom": [{"kind": "Secret", "name": "a", "targetPath": "a b"}]},
+            "valuesFrom[0].targetPath: " + NOT_A_VALUES_PATH().of("a b"),
+        ),
+    ],
+)
+def test_a_release_that_flux_could_not_install_is_refused(tmp_path, release, problem):
+    assert problems(tmp_path, {"podinfo": release}) == [f"{WHERE}.podinfo.{problem}"]
+
+
+def test_more_releases_than_the_quota_admits_are_refused(tmp_path):
+    limits = {"limits": {"fluxObjects": 1}}
+
+    found = problems(tmp_path, {"a": {"chart": "a"}, "b": {"chart": "b"}}, tenancy=limits)
+
+    assert found == [f"{WHERE}: {TOO_MANY_RELEASES(count=2, limit=1)}"]
+
+
+def test_intervals_and_timeouts_of_releases_are_held_to_the_policies(tmp_path):
+    found = problems(
+        tmp_path,
+        {"podinfo": {"chart": "a", "chartInterval": "10s", "timeout": "1h"}},
+        policies={"minimumInterval": "30s", "maximumTimeout": "10m"},
+    )
+
+    assert found == [
+        f"{WHERE}.podinfo.chartInterval: {INTERVAL_TOO_SHORT(minimum='30s').of('10s')}",
+        f"{WHERE}.podinfo.timeout: {TIMEOUT_TOO_LONG(maximum='10m').of('1h')}",
+    ]
+
+
+def test_charts_that_must_be_signed_come_from_artifacts_that_flux_verifies(tmp_path):
+    releases = {"good": {"source": "artifact"}, "bad": {"source": "charts", "chart": "a"}}
+    verified = ARTIFACT | {"verify": {"keyless": {"issuer": "https://issuer.example.com", "subject": "somebody"}}}
+    tenant = {"sources": SOURCES | {"artifact": verified}, "releases": releases}
+    policies = {"sources": {"verified": ["HelmChart", "OCIRepository"]}}
+
+    found = problems_of(tmp_path, tenants={"dev-team": tenant}, policies=policies)
+
+    assert found == [f"{WHERE}.bad.source: {CHART_NOT_VERIFIED(path='tenants.dev-team')}"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "key"),
+    [
+        ({"releases": {"podinfo": {"chart": "a", "values": {"key": Secret("k3y")}}}}, "releases.podinfo.values.key"),
+        ({"sync": {"postBuild": {"substitute": {"key": Secret("k3y")}}}}, "sync.postBuild.substitute.key"),
+    ],
+)
+def test_a_secret_where_everybody_would_see_it_is_refused(tmp_path, entry, key):
+    found = problems_of(tmp_path, tenants={"dev-team": entry})
+
+    assert found == [f"Pulumi.staging.yaml: tenants.dev-team.{key}: {SECRET_IN_SPEC()}"]
+
+
+RELEASES_ALONE = """
+namespaces: [{name: apps}]
+sources: {charts: {kind: HelmRepository, url: https://charts.example.com}}
+releases: {podinfo: {source: charts, chart: podinfo}}
+"""
+
+
+def test_a_tenant_with_releases_alone_needs_neither_a_repository_nor_a_sync(tmp_path):
+    # A sync of the default interval would be refused.
+    policies = {"minimumInterval": "20m"}
+    release = {"interval": "30m", "chartInterval": "30m", "retryInterval": "20m"}
+    entry = {"sources": {"charts": {"interval": "20m"}}, "releases": {"podinfo": release}}
+
+    config = load(tmp_path, bases={"dev-team": RELEASES_ALONE}, tenants={"dev-team": entry}, policies=policies)
+
+    objects = tenant_objects("dev-team", config.tenants["dev-team"], config.tenancy)
+    assert [each["kind"] for each in objects.applied] == ["HelmRelease"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "path", "code"),
+    [
+        ({"sync": {"path": "./app"}}, "tenants.dev-team.sync.source", "FT-SRC-040"),
+        ({"syncs": {"jobs": {"path": "./jobs"}}}, "sync.source", "FT-SRC-040"),
+        ({"releases": {"podinfo": {"source": None}}}, "tenants.dev-team.releases.podinfo.source", "FT-TEN-"),
+    ],
+)
+def test_what_a_tenant_with_releases_alone_lacks_is_an_error(tmp_path, entry, path, code):
+    with pytest.raises(ConfigurationError) as raised:
+        load(tmp_path, bases={"dev-team": RELEASES_ALONE}, tenants={"dev-team": entry})
+
+    [problem] = raised.value.problems
+    assert problem.path == path and problem.code.startswith(code)
