@@ -7,16 +7,17 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import pulumi
-from kubernetes import client
-from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import METADATA_LIST, AccessDenied, ClusterUnavailable, explaining, get, items
 from components.cluster.manifests import Manifest, name_of, resource_type
 from components.engine.log import run_error
 from components.engine.state import State
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 # Kinds with immutable fields that the cluster fills in. After an import these would count as the user's own inputs, and
 # the object would be replaced because the program does not set them. Server-side apply takes such an object over, too.
@@ -82,6 +83,8 @@ class _Existing:
 
     def _read_plurals(self, version: str) -> dict[str, str]:
         """Plural of each kind of an API version; none if the cluster does not serve the version."""
+        from kubernetes.dynamic.exceptions import NotFoundError
+
         try:
             found = get(self._api, _root(version))["resources"]
         except NotFoundError:

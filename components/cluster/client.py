@@ -12,19 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from cryptography import x509
-from kubernetes import client
-from kubernetes.client.exceptions import ApiException
-from kubernetes.config import ConfigException
-from kubernetes.config.kube_config import KubeConfigLoader
-from kubernetes.dynamic import DynamicClient
-from kubernetes.dynamic.exceptions import NotFoundError
-from kubernetes.utils import is_retry_after_response, on_retry_after_error, retry_after_backoff
-from urllib3 import BaseHTTPResponse
-from urllib3.exceptions import HTTPError
 
 from components.cluster.config import ClusterConfig
 from components.cluster.manifests import name_of
@@ -43,6 +34,10 @@ from components.cluster.wordings import (
 )
 from components.config.errors import Problem
 from components.config.printable import printable
+
+if TYPE_CHECKING:
+    from kubernetes import client
+    from urllib3 import BaseHTTPResponse
 
 # For connecting, and for reading.
 TIMEOUT_SECONDS = (5, 15)
@@ -90,6 +85,19 @@ class ClusterFacts:
     marked: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
+class Identity:
+    """A user as the API server knows it.
+
+    Attributes:
+        name: name of the user; that of a service account begins with `system:serviceaccount:`.
+        groups: the groups that it is in.
+    """
+
+    name: str
+    groups: tuple[str, ...]
+
+
 def kubeconfig_path(config: ClusterConfig, project: Path) -> Path | None:
     """The kubeconfig file that the configuration names, or None where it contains the kubeconfig itself."""
     return project / Path(config.kubeconfig).expanduser() if config.kubeconfig is not None else None
@@ -101,6 +109,10 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
     Raises:
         ClusterUnavailable: the kubeconfig cannot be read or has no such context.
     """
+    from kubernetes import client
+    from kubernetes.config import ConfigException
+    from kubernetes.config.kube_config import KubeConfigLoader
+
     key = "kubeconfig" if config.kubeconfig is not None else "kubeconfigContent"
     try:
         path = kubeconfig_path(config, project)
@@ -153,12 +165,29 @@ def read_facts(api: client.ApiClient) -> ClusterFacts:
     return ClusterFacts(uid, version, labels, terminating, marked)
 
 
+def read_identity(api: client.ApiClient) -> Identity:
+    """Who this program is in the cluster.
+
+    Source: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#self-subject-review
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer.
+    """
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    with explaining(api):
+        answer = ask(api, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
+        user = json.loads(answer.data)["status"]["userInfo"]
+        return Identity(printable(user["username"]), tuple(user.get("groups", ())))
+
+
 def find_object(api: client.ApiClient, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
     """The cluster's object with the kind, namespace and name of a manifest, or None.
 
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
+    from kubernetes.dynamic.exceptions import NotFoundError
+
     with explaining(api):
         try:
             return get(api, path_of(manifest))
@@ -250,6 +279,8 @@ def refusal(api: client.ApiClient, path: str, manifest: Mapping[str, Any]) -> st
     Raises:
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
+    from kubernetes.client.exceptions import ApiException
+
     with explaining(api):
         try:
             ask(api, "POST", path, manifest, dryRun="All")
@@ -266,6 +297,8 @@ def items(api: client.ApiClient, path: str, **query: str) -> list[dict[str, Any]
     Raises:
         ApiException: the API server answers with another error.
     """
+    from kubernetes.dynamic.exceptions import NotFoundError
+
     found: list[dict[str, Any]] = []
     while True:
         try:
@@ -309,6 +342,9 @@ def ask(
         ApiException: the API server answers with an error (`NotFoundError` for 404), or TLS fails (status 0).
         urllib3.exceptions.HTTPError: it cannot be reached.
     """
+    from kubernetes.dynamic import DynamicClient
+    from kubernetes.utils import is_retry_after_response, on_retry_after_error, retry_after_backoff
+
     # Requests are made by path, so nothing is discovered.
     dynamic = DynamicClient(api, discoverer=lambda *_: None)
 
@@ -337,6 +373,9 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
     Raises:
         ClusterUnavailable: for every failure of the client inside.
     """
+    from kubernetes.client.exceptions import ApiException
+    from urllib3.exceptions import HTTPError
+
     server = api.configuration.host
     try:
         yield

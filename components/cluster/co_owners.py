@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
-from kubernetes import client
 
 from components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, path_of
 from components.cluster.manifests import Manifest, name_of, resource_type
@@ -22,6 +21,9 @@ from components.config.printable import printable
 from components.config.wordings import Message, Wording
 from components.engine import log
 from components.engine.state import State
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 # Output of each resource in which the provider records its field manager.
 _OWN_MANAGER = "__fieldManager"

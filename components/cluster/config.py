@@ -2,53 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from pydantic import Field, model_validator
 
-from components.cluster.config_wordings import (
-    KUBERNETES_OWN_SUBJECT,
-    NAMESPACE_OF_NO_ACCOUNT,
-    NO_NAMESPACE_OF_ACCOUNT,
-    ONE_KUBECONFIG,
-)
+from components.cluster.config_wordings import ONE_KUBECONFIG
+from components.cluster.subjects import Subject
 from components.cluster.types import ClusterUid
 from components.config.section import Section
-from components.config.types import DnsLabel, SecretText
-
-_OF_KUBERNETES = "system:"
-
-
-class PreviewerKind(StrEnum):
-    """The kind of a subject.
-
-    Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-subjects
-    """
-
-    USER = "User"
-    GROUP = "Group"
-    SERVICE_ACCOUNT = "ServiceAccount"
-
-
-class Previewer(Section):
-    """A user, group or service account that may preview the stack."""
-
-    kind: PreviewerKind = Field(description="Kind of the subject.")
-    name: str = Field(min_length=1, description="Its name, as the API server knows it.")
-    namespace: DnsLabel | None = Field(None, description="Namespace of a service account.")
-
-    @model_validator(mode="after")
-    def _namespaced(self) -> Previewer:
-        if self.kind is PreviewerKind.SERVICE_ACCOUNT:
-            if self.namespace is None:
-                raise ValueError(NO_NAMESPACE_OF_ACCOUNT(name=self.name))
-            return self
-        if self.namespace is not None:
-            raise ValueError(NAMESPACE_OF_NO_ACCOUNT(kind=self.kind, name=self.name))
-        # Such groups have all users or all service accounts in them, tenants' included.
-        if self.name.startswith(_OF_KUBERNETES):
-            raise ValueError(KUBERNETES_OWN_SUBJECT(kind=self.kind, name=self.name))
-        return self
+from components.config.types import SecretText
 
 
 class ClusterConfig(Section):
@@ -81,10 +41,15 @@ class ClusterConfig(Section):
         description="Whether `pulumi` refuses to delete namespaces and CustomResourceDefinitions of this stack "
         "(docs/running.md#protection). By default, it does in production environments.",
     )
-    previewers: tuple[Previewer, ...] = Field(
+    previewers: tuple[Subject, ...] = Field(
         (),
         description="Who may preview the stack and compare the cluster with it, without a right to change anything or "
         "to read Secrets (docs/previews.md).",
+    )
+    auditors: tuple[Subject, ...] = Field(
+        (),
+        description="Who may read everything in the cluster except Secrets, without a right to change anything "
+        "(docs/people.md); none by default.",
     )
 
     @model_validator(mode="after")

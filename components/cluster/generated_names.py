@@ -13,7 +13,9 @@ import pulumi
 
 from components.cluster.manifests import Manifest
 
-_REFERENCE = "secretRef"
+_REFERENCES = ("secretRef", "certSecretRef", "proxySecretRef")
+# In HelmReleases: a list of references to Secrets and ConfigMaps, and values, in which nothing is a reference.
+_VALUES_FROM, _VALUES = "valuesFrom", "values"
 
 
 def generated_names(registered: Iterable[tuple[Manifest, pulumi.CustomResource]]) -> dict[str, pulumi.Output[str]]:
@@ -30,7 +32,7 @@ def generated_names(registered: Iterable[tuple[Manifest, pulumi.CustomResource]]
 
 
 def referring(manifest: Manifest, names: Mapping[str, pulumi.Input[str]]) -> Manifest:
-    """The manifest with the generated name in each `secretRef` to such an object.
+    """The manifest with the generated name in each reference to such a Secret.
 
     Args:
         manifest: the object with references.
@@ -38,9 +40,14 @@ def referring(manifest: Manifest, names: Mapping[str, pulumi.Input[str]]) -> Man
     """
 
     def part(key: str, value: Any) -> Any:
-        if key == _REFERENCE and value["name"] in names:
+        if key in _REFERENCES and isinstance(value, dict) and value["name"] in names:
             return value | {"name": names[value["name"]]}
-        return referring(value, names) if isinstance(value, dict) else value
+        if key == _VALUES_FROM:
+            return [
+                each | {"name": names[each["name"]]} if each["kind"] == "Secret" and each["name"] in names else each
+                for each in value
+            ]
+        return referring(value, names) if isinstance(value, dict) and key != _VALUES else value
 
     return {key: part(key, value) for key, value in manifest.items()}
 

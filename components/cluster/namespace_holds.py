@@ -10,14 +10,15 @@ import json
 import re
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import quote
-
-from kubernetes import client
-from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import explaining, get, items
 from components.cluster.unreadable import if_readable
 from components.config.printable import printable
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 # How the message of the condition NamespaceContentRemaining lists each resource.
 _REMAINING = re.compile(r"([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances")
@@ -92,6 +93,8 @@ def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHold
     Raises:
         ClusterUnavailable: the cluster does not answer.
     """
+    from kubernetes.dynamic.exceptions import NotFoundError
+
     with explaining(api):
         try:
             found = get(api, f"/api/v1/namespaces/{namespace}")

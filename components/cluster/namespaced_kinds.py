@@ -6,11 +6,12 @@ Source: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
-
-from kubernetes import client
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.cluster.client import ask, explaining
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

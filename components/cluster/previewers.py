@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components.cluster.config import Previewer, PreviewerKind
 from components.cluster.manifests import Manifest
+from components.cluster.subjects import RBAC, Subject, rbac_subject
 
 PREVIEWER = "flux-tenancy-previewer"
 """Name of the ClusterRole and of its binding."""
 
-_RBAC = "rbac.authorization.k8s.io"
 _READ = ("get", "list")
 # (API group, resources). Discovery, the version and the schemas are open to every authenticated user.
 READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -41,17 +40,17 @@ READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
         "policies.kyverno.io",
         ("generatingpolicies", "imagevalidatingpolicies", "mutatingpolicies", "validatingpolicies"),
     ),
-    (_RBAC, ("clusterrolebindings", "clusterroles", "rolebindings", "roles")),
+    (RBAC, ("clusterrolebindings", "clusterroles", "rolebindings", "roles")),
     ("source.toolkit.fluxcd.io", ("gitrepositories",)),
 )
 
 
-def previewer_access(previewers: Sequence[Previewer]) -> list[Manifest]:
+def previewer_access(previewers: Sequence[Subject]) -> list[Manifest]:
     """The ClusterRole and its binding; nothing for a stack without previewers."""
     if not previewers:
         return []
     role: Manifest = {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": f"{RBAC}/v1",
         "kind": "ClusterRole",
         "metadata": {"name": PREVIEWER},
         "rules": [
@@ -59,17 +58,10 @@ def previewer_access(previewers: Sequence[Previewer]) -> list[Manifest]:
         ],
     }
     binding: Manifest = {
-        "apiVersion": f"{_RBAC}/v1",
+        "apiVersion": f"{RBAC}/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": PREVIEWER},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": PREVIEWER},
-        "subjects": [_subject(each) for each in previewers],
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": PREVIEWER},
+        "subjects": [rbac_subject(each) for each in previewers],
     }
     return [role, binding]
-
-
-def _subject(previewer: Previewer) -> Manifest:
-    subject: Manifest = {"kind": previewer.kind.value, "name": previewer.name}
-    if previewer.kind is PreviewerKind.SERVICE_ACCOUNT:
-        return subject | {"namespace": previewer.namespace}
-    return subject | {"apiGroup": _RBAC}

@@ -6,17 +6,22 @@ An update has to know, so there the refusal stays an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pulumi
-from kubernetes import client
 
 from components.cluster.client import AccessDenied, find_object
 from components.cluster.manifests import name_of, resource_type
 from components.engine.state import State
 
+if TYPE_CHECKING:
+    from kubernetes import client
+
 T = TypeVar("T")
 D = TypeVar("D")
+
+Find = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+"""Returns the cluster's object of the same kind, namespace and name, or None."""
 
 _SECRET = "Secret"
 
@@ -35,7 +40,7 @@ def if_readable(read: Callable[[], T], otherwise: D) -> T | D:
         return otherwise
 
 
-def finder(api: client.ApiClient, state: State) -> Callable[[Mapping[str, Any]], Mapping[str, Any] | None]:
+def finder(api: client.ApiClient, state: State) -> Find:
     """Looks up objects of the cluster, and Secrets that a preview may not read in the stack's state.
 
     The state has every Secret of the stack as it was applied; those that sources and syncs refer to are immutable.
@@ -53,3 +58,15 @@ def finder(api: client.ApiClient, state: State) -> Callable[[Mapping[str, Any]],
         return if_readable(lambda: find_object(api, wanted), next(applied, None))
 
     return find
+
+
+def readable_only(find: Find) -> Find:
+    """A look-up that in a preview finds nothing of a kind that its user may not read.
+
+    Previewers need not be allowed to read kinds that only some stacks have, such as HelmReleases.
+    """
+
+    def found(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        return if_readable(lambda: find(manifest), None)
+
+    return found

@@ -13,10 +13,21 @@ NOT_A_DNS_LABEL = Wording(
 NOT_A_DURATION = Wording("FT-CFG-003", "is not a duration", _LIKE_A_DURATION)
 DURATION_WITHOUT_UNIT = Wording("FT-CFG-004", "has no unit", "write it like {number}s or {number}m")
 DURATION_OF_ZERO = Wording("FT-CFG-005", "must be longer than zero", _LIKE_A_DURATION)
+TIMEOUT_IN_HOURS = Wording(
+    "FT-SRC-001",
+    "is not a duration in minutes or seconds, the units of a source's timeout",
+    "write it like 60s or 90m",
+)
 NOT_A_QUANTITY = Wording("FT-CFG-006", "is not a Kubernetes quantity", "write it like 4, 500m or 8Gi")
 NOT_A_NETWORK = Wording("FT-CFG-007", "is not a network in CIDR notation", "write it like 192.0.2.0/24")
+LAST_PORT_FIRST = Wording("FT-TEN-510", "is less than port, which is {port}", "write the first port in port")
+EXCEPTION_OUTSIDE = Wording("FT-TEN-511", "is not a part of {cidr}", "list only parts of cidr, or correct cidr")
 PATH_OUTSIDE_REPOSITORY = Wording("FT-CFG-008", "must stay inside the repository", "write it like ./staging")
 NOT_A_SHA256 = Wording("FT-CFG-009", "is not a SHA-256 digest", "write 64 lowercase hexadecimal digits")
+NOT_A_REGULAR_EXPRESSION = Wording("FT-CFG-503", "is not a regular expression ({reason})", "write it like {example}")
+NOT_RE2 = Wording(
+    "FT-CFG-504", "uses a lookaround or a backreference, which RE2 does not support", "write it like {example}"
+)
 EMPTY = Wording("FT-CFG-010", "must not be empty")
 SECRET_NOT_A_STRING = Wording("FT-CFG-011", "must be a string")
 SECRET_WITHOUT_QUOTES = Wording("FT-CFG-012", "must be a string", "put it in quotes")
@@ -33,6 +44,7 @@ UNKNOWN_SCHEME = Wording(
 )
 NO_SCHEME = Wording("FT-CFG-017", "must begin with {schemes}", "write it like {example}")
 URL_WITHOUT_HOST = Wording("FT-CFG-018", "has no host", "write it like {example}")
+NOT_A_DATE = Wording("FT-CFG-690", "is not a date", "write it like 2027-01-31")
 
 UNREADABLE_FILE = Wording("FT-CFG-020", "cannot be read: {reason}")
 INVALID_YAML = Wording("FT-CFG-021", "is not valid YAML: {reason}")

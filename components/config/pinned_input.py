@@ -7,8 +7,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import requests
-
 from components.config.config_wordings import FETCH_FAILED, UNREADABLE_BUNDLE, WRONG_DIGEST
 from components.config.errors import Problem
 from components.config.wordings import message_of
@@ -99,6 +97,8 @@ def _fetch(wanted: PinnedInput, project: Path) -> bytes:
     kept = _kept(wanted)
     if kept is not None:
         return kept
+    import requests
+
     try:
         response = requests.get(wanted.url, timeout=FETCH_TIMEOUT_SECONDS)
         response.raise_for_status()

@@ -51,11 +51,31 @@ class Section(BaseModel):
             return super().__getattr__(name)
 
 
-def section_in(annotation: Any) -> tuple[type[Section] | None, Any]:
-    """The section in a type, and `dict` or `tuple` where the type contains several of it."""
+KIND = "kind"
+"""The key that tells the sections of a union apart."""
+
+
+def sections_in(annotation: Any) -> tuple[tuple[type[Section], ...], Any]:
+    """The sections in a type, and `dict` or `tuple` where the type contains several values.
+
+    There is more than one section where their `kind` tells them apart.
+    """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Section):
-        return annotation, None
+        return (annotation,), None
     if origin in (dict, tuple):
-        return section_in(arguments[origin is dict])[0], origin
-    return next(((model, kind) for model, kind in map(section_in, arguments) if model is not None), (None, None))
+        return sections_in(arguments[origin is dict])[0], origin
+    found = [each for each in map(sections_in, arguments) if each[0]]
+    return tuple(model for models, _ in found for model in models), found[0][1] if found else None
+
+
+def kind_of(model: type[Section]) -> str | None:
+    """The `kind` by which a section is told apart from others, or None."""
+    field = model.model_fields.get(KIND)
+    kinds = get_args(field.annotation) if field is not None else ()
+    return str(kinds[0]) if len(kinds) == 1 else None
+
+
+def section_of_kind(models: tuple[type[Section], ...], kind: object) -> type[Section] | None:
+    """The section with this `kind`; the only one, or the first of several where none has it, or None."""
+    return next((model for model in models if kind_of(model) == kind), models[0] if models else None)

@@ -21,12 +21,15 @@ from components.config.config_wordings import (
     NOT_A_DURATION,
     NOT_A_NETWORK,
     NOT_A_QUANTITY,
+    NOT_A_REGULAR_EXPRESSION,
     NOT_A_SHA256,
+    NOT_RE2,
     PATH_OUTSIDE_REPOSITORY,
     RESERVED_NAME,
     SECRET_NOT_A_STRING,
     SECRET_WITHOUT_QUOTES,
     SHORT_SSH_URL,
+    TIMEOUT_IN_HOURS,
     UNKNOWN_SCHEME,
     URL_WITH_CREDENTIALS,
     URL_WITHOUT_HOST,
@@ -42,10 +45,15 @@ RESERVED_PREFIXES = ("kube-", "kyverno", "flux-", "capsule-")
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 # The pattern of durations in Flux's CRDs.
 DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
+# That of the timeout of its sources, which knows no hours.
+_FETCH_TIMEOUT = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$"
 SEMANTIC_VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 
 # What `git clone` accepts, and GitHub offers to copy; it cannot hold a password.
 _SHORT_SSH = re.compile(r"([a-z0-9._-]+@[A-Za-z0-9.-]+):(?!/)([A-Za-z0-9._/-]+)")
+
+# What Python's regular expressions support, and those of Go do not.
+_NOT_RE2 = re.compile(r"\(\?(=|!|<=|<!|>|P=|\()|\\[1-9]")
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -71,6 +79,25 @@ def matching(pattern: str, otherwise: Wording) -> tuple[AfterValidator, WithJson
 def checked_by(check: Callable[[str], str], description: str) -> tuple[AfterValidator, WithJsonSchema]:
     """A check that returns the value in its final spelling, and a description of the type for editors."""
     return AfterValidator(check), WithJsonSchema({"type": "string", "description": description})
+
+
+def regular_expression(example: str) -> AfterValidator:
+    """A check for a regular expression of Go, which is read as RE2.
+
+    Args:
+        example: one to show in messages.
+    """
+
+    def check(value: str) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise ValueError(NOT_A_REGULAR_EXPRESSION(reason=error, example=example)) from None
+        if _NOT_RE2.search(value):
+            raise ValueError(NOT_RE2(example=example))
+        return value
+
+    return AfterValidator(check)
 
 
 def _with_a_unit(value: Any) -> Any:
@@ -219,6 +246,7 @@ Duration = Annotated[
     *matching(DURATION, NOT_A_DURATION),
     AfterValidator(_positive_duration),
 ]
+FetchTimeout = Annotated[Duration, *matching(_FETCH_TIMEOUT, TIMEOUT_IN_HOURS)]
 Quantity = Annotated[
     str,
     *matching(

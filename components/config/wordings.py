@@ -66,7 +66,7 @@ class Wording:
 
 def all_wordings() -> dict[str, Wording]:
     """Every wording of the product and of its commands by code, in the order of the codes."""
-    for folder in ("components", "operations", "review"):
+    for folder in ("components", "isolation", "operations", "review"):
         for file in sorted((_PROJECT / folder).rglob("*wordings.py")):
             import_module(".".join(file.relative_to(_PROJECT).with_suffix("").parts))
     return dict(sorted(WORDINGS.items()))

@@ -9,7 +9,7 @@ Source: https://www.pulumi.com/docs/iac/cli/commands/, and `PersistentFlags` in 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from components.engine.config_file import Process, pulumi_command
 
@@ -21,7 +21,6 @@ _WITH_VALUE = frozenset(
 )
 _PLANS = ("--save-plan", "--strict")
 _PLAN_VARIABLES = ("PULUMI_OPTION_SAVE_PLAN", "PULUMI_OPTION_STRICT", "PULUMI_EXPERIMENTAL")
-_IGNORE_PROTECT, _IGNORE_PROTECT_VARIABLE = "--ignore-protect", "PULUMI_OPTION_IGNORE_PROTECT"
 _FALSE = ("", "0", "false")
 
 
@@ -55,11 +54,30 @@ def ignores_protection(processes: Iterable[Process] | None = None, environ: Mapp
         processes: the ancestors of this process, nearest first; None finds them.
         environ: the environment, which this process inherits from the command.
     """
-    given = environ.get(_IGNORE_PROTECT_VARIABLE, "")
+    return _is_given(("--ignore-protect",), "PULUMI_OPTION_IGNORE_PROTECT", processes, environ)
+
+
+def refreshes(processes: Iterable[Process] | None = None, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the engine has compared the state with the cluster before it runs the program (`pulumi up --refresh`).
+
+    What the program reads may still be the state as it was before: the engine does not always write the result first.
+
+    Args:
+        processes: the ancestors of this process, nearest first; None finds them.
+        environ: the environment, which this process inherits from the command.
+    """
+    return _is_given(("--refresh", "-r"), "PULUMI_OPTION_REFRESH", processes, environ)
+
+
+def _is_given(
+    options: Collection[str], variable: str, processes: Iterable[Process] | None, environ: Mapping[str, str]
+) -> bool:
+    """Whether an option is set by the environment or, which takes precedence, by the command."""
+    given = environ.get(variable, "")
     command = pulumi_command(processes)
     for argument in command.arguments[1:] if command is not None else ():
         option, has_value, value = argument.partition("=")
-        if option == _IGNORE_PROTECT:
+        if option in options:
             given = value if has_value else "true"
     return given.lower() not in _FALSE
 

@@ -13,7 +13,7 @@ from components.engine.update_plans import made_once
 from components.flux.config import FluxConfig, Profile
 from components.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
 from components.flux.phases import in_phases
-from components.flux.profile import ALONE, Surroundings, configured
+from components.flux.profile import NO_TENANTS, StackFacts, configured
 from components.sync.names import FLUX_NAMESPACE
 
 # A controller starts within seconds, so one that crashes or cannot be scheduled is reported soon.
@@ -30,38 +30,41 @@ class FluxInstallArgs:
         release: the objects of that release, its digest already verified (`components.flux.release.read_release`).
         before: resources that the controllers need in namespaces that already exist, as when an installation is
             updated.
-        surroundings: what the profile needs to know about the rest of the stack.
+        facts: what the profile needs to know about the rest of the stack.
     """
 
     config: FluxConfig
     release: Sequence[Manifest]
     before: Sequence[pulumi.Resource] = ()
-    surroundings: Surroundings = ALONE
+    facts: StackFacts = NO_TENANTS
 
 
 class FluxInstall(pulumi.ComponentResource):
     """Flux's custom resource definitions, access rules and controllers.
 
-    A resource that depends on this component is created once the controllers are available, and deleted before them.
+    A resource that depends on `last` is created once the controllers are available, and deleted before them.
 
     Attributes:
+        last: the objects that are registered last, after all others.
         version: the installed release.
         profile: the security profile in force.
     """
 
+    last: list[pulumi.Resource]
     version: pulumi.Output[str]
     profile: pulumi.Output[str]
 
     def __init__(self, name: str, args: FluxInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:FluxInstall", name, None, opts)
-        phases = in_phases(configured(args.release, args.config, args.surroundings), args.config)
+        phases = in_phases(configured(args.release, args.config, args.facts), args.config)
         namespaces = self._phase(phases.namespaces, after=[])
         definitions = self._phase(phases.definitions, after=namespaces)
         access = self._phase(phases.access, after=[*namespaces, *definitions])
         if args.config.profile is Profile.MULTI_TENANT:
             access += self._artifact_hosts(artifact_hosts(phases.controllers), after=namespaces)
         controllers = self._phase(phases.controllers, after=[*access, *args.before])
-        self._phase(phases.powers, after=controllers)
+        # Whoever depends on these depends on everything. Else each tenant would list all of Flux in the state.
+        self.last = self._phase(phases.powers, after=controllers) or controllers
         self.version = pulumi.Output.from_input(args.config.version)
         self.profile = pulumi.Output.from_input(args.config.profile.value)
         self.register_outputs({"version": self.version, "profile": self.profile})

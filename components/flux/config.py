@@ -8,15 +8,18 @@ from typing import Annotated
 from pydantic import Field, field_validator, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.networks import NetworkRange
 from components.config.resources import Resources
 from components.config.section import Section
 from components.config.types import DnsLabel, Network, RepositoryPath, Sha256, WebUrl
 from components.config.wordings import joined
 from components.flux.config_wordings import (
     ACCOUNT_OF_FLUX,
+    API_SERVER_NOT_ALLOWED,
     CONTROLLER_NOT_INSTALLED,
     DUPLICATE_CONTROLLER,
     MISSING_CONTROLLERS,
+    NOTIFICATIONS_WITHOUT_SYNC,
     ONE_MANIFEST,
     SECRETS_CACHE_NEEDS_RIGHTS,
     UNSUPPORTED_FLUX_VERSION,
@@ -27,6 +30,7 @@ from components.flux.support import OLDEST_KUBERNETES, REPOSITORY, known_version
 from components.flux.types import ControllerArgument, EgressHost, FluxVersion
 from components.git.config import GitSource
 from components.sync.config import Reconciliation
+from components.sync.notifications_config import Notification
 
 RELEASE_URL = f"{REPOSITORY}/releases/download/v{{version}}/install.yaml"
 
@@ -111,6 +115,21 @@ class FluxEgress(Section):
         "pods of `flux-system`: the endpoints of the API server (`kubectl get endpointslices kubernetes`) and those of "
         "`hosts`. By default, it may connect to anything, as in the release.",
     )
+    allowed: dict[Controller, tuple[NetworkRange, ...]] = Field(
+        default_factory=dict,
+        description="Addresses that a NetworkPolicy lets the pods of a controller connect to, in addition to DNS, pods "
+        "of `flux-system` and `apiServer`. A controller that is not listed may connect to anything, as in the release "
+        "(docs/flux-egress.md).",
+    )
+    api_server: tuple[NetworkRange, ...] = Field(
+        (), description="Endpoints of the API server (`kubectl get endpointslices kubernetes`), for `allowed`."
+    )
+    proxy: WebUrl | None = Field(
+        None,
+        description="A forward proxy, e.g. `http://proxy.example.com:3128`, through which all controllers send their "
+        "HTTP requests, except to the API server and among each other; without one, kustomize-controller connects only "
+        "to `hosts`, and the other controllers connect directly (docs/flux-egress.md).",
+    )
 
 
 class FluxConfig(Section):
@@ -169,6 +188,12 @@ class FluxConfig(Section):
         None, description="The platform's own repository, applied after the controllers; none by default."
     )
 
+    notifications: dict[DnsLabel, Notification] = Field(
+        default_factory=dict,
+        description="Messages about `flux.sync`, by name; `tenancy.notifications` are about tenants "
+        "(docs/notifications.md).",
+    )
+
     @property
     def impersonates(self) -> bool:
         """Whether the controllers may only act as service accounts."""
@@ -202,10 +227,22 @@ class FluxConfig(Section):
         return components
 
     @model_validator(mode="after")
+    def _something_to_report(self) -> FluxConfig:
+        if self.notifications and self.sync is None:
+            raise MisplacedValueError(("notifications",), NOTIFICATIONS_WITHOUT_SYNC())
+        return self
+
+    @model_validator(mode="after")
     def _arguments_fit(self) -> FluxConfig:
-        for key, controllers in (("extraArgs", self.extra_args), ("resources", self.resources)):
+        for path, controllers in (
+            (("extraArgs",), self.extra_args),
+            (("resources",), self.resources),
+            (("egress", "allowed"), self.egress.allowed),
+        ):
             if strangers := [str(controller) for controller in controllers if controller not in self.components]:
-                raise MisplacedValueError((key,), CONTROLLER_NOT_INSTALLED(controllers=", ".join(strangers)))
+                raise MisplacedValueError(path, CONTROLLER_NOT_INSTALLED(controllers=", ".join(strangers)))
+        if self.egress.allowed and not self.egress.api_server:
+            raise MisplacedValueError(("egress", "allowed"), API_SERVER_NOT_ALLOWED())
         if self.profile is Profile.MULTI_TENANT:
             arguments = [argument for several in self.extra_args.values() for argument in several]
             if reasons := list(filter(None, map(refusal, arguments))):

@@ -43,3 +43,13 @@ SECRETS_CACHE_NEEDS_RIGHTS = Wording(
     "controllerRights: impersonate does not allow that",
     "remove the gate, or set controllerRights to release",
 )
+NOTIFICATIONS_WITHOUT_SYNC = Wording(
+    "FT-MSG-061",
+    "are about flux.sync, which is not set",
+    "set it, or use tenancy.notifications for those about tenants",
+)
+API_SERVER_NOT_ALLOWED = Wording(
+    "FT-TEN-530",
+    "would keep controllers from the API server",
+    "list its endpoints in flux.egress.apiServer; `kubectl get endpointslices kubernetes` shows them",
+)

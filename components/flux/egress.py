@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from components.cluster.manifests import Manifest
 from components.flux.config import FluxConfig
 from components.flux.controllers import Controller
+from components.flux.lockdown_environment import PROXY_VARIABLES
 from components.flux.release import component_of
 from components.sync.names import FLUX_NAMESPACE
 
@@ -31,6 +32,8 @@ _HOST_VARIABLES = {
     Controller.SOURCE: "SOURCE_CONTROLLER_LOCALHOST",
     Controller.SOURCE_WATCHER: "SOURCE_WATCHER_LOCALHOST",
 }
+# Go reads both; other programs in the image read only one of them.
+_EXEMPTION_VARIABLES = ("NO_PROXY", "no_proxy")
 _SECRET = "artifact-hosts"
 _CLUSTER_DOMAIN = "cluster.local."
 _ADVERTISED, _EVENTS = "--storage-adv-addr=", "--events-addr="
@@ -124,9 +127,29 @@ def egress_variables(
         {"name": host.variable, "valueFrom": {"secretKeyRef": {"name": _SECRET, "key": host.server.value}}}
         for host in hosts
     ]
-    # Go reads both; other programs in the image read only one of them.
     value = ",".join(dict.fromkeys(exempt))
-    return [*names, *({"name": name, "value": value} for name in ("NO_PROXY", "no_proxy"))]
+    return [*names, *({"name": name, "value": value} for name in _EXEMPTION_VARIABLES)]
+
+
+def proxied(
+    variables: Sequence[Manifest], deployment: Manifest, hosts: Sequence[ArtifactHost], proxy: str
+) -> list[Manifest]:
+    """The `env` entries of a controller whose HTTP requests, except to Flux and the API server, go through a proxy.
+
+    Go sends nothing for `localhost` or a loopback address through a proxy.
+
+    Args:
+        variables: the entries that the controller has without the proxy; exemptions among them stay.
+        deployment: its Deployment.
+        hosts: the artifact servers.
+        proxy: URL of the proxy.
+    """
+    given = {each["name"]: each for each in variables}
+    servers = (f"{host.server}.{host.domain}" for host in hosts)
+    exempt = ",".join(dict.fromkeys([_API_SERVER, *servers, *_events_hosts(_arguments(deployment))]))
+    values = dict.fromkeys(PROXY_VARIABLES, proxy)
+    values |= {name: exempt for name in _EXEMPTION_VARIABLES if name not in given}
+    return list((given | {name: {"name": name, "value": value} for name, value in values.items()}).values())
 
 
 def _arguments(deployment: Manifest) -> list[str]:

@@ -11,6 +11,7 @@ from components.flux.controllers import Controller
 
 CLOSED_PROXY = "http://127.0.0.1:9"
 """A proxy address whose port (of the discard protocol) is closed in every pod."""
+PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ LOCKDOWN_ENVIRONMENT = (
             "include files from other tenants' artifacts, internal services or a cloud's metadata in a build, or block "
             "all builds with a host that never answers",
         )
-        for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+        for name in PROXY_VARIABLES
     ),
 )
 

@@ -15,6 +15,7 @@ _ALL = frozenset(Controller)
 _RECONCILERS = frozenset(RECONCILERS)
 # The feature gate with which a controller uses the cloud identity of an object instead of its own.
 OBJECT_IDENTITY = "ObjectLevelWorkloadIdentity"
+EXTERNAL_ARTIFACT = "ExternalArtifact"
 # The feature gate with which a controller keeps all Secrets and ConfigMaps of the cluster in its memory.
 SECRETS_CACHE = "CacheSecretsAndConfigMaps"
 # The feature gate with which a wait for health is given up for something newer.
@@ -153,14 +154,15 @@ def refusal(argument: str) -> Message | None:
 
 def enables_object_identity(argument: str) -> bool:
     """Whether an argument from the configuration enables the feature gate for object-level identity."""
-    return _enables(OBJECT_IDENTITY, argument)
+    return enables(OBJECT_IDENTITY, argument)
 
 
 def caches_secrets(argument: str) -> bool:
     """Whether an argument from the configuration enables the feature gate that makes a controller watch all Secrets."""
-    return _enables(SECRETS_CACHE, argument)
+    return enables(SECRETS_CACHE, argument)
 
 
-def _enables(gate: str, argument: str) -> bool:
+def enables(gate: str, argument: str) -> bool:
+    """Whether an argument from the configuration enables a feature gate."""
     name, _, value = argument.removeprefix("--").partition("=")
     return name == "feature-gates" and f"{gate}=true" in value.split(",")

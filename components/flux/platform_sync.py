@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pulumi
 
@@ -13,6 +14,9 @@ from components.flux.platform_objects import platform_kustomization
 from components.git.source import GitAccess, RegisteredSource, register_source
 from components.sync.decryption_objects import decryption_objects
 from components.sync.names import PLATFORM
+from components.sync.notification_objects import notification_objects
+from components.sync.notifications import register_notifications
+from components.sync.notifications_config import Notification
 
 
 @dataclass(frozen=True)
@@ -23,11 +27,13 @@ class PlatformSyncArgs:
         config: the `flux.sync` section of the stack.
         path: the folder of the repository to apply.
         access: what all Git sources of the stack share.
+        notifications: the messages about it, by name.
     """
 
     config: PlatformSyncConfig
     path: str
     access: GitAccess
+    notifications: Mapping[str, Notification] = field(default_factory=dict)
 
 
 class PlatformSync(pulumi.ComponentResource):
@@ -48,10 +54,15 @@ class PlatformSync(pulumi.ComponentResource):
         self.path = args.path
         self.source = register_source(PLATFORM, args.config.source, args.access, parent=self, after=[])
         decryption = decryption_objects(PLATFORM, args.config.decryption)
-        decrypting = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in decryption.standing]
-        names = generated_names(zip(decryption.standing, decrypting, strict=True))
+        decrypting = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in decryption.manifests]
+        names = generated_names(zip(decryption.manifests, decrypting, strict=True))
+        notifications = [
+            notification_objects(PLATFORM, key, each, args.config.source.url)
+            for key, each in args.notifications.items()
+        ]
+        notifying = register_notifications(notifications, parent=self, after=[])
         self.sync = register(
             referring(platform_kustomization(args.config, args.path, decryption.spec), names),
-            pulumi.ResourceOptions(parent=self, depends_on=[self.source.source, *decrypting]),
+            pulumi.ResourceOptions(parent=self, depends_on=[self.source.source, *decrypting, *notifying]),
         )
         self.register_outputs({})

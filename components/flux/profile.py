@@ -13,7 +13,7 @@ from components.cluster.manifests import Manifest
 from components.flux.config import FluxConfig, Profile
 from components.flux.controller_rights import CONFIG_WATCHERS_OFF, account_of, restricted
 from components.flux.controllers import RECONCILERS, Controller
-from components.flux.egress import artifact_hosts, egress_variables
+from components.flux.egress import artifact_hosts, egress_variables, proxied
 from components.flux.lockdown_environment import variables_for
 from components.flux.lockdown_flags import arguments_for
 from components.flux.network_policies import restrict_egress
@@ -27,7 +27,7 @@ RELEASE_WORKERS = 4
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class StackFacts:
     """What the profile needs to know about the rest of the stack.
 
     Attributes:
@@ -39,16 +39,16 @@ class Surroundings:
     kustomizations: int = 0
 
 
-ALONE = Surroundings()
+NO_TENANTS = StackFacts()
 
 
-def configured(manifests: Iterable[Manifest], config: FluxConfig, surroundings: Surroundings = ALONE) -> list[Manifest]:
+def configured(manifests: Iterable[Manifest], config: FluxConfig, facts: StackFacts = NO_TENANTS) -> list[Manifest]:
     """The release's manifests with this configuration applied; the manifests passed in are not changed.
 
     Args:
         manifests: the release.
         config: the `flux` section of the stack.
-        surroundings: what the profile needs to know about the rest of the stack.
+        facts: what the profile needs to know about the rest of the stack.
     """
     result = [deepcopy(manifest) for manifest in manifests]
     for manifest in result:
@@ -58,15 +58,14 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig, surroundings: 
     if config.vaults:
         result.append(vault_config_map(config.vaults))
     if config.profile is Profile.MULTI_TENANT:
-        result = lock_down(result, config, surroundings)
+        result = lock_down(result, config, facts)
     return restricted(result, config) if config.impersonates else result
 
 
-def lock_down(manifests: list[Manifest], config: FluxConfig, surroundings: Surroundings = ALONE) -> list[Manifest]:
+def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts = NO_TENANTS) -> list[Manifest]:
     """Apply the multi-tenant profile. The manifests are changed in place."""
     hosts = artifact_hosts(manifests)
-    if config.egress.networks:
-        restrict_egress(manifests, config.egress.networks)
+    restrict_egress(manifests, config.egress)
     for manifest in manifests:
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
@@ -74,10 +73,13 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, surroundings: Surro
             if config.impersonates and controller in RECONCILERS:
                 _add_arguments(manifest, [CONFIG_WATCHERS_OFF])
                 manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)
+            variables: list[Manifest]
             variables = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
             if controller is Controller.KUSTOMIZE:
-                variables += egress_variables(manifest, hosts, config, surroundings.key_services)
-                _add_arguments(manifest, _worker_arguments(config, surroundings.kustomizations))
+                variables += egress_variables(manifest, hosts, config, facts.key_services)
+                _add_arguments(manifest, _worker_arguments(config, facts.kustomizations))
+            if (proxy := config.egress.proxy) is not None:
+                variables = proxied(variables, manifest, hosts, proxy)
             _set_variables(manifest, variables)
         if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)

@@ -28,7 +28,8 @@ def test_messages_are_worded_as_in_the_golden_file():
 
 
 def test_every_wording_is_in_a_module_that_is_listed():
-    sources = [file for folder in ("components", "operations", "review") for file in (PROJECT / folder).rglob("*.py")]
+    folders = ("components", "isolation", "operations", "review")
+    sources = [file for folder in folders for file in (PROJECT / folder).rglob("*.py")]
     defining = [file for file in sources if re.search(r"\bWording\(\s*\"FT-", file.read_text(encoding="utf-8"))]
 
     assert [file for file in defining if not file.name.endswith("wordings.py")] == []

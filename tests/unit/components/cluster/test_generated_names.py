@@ -50,3 +50,20 @@ def test_the_names_are_the_generated_ones():
     assert set(registered) == {"ConfigMap apps/settings", "Secret dev-team-git"}
     assert "generateName" not in registered["Secret dev-team-git"].properties["metadata"]
     assert found == {"dev-team-git": f"dev-team-git-{GENERATED}"}
+
+
+def test_secrets_among_the_sources_of_values_are_replaced_and_values_are_not():
+    spec = {
+        "valuesFrom": [{"kind": "Secret", "name": "dev-team-git"}, {"kind": "ConfigMap", "name": "dev-team-git"}],
+        "values": {"secretRef": {"name": "dev-team-git"}, "other": {"secretRef": "a string"}},
+    }
+
+    assert referring({"spec": spec}, NAMES) == {
+        "spec": spec
+        | {
+            "valuesFrom": [
+                {"kind": "Secret", "name": "dev-team-git-1234"},
+                {"kind": "ConfigMap", "name": "dev-team-git"},
+            ]
+        }
+    }

@@ -8,7 +8,7 @@ from components.cluster.lost_namespaces import LostNamespaces
 from components.engine.state import State
 from components.git.source import GitAccess
 from components.tenant.component import Tenant, TenantArgs
-from components.tenant.config import TenancyConfig
+from components.tenant.tenancy_config import TenancyConfig
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
 COUNT = "flux-tenancy/created-again"

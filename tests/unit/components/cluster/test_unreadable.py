@@ -7,7 +7,7 @@ from kubernetes import client
 
 from components.cluster import unreadable
 from components.cluster.client import AccessDenied, ClusterUnavailable
-from components.cluster.unreadable import finder, if_readable
+from components.cluster.unreadable import finder, if_readable, readable_only
 from components.engine.state import State
 
 API = client.ApiClient(client.Configuration())
@@ -76,3 +76,22 @@ def test_an_update_needs_the_secret_of_the_cluster(monkeypatch):
 
     with pytest.raises(AccessDenied):
         finder(API, STATE)(SECRET)
+
+
+def test_a_preview_may_take_what_it_may_not_read_for_absent(preview, monkeypatch):
+    monkeypatch.setattr(unreadable, "find_object", denied)
+
+    assert readable_only(finder(API, STATE))(SOURCE) is None
+
+
+def test_an_update_may_not(monkeypatch):
+    monkeypatch.setattr(unreadable, "find_object", denied)
+
+    with pytest.raises(AccessDenied):
+        readable_only(finder(API, STATE))(SOURCE)
+
+
+def test_what_is_readable_is_found(preview, monkeypatch):
+    monkeypatch.setattr(unreadable, "find_object", lambda *_: SOURCE)
+
+    assert readable_only(finder(API, STATE))(SOURCE) == SOURCE

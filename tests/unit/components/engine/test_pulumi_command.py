@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.engine.config_file import Process
-from components.engine.pulumi_command import creates_nothing, ignores_protection, makes_plan
+from components.engine.pulumi_command import creates_nothing, ignores_protection, makes_plan, refreshes
 
 WORK = Path("/work")
 HOST = Process(["/usr/bin/pulumi-language-python", "-root=/work", "127.0.0.1:1"], WORK)
@@ -82,7 +82,22 @@ def test_a_command_that_ignores_protection_is_recognized(arguments, environ, ign
     assert ignores_protection(command(*arguments), environ) is ignores
 
 
+@pytest.mark.parametrize(
+    ("arguments", "environ", "refreshed"),
+    [
+        (["up", "--yes", "--refresh"], {}, True),
+        (["preview", "-r"], {}, True),
+        (["up", "--refresh=false"], {"PULUMI_OPTION_REFRESH": "true"}, False),
+        (["up"], {"PULUMI_OPTION_REFRESH": "true"}, True),
+        (["refresh"], {}, False),
+    ],
+)
+def test_a_command_that_refreshes_first_is_recognized(arguments, environ, refreshed):
+    assert refreshes(command(*arguments), environ) is refreshed
+
+
 def test_without_a_command_everything_is_checked_and_a_plan_is_assumed():
     assert not creates_nothing([HOST])
     assert not ignores_protection([HOST], {})
+    assert not refreshes([HOST], {})
     assert makes_plan([HOST], {})

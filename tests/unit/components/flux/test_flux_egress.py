@@ -7,11 +7,13 @@ import pytest
 from pulumi.runtime import rpc
 from recorded_program import run
 from sample_release import one, release
-from sample_stack import flux_config
+from sample_stack import FLUX, flux_config, load
 
 from components.cluster.manifests import Manifest
+from components.config.errors import ConfigurationError
 from components.flux.component import FluxInstall, FluxInstallArgs
-from components.flux.profile import Surroundings, configured
+from components.flux.profile import StackFacts, configured
+from tests.support.network import Network, Peer
 
 PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}
 SERVICE = "Service flux-system/artifacts-of-source-controller"
@@ -41,7 +43,7 @@ def environment(manifests: list[Manifest], name: str = "kustomize-controller") -
 
 
 def exempt(*key_services: str, **flux: Any) -> list[str]:
-    found: str = environment(configured(advertised(), flux_config(**flux), Surroundings(key_services)))["NO_PROXY"]
+    found: str = environment(configured(advertised(), flux_config(**flux), StackFacts(key_services)))["NO_PROXY"]
     return found.split(",")
 
 
@@ -163,3 +165,125 @@ def test_the_controllers_pod_may_connect_only_to_flux_dns_and_the_configured_net
 def test_the_releases_network_policies_stay_without_networks_and_in_the_single_tenant_profile():
     assert set(network_policies()) == {"only-among-controllers", "allow-egress"}
     assert network_policies() == network_policies(profile="single-tenant", egress={"networks": ["192.0.2.0/24"]})
+
+
+API_SERVER = [{"cidr": "192.0.2.10/32", "ports": [{"port": 6443}]}]
+ALLOWED = {
+    "apiServer": API_SERVER,
+    "networks": ["203.0.113.0/24"],
+    "allowed": {
+        "source-controller": [{"cidr": "198.51.100.0/24", "except": ["198.51.100.128/25"], "ports": [{"port": 443}]}],
+        "kustomize-controller": [],
+    },
+}
+
+
+def release_policies() -> list[Manifest]:
+    """NetworkPolicies as the release has them."""
+    everything = {
+        "podSelector": {},
+        "policyTypes": ["Ingress", "Egress"],
+        "egress": [{}],
+        "ingress": [{"from": [{"podSelector": {}}]}],
+    }
+    metadata = {"name": "allow-egress", "namespace": "flux-system"}
+    return [{"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": everything}]
+
+
+def network(**egress: Any) -> Network:
+    found = configured([*release(), *release_policies()], flux_config(egress=egress))
+    policies = [each for each in found if each["kind"] == "NetworkPolicy"]
+    return Network({"flux-system": {}, "apps": {}, "kube-system": {}}, policies)
+
+
+def controller(name: str) -> Peer:
+    return Peer("flux-system", {"app": name})
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "port", "allowed"),
+    [
+        ("source-controller", Peer(address="198.51.100.7"), 443, True),
+        ("source-controller", Peer(address="198.51.100.7"), 22, False),
+        ("source-controller", Peer(address="198.51.100.200"), 443, False),
+        ("source-controller", Peer(address="192.0.2.10"), 6443, True),
+        ("source-controller", Peer(address="192.0.2.10"), 22, False),
+        ("source-controller", Peer(address="203.0.113.1"), 443, False),
+        ("source-controller", Peer(address="169.254.169.254"), 80, False),
+        ("source-controller", Peer("kube-system"), 53, True),
+        ("source-controller", Peer("apps"), 80, False),
+        ("source-controller", controller("notification-controller"), 9090, True),
+        ("kustomize-controller", Peer(address="203.0.113.1"), 443, True),
+        ("kustomize-controller", Peer(address="192.0.2.10"), 6443, True),
+        ("kustomize-controller", Peer(address="198.51.100.7"), 443, False),
+        ("kustomize-controller", controller("source-controller"), 9090, True),
+        ("helm-controller", Peer(address="198.51.100.200"), 22, True),
+        ("helm-controller", controller("source-controller"), 9090, True),
+    ],
+)
+def test_a_controller_with_a_list_reaches_only_what_is_listed(source, target, port, allowed):
+    assert network(**ALLOWED).connects(controller(source), target, port) is allowed
+
+
+def test_a_tenant_does_not_reach_a_restricted_controller():
+    assert not network(**ALLOWED).connects(Peer("apps"), controller("source-controller"), 9090)
+
+
+PROXY = "http://proxy.example.com:3128"
+
+
+def test_through_a_proxy_every_controller_reaches_only_flux_and_the_api_server_directly():
+    found = configured(advertised(), flux_config(egress={"proxy": PROXY}))
+
+    for name in ("source-controller", "helm-controller", "notification-controller"):
+        variables = environment(found, name)
+        assert {variables[each] for each in PROXIES} == {PROXY}
+        assert variables["NO_PROXY"] == variables["no_proxy"]
+        assert variables["NO_PROXY"].split(",") == [
+            "$(KUBERNETES_SERVICE_HOST)",
+            "source-controller.flux-system.svc.cluster.local.",
+        ]
+
+
+def test_through_a_proxy_kustomize_controller_keeps_its_exemptions():
+    before = environment(configured(advertised(), flux_config()))
+    after = environment(configured(advertised(), flux_config(egress={"proxy": PROXY})))
+
+    assert {name for name in after if after[name] != before[name]} == PROXIES
+    assert {after[name] for name in PROXIES} == {PROXY} and list(after) == list(before)
+    env = container(configured(advertised(), flux_config(egress={"proxy": PROXY})), "kustomize-controller")["env"]
+    assert len({each["name"] for each in env}) == len(env)
+
+
+def test_a_single_tenant_cluster_has_no_proxy():
+    found = configured(advertised(), flux_config(profile="single-tenant", egress={"proxy": PROXY}))
+
+    assert not environment(found, "source-controller")
+
+
+@pytest.mark.parametrize(
+    ("egress", "path", "code"),
+    [
+        ({"allowed": {"source-controller": []}}, "flux.egress.allowed", "FT-TEN-530"),
+        (
+            {"allowed": {"image-reflector-controller": []}, "apiServer": API_SERVER},
+            "flux.egress.allowed",
+            "FT-CFG-309",
+        ),
+        ({"allowed": {"source": []}, "apiServer": API_SERVER}, "flux.egress.allowed.source", "FT-CFG-606"),
+        (
+            {"allowed": {"source-controller": [{"cidr": "10.0.0.1"}]}, "apiServer": API_SERVER},
+            "flux.egress.allowed.source-controller[0].cidr",
+            "FT-CFG-007",
+        ),
+        ({"proxy": "proxy.example.com:3128"}, "flux.egress.proxy", "FT-CFG-017"),
+        ({"proxy": "http://user:pa55word@proxy.example.com:3128"}, "flux.egress.proxy", "FT-CFG-014"),
+        ({"proxy": "socks5://proxy.example.com"}, "flux.egress.proxy", "FT-CFG-016"),
+    ],
+)
+def test_bad_input_is_refused_with_its_path(tmp_path, egress, path, code):
+    with pytest.raises(ConfigurationError) as raised:
+        load(tmp_path, flux=FLUX | {"egress": egress})
+
+    assert {(each.path, each.code) for each in raised.value.problems} == {(path, code)}
+    assert "pa55word" not in str(raised.value)

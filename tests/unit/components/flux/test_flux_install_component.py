@@ -3,6 +3,7 @@
 from typing import Any
 
 import pulumi
+import pytest
 from recorded_program import run
 from sample_release import release
 from sample_stack import flux_config
@@ -74,14 +75,21 @@ def test_a_single_tenant_cluster_gets_the_unchanged_release():
     assert container["args"] == ["--log-level=info"]
 
 
-def test_resources_that_depend_on_flux_wait_for_its_controllers():
-    def program():
-        flux = FluxInstall("flux", FluxInstallArgs(flux_config(), release()))
-        pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "later", {}, pulumi.ResourceOptions(depends_on=[flux]))
+@pytest.mark.parametrize("flux", [{}, {"controllerRights": "release"}, {"profile": "single-tenant"}])
+def test_resources_that_depend_on_the_last_objects_come_after_all_of_flux(flux: dict[str, Any]) -> None:
+    def program() -> None:
+        install = FluxInstall("flux", FluxInstallArgs(flux_config(**flux), release()))
+        opts = pulumi.ResourceOptions(depends_on=install.last)
+        pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "later", {}, opts)
 
     resources = run(program)
+    found, before = set[str](), {"ConfigMap later"}
+    while before:
+        found |= before
+        before = {each for name in before for each in resources[name].after} - found
 
-    assert of_type(resources, ":Deployment") <= resources["ConfigMap later"].after
+    assert found == set(resources) - {"FluxInstall flux"}
+    assert len(resources["ConfigMap later"].after) <= len(of_type(resources, ":Deployment"))
 
 
 def test_the_installed_version_and_profile_are_attributes():

@@ -8,7 +8,7 @@ from sample_stack import flux_config
 
 from components.flux.controllers import Controller
 from components.flux.lockdown_environment import variables_for
-from components.flux.profile import Surroundings, configured
+from components.flux.profile import StackFacts, configured
 
 EVERY_CONTROLLER = [controller.value for controller in Controller]
 PROFILES = ["multi-tenant", "single-tenant"]
@@ -99,7 +99,7 @@ def test_the_operators_arguments_are_added_only_to_their_controller(profile):
 
 def test_kustomize_controller_has_more_workers_than_one_tenant_can_occupy():
     def workers(kustomizations=100, **flux):
-        found = arguments(configured(release(), flux_config(**flux), Surroundings((), kustomizations)))
+        found = arguments(configured(release(), flux_config(**flux), StackFacts((), kustomizations)))
         return [(name, each) for name, given in found.items() for each in given or () if "concurrent" in each]
 
     own = {"kustomize-controller": ["--concurrent=8"]}

@@ -12,6 +12,7 @@ from components.flux.config import PlatformSyncConfig
 from components.flux.platform_objects import platform_kustomization, platform_path
 from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
 from components.git.source import GitAccess
+from components.sync.notifications_config import Notification
 
 URL = "https://git.example.com/platform"
 SOURCE, SYNC = "GitRepository flux-system/flux-system", "Kustomization flux-system/flux-system"
@@ -61,6 +62,19 @@ def test_the_source_comes_before_the_sync_and_both_belong_to_the_component():
         SYNC: (COMPONENT, {SOURCE}),
     }
     assert resources[COMPONENT].type == "flux-tenancy:index:PlatformSync"
+
+
+def test_messages_about_the_platforms_sync_are_created_before_and_deleted_after_it():
+    chat = Notification.model_validate({"type": "slack", "secretAddress": "https://hooks.slack.com/a"})
+    args = PlatformSyncArgs(config(), "./clusters/staging", GitAccess((), None, None), {"chat": chat})
+
+    resources = run(lambda: PlatformSync("platform", args) and None)
+
+    secret, provider = "Secret flux-system.chat", "Provider flux-system/flux-system-chat"
+    alert = "Alert flux-system/flux-system-chat"
+    assert resources[provider].properties["spec"]["secretRef"] == {"name": f"flux-system.chat-{GENERATED}"}
+    assert resources[alert].after == {secret, provider}
+    assert resources[SYNC].after == {SOURCE, secret, provider, alert}
 
 
 def test_source_and_sync_have_the_names_of_flux_bootstrap_and_no_tenant_label():

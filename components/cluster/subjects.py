@@ -1,0 +1,84 @@
+"""Users, groups and service accounts that a stack grants something, and how a binding names them.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-subjects
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field, model_validator
+
+from components.cluster.config_wordings import (
+    KUBERNETES_OWN_SUBJECT,
+    NAMESPACE_OF_NO_ACCOUNT,
+    NO_NAMESPACE_OF_ACCOUNT,
+)
+from components.cluster.manifests import Manifest
+from components.config.section import Section
+from components.config.types import DnsLabel
+
+RBAC = "rbac.authorization.k8s.io"
+_OF_KUBERNETES = "system:"
+
+
+class SubjectKind(StrEnum):
+    """The kind of a subject."""
+
+    USER = "User"
+    GROUP = "Group"
+    SERVICE_ACCOUNT = "ServiceAccount"
+
+
+class PersonKind(StrEnum):
+    """The kind of a subject that stands for people."""
+
+    USER = "User"
+    GROUP = "Group"
+
+
+class Subject(Section):
+    """A user, group or service account of the platform."""
+
+    kind: SubjectKind = Field(description="Kind of the subject.")
+    name: str = Field(min_length=1, description="Its name, as the API server knows it.")
+    namespace: DnsLabel | None = Field(None, description="Namespace of a service account.")
+
+    @model_validator(mode="after")
+    def _namespaced(self) -> Subject:
+        if self.kind is SubjectKind.SERVICE_ACCOUNT:
+            if self.namespace is None:
+                raise ValueError(NO_NAMESPACE_OF_ACCOUNT(name=self.name))
+            return self
+        if self.namespace is not None:
+            raise ValueError(NAMESPACE_OF_NO_ACCOUNT(kind=self.kind, name=self.name))
+        _refuse_kubernetes_own(self.kind, self.name)
+        return self
+
+
+class Person(Section):
+    """A user, or a group of users, as the cluster's identity provider knows them."""
+
+    kind: PersonKind = Field(description="Kind of the subject.")
+    name: str = Field(
+        min_length=1, description="Its name, as the API server knows it, with the prefix of its identity provider."
+    )
+
+    @model_validator(mode="after")
+    def _not_of_kubernetes(self) -> Person:
+        _refuse_kubernetes_own(self.kind, self.name)
+        return self
+
+
+def rbac_subject(subject: Subject | Person) -> Manifest:
+    """The subject as a binding names it."""
+    manifest: Manifest = {"kind": subject.kind.value, "name": subject.name}
+    if isinstance(subject, Subject) and subject.kind is SubjectKind.SERVICE_ACCOUNT:
+        return manifest | {"namespace": subject.namespace}
+    return manifest | {"apiGroup": RBAC}
+
+
+def _refuse_kubernetes_own(kind: StrEnum, name: str) -> None:
+    # Such groups have all users or all service accounts in them, tenants' included.
+    if name.startswith(_OF_KUBERNETES):
+        raise ValueError(KUBERNETES_OWN_SUBJECT(kind=kind, name=name))

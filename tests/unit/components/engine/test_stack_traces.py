@@ -1,0 +1,41 @@
+"""Resources are registered without stack traces, which would be in the state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime import resource as sdk
+from pulumi.runtime.mocks import MockMonitor
+from pulumi.runtime.proto import source_pb2
+from recorded_program import run
+
+from components.engine.stack_traces import leave_out_stack_traces
+
+POSITION = source_pb2.SourcePosition(uri="file:///project/program.py", line=1)
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_stack_traces_are_left_out(monkeypatch: pytest.MonkeyPatch, left_out: bool) -> None:
+    # As the SDK does, whose function unit tests have replaced already.
+    trace = source_pb2.StackTrace(frames=[source_pb2.StackFrame(pc=POSITION)])
+    monkeypatch.setattr(sdk, "_get_stack_trace", lambda: trace)
+    register, requests = MockMonitor.RegisterResource, list[Any]()
+
+    def register_and_note(monitor: MockMonitor, request: Any) -> Any:
+        requests.append(request)
+        return register(monitor, request)
+
+    monkeypatch.setattr(MockMonitor, "RegisterResource", register_and_note)
+
+    def program() -> None:
+        if left_out:
+            leave_out_stack_traces()
+        pulumi.CustomResource("kubernetes:core/v1:ConfigMap", "one", {}, None)
+
+    run(program)
+
+    [request] = [each for each in requests if each.name == "one"]
+    assert request.HasField("sourcePosition") is not left_out
+    assert bool(request.stackTrace.frames) is not left_out
