@@ -8,15 +8,19 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from components.cluster.config import ClusterConfig, Previewer
+from components.cluster.config import ClusterConfig
+from components.cluster.subjects import Subject
 from components.config.errors import MisplacedValueError, Problem
 from components.config.sealed import SealedText
 from components.config.section import Section
+from components.config.wordings import Message
 from components.policies.config import PoliciesConfig
 from components.stack.messages import dotted, message
-from components.stack.origins import stack_file_name
+from components.stack.origins import Origins, stack_file_name
+from components.stack.overlay import Path as KeyPath
 from components.stack.stack_file import is_encrypted
-from operations.described_stack import described_section
+from components.tenant.grants_config import Grant
+from operations.described_stack import described_section, described_tenant, listed_tenants
 from operations.errors import invalid
 from operations.pulumi_config import PulumiConfig
 
@@ -36,7 +40,7 @@ def described_cluster(stack: str, project: Path) -> ClusterConfig:
     return _checked(ClusterConfig, section, stack, "cluster")
 
 
-def described_previewers(stack: str, project: Path) -> tuple[Previewer, ...]:
+def described_previewers(stack: str, project: Path) -> tuple[Subject, ...]:
     """Who may preview a stack; an encrypted kubeconfig stays encrypted.
 
     Raises:
@@ -57,12 +61,41 @@ def described_policies(stack: str, project: Path) -> PoliciesConfig:
     return _checked(PoliciesConfig, described_section(stack, "policies", project), stack, "policies")
 
 
+def described_grants(stack: str, project: Path) -> dict[str, tuple[Grant, ...]]:
+    """The grants of each tenant of a stack that has any, those that have expired included.
+
+    Raises:
+        OperationError: the stack does not exist, or a tenant's grants are not valid.
+    """
+    file, found = stack_file_name(stack), {}
+    for tenant in listed_tenants(stack, project):
+        merged = described_tenant(stack, tenant, project)
+        if "grants" in merged.value:
+            try:
+                found[tenant] = _Grants.model_validate({"grants": merged.value["grants"]}).grants
+            except ValidationError as error:
+                path, reason = _first(error)
+                raise invalid(Origins(file, {tenant: merged}).problem(("tenants", tenant, *path), reason)) from None
+    return found
+
+
+class _Grants(Section):
+    """The part of a tenant that needs none of its secrets."""
+
+    grants: tuple[Grant, ...]
+
+
 def _checked(model: type[_Section], section: Mapping[str, object], stack: str, name: str) -> _Section:
     try:
         return model.model_validate(section)
     except ValidationError as error:
-        first = error.errors()[0]
-        reason = first.get("ctx", {}).get("error")
-        beside = reason.path if isinstance(reason, MisplacedValueError) else ()
-        path = dotted((name, *first["loc"], *beside))
-        raise invalid(Problem(stack_file_name(stack), path, message(first, show_input=False))) from None
+        path, reason = _first(error)
+        raise invalid(Problem(stack_file_name(stack), dotted((name, *path)), reason)) from None
+
+
+def _first(error: ValidationError) -> tuple[KeyPath, Message]:
+    """The path and the message of the first error."""
+    first = error.errors()[0]
+    reason = first.get("ctx", {}).get("error")
+    beside = reason.path if isinstance(reason, MisplacedValueError) else ()
+    return (*first["loc"], *beside), message(first, show_input=False)

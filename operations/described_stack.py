@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.config.errors import ConfigurationError, Problem
+from components.config.yaml_files import read_mapping
 from components.stack.origins import stack_file_name, tenant_file_name
 from components.stack.overlay import MergedTenant
 from components.stack.project_file import ProjectFile, read_project_file
@@ -102,12 +103,15 @@ def described_file(stack: str, project: Path) -> StackFile:
     """The stack's file.
 
     Raises:
-        OperationError: the stack does not exist, or its file has unknown keys.
+        OperationError: the stack does not exist, or its file is no YAML or has unknown keys.
     """
     name, of_project = stack_file_name(stack), described_project(project)
-    if not (of_project.stack_folder / name).is_file():
+    path = of_project.stack_folder / name
+    if not path.is_file():
         stacks = " or ".join(described_stacks(project))
         raise OperationError.of(UNKNOWN_STACK if stacks else NO_STACKS, stack=stack, file=name, stacks=stacks)
+    if isinstance(document := read_mapping(path, name), Problem):
+        raise invalid(document)
     file = read_stack_file(stack, of_project)
     if file.problems:
         raise invalid(*file.problems)

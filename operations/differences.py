@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from components.capsule.objects import CREATED_BY_LABEL
 from components.cluster.manifests import Manifest
 from components.kyverno.objects import MANAGED_BY_LABEL
 from operations.managed_fields import MISSING, Manager, Path, managers, normalized, shown, value_at
@@ -26,6 +27,7 @@ _FREE_METADATA = frozenset({"f:annotations", "f:labels", "f:finalizers"})
 # Set by `kubectl rollout restart`.
 _RESTARTED_AT = "f:kubectl.kubernetes.io/restartedAt"
 _SECRET = "Secret"
+_FILLED_IN = frozenset({"f:webhooks", "f:rules", "f:subjects"})
 
 
 class What(StrEnum):
@@ -187,11 +189,11 @@ def _added(recorded: Recorded, ours: frozenset[Path], others: Sequence[Manager])
 
 def _is_expected(recorded: Recorded, path: Path) -> bool:
     """Whether a field is one that controllers or people write in every cluster."""
+    # Kyverno and Capsule fill in objects of theirs, which the stack creates empty.
+    filled = bool({MANAGED_BY_LABEL, CREATED_BY_LABEL} & (recorded.manifest["metadata"].get("labels") or {}).keys())
     if path[0] == "f:metadata":
-        return len(path) < 2 or path[1] in _FREE_METADATA
-    # Kyverno fills in the configurations of its webhooks, which the stack creates empty.
-    of_kyverno = MANAGED_BY_LABEL in (recorded.manifest["metadata"].get("labels") or {})
-    return path[0] == "f:status" or path[-1] == _RESTARTED_AT or (path[0] == "f:webhooks" and of_kyverno)
+        return len(path) < 2 or path[1] in _FREE_METADATA or (path[1] == "f:ownerReferences" and filled)
+    return path[0] == "f:status" or path[-1] == _RESTARTED_AT or (path[0] in _FILLED_IN and filled)
 
 
 def _is_hidden(recorded: Recorded, path: Path, value: Any) -> bool:

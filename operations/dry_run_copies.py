@@ -1,7 +1,4 @@
-"""A copy of an object as somebody would create it: without what the cluster itself has added.
-
-The API server generates another name for the copy, since the object's own name is taken.
-"""
+"""A copy of an object as somebody would create it: without what the cluster itself has added."""
 
 from __future__ import annotations
 
@@ -16,11 +13,17 @@ _JOB_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid
 
 
 def copy_of(manifest: Manifest) -> Manifest:
-    """The copy to create; the object is not changed."""
+    """A copy for which the API server generates another name, since the object's own name is taken."""
+    copy = as_created(manifest)
+    copy["metadata"]["generateName"] = f"{manifest['metadata']['name']}-"
+    return copy
+
+
+def as_created(manifest: Manifest) -> Manifest:
+    """The object as somebody would create it, without a name; the object itself is not changed."""
     copy = deepcopy({key: value for key, value in manifest.items() if key not in ("metadata", "status")})
     metadata = manifest["metadata"]
     copy["metadata"] = {key: deepcopy(metadata[key]) for key in _KEPT if key in metadata}
-    copy["metadata"]["generateName"] = f"{metadata['name']}-"
     spec = copy.get("spec")
     if isinstance(spec, dict) and (strip := _STRIP.get(copy["kind"])):
         strip(spec)

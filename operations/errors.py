@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import typer
@@ -19,13 +20,16 @@ class OperationError(Exception):
         message: one sentence that names the file, tenant or stack.
         remedy: what to do next, as an instruction.
         code: the stable code, e.g. `FT-OPS-002`; empty if the error has none.
+        problems: what is wrong, each with what to do and its code.
     """
 
-    def __init__(self, message: str, remedy: str, code: str = "") -> None:
-        super().__init__(Message(f"{message}; {remedy}", code))
+    def __init__(self, message: str, remedy: str, code: str = "", problems: Sequence[str] = ()) -> None:
+        whole = Message(f"{message}; {remedy}", code)
+        super().__init__(whole)
         self.message = message
         self.remedy = remedy
         self.code = code
+        self.problems = tuple(problems) or (coded(whole),)
 
     @classmethod
     def of(cls, wording: Wording, **fields: object) -> OperationError:
@@ -35,8 +39,38 @@ class OperationError(Exception):
 
 def invalid(*problems: Problem) -> OperationError:
     """The error of a file that is not valid; it shows the codes of the problems themselves."""
-    error = OperationError.of(INVALID, problems="; ".join(map(str, problems)))
-    return OperationError(error.message, error.remedy) if all(each.code for each in problems) else error
+    listed = [str(each) for each in problems]
+    error = OperationError.of(INVALID, problems=_list(listed))
+    return OperationError(
+        error.message, error.remedy, "" if all(each.code for each in problems) else error.code, listed
+    )
+
+
+def run_all(checks: Iterable[Callable[[], object]]) -> None:
+    """Run all checks, even if one of them fails.
+
+    Raises:
+        OperationError: that of the check that has failed, or one with all their problems.
+    """
+    errors = []
+    for check in checks:
+        try:
+            check()
+        except OperationError as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        listed = list(dict.fromkeys(problem for error in errors for problem in error.problems))
+        whole = OperationError.of(INVALID, problems=_list(listed))
+        raise OperationError(whole.message, whole.remedy, problems=listed)
+
+
+def _list(problems: Sequence[str]) -> str:
+    """One problem as it is, several in a line each."""
+    if len(problems) == 1:
+        return problems[0]
+    return "\n  ".join([f"{len(problems)} errors:", *problems])
 
 
 class Operation(TyperCommand):

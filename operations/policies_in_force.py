@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kubernetes import client
 
 from components.cluster.client import items
-from components.policies.config import PolicyEngine, PolicyMode
+from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
+from components.policies.policy import Policy
 from components.policies.rendering import POLICIES
+from operations.errors import OperationError
+from operations.wordings import NO_POLICIES, POLICIES_MISSING
 
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc"
@@ -34,6 +37,22 @@ def policies_in_force(api: client.ApiClient) -> list[PolicyInForce]:
         ApiException: the API server refuses to list them.
     """
     return sorted([*_native(api), *_kyverno(api)])
+
+
+def check_in_force(
+    stack_file: str, config: PoliciesConfig, content: Sequence[Policy], in_force: Sequence[PolicyInForce]
+) -> None:
+    """Check that the cluster has all policies of the stack: without them, no objection would mean nothing."""
+    wanted = {PolicyEngine.NATIVE: config.engine.native, PolicyEngine.KYVERNO: config.engine.kyverno}
+    engines = [engine for engine, on in wanted.items() if on]
+    if not engines:
+        raise OperationError.of(NO_POLICIES, file=stack_file)
+    there = {(each.policy, each.engine) for each in in_force}
+    asked = [policy.name for policy in content if config.mode_of(policy.name) is not PolicyMode.OFF]
+    missing = {engine: [name for name in asked if (name, engine) not in there] for engine in engines}
+    lacks = [f"{engine}: {'all' if names == asked else ', '.join(names)}" for engine, names in missing.items() if names]
+    if lacks:
+        raise OperationError.of(POLICIES_MISSING, file=stack_file, missing="; ".join(lacks))
 
 
 def _native(api: client.ApiClient) -> Iterator[PolicyInForce]:

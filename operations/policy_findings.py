@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kubernetes import client
 
@@ -14,6 +14,7 @@ from components.config.printable import printable
 from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.policy import Policy
+from components.tenant.annotations import WITHOUT_GRANTS
 from operations.admission_answers import Answer, objections
 from operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from operations.errors import OperationError
@@ -61,6 +62,14 @@ class OtherRefusal:
     reason: str
 
 
+@dataclass(frozen=True, order=True)
+class GrantedObject:
+    """An object to which a policy objects only without the grants of its tenant."""
+
+    place: Place
+    policy: PolicyName
+
+
 @dataclass(frozen=True)
 class Findings:
     """What was found, sorted.
@@ -69,15 +78,26 @@ class Findings:
         asked: number of objects that were tried.
         findings: the objections of policies.
         others: other refusals.
+        granted: what is allowed only because of a grant.
     """
 
     asked: int
     findings: list[Finding]
     others: list[OtherRefusal]
+    granted: list[GrantedObject] = field(default_factory=list)
 
 
-def find(api: client.ApiClient, policies: Sequence[Policy]) -> Findings:
+def find(
+    api: client.ApiClient, policies: Sequence[Policy], relaxed: Mapping[str, Collection[str]] | None = None
+) -> Findings:
     """Dry-run a copy of every tenant object that one of these content policies matches.
+
+    Objects of tenants with grants are tried once more without the grants.
+
+    Args:
+        api: a client for the cluster.
+        policies: the policies.
+        relaxed: names of the policies that grants relax, by tenant.
 
     Raises:
         OperationError: an answer does not come from the policies: a webhook is down, or the user may not dry-run.
@@ -87,7 +107,7 @@ def find(api: client.ApiClient, policies: Sequence[Policy]) -> Findings:
     watched = watched_kinds(api, policies)
     asked = 0
     engines: dict[tuple[Place, PolicyName, str, PolicyMode], set[PolicyEngine]] = defaultdict(set)
-    others = set()
+    others, granted = set(), []
     for kind in watched:
         for manifest in objects(api, kind, namespaces):
             if _is_judged_by_its_controller(manifest, kind, watched):
@@ -101,8 +121,19 @@ def find(api: client.ApiClient, policies: Sequence[Policy]) -> Findings:
                 engines[place, each.policy, each.message, each.mode].add(each.engine)
             if answer.refused and not any(each.mode is PolicyMode.ENFORCE for each in found):
                 others.add(OtherRefusal(place, printable(answer.message)))
+            if policies_of := watched[kind] & set((relaxed or {}).get(place.tenant, ())):
+                without = objections(would_be_created(api, kind, _without_grants(manifest)))
+                only_without = {each.policy for each in without} - {each.policy for each in found}
+                granted += [GrantedObject(place, policy) for policy in policies_of & only_without]
     findings = [Finding(*said, tuple(sorted(by))) for said, by in engines.items()]
-    return Findings(asked, sorted(findings), sorted(others))
+    return Findings(asked, sorted(findings), sorted(others), sorted(granted))
+
+
+def _without_grants(manifest: Manifest) -> Manifest:
+    """The object with the annotation that makes policies ignore the grants of its tenant."""
+    metadata = manifest["metadata"]
+    annotations = {**metadata.get("annotations", {}), WITHOUT_GRANTS: "true"}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 
 def watched_kinds(api: client.ApiClient, policies: Sequence[Policy]) -> dict[Kind, frozenset[PolicyName]]:

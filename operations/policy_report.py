@@ -6,7 +6,6 @@ It sends the API server a dry run of every such object, so each engine answers f
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,20 +14,20 @@ from kubernetes import client
 from rich.console import Console
 
 from components.cluster.client import ClusterUnavailable, connect, explaining
-from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from components.policies.policy import Policy, Subject
+from components.config.decisions import today
+from components.policies.policy import Subject
 from components.policies.table import policies
 from components.stack.origins import stack_file_name
 from components.tenant.bindings import read_bindings, read_further_access
 from components.tenant.further_access import tenants_of
-from operations.described_cluster import described_cluster, described_policies
+from components.tenant.grants import relaxed_policies
+from operations.described_cluster import described_cluster, described_grants, described_policies
 from operations.dry_run import tenant_namespaces
-from operations.errors import OperationError, invalid
-from operations.policies_in_force import PolicyInForce, policies_in_force
+from operations.errors import invalid
+from operations.policies_in_force import check_in_force, policies_in_force
 from operations.policy_findings import find
-from operations.policy_report_text import WIDTH, FurtherAccess, as_json, as_table
+from operations.policy_report_text import WIDTH, FurtherAccess, as_json, as_table, grant_lines
 from operations.report_command import Output, ReportCommand
-from operations.wordings import NO_POLICIES, POLICIES_MISSING
 
 PROJECT = Path(__file__).parents[1]
 
@@ -43,27 +42,31 @@ def policy_report(
 ) -> None:
     """Show what the stack's policies would refuse of what runs, and what tenants may do in addition to their role.
 
+    Also shows what tenants are granted, and what would be refused without these grants.
+
     Changes nothing. Exits with 0; with --exit-code, exits with 1 if something would be refused. Exits with 2 if the
     report fails.
     """
     config = described_policies(stack, PROJECT)
+    grants = described_grants(stack, PROJECT)
     content = [policy for policy in policies(config) if policy.subject is Subject.CONTENT]
     try:
         api = connect(described_cluster(stack, PROJECT), PROJECT)
         with explaining(api):
             in_force = policies_in_force(api)
-            _check(stack_file_name(stack), config, content, in_force)
-            found = find(api, content)
+            check_in_force(stack_file_name(stack), config, content, in_force)
+            found = find(api, content, {tenant: relaxed_policies(given) for tenant, given in grants.items()})
         further = _further_access(api)
     except ClusterUnavailable as error:
         raise invalid(error.as_problem(stack_file_name(stack))) from None
     names = [policy.name for policy in content]
+    granted = grant_lines(grants, today())
     in_force = [each for each in in_force if each.policy in names]
     if output is Output.JSON:
-        typer.echo(as_json(found, in_force, further))
+        typer.echo(as_json(found, in_force, further, granted))
     else:
         # In a file or a pipe the table is as wide as it needs.
-        Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(found, in_force, further))
+        Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(found, in_force, further, granted))
     if found.findings and exit_code:
         raise typer.Exit(1)
 
@@ -77,22 +80,6 @@ def _further_access(api: client.ApiClient) -> FurtherAccess:
         return FurtherAccess(read_further_access(api, tenants, bindings))
     except ClusterUnavailable as error:
         return FurtherAccess(unknown=str(error))
-
-
-def _check(
-    stack_file: str, config: PoliciesConfig, content: Sequence[Policy], in_force: Sequence[PolicyInForce]
-) -> None:
-    """Check that the cluster has all policies of the stack: without them, no objection would mean nothing."""
-    wanted = {PolicyEngine.NATIVE: config.engine.native, PolicyEngine.KYVERNO: config.engine.kyverno}
-    engines = [engine for engine, on in wanted.items() if on]
-    if not engines:
-        raise OperationError.of(NO_POLICIES, file=stack_file)
-    there = {(each.policy, each.engine) for each in in_force}
-    asked = [policy.name for policy in content if config.mode_of(policy.name) is not PolicyMode.OFF]
-    missing = {engine: [name for name in asked if (name, engine) not in there] for engine in engines}
-    lacks = [f"{engine}: {'all' if names == asked else ', '.join(names)}" for engine, names in missing.items() if names]
-    if lacks:
-        raise OperationError.of(POLICIES_MISSING, file=stack_file, missing="; ".join(lacks))
 
 
 if __name__ == "__main__":

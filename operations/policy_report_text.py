@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from typing import Any
 
 from rich import box
@@ -13,9 +14,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from components.config.printable import printable
 from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.tenant.further_access import FurtherBinding
+from components.tenant.grants import has_expired, in_words
+from components.tenant.grants_config import Grant
 from operations.policies_in_force import PolicyInForce
 from operations.policy_findings import Finding, Findings, Place
 
@@ -34,6 +38,46 @@ class FurtherAccess:
 
     bindings: Mapping[str, Sequence[FurtherBinding]] = field(default_factory=dict)
     unknown: str = ""
+
+
+@dataclass(frozen=True)
+class GrantLine:
+    """Something that a grant allows.
+
+    Attributes:
+        tenant: name of the tenant.
+        allows: what it allows.
+        reason: why.
+        expires: the last day on which it holds; None for no end.
+        expired: whether that day has passed.
+    """
+
+    tenant: str
+    allows: str
+    reason: str
+    expires: date | None
+    expired: bool
+
+    @property
+    def until(self) -> str:
+        """The last day for a table."""
+        day = "" if self.expires is None else self.expires.isoformat()
+        return f"{day} (expired)" if self.expired else day
+
+
+def grant_lines(grants: Mapping[str, Iterable[Grant]], today: date) -> list[GrantLine]:
+    """What the grants of tenants allow, a line for each part.
+
+    Args:
+        grants: the grants by tenant.
+        today: the current date in UTC.
+    """
+    return [
+        GrantLine(tenant, printable(allows), printable(grant.reason), grant.expires, has_expired(grant, today))
+        for tenant, given in grants.items()
+        for grant in given
+        for allows in in_words(grant)
+    ]
 
 
 @dataclass(frozen=True)
@@ -68,9 +112,19 @@ def summary(found: Findings, in_force: Sequence[PolicyInForce]) -> list[PolicyLi
     ]
 
 
-def as_table(found: Findings, in_force: Sequence[PolicyInForce], further: FurtherAccess) -> RenderableType:
+def as_table(
+    found: Findings, in_force: Sequence[PolicyInForce], further: FurtherAccess, grants: Sequence[GrantLine] = ()
+) -> RenderableType:
     """For a terminal."""
     parts: list[RenderableType] = []
+    if grants:
+        parts.append(Text("What tenants are granted:"))
+        granted = [(each.tenant, each.allows, each.reason, each.until) for each in grants]
+        parts.append(_table(("tenant", "grant", "reason", "expires"), granted))
+    if found.granted:
+        parts.append(Text("What would be refused without a grant:"))
+        rows = [(*_where(each.place), each.policy) for each in found.granted]
+        parts.append(_table(("tenant", "namespace", "object", "policy"), rows))
     if further.bindings:
         parts.append(Text("What tenants' accounts may do in addition to the platform's role:"))
         bindings = [(tenant, each.summary) for tenant, given in further.bindings.items() for each in given]
@@ -81,15 +135,17 @@ def as_table(found: Findings, in_force: Sequence[PolicyInForce], further: Furthe
         parts.append(_table(("tenant", "namespace", "object", "policy", "engine", "message"), _rows(found.findings)))
     if found.others:
         parts.append(Text("Refused by something other than the policies:"))
-        rows = [(*_where(each.place), each.reason) for each in found.others]
-        parts.append(_table(("tenant", "namespace", "object", "reason"), rows))
+        others = [(*_where(each.place), each.reason) for each in found.others]
+        parts.append(_table(("tenant", "namespace", "object", "reason"), others))
     lines = [(line.policy, line.mode, ", ".join(line.engines), str(line.objects)) for line in summary(found, in_force)]
     parts.append(_table(("policy", "mode", "engine", "objects"), lines))
     parts.append(Text(_sentence(found)))
     return Group(*parts)
 
 
-def as_json(found: Findings, in_force: Sequence[PolicyInForce], further: FurtherAccess) -> str:
+def as_json(
+    found: Findings, in_force: Sequence[PolicyInForce], further: FurtherAccess, grants: Sequence[GrantLine] = ()
+) -> str:
     """For programs."""
     content: dict[str, Any] = {
         "asked": found.asked,
@@ -107,6 +163,8 @@ def as_json(found: Findings, in_force: Sequence[PolicyInForce], further: Further
     bindings = [
         {"tenant": tenant, **asdict(each)} for tenant, bindings in further.bindings.items() for each in bindings
     ]
+    content["grants"] = [asdict(each) | {"expires": each.expires and each.expires.isoformat()} for each in grants]
+    content["onlyByGrant"] = [_place(each.place) | {"policy": each.policy} for each in found.granted]
     content["furtherAccess"] = {"bindings": bindings, "unknown": further.unknown}
     return json.dumps(content, indent=2)
 

@@ -3,11 +3,14 @@
 An update compares the stack with the state, not with the cluster. So the state of each object that is missing or
 changed is refreshed; the next update then creates or applies it, in its order and with its hooks. Applying an object
 does not remove what other field managers have added to it, so that is removed here. What is not of the stack stays.
+
+An update that is held to an approval is refused here already, before anything is changed.
 """
 
 from __future__ import annotations
 
 import copy
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,6 +25,7 @@ from components.cluster.client import ClusterUnavailable, ask, collection_of, ex
 from components.cluster.manifests import Manifest
 from components.config.errors import coded
 from components.config.printable import printable
+from components.stack.approval import VARIABLE, compare_with_approved
 from operations import managed_fields
 from operations.differences import Difference, What
 from operations.drift_search import find_drift
@@ -41,8 +45,11 @@ app = typer.Typer(add_completion=False)
 def repair(stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")]) -> None:
     """Prepare that the next update of the stack restores what is missing or changed, and remove what was added.
 
-    Does nothing if the stack has not been applied yet, or if the cluster is as the last update has left it.
+    Does nothing if the stack has not been applied yet, or if the cluster is as the last update has left it. Refuses, as
+    the update will, if FLUX_TENANCY_APPROVED is set and something else was approved.
     """
+    if (approved := os.environ.get(VARIABLE)) is not None:
+        _hold_to_approved(stack, approved)
     try:
         recorded = read_recorded(stack, PROJECT)
     except OperationError as error:
@@ -67,6 +74,13 @@ def repair(stack: Annotated[str, typer.Option(help="name of the stack, one for e
     if stale := sorted({each.urn for each in found.differences if each.what in (What.MISSING, What.CHANGED)}):
         targets = [part for urn in stale for part in ("--target", urn)]
         run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, PROJECT)
+
+
+def _hold_to_approved(stack: str, approved: str) -> None:
+    done = compare_with_approved(stack, approved, PROJECT)
+    typer.echo(done.stderr or done.stdout, err=True, nl=False)
+    if done.returncode:
+        raise typer.Exit(done.returncode)
 
 
 def removal(found: Manifest, fields: Iterable[managed_fields.Path]) -> list[dict[str, Any]]:

@@ -115,3 +115,58 @@ PUBLISHED_DIGEST_DIFFERS = Wording(
     "{file} has the SHA-256 digest {digest}, but its index says {published}",
     "do not install this release before you know why",
 )
+NOT_EDITABLE = Wording(
+    "FT-OPS-300",
+    "{file}: {path} cannot be changed without changing other lines",
+    "edit the file by hand, or write this part without anchors, aliases and mixed line ends",
+)
+NOT_READABLE = Wording("FT-OPS-301", "{file} cannot be read: {reason}", "correct it and run the command again")
+TENANT_EXISTS = Wording(
+    "FT-OPS-302",
+    "{file} exists already",
+    "choose another name, or leave REPO out to list {tenant} in another stack",
+)
+NO_REPOSITORY = Wording(
+    "FT-OPS-303",
+    "there is no {file}",
+    "add REPO=ssh://git@<host>/<owner>/<repository>.git to the command, to write it",
+)
+ALREADY_LISTED = Wording(
+    "FT-OPS-304", "{file} lists {tenant} already", "name the stacks that do not list it: STACK={others}"
+)
+NO_FILE_KEYS = Wording(
+    "FT-OPS-305",
+    "{keys} would change {file}, which other stacks use",
+    "leave it out, and edit the file by hand",
+)
+PREVIEW_FAILED = Wording(
+    "FT-OPS-306",
+    "the preview of stack {stack} failed",
+    "correct what it says and run `pulumi preview --stack {stack}`; the files stay changed",
+)
+NOTHING_TO_MOVE = Wording(
+    "FT-OPS-307",
+    "{file}: tenant {tenant} is there already",
+    "name where to: REPO=…, BRANCH=… or FOLDER=…",
+)
+NO_SYNC = Wording(
+    "FT-OPS-308",
+    "the cluster of stack {stack} has no Kustomization {name} of tenant {tenant}",
+    "apply the stack first: `pulumi up --stack {stack}`",
+)
+NOT_MOVED = Wording(
+    "FT-OPS-309",
+    "tenant {tenant} is not ready in stack {stack}: {reason}",
+    "run `pulumi up --stack {stack}` and wait until Flux has applied the new place: if it pruned before, it could "
+    "delete what runs",
+)
+NO_BACKUP = Wording(
+    "FT-OPS-310",
+    "tenant {tenant} cannot be backed up: {reason}",
+    "correct it and run the command again, or add BACKUP=none to offboard without a backup",
+)
+NO_RECIPIENT = Wording("FT-OPS-311", "AGE: {reason}", "set AGE to an X25519 recipient, which begins with age1")
+NOT_LISTED = Wording("FT-OPS-312", "{file} lists no tenant {tenant}", "name one of these: {tenants}")
+UNKNOWN_PLACE = Wording(
+    "FT-OPS-313", "{variable}: tenant {tenant} has no {name} that can be moved", "name one of these: {names}"
+)

@@ -260,10 +260,11 @@ def test_in_a_renamed_project_the_key_goes_to_its_own_keys(project):
 def test_a_renamed_project_reports_the_keys_of_the_old_name(project):
     (project.folder / "Pulumi.yaml").write_text("name: platform\n")
 
-    error, remedy = project.refused("dev-team", "--stack", "staging").splitlines()
+    count, flux, tenants, remedy = project.refused("dev-team", "--stack", "staging").splitlines()
 
-    assert error.startswith("error: Pulumi.staging.yaml: flux-tenancy:flux: ")
-    assert "; Pulumi.staging.yaml: flux-tenancy:tenants: " in error
+    assert count == "error: 2 errors:"
+    assert flux.startswith("  Pulumi.staging.yaml: flux-tenancy:flux: ")
+    assert tenants.startswith("  Pulumi.staging.yaml: flux-tenancy:tenants: ")
     assert remedy.startswith("remedy: ")
 
 

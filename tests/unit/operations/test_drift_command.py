@@ -13,6 +13,7 @@ from fake_cluster import FakeCluster, served
 from sample_state import CLUSTER_UID, EDITED, LISTS, MARKS, PULUMI, RESOURCES, managed
 from typer.testing import CliRunner
 
+from components.stack.approval import VARIABLE
 from operations import drift, recorded_state, repair
 from operations.errors import OperationError
 from operations.wordings import NOT_LOGGED_IN, UNKNOWN_TO_PULUMI
@@ -326,12 +327,20 @@ def test_another_error_of_pulumi_stops_a_repair(stack, monkeypatch):
     assert stack.run(command=repair)[0] == 1
 
 
-def test_make_up_repairs_before_it_updates():
-    command = ["make", "--dry-run", "up", "STACK=staging"]
-    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize(("status", "said"), [(0, "as approved\n"), (1, "error: another\n"), (2, "error: unknown\n")])
+def test_a_repair_before_an_update_that_was_not_approved_changes_nothing(stack, monkeypatch, status, said):
+    def check(name: str, approved: str, project: Path) -> subprocess.CompletedProcess[str]:
+        assert (name, approved, project) == ("staging", "sha256:0", stack.folder)
+        return subprocess.CompletedProcess([], status, "" if status else said, said if status else "")
 
-    modules = [line.split(" -m ", 1)[1].split(" -- ")[-1] for line in done.stdout.splitlines() if " -m lab" in line]
-    assert modules == ["lab start staging", ".venv/bin/python -m operations.repair --stack staging", "lab up staging"]
+    monkeypatch.setenv(VARIABLE, "sha256:0")
+    monkeypatch.setattr(repair, "compare_with_approved", check)
+    stack.edit_flag()
+
+    code, _, error = stack.run(command=repair)
+
+    assert (code, error.startswith(said)) == (status, True)
+    assert bool(stack.ran) is (status == 0)
 
 
 @pytest.mark.parametrize("variable", ["", "EXIT_CODE=1"])

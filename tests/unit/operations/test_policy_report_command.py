@@ -499,3 +499,100 @@ def test_a_stack_that_is_not_valid_is_an_error_of_its_key(stack, text, problem):
 
     assert code == 2
     assert error.startswith(f"error: Pulumi.staging.yaml: {problem}")
+
+
+TENANT = """\
+namespaces: [{name: apps}]
+source: {url: "https://git.example.com/dev-team/apps"}
+grants:
+  - {reason: "[b]PLAT-230[/b]", expires: 2020-03-31, serviceTypes: [NodePort]}
+  - {reason: PLAT-231, exceptions: [{policy: allowed-images, names: [shop]}]}
+"""
+LISTED = """\
+  flux-tenancy:tenants: {dev-team: {source: {deployKey: {secure: v1:abc}}}}
+"""
+
+
+@pytest.fixture
+def granted(stack: Stack) -> Stack:
+    """The Service of dev-team is a NodePort by a grant that has expired."""
+    (stack.folder / "Pulumi.staging.yaml").write_text(STACK % ("native", "") + LISTED)
+    (stack.folder / "tenants").mkdir()
+    (stack.folder / "tenants" / "dev-team.yaml").write_text(TENANT)
+
+    def judge(asked: dict[str, Any]) -> Said:
+        ignored = "flux-tenancy/without-grants" in asked["metadata"].get("annotations", {})
+        return Said(warnings=(by_native("service-exposure", NODE_PORT),) if ignored else ())
+
+    stack.cluster.judge = judge
+    return stack
+
+
+def test_what_runs_only_because_of_a_grant_is_in_the_report_and_is_not_a_finding(granted):
+    content = granted.found()
+
+    assert content["findings"] == []
+    assert content["onlyByGrant"] == [
+        {
+            "tenant": "dev-team",
+            "namespace": "apps",
+            "kind": "Service",
+            "name": "web",
+            "policy": "service-exposure",
+        }
+    ]
+    assert content["grants"] == [
+        {
+            "tenant": "dev-team",
+            "allows": "Services of the type NodePort",
+            "reason": "[b]PLAT-230[/b]",
+            "expires": "2020-03-31",
+            "expired": True,
+        },
+        {
+            "tenant": "dev-team",
+            "allows": "an exception from the policy allowed-images for shop",
+            "reason": "PLAT-231",
+            "expires": None,
+            "expired": False,
+        },
+    ]
+
+
+def test_what_is_refused_with_its_grant_too_is_only_a_finding(granted):
+    granted.cluster.judge = lambda asked: Said(warnings=(by_native("service-exposure", NODE_PORT),))
+
+    content = granted.found()
+
+    assert content["onlyByGrant"] == []
+    assert [each["name"] for each in content["findings"]] == ["shop", "web", "api"]
+
+
+def test_only_objects_that_a_grant_may_concern_are_asked_for_twice(granted):
+    granted.found()
+
+    assert [path.partition("?")[0] for path, _ in granted.cluster.asked] == [
+        "/api/v1/namespaces/apps/services",
+        "/api/v1/namespaces/apps/services",
+        "/api/v1/namespaces/tools/services",
+        "/apis/apps/v1/namespaces/apps/deployments",
+    ]
+
+
+def test_the_table_marks_grants_that_have_expired(granted):
+    _, out, _ = granted.run()
+
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "dev-team Services of the type NodePort [b]PLAT-230[/b] 2020-03-31 (expired)" in lines
+    assert (
+        lines[lines.index("What would be refused without a grant:") + 4] == "dev-team apps Service/web service-exposure"
+    )
+
+
+def test_a_grant_that_is_not_valid_is_an_error_with_its_key(granted):
+    file = granted.folder / "tenants" / "dev-team.yaml"
+    file.write_text(TENANT.replace("policy: allowed-images", "policy: host-access"))
+
+    error, *_ = granted.refused()
+
+    assert error.startswith("error: tenants/dev-team.yaml: grants[1].exceptions[0].policy: has no exceptions")

@@ -6,8 +6,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from components.cluster.config import Previewer
 from components.cluster.previewers import previewer_access
+from components.cluster.subjects import Subject
 from operations import previewer_role
 
 SUBJECT = "{kind: Group, name: reviewers}"
@@ -31,7 +31,7 @@ def printed(tmp_path, monkeypatch):
 def test_the_role_and_its_binding_are_printed_as_an_update_applies_them(printed, kubeconfig):
     done = printed(f"{kubeconfig}, previewers: [{SUBJECT}]")
 
-    previewer = Previewer.model_validate(yaml.safe_load(SUBJECT))
+    previewer = Subject.model_validate(yaml.safe_load(SUBJECT))
     assert done.exit_code == 0
     assert list(yaml.safe_load_all(done.stdout)) == previewer_access((previewer,))
 

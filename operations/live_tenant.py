@@ -1,0 +1,132 @@
+"""A tenant as its cluster has it: its syncs, and what Flux has applied and no longer applies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client
+
+from components.cluster.client import METADATA_LIST, ClusterUnavailable, connect, explaining, find_object, items
+from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
+from components.config.printable import printable
+from components.stack.origins import stack_file_name
+from components.sync.names import KUSTOMIZATION, KUSTOMIZE_API
+from components.sync.status import status_of
+from components.tenant.remains import goes_by_itself
+from operations.described_cluster import described_cluster
+from operations.described_stack import described_tenant
+from operations.errors import OperationError, invalid
+from operations.foreign_grants import applied_by_flux
+from operations.wordings import NO_SYNC
+
+# Set by kustomize-controller on what it applies.
+_NAME_LABEL, _NAMESPACE_LABEL = "kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"
+
+
+@dataclass(frozen=True)
+class LiveTenant:
+    """A tenant in a cluster.
+
+    Attributes:
+        name: its name.
+        namespaces: its namespaces; the first is its home.
+        api: a client for the cluster.
+        syncs: some of its Kustomizations.
+    """
+
+    name: str
+    namespaces: tuple[str, ...]
+    api: client.ApiClient
+    syncs: tuple[dict[str, Any], ...]
+
+    @property
+    def prunes(self) -> bool:
+        """Whether Flux deletes what one of them has applied and what is no longer in the repository."""
+        return any(each["spec"].get("prune") for each in self.syncs)
+
+    @property
+    def not_ready(self) -> str:
+        """Why one of them is not ready; empty if all are."""
+        for each in self.syncs:
+            if (status := status_of(each)).ready != "True":
+                name = each["metadata"]["name"]
+                return f"{'' if name == self.name else f'sync {name}: '}{status.message}"
+        return ""
+
+    def left_over(self) -> list[str]:
+        """What Flux has applied and no longer applies, as `Kind namespace/name`.
+
+        Raises:
+            OperationError: the cluster does not answer, or not to this user.
+        """
+        applied = applied_by_flux(self.syncs)
+        names = ",".join(each["metadata"]["name"] for each in self.syncs)
+        labels = f"{_NAME_LABEL} in ({names}),{_NAMESPACE_LABEL}={self.namespaces[0]}"
+        kinds = read_namespaced_kinds(self.api)
+        with explaining(self.api):
+            return sorted(
+                each
+                for kind in kinds
+                for namespace in self.namespaces
+                for each in left_over(
+                    kind, items(self.api, kind.path(namespace), accept=METADATA_LIST, labelSelector=labels), applied
+                )
+            )
+
+
+def left_over(kind: NamespacedKind, found: Iterable[Mapping[str, Any]], applied: Collection[str]) -> Iterator[str]:
+    """Those objects of a kind that are in no inventory and do not go by themselves, as `Kind namespace/name`.
+
+    Args:
+        kind: the kind.
+        found: the objects.
+        applied: what Flux has in its inventories (`applied_by_flux`).
+    """
+    group = kind.root.removeprefix("/apis/").rpartition("/")[0] if kind.root.startswith("/apis/") else ""
+    for each in found:
+        namespace, name = each["metadata"]["namespace"], each["metadata"]["name"]
+        # Kubernetes copies the labels of a Service to its endpoints.
+        if goes_by_itself(kind.kind, each["metadata"], pruned=False):
+            continue
+        if f"{namespace}_{name.replace(':', '__')}_{group}_{kind.kind}" not in applied:
+            yield printable(f"{kind.kind} {namespace}/{name}")
+
+
+def live_tenant(tenant: str, stack: str, project: Path, syncs: Iterable[str]) -> LiveTenant:
+    """A tenant of a stack in the stack's cluster.
+
+    Args:
+        tenant: name of the tenant.
+        stack: name of the stack.
+        project: folder of the Pulumi project.
+        syncs: names of Kustomizations of the tenant.
+
+    Raises:
+        OperationError: the stack does not list it, or its cluster does not answer or lacks one of the Kustomizations.
+    """
+    namespaces = namespaces_of(described_tenant(stack, tenant, project).value)
+    found = []
+    try:
+        api = connect(described_cluster(stack, project), project)
+        for name in syncs:
+            metadata = {"name": name, "namespace": next(iter(namespaces), "")}
+            manifest = {"apiVersion": KUSTOMIZE_API, "kind": KUSTOMIZATION, "metadata": metadata}
+            if (sync := find_object(api, manifest) if namespaces else None) is None:
+                raise OperationError.of(NO_SYNC, stack=stack, tenant=tenant, name=name)
+            found.append(sync)
+    except ClusterUnavailable as error:
+        raise invalid(error.as_problem(stack_file_name(stack))) from None
+    return LiveTenant(tenant, namespaces, api, tuple(found))
+
+
+def namespaces_of(described: Mapping[str, Any]) -> tuple[str, ...]:
+    """The namespaces of a tenant that need not be valid."""
+    listed = described.get("namespaces")
+    return tuple(
+        str(each["name"])
+        for each in (listed if isinstance(listed, list) else ())
+        if isinstance(each, Mapping) and "name" in each
+    )

@@ -1,0 +1,155 @@
+"""A new tenant: its base file, its entries in stacks, and a deploy key for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from components.keys.ssh_keys import SshKey, generate
+from components.stack.origins import stack_file_name, tenant_file_name
+from operations.described_source import tenant_source
+from operations.described_stack import described_section, described_stacks, listed_tenants
+from operations.errors import OperationError, run_all
+from operations.given_values import value_checks
+from operations.project_edits import ProjectEdits
+from operations.pulumi_config import PulumiConfig
+from operations.wordings import ALREADY_LISTED, NO_FILE_KEYS, NO_REPOSITORY, TENANT_EXISTS
+
+_HEADER = """\
+# yaml-language-server: $schema=../schemas/tenant.schema.json
+# The base of the tenant {tenant}, shared by all environments. A stack that lists {tenant} has it.
+"""
+
+
+@dataclass(frozen=True)
+class NewTenant:
+    """What the command is told of a tenant.
+
+    Attributes:
+        name: its name.
+        url: URL of its repository; empty if it has a base file already.
+        namespaces: its namespaces; its own name if empty.
+        repository: `owner/name` at GitHub, to register its deploy key there.
+        branch: branch of the repository; empty for `main`.
+        folder: folder of the repository for these stacks; empty for its root, or what the base file says.
+    """
+
+    name: str
+    url: str = ""
+    namespaces: tuple[str, ...] = ()
+    repository: str = ""
+    branch: str = ""
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class Onboarded:
+    """What has to be known of a new tenant.
+
+    Attributes:
+        url: URL of its repository.
+        repository: the same at GitHub, if keys are registered there; otherwise None.
+        keys: its new deploy key by stack; without one for a URL that takes none.
+    """
+
+    url: str
+    repository: str | None
+    keys: Mapping[str, SshKey]
+
+
+class _Dumper(yaml.SafeDumper):
+    """Items of lists are indented, as in the other base files."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def base_text(tenant: NewTenant, webhook: bool) -> str:
+    """The base file of a tenant.
+
+    Args:
+        tenant: what is known of it.
+        webhook: whether pushes are announced to Flux.
+    """
+    namespaces = tenant.namespaces or (tenant.name,)
+    source: dict[str, Any] = {"url": tenant.url}
+    if tenant.repository:
+        source["github"] = {"repository": tenant.repository}
+        source |= {"webhook": {}} if webhook else {}
+    if tenant.branch:
+        source["branch"] = tenant.branch
+    content: dict[str, Any] = {"namespaces": [{"name": name} for name in namespaces], "source": source}
+    if len(namespaces) == 1:
+        content["sync"] = {"targetNamespace": namespaces[0]}
+    return _HEADER.format(tenant=tenant.name) + yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=2**20)
+
+
+def onboard(tenant: NewTenant, stacks: Sequence[str], edits: ProjectEdits) -> Onboarded:
+    """Collect the changes of an onboarding.
+
+    Raises:
+        OperationError: the name is taken, a value is not usable, or Pulumi cannot encrypt a key.
+    """
+    project = edits.project
+    run_all(_checks(tenant, stacks, project))
+    if tenant.url:
+        announced = bool(tenant.repository) and all(
+            described_section(stack, "flux", project).get("webhookUrl") for stack in stacks
+        )
+        edits.create(tenant_file_name(tenant.name), base_text(tenant, announced))
+        url, repository = tenant.url, tenant.repository or None
+    else:
+        source = tenant_source(stacks[0], tenant.name, project)
+        url, repository = source.url, source.repository
+    keys = {}
+    for stack in stacks:
+        entry: dict[str, Any] = {"sync": {"path": tenant.folder}} if tenant.folder else {}
+        if url.startswith("ssh://"):
+            keys[stack] = generate()
+            encrypted = PulumiConfig(stack, project).encrypted(keys[stack].private)
+            entry["source"] = {"deployKey": dict(encrypted.value)}
+            for key, value in encrypted.provider.items():
+                edits.set_top(stack, key, value)
+        edits.set(stack, (tenant.name,), entry)
+    return Onboarded(url, repository, keys)
+
+
+def _checks(tenant: NewTenant, stacks: Sequence[str], project: Path) -> Iterator[Callable[[], None]]:
+    yield from value_checks(
+        {
+            "NEW": tenant.name,
+            "REPO": tenant.url,
+            "NAMESPACE": tenant.namespaces,
+            "GITHUB": tenant.repository,
+            "BRANCH": tenant.branch,
+            "FOLDER": tenant.folder,
+        }
+    )
+    for stack in stacks:
+        yield partial(_check_not_listed, tenant, stack, project)
+    yield partial(_check_file, tenant, project)
+
+
+def _check_not_listed(tenant: NewTenant, stack: str, project: Path) -> None:
+    if tenant.name in listed_tenants(stack, project):
+        others = [each for each in described_stacks(project) if tenant.name not in listed_tenants(each, project)]
+        fields = {"file": stack_file_name(stack), "tenant": tenant.name}
+        raise OperationError.of(ALREADY_LISTED, **fields, others=",".join(others) or "…")
+
+
+def _check_file(tenant: NewTenant, project: Path) -> None:
+    file = tenant_file_name(tenant.name)
+    exists = (project / file).exists()
+    if tenant.url and exists:
+        raise OperationError.of(TENANT_EXISTS, file=file, tenant=tenant.name)
+    if not tenant.url and not exists:
+        raise OperationError.of(NO_REPOSITORY, file=file)
+    if exists:
+        given = {"NAMESPACE": tenant.namespaces, "GITHUB": tenant.repository, "BRANCH": tenant.branch}
+        if keys := [key for key, value in given.items() if value]:
+            raise OperationError.of(NO_FILE_KEYS, keys=" and ".join(keys), file=file)

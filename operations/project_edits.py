@@ -1,0 +1,136 @@
+"""Changes to files of the project that are checked as a whole: all of them are made, or none."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from components.config.errors import ConfigurationError
+from components.stack.config_keys import section_of
+from components.stack.messages import dotted
+from components.stack.offline import load_offline
+from components.stack.origins import stack_file_name
+from operations.described_stack import described_file, described_project
+from operations.errors import OperationError, invalid, run_all
+from operations.wordings import NOT_EDITABLE, NOT_READABLE
+from operations.yaml_edits import KeyPath, NotEditable, with_value, without
+
+_TENANTS = "tenants"
+# Entries of tenants stay, even if they are empty.
+_TENANT_DEPTH = 3
+
+
+class ProjectEdits:
+    """Changes to stack files and to base files of tenants, which `apply` writes.
+
+    Attributes:
+        project: folder of the Pulumi project.
+    """
+
+    def __init__(self, project: Path) -> None:
+        self.project = project
+        self._before: dict[Path, str | None] = {}
+        self._after: dict[Path, str] = {}
+
+    def create(self, name: str, text: str) -> None:
+        """Add a file, relative to the project's folder."""
+        path = self.project / name
+        self._before[path], self._after[path] = None, text
+
+    def set(self, stack: str, path: KeyPath, value: Any) -> None:
+        """Set a value below `tenants` of a stack.
+
+        Raises:
+            OperationError: the stack does not exist, or its file cannot be changed in this place alone.
+        """
+        self._edit(stack, path, lambda text, below: with_value(text, below, value))
+
+    def remove(self, stack: str, path: KeyPath) -> None:
+        """Remove a value below `tenants` of a stack, if it has one.
+
+        Raises:
+            OperationError: the stack does not exist, or its file cannot be changed in this place alone.
+        """
+        self._edit(stack, path, lambda text, below: without(text, below, at_least=_TENANT_DEPTH))
+
+    def set_top(self, stack: str, key: str, value: str) -> None:
+        """Set one of Pulumi's own keys, which are beside the configuration.
+
+        Raises:
+            OperationError: the stack does not exist, or its file cannot be changed in this place alone.
+        """
+        file, text = self._text(stack)
+        self._after[file] = self._edited(stack, (key,), text, lambda text, _: with_value(text, (key,), value))
+
+    def diff(self) -> str:
+        """The changes as a unified diff; empty if there are none."""
+        lines: list[str] = []
+        for path, after in self._after.items():
+            before, name = self._before[path], str(path.relative_to(self.project))
+            old, new = (before or "").splitlines(keepends=True), after.splitlines(keepends=True)
+            lines += difflib.unified_diff(old, new, "/dev/null" if before is None else f"a/{name}", f"b/{name}", n=1)
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+    def apply(self, stacks: Iterable[str]) -> None:
+        """Write the files and check these stacks as a whole; if that fails, every file is as before.
+
+        Raises:
+            OperationError: a stack would not be valid.
+        """
+        try:
+            for path, text in self._after.items():
+                _write(path, text)
+            run_all(partial(self._check, stack) for stack in stacks)
+        except BaseException:
+            for path, before in self._before.items():
+                if before is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    _write(path, before)
+            raise
+
+    def _check(self, stack: str) -> None:
+        try:
+            load_offline(stack, self.project, described_project(self.project))
+        except ConfigurationError as error:
+            raise invalid(*error.problems) from None
+
+    def _edit(self, stack: str, path: KeyPath, change: Any) -> None:
+        file, text = self._text(stack)
+        project = described_project(self.project).name
+        try:
+            keys = yaml.safe_load(text).get("config") or {}
+        except (yaml.YAMLError, AttributeError):
+            keys = {}
+        # Keys may have the name of the project in front, in two spellings.
+        key = next((key for key in keys if section_of(str(key), project) == _TENANTS), f"{project}:{_TENANTS}")
+        self._after[file] = self._edited(stack, (_TENANTS, *path), text, change, ("config", str(key), *path))
+
+    def _edited(self, stack: str, shown: KeyPath, text: str, change: Any, path: KeyPath = ()) -> str:
+        try:
+            edited: str = change(text, path)
+        except NotEditable:
+            raise OperationError.of(NOT_EDITABLE, file=stack_file_name(stack), path=dotted(shown)) from None
+        return edited
+
+    def _text(self, stack: str) -> tuple[Path, str]:
+        described_file(stack, self.project)
+        path = described_project(self.project).stack_folder / stack_file_name(stack)
+        if path not in self._before:
+            try:
+                with path.open(encoding="utf-8", newline="") as opened:
+                    self._before[path] = self._after[path] = opened.read()
+            except (OSError, UnicodeDecodeError) as error:
+                raise OperationError.of(NOT_READABLE, file=path.name, reason=error) from None
+        return path, self._after[path]
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as opened:
+        opened.write(text)

@@ -1,0 +1,35 @@
+"""What an update would do, shown at the end of commands that change the files of stacks."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import typer
+
+from components.cluster.client import ClusterUnavailable, connect, read_facts
+from operations.described_cluster import described_cluster
+from operations.errors import OperationError
+from operations.wordings import PREVIEW_FAILED, PULUMI_NOT_FOUND
+
+
+def show_preview(stack: str, project: Path) -> None:
+    """Run `pulumi preview` for a stack, or `make diff` if its cluster does not answer.
+
+    Raises:
+        OperationError: Pulumi cannot be run, or the preview fails.
+    """
+    try:
+        read_facts(connect(described_cluster(stack, project), project))
+    except ClusterUnavailable as error:
+        typer.echo(f"Stack {stack} without its cluster, which does not answer ({error}):")
+        # It prints its own errors; it also fails if a deletion has to be acknowledged first.
+        subprocess.run(["make", "--no-print-directory", "diff", f"STACK={stack}"], cwd=project)
+        return
+    typer.echo(f"Preview of stack {stack}:")
+    try:
+        done = subprocess.run(["pulumi", "preview", "--non-interactive", "--stack", stack], cwd=project)
+    except FileNotFoundError:
+        raise OperationError.of(PULUMI_NOT_FOUND) from None
+    if done.returncode != 0:
+        raise OperationError.of(PREVIEW_FAILED, stack=stack)

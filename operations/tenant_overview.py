@@ -1,0 +1,232 @@
+"""How each tenant of a stack is: whether it is ready, with what, how full its quotas are, what policies refuse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client
+from kubernetes.utils.quantity import parse_quantity
+
+from components.cluster.client import ClusterUnavailable, connect, explaining, items
+from components.config.printable import printable
+from components.stack.origins import stack_file_name
+from components.sync.flux_objects import ALL, read_syncs
+from components.sync.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
+from components.sync.status import status_of
+from components.tenant.config import TenantState
+from operations.described_cluster import described_cluster
+from operations.described_stack import described_tenant, listed_tenants
+from operations.described_syncs import has_syncs
+from operations.errors import OperationError
+
+
+class Health(StrEnum):
+    """How a tenant's sync is."""
+
+    READY = "ready"
+    FAILED = "failed"
+    RECONCILING = "reconciling"
+    SUSPENDED = "suspended"
+    LEAVING = "leaving"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True)
+class QuotaUse:
+    """The resource of a tenant's quotas that is closest to its limit.
+
+    Attributes:
+        namespace: namespace of the quota.
+        resource: e.g. `pods`.
+        used: how much of it is used, as Kubernetes writes it.
+        hard: the limit.
+        percent: used of hard, rounded down.
+    """
+
+    namespace: str
+    resource: str
+    used: str
+    hard: str
+    percent: int
+
+
+@dataclass(frozen=True)
+class TenantLine:
+    """A tenant in one stack.
+
+    Attributes:
+        name: its name.
+        health: how its sync is; `absent` if the cluster has none.
+        revision: the revision that Flux has applied last; empty if it has applied none.
+        changed: when Flux has applied other manifests for the last time, RFC 3339; empty if never.
+        quota: its fullest quota, if it has any.
+        violations: number of its objects that policies would refuse; None if that is unknown.
+        message: why it is not ready, on one line.
+    """
+
+    name: str
+    health: Health
+    revision: str = ""
+    changed: str = ""
+    quota: QuotaUse | None = None
+    violations: int | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class StackOverview:
+    """The tenants of one stack.
+
+    Attributes:
+        stack: its name.
+        tenants: its tenants, in the order of its file.
+        error: why nothing is known of them; empty otherwise.
+        violations_error: why the violations are unknown; empty otherwise.
+    """
+
+    stack: str
+    tenants: tuple[TenantLine, ...] = ()
+    error: str = ""
+    violations_error: str = ""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a cluster has, by tenant.
+
+    Attributes:
+        objects: what Flux fetches and applies for it, sources first.
+        quotas: ResourceQuotas.
+        violations: number of objects that policies would refuse; None if it is unknown.
+    """
+
+    objects: Mapping[str, Sequence[Mapping[str, Any]]]
+    quotas: Mapping[str, Sequence[Mapping[str, Any]]]
+    violations: Counter[str] | None
+
+
+Violations = Callable[[client.ApiClient, str], Counter[str]]
+"""Number of objects that the policies of a stack would refuse, by tenant."""
+
+
+def read_overview(stack: str, project: Path, violations: Violations | None) -> StackOverview:
+    """The tenants of a stack; why nothing is known of them is part of the answer.
+
+    Args:
+        stack: name of the stack.
+        project: folder of the Pulumi project.
+        violations: how to count what policies would refuse; None leaves it out.
+    """
+    try:
+        listed = listed_tenants(stack, project)
+        api = connect(described_cluster(stack, project), project)
+        found, error = _observed(api, stack, violations)
+        lines = tuple(_line(name, stack, project, found) for name in listed)
+    except ClusterUnavailable as failure:
+        return StackOverview(stack, error=printable(str(failure.as_problem(stack_file_name(stack)))))
+    except OperationError as failure:
+        return StackOverview(stack, error=printable(failure.message))
+    return StackOverview(stack, lines, violations_error=error)
+
+
+def tenant_line(name: str, is_leaving: bool, found: Observed, *, syncs: bool = True) -> TenantLine:
+    """One tenant, by what the cluster has; revision and last change are those of its first sync.
+
+    Args:
+        name: its name.
+        is_leaving: whether it is leaving.
+        found: what the cluster has.
+        syncs: whether Flux applies folders for it; otherwise its first release stands for them.
+    """
+    objects = found.objects.get(name, ())
+    first = (KUSTOMIZATION, name)
+    if not syncs:
+        first = next(
+            ((HELM_RELEASE, each["metadata"]["name"]) for each in objects if each["kind"] == HELM_RELEASE), first
+        )
+    sync = next((each for each in objects if (each["kind"], each["metadata"]["name"]) == first), None)
+    quota = fullest(found.quotas.get(name, ()))
+    violations = found.violations[name] if found.violations is not None else None
+    if sync is None:
+        health = Health.LEAVING if is_leaving else Health.ABSENT
+        return TenantLine(name, health, quota=quota, violations=violations)
+    status = sync.get("status") or {}
+    health, message = _health(sync, objects)
+    history = status.get("history") or [{}]
+    return TenantLine(
+        name,
+        Health.LEAVING if is_leaving else health,
+        printable(str(status.get("lastAppliedRevision") or history[0].get("chartVersion") or "")),
+        printable(str(history[0].get("firstReconciled") or history[0].get("lastDeployed") or "")),
+        quota,
+        violations,
+        message,
+    )
+
+
+def fullest(quotas: Iterable[Mapping[str, Any]]) -> QuotaUse | None:
+    """The resource that is closest to its limit; the first of several. Limits of zero forbid and do not fill up.
+
+    Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/
+    """
+    uses = []
+    for quota in quotas:
+        status = quota.get("status") or {}
+        for resource, hard in (status.get("hard") or {}).items():
+            used = (status.get("used") or {}).get(resource, "0")
+            limit = parse_quantity(hard)
+            if limit > 0:
+                percent = int(parse_quantity(used) * 100 / limit)
+                uses.append(QuotaUse(quota["metadata"]["namespace"], resource, str(used), str(hard), percent))
+    return max(uses, key=lambda use: use.percent, default=None)
+
+
+def _health(sync: Mapping[str, Any], objects: Iterable[Mapping[str, Any]]) -> tuple[Health, str]:
+    """The health of a tenant, and why it is not ready: what has failed first, sources before what waits for them."""
+    if sync["spec"].get("suspend"):
+        return Health.SUSPENDED, ""
+    statuses = [(each, status_of(each)) for each in objects if not (each.get("spec") or {}).get("suspend")]
+    for ready, health in (("False", Health.FAILED), ("Unknown", Health.RECONCILING)):
+        for each, status in statuses:
+            if status.ready == ready:
+                kind, name = each["kind"], each["metadata"]["name"]
+                # The first sync and its source have the tenant's name.
+                of_further = "" if name == sync["metadata"]["name"] else f"{kind} {name}: "
+                return health, f"{of_further}{status.message}"
+    return Health.READY, ""
+
+
+def _line(name: str, stack: str, project: Path, found: Observed) -> TenantLine:
+    try:
+        described = described_tenant(stack, name, project).value
+    except OperationError as error:
+        return TenantLine(name, Health.FAILED, message=printable(error.message))
+    return tenant_line(name, described.get("state") == TenantState.LEAVING, found, syncs=has_syncs(described))
+
+
+def _observed(api: client.ApiClient, stack: str, violations: Violations | None) -> tuple[Observed, str]:
+    """What the cluster has, and why violations are unknown."""
+    objects = read_syncs(api, ALL)
+    with explaining(api):
+        quotas: dict[str, list[Mapping[str, Any]]] = {}
+        for quota in items(api, "/api/v1/resourcequotas", labelSelector=TENANT_LABEL):
+            quotas.setdefault(quota["metadata"]["labels"][TENANT_LABEL], []).append(quota)
+    counted, error = None, ""
+    if violations is not None:
+        try:
+            with explaining(api):
+                counted = violations(api, stack)
+        except OperationError as failure:
+            error = printable(failure.message)
+        except ClusterUnavailable as failure:
+            error = printable(str(failure))
+    by_tenant: dict[str, list[Mapping[str, Any]]] = {}
+    for each in sorted(objects, key=lambda each: each["kind"] in (KUSTOMIZATION, HELM_RELEASE)):
+        if tenant := (each["metadata"].get("labels") or {}).get(TENANT_LABEL):
+            by_tenant.setdefault(tenant, []).append(each)
+    return Observed(by_tenant, quotas, counted), error

@@ -1,0 +1,106 @@
+"""The tenants of all stacks, as a table for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from operations.tenant_overview import Health, QuotaUse, StackOverview, TenantLine
+
+HEADINGS = ("stack", "tenant", "state", "revision", "last change", "fullest quota", "refused", "message")
+UNREACHABLE = "unknown"
+"""The state of a stack of which nothing is known."""
+UNKNOWN = "–"
+_COUNT = "count/"
+_DIGEST = re.compile(r"(sha(?:1|256):[0-9a-f]{7})[0-9a-f]+")
+_STYLES = {Health.READY: "green", Health.FAILED: "bold red", Health.ABSENT: "yellow", UNREACHABLE: "bold red"}
+
+
+def rows(overviews: Sequence[StackOverview]) -> list[tuple[str, ...]]:
+    """The cells of each row, by heading; a stack of which nothing is known is one row."""
+    found: list[tuple[str, ...]] = []
+    for each in overviews:
+        if each.error:
+            found.append((each.stack, "", UNREACHABLE, "", "", "", "", each.error))
+        found += [_cells(each.stack, line) for line in each.tenants]
+    return found
+
+
+def notes(overviews: Sequence[StackOverview]) -> list[str]:
+    """Why numbers of refused objects are unknown, by stack."""
+    return [
+        f"{each.stack}: what policies would refuse is unknown: {each.violations_error}"
+        for each in overviews
+        if each.violations_error
+    ]
+
+
+def as_table(overviews: Sequence[StackOverview]) -> RenderableType:
+    """For a terminal."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in HEADINGS:
+        table.add_column(heading, overflow="fold", justify="right" if heading == "refused" else "left")
+    for row in rows(overviews):
+        # As text, so that square brackets are not markup.
+        table.add_row(*(Text(cell, _STYLES.get(cell, "") if number == 2 else "") for number, cell in enumerate(row)))
+    return Group(table, *map(Text, notes(overviews)))
+
+
+def as_json(overviews: Sequence[StackOverview]) -> str:
+    """For programs; docs/tenant-lifecycle.md describes the shape."""
+    stacks = [
+        {
+            "stack": each.stack,
+            "error": each.error,
+            "violationsError": each.violations_error,
+            "tenants": [
+                {
+                    "tenant": line.name,
+                    "state": line.health,
+                    "revision": line.revision,
+                    "changed": line.changed,
+                    "quota": asdict(line.quota) if line.quota else None,
+                    "violations": line.violations,
+                    "message": line.message,
+                }
+                for line in each.tenants
+            ],
+        }
+        for each in overviews
+    ]
+    return json.dumps({"stacks": stacks}, indent=2)
+
+
+def quota_text(quota: QuotaUse | None) -> str:
+    """A quota in a cell, without the API group of what it counts."""
+    if quota is None:
+        return UNKNOWN
+    counted = quota.resource.startswith(_COUNT)
+    resource = quota.resource.removeprefix(_COUNT).partition(".")[0] if counted else quota.resource
+    return f"{quota.percent} % of {resource} in {quota.namespace}"
+
+
+def short_revision(revision: str) -> str:
+    """A revision in a cell: as many digits of its digest as tell it from others."""
+    return _DIGEST.sub(r"\1…", revision) or UNKNOWN
+
+
+def _cells(stack: str, line: TenantLine) -> tuple[str, ...]:
+    violations = UNKNOWN if line.violations is None else str(line.violations)
+    return (
+        stack,
+        line.name,
+        line.health,
+        short_revision(line.revision),
+        line.changed or UNKNOWN,
+        quota_text(line.quota),
+        violations,
+        line.message,
+    )

@@ -1,0 +1,28 @@
+"""How many objects of each tenant the policies of a stack would refuse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from kubernetes import client
+
+from components.policies.policy import Subject
+from components.policies.table import policies
+from components.stack.origins import stack_file_name
+from operations.described_cluster import described_policies
+from operations.policies_in_force import check_in_force, policies_in_force
+from operations.policy_findings import find
+
+
+def count_violations(api: client.ApiClient, stack: str, project: Path) -> Counter[str]:
+    """Dry-run every object that a content policy matches, and count those that would be refused, by tenant.
+
+    Raises:
+        OperationError: the stack has no policies, the cluster lacks some, or an answer does not come from them.
+        ApiException: the API server refuses to list objects.
+    """
+    config = described_policies(stack, project)
+    content = [policy for policy in policies(config) if policy.subject is Subject.CONTENT]
+    check_in_force(stack_file_name(stack), config, content, policies_in_force(api))
+    return Counter(place.tenant for place in {each.place for each in find(api, content).findings})

@@ -1,0 +1,180 @@
+"""`make tenant OFFBOARD=…`: what is backed up and how, and the two steps in the files."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+import pyrage
+import pytest
+import yaml
+from fake_cluster import FakeCluster, served
+from tenants_project import TenantsProject, tenants_project
+
+from components.keys.age_keys import generate
+
+OFFBOARD = ("offboard", "ops-team", "--stack", "staging", "--no-preview")
+TOOLS = "namespaces/tools"
+MANAGED = {"toolkit.fluxcd.io/tenant": "ops-team", "app.kubernetes.io/managed-by": "flux-tenancy"}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> TenantsProject:
+    return tenants_project(tmp_path, monkeypatch)
+
+
+def discovered(group: str, *kinds: tuple[str, str]) -> dict[str, Any]:
+    resources = [
+        {"resource": name, "responseKind": {"kind": kind}, "scope": "Namespaced", "verbs": ["list", "delete"]}
+        for name, kind in kinds
+    ]
+    return {"metadata": {"name": group}, "versions": [{"version": "v1", "resources": resources}]}
+
+
+def found(name: str, **content: Any) -> dict[str, Any]:
+    metadata = {
+        "name": name,
+        "namespace": "tools",
+        "uid": "1",
+        "resourceVersion": "7",
+        "managedFields": [{}],
+        **content.pop("metadata", {}),
+    }
+    return {"metadata": metadata, **content}
+
+
+@pytest.fixture
+def cluster(project) -> Iterator[FakeCluster]:
+    core = (("configmaps", "ConfigMap"), ("secrets", "Secret"), ("persistentvolumeclaims", "PersistentVolumeClaim"))
+    cluster = FakeCluster()
+    cluster.answers |= {
+        "/api": {"items": [discovered("", *core)]},
+        "/apis": {"items": [discovered("apps", ("deployments", "Deployment"))]},
+    }
+    cluster.objects = {
+        "/api/v1/namespaces": [{"metadata": {"name": "tools", "labels": MANAGED}}],
+        f"/api/v1/{TOOLS}/configmaps": [
+            found("kube-root-ca.crt"),
+            found(
+                "settings",
+                data={"a": "1"},
+                metadata={"annotations": {"note": "x", "kubectl.kubernetes.io/last-applied-configuration": "{}"}},
+            ),
+            found("owned", metadata={"ownerReferences": [{}]}),
+        ],
+        f"/api/v1/{TOOLS}/secrets": [found("password", data={"p": "cGE1NXdvcmQ="}, type="Opaque")],
+        f"/api/v1/{TOOLS}/persistentvolumeclaims": [
+            found(
+                "data",
+                metadata={"annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+                spec={"volumeName": "pv-1", "storageClassName": "fast"},
+            )
+        ],
+        f"/apis/apps/v1/{TOOLS}/deployments": [found("web", spec={"replicas": 2}, status={"replicas": 2})],
+    }
+    with served(cluster, project.folder):
+        yield cluster
+
+
+def backup(project: TenantsProject) -> dict[str, str]:
+    """The files of the backup by their path in it."""
+    [folder] = (project.folder / ".backup/staging/ops-team").iterdir()
+    return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_backup_has_what_kubectl_restores_and_no_secrets(project, cluster):
+    out = project.told(*OFFBOARD)
+
+    files = {name: list(yaml.safe_load_all(text)) for name, text in backup(project).items()}
+    assert files == {
+        "tools/configmaps.yaml": [
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "settings", "namespace": "tools", "annotations": {"note": "x"}},
+                "data": {"a": "1"},
+            }
+        ],
+        "tools/persistentvolumeclaims.yaml": [
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "data", "namespace": "tools"},
+                "spec": {"storageClassName": "fast"},
+            }
+        ],
+        "tools/deployments.apps.yaml": [
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": "web", "namespace": "tools"},
+                "spec": {"replicas": 2},
+            }
+        ],
+    }
+    assert out.startswith(
+        "staging: namespace tools has 1 ConfigMap, 1 Deployment, 1 PersistentVolumeClaim, 1 Secret\n"
+        "staging: backed up to .backup/staging/ops-team/"
+    )
+    assert ", without Secrets and without the data of volumes\n" in out
+
+
+def test_only_this_user_may_read_a_backup(project, cluster):
+    project.told(*OFFBOARD)
+
+    files = [file for file in (project.folder / ".backup").rglob("*") if file.is_file()]
+    assert files and {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_secrets_are_encrypted_for_a_recipient_and_never_in_plain_text(project, cluster):
+    identity = generate()
+
+    project.told(*OFFBOARD, "--age", identity.recipient)
+
+    files = backup(project)
+    assert not [name for name, text in files.items() if "cGE1NXdvcmQ=" in text]
+    key = pyrage.x25519.Identity.from_str(identity.private)
+    [secret] = yaml.safe_load_all(pyrage.decrypt(files["tools/secrets.yaml.age"].encode(), [key]))
+    assert (secret["apiVersion"], secret["kind"], secret["data"]) == ("v1", "Secret", {"p": "cGE1NXdvcmQ="})
+
+
+def test_what_cannot_be_read_is_named(project, cluster):
+    cluster.forbidden = (f"/apis/apps/v1/{TOOLS}/deployments",)
+
+    assert "staging: Deployment in tools cannot be read, and is not in the backup\n" in project.told(*OFFBOARD)
+
+
+def test_a_tenant_leaves_in_two_steps(project, cluster):
+    first = project.told(*OFFBOARD, "--no-backup")
+    assert "        ops-team:\n          state: leaving\n" in project.read("Pulumi.staging.yaml")
+    assert first.splitlines()[-1].startswith("staging: this is the first step")
+
+    last = project.told(*OFFBOARD, "--no-backup")
+    assert "ops-team" not in project.read("Pulumi.staging.yaml")
+    assert "# The second team.\n" in project.read("Pulumi.staging.yaml")
+    assert last.splitlines()[-1] == "staging: ops-team leaves for good, with its namespaces."
+    assert (project.folder / "tenants/ops-team.yaml").exists()
+
+
+def test_without_a_backup_nobody_asks_the_cluster(project):
+    assert "leaving" in project.told(*OFFBOARD, "--no-backup")
+    assert not (project.folder / ".backup").exists()
+
+
+def test_a_tenant_stays_if_its_backup_fails(project):
+    error = project.refused(*OFFBOARD)
+
+    assert "tenant ops-team cannot be backed up: " in error and "(FT-OPS-310)\n" in error and "BACKUP=none" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("shop",), "Pulumi.staging.yaml lists no tenant shop (FT-OPS-312)"),
+        (("ops-team", "--age", "age1x"), "(FT-OPS-311)"),
+        (("ops-team", "--age", generate(post_quantum=True).recipient), "(FT-OPS-311)"),
+    ],
+)
+def test_what_cannot_be_done_leaves_every_file_as_it_was(project, arguments, said):
+    assert said in project.refused("offboard", *arguments, "--stack", "staging", "--no-preview")

@@ -1,0 +1,329 @@
+"""`make tenants`: what it reads, what it says of stacks that do not answer, and its three formats."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from fake_cluster import FakeCluster, served
+from tenants_project import TenantsProject, tenants_project
+from typer.testing import CliRunner
+
+from operations import tenants
+from operations.errors import OperationError
+from operations.tenant_overview import Health, Observed, QuotaUse, StackOverview, TenantLine, fullest, tenant_line
+from operations.tenant_overview_text import HEADINGS, as_json, quota_text, short_revision
+from operations.tenant_page import as_html
+
+SOURCES = "/apis/source.toolkit.fluxcd.io/v1/gitrepositories"
+SYNCS = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
+RELEASES = "/apis/helm.toolkit.fluxcd.io/v2/helmreleases"
+QUOTAS = "/api/v1/resourcequotas"
+REVISION = "main@sha1:0123456789abcdef"
+
+
+def flux_object(kind: str, namespace: str, name: str, ready: str, message: str = "", **spec: Any) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "metadata": {
+            "namespace": namespace,
+            "name": name,
+            "generation": 1,
+            "labels": {"toolkit.fluxcd.io/tenant": {"apps": "dev-team", "tools": "ops-team"}[namespace]},
+        },
+        "spec": {"sourceRef": {}, **spec} if kind == "Kustomization" else spec,
+        "status": {
+            "conditions": [{"type": "Ready", "status": ready, "message": message, "observedGeneration": 1}],
+            "lastAppliedRevision": REVISION,
+            "history": [
+                {"firstReconciled": "2026-11-20T08:00:00Z", "lastReconciled": "2026-11-23T08:00:00Z"},
+                {"firstReconciled": "2026-11-01T08:00:00Z", "lastReconciled": "2026-11-19T08:00:00Z"},
+            ],
+        },
+    }
+
+
+def quota(namespace: str, tenant: str, hard: dict[str, str], used: dict[str, str]) -> dict[str, Any]:
+    metadata = {"namespace": namespace, "labels": {"toolkit.fluxcd.io/tenant": tenant}}
+    return {"metadata": metadata, "status": {"hard": hard, "used": used}}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> TenantsProject:
+    project = tenants_project(tmp_path, monkeypatch)
+    monkeypatch.setattr(tenants, "PROJECT", tmp_path)
+    monkeypatch.setattr(tenants, "count_violations", lambda *_, **__: Counter({"dev-team": 2}))
+    (tmp_path / "Pulumi.production.yaml").write_text(
+        project.read("Pulumi.production.yaml").replace("kubeconfig: kubeconfig", "kubeconfig: elsewhere")
+    )
+    return project
+
+
+@pytest.fixture
+def cluster(project) -> Iterator[FakeCluster]:
+    cluster = FakeCluster()
+    cluster.objects = {
+        SOURCES: [
+            flux_object("GitRepository", "apps", "dev-team", "True"),
+            flux_object("GitRepository", "tools", "ops-team", "False", "no such \x1b[31mbranch\n<b>now</b>"),
+        ],
+        SYNCS: [
+            flux_object("Kustomization", "apps", "dev-team", "True", "Applied revision"),
+            flux_object("Kustomization", "tools", "ops-team", "False", "Source is not ready"),
+        ],
+        QUOTAS: [quota("apps", "dev-team", {"pods": "10", "secrets": "0", "cpu": "1"}, {"pods": "4", "cpu": "500m"})],
+    }
+    with served(cluster, project.folder):
+        yield cluster
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(tenants.app, arguments)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert done.stderr == ""
+    return done.exit_code, done.stdout
+
+
+def test_each_tenant_of_each_stack_has_an_entry_for_programs(project, cluster):
+    code, out = run("--output", "json")
+
+    production, staging = json.loads(out)["stacks"]
+    assert code == 0
+    assert (production["stack"], production["tenants"]) == ("production", [])
+    assert production["error"].startswith("Pulumi.production.yaml: cluster.kubeconfig: ")
+    assert staging == {
+        "stack": "staging",
+        "error": "",
+        "violationsError": "",
+        "tenants": [
+            {
+                "tenant": "dev-team",
+                "state": "ready",
+                "revision": REVISION,
+                "changed": "2026-11-20T08:00:00Z",
+                "quota": {"namespace": "apps", "resource": "cpu", "used": "500m", "hard": "1", "percent": 50},
+                "violations": 2,
+                "message": "",
+            },
+            {
+                "tenant": "ops-team",
+                "state": "failed",
+                "revision": REVISION,
+                "changed": "2026-11-20T08:00:00Z",
+                "quota": None,
+                "violations": 0,
+                "message": "no such [31mbranch <b>now</b>",
+            },
+        ],
+    }
+
+
+def test_a_stack_that_does_not_answer_is_a_row(project, cluster):
+    code, out = run()
+
+    lines = [line.split() for line in out.splitlines() if line.strip()]
+    assert code == 0
+    assert [line[:3] for line in lines if line[0] in ("staging", "production")] == [
+        ["production", "unknown", "Pulumi.production.yaml:"],
+        ["staging", "dev-team", "ready"],
+        ["staging", "ops-team", "failed"],
+    ]
+    assert "50 % of cpu in apps" in out and "\x1b" not in out
+
+
+def test_only_the_named_stacks_are_asked(project, cluster):
+    assert [each["stack"] for each in json.loads(run("--stack", "staging", "--output", "json")[1])["stacks"]] == [
+        "staging"
+    ]
+
+
+@pytest.mark.parametrize(("changes", "code"), [({}, 1), ({"tenants": "dev-team"}, 0)])
+def test_a_failure_is_an_exit_status_on_request(project, cluster, changes, code):
+    if changes:
+        cluster.objects[SOURCES][1] = flux_object("GitRepository", "tools", "ops-team", "True")
+        cluster.objects[SYNCS][1] = flux_object("Kustomization", "tools", "ops-team", "True")
+
+    assert run("--stack", "staging", "--exit-code")[0] == code
+
+
+def test_a_stack_without_an_answer_is_a_failure_on_request(project, cluster):
+    assert run("--stack", "production", "--exit-code")[0] == 1
+
+
+def states(cluster_output: str) -> dict[str, str]:
+    [stack] = json.loads(cluster_output)["stacks"]
+    return {each["tenant"]: each["state"] for each in stack["tenants"]}
+
+
+def test_a_tenant_may_be_suspended_reconciling_leaving_or_absent(project, cluster):
+    cluster.objects[SYNCS] = [flux_object("Kustomization", "apps", "dev-team", "False", suspend=True)]
+    assert states(run("--stack", "staging", "--output", "json")[1]) == {"dev-team": "suspended", "ops-team": "absent"}
+
+    cluster.objects[SYNCS] = [flux_object("Kustomization", "apps", "dev-team", "Unknown")]
+    project.told("offboard", "ops-team", "--stack", "staging", "--no-backup", "--no-preview")
+    assert states(run("--stack", "staging", "--output", "json")[1]) == {
+        "dev-team": "reconciling",
+        "ops-team": "leaving",
+    }
+
+
+def test_a_tenant_fails_with_each_of_its_sources_syncs_and_releases(project, cluster):
+    """A further sync that waits does not hide what it waits for."""
+    cluster.objects[SYNCS].append(flux_object("Kustomization", "apps", "dev-team-late", "Unknown", "waits"))
+    cluster.objects[RELEASES] = [flux_object("HelmRelease", "apps", "dev-team-podinfo", "False", "no such chart")]
+
+    [stack] = json.loads(run("--stack", "staging", "--output", "json")[1])["stacks"]
+
+    dev_team = stack["tenants"][0]
+    assert (dev_team["state"], dev_team["message"]) == ("failed", "HelmRelease dev-team-podinfo: no such chart")
+
+
+def test_unknown_violations_do_not_hide_the_tenants(project, cluster, monkeypatch):
+    def refuse(*_: object, **__: object) -> Counter[str]:
+        raise OperationError("the cluster lacks policies", "run `pulumi up`")
+
+    monkeypatch.setattr(tenants, "count_violations", refuse)
+
+    [stack] = json.loads(run("--stack", "staging", "--output", "json")[1])["stacks"]
+
+    assert stack["violationsError"] == "the cluster lacks policies"
+    assert [each["violations"] for each in stack["tenants"]] == [None, None]
+    assert "staging: what policies would refuse is unknown: the cluster lacks policies" in run("--stack", "staging")[1]
+
+
+def test_violations_are_counted_only_where_they_are_wanted(project, cluster, monkeypatch):
+    monkeypatch.setattr(tenants, "count_violations", None)
+
+    [stack] = json.loads(run("--stack", "staging", "--no-policies", "--output", "json")[1])["stacks"]
+
+    assert [each["violations"] for each in stack["tenants"]] == [None, None]
+
+
+def test_a_tenant_whose_base_file_is_missing_is_a_row(project, cluster):
+    (project.folder / "tenants/ops-team.yaml").unlink()
+
+    [stack] = json.loads(run("--stack", "staging", "--output", "json")[1])["stacks"]
+
+    assert stack["tenants"][1]["state"] == "failed" and "tenants/ops-team.yaml" in stack["tenants"][1]["message"]
+
+
+def test_the_fullest_quota_is_the_one_that_is_closest_to_its_limit():
+    quotas = [
+        quota("a", "t", {"pods": "10", "requests.memory": "1Gi"}, {"pods": "9", "requests.memory": "1000Mi"}),
+        quota("b", "t", {"services.nodeports": "0"}, {"services.nodeports": "0"}),
+    ]
+
+    assert fullest(quotas) == QuotaUse("a", "requests.memory", "1000Mi", "1Gi", 97)
+    assert fullest(quotas[1:]) is None
+
+
+HOSTILE = StackOverview(
+    "prod\"'<",
+    (TenantLine("shop", Health.FAILED, message="</td><script>alert(1)</script>&amp;"),),
+    violations_error="<i>",
+)
+
+
+class Page(HTMLParser):
+    """The text of each cell, and what a page could load or run."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag not in ("meta", "link", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+def test_the_page_shows_hostile_text_as_text():
+    page = Page(as_html([HOSTILE], "now"))
+
+    assert page.rows == [
+        list(HEADINGS),
+        ["prod\"'<", "shop", "failed", "–", "–", "–", "–", "</td><script>alert(1)</script>&amp;"],
+    ]
+    assert [tag for tag, _ in page.tags].count("script") == 1 and page.open == []
+
+
+def test_the_page_loads_nothing_and_allows_only_its_own_script_and_style():
+    text = as_html([HOSTILE], "now")
+    page = Page(text)
+
+    [policy] = [found["content"] for tag, found in page.tags if found.get("http-equiv") == "Content-Security-Policy"]
+    assert re.fullmatch(
+        r"default-src 'none'; style-src 'sha256-[\w+/]{43}='; script-src 'sha256-[\w+/]{43}='; base-uri 'none'",
+        str(policy),
+    )
+    assert not [found for _, found in page.tags if {"src", "href", "style", "onclick", "onload"} & found.keys()]
+    assert "http:" not in text and "https:" not in text and "url(" not in text
+
+
+def test_the_page_is_a_table_that_assistive_technology_can_read():
+    page = Page(as_html([HOSTILE], "now"))
+
+    assert ("html", {"lang": "en"}) in page.tags
+    heads = [found for tag, found in page.tags if tag == "th"]
+    assert [found["scope"] for found in heads] == ["col"] * len(HEADINGS) + ["row"]
+    assert "caption" in [tag for tag, _ in page.tags]
+
+
+def test_programs_get_text_as_it_is():
+    assert json.loads(as_json([HOSTILE]))["stacks"][0]["tenants"][0]["message"].startswith("</td><script>")
+
+
+@pytest.mark.parametrize(
+    ("resource", "shown"),
+    [
+        ("count/kustomizations.kustomize.toolkit.fluxcd.io", "50 % of kustomizations in apps"),
+        ("count/secrets", "50 % of secrets in apps"),
+        ("requests.cpu", "50 % of requests.cpu in apps"),
+    ],
+)
+def test_a_quota_is_shown_without_the_api_group_of_what_it_counts(resource, shown):
+    assert quota_text(QuotaUse("apps", resource, "1", "2", 50)) == shown
+
+
+@pytest.mark.parametrize(
+    ("revision", "shown"),
+    [
+        ("main@sha1:fa4317e0939f960aa031d56f8b9319655323685d", "main@sha1:fa4317e…"),
+        ("1.0.0@sha256:" + "0a" * 32, "1.0.0@sha256:0a0a0a0…"),
+        ("6.5.1", "6.5.1"),
+        ("", "–"),
+    ],
+)
+def test_a_revision_is_shown_with_the_first_digits_of_its_digest(revision, shown):
+    assert short_revision(revision) == shown
+
+
+def test_the_first_release_stands_for_a_tenant_without_syncs():
+    release = flux_object("HelmRelease", "apps", "podinfo", "False", "no version of the chart matches")
+    release["status"] |= {"lastAppliedRevision": None, "history": [{"chartVersion": "6.5.1", "lastDeployed": "2026"}]}
+    found = Observed({"dev-team": [release]}, {}, None)
+
+    line = tenant_line("dev-team", is_leaving=False, found=found, syncs=False)
+
+    assert (line.health, line.revision, line.changed) == (Health.FAILED, "6.5.1", "2026")
+    assert "no version of the chart matches" in line.message
+    assert tenant_line("dev-team", is_leaving=False, found=found).health is Health.ABSENT
