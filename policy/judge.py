@@ -9,13 +9,13 @@ from pulumi_policy import ResourceValidationArgs
 from components.config.errors import ConfigurationError
 from components.stack.review_rules import RuleName
 from policy.registered import registered_object, with_secrets
-from review.findings import Finding, resource_of, waived
-from review.rendered import RenderedObject
-from review.rule_setting import RuleSetting
-from review.rule_wordings import NOT_TOLD_APART
-from review.rules import RULES
-from review.rules_access import BINDINGS, ROLES, reference_of, role_of
-from review.rules_environment import unprotected
+from review.render.rendered import RenderedObject
+from review.rules.access import BINDINGS, ROLES, reference_of, role_of
+from review.rules.environment import unprotected
+from review.rules.findings import Finding, resource_of, waived
+from review.rules.setting import RuleSetting
+from review.rules.table import RULES
+from review.rules.wordings import NOT_TOLD_APART
 
 STACK = "pulumi:pulumi:Stack"
 _OF_STACK = (RuleName.NO_POLICY_ENGINE, RuleName.POLICY_NOT_ENFORCED)

@@ -13,9 +13,9 @@ from pulumi_policy import EnforcementLevel, Policy, ReportViolation, ResourceVal
 
 from components.config.errors import ConfigurationError, coded
 from policy.judge import STACK, Judge
-from review.findings import Finding
-from review.findings_text import remedy_of, statement_of, waiver_text
-from review.rule_wordings import UNREADABLE_STACK
+from review.rules.findings import Finding
+from review.rules.findings_text import remedy_of, statement_of, waiver_text
+from review.rules.wordings import UNREADABLE_STACK
 
 _PAGE = "docs/review.md#rules"
 

@@ -10,9 +10,9 @@ from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY, seria
 from pulumi_policy.proxy import UnknownValueError, unknown_checking_proxy
 
 from components.sync.names import TENANT_LABEL
-from review.recorder import GENERATED
-from review.rendered import PLATFORM, RenderedObject
-from review.rules_access import MARKED_AS_SECRET
+from review.render.recorder import GENERATED
+from review.render.rendered import PLATFORM, RenderedObject
+from review.rules.access import MARKED_AS_SECRET
 
 
 def registered_object(args: ResourceValidationArgs) -> RenderedObject:

@@ -13,7 +13,7 @@ from components.stack.current import stack_file
 from components.stack.loading import load_stack
 from components.stack.offline import load_offline
 from components.stack.project_file import read_project_file
-from review.rule_setting import RuleSetting
+from review.rules.setting import RuleSetting
 
 _SENT = "PULUMI_CONFIG"
 

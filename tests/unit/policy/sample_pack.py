@@ -15,7 +15,7 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 from components.cluster.manifests import Manifest, name_of, resource_type
 from policy.judge import STACK, Judge
 from policy.policies import policies
-from review.rule_setting import RuleSetting
+from review.rules.setting import RuleSetting
 
 UNKNOWN = UNKNOWN_STRING_VALUE
 LEVELS = {analyzer_pb2.REMEDIATE: "mandatory", analyzer_pb2.MANDATORY: "mandatory", analyzer_pb2.ADVISORY: "advisory"}

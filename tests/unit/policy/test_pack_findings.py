@@ -8,13 +8,14 @@ from datetime import timedelta
 import pytest
 from sample_pack import UNKNOWN, Pack, rules, secret
 
+from components.config.decisions import today
 from components.config.errors import ConfigurationError, Problem
 from components.git.github import DEPLOY_KEY_TYPE
 from components.policies.config import PolicyEngine, PolicyMode
-from components.stack.review_config import Waiver, today
+from components.stack.review_config import Waiver
 from components.stack.review_rules import RuleName
 from components.sync.names import TENANT_LABEL
-from review.rule_setting import RuleSetting
+from review.rules.setting import RuleSetting
 
 RBAC = "rbac.authorization.k8s.io/v1"
 NAMESPACE = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,12 +17,14 @@ from components.flux.release import select_components
 from components.policies.config import PoliciesConfig, PolicyEngine
 from components.policies.kyverno_only import kyverno_only, onboards
 from components.policies.table import policy_set
-from components.tenant.config import TenancyConfig
+from components.stack.admission import relaxed_by
 from components.tenant.impersonation import impersonations
 from components.tenant.objects import tenant_objects
+from components.tenant.people import people_roles
 from components.tenant.role import FLUX_GROUPS, MANAGED, tenant_role
-from review.access import access_changes
-from review.rendered import PLATFORM, Render, RenderedObject
+from components.tenant.tenancy_config import TenancyConfig
+from review.access.changes import access_changes
+from review.render.rendered import PLATFORM, Render, RenderedObject
 
 STACK = "production"
 TENANTS: dict[str, dict[str, Any]] = {"dev-team": {}, "ops-team": {"namespaces": [{"name": "tools"}]}}
@@ -66,7 +68,8 @@ def _objects(*sections: str) -> tuple[RenderedObject, ...]:
     platform = [
         *configured(select_components(release(), config), config),
         tenant_role(own),
-        *_policies(settings, own, config),
+        *people_roles(own, [team.people for team in teams.values()]),
+        *_policies(settings, own, config, relaxed_by(teams.values(), settings)),
         *more,
     ]
     platform += [shared_impersonation(config)] if onboards(settings) else []
@@ -75,7 +78,9 @@ def _objects(*sections: str) -> tuple[RenderedObject, ...]:
     objects = [_rendered(PLATFORM, each) for each in platform]
     for name, team in teams.items():
         found = tenant_objects(name, team, own, config.default_service_account)
-        manifests = [*found.namespaces, *found.limits, found.identity, *found.access, *found.decryption, found.sync]
+        manifests = [*found.namespaces, *found.limits, found.identity, *found.granted_roles, *found.access]
+        manifests += found.people
+        manifests += [*found.decryption, *found.syncs]
         manifests += [each for namespace in team.namespace_names for each in roles.get(namespace, ())]
         objects += [_rendered(name, each) for each in manifests]
     return tuple(objects)
@@ -150,12 +155,14 @@ def _kind(kind: str, name: str, namespace: str) -> tuple[str, Manifest]:
     return (kind if namespace else f"Cluster{kind}"), metadata
 
 
-def _policies(settings: PoliciesConfig, tenancy: TenancyConfig, flux: Any) -> Iterable[Manifest]:
+def _policies(
+    settings: PoliciesConfig, tenancy: TenancyConfig, flux: Any, relaxed: Collection[str]
+) -> Iterable[Manifest]:
     if settings.engine.native:
-        yield from _all_of(policy_set(settings, PolicyEngine.NATIVE))
+        yield from _all_of(policy_set(settings, PolicyEngine.NATIVE, relaxed=relaxed))
     if settings.engine.kyverno:
         more = kyverno_only(settings, tenancy, flux, [_CONTROLLER])
-        yield from _all_of(policy_set(settings, PolicyEngine.KYVERNO, more))
+        yield from _all_of(policy_set(settings, PolicyEngine.KYVERNO, more, relaxed))
 
 
 def _all_of(found: Any) -> Iterable[Manifest]:

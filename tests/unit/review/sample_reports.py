@@ -5,9 +5,9 @@ from __future__ import annotations
 from sample_objects import render_of
 
 from components.stack.stack_file import StackFile
-from review.comparison import Side, stack_report
-from review.rendered import RenderedObject
-from review.report import Report, StackReport
+from review.render.rendered import RenderedObject
+from review.report.comparison import Side, stack_report
+from review.report.model import Report, StackReport
 
 
 def side(*objects: RenderedObject, stack: str = "staging", **sections: object) -> Side:

@@ -7,7 +7,7 @@ from typing import Any
 from components.cluster.manifests import Manifest, name_of, resource_type
 from components.git.github import DEPLOY_KEY_TYPE
 from components.sync.names import TENANT_LABEL
-from review.rendered import PLATFORM, RenderedObject
+from review.render.rendered import PLATFORM, RenderedObject
 
 RBAC = "rbac.authorization.k8s.io/v1"
 ACCOUNT = {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}

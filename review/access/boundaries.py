@@ -1,0 +1,191 @@
+"""Statements about what else decides on access: Pod Security, network isolation, Flux's flags and its accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from components.cluster.manifests import Manifest
+from components.flux.lockdown_flags import DEFAULT_ACCOUNT, FORBIDDEN_FLAGS, LockdownFlag, flags_for
+from components.flux.profile import FEATURE_GATES
+from components.flux.release import component_of
+from components.sync.names import TENANT_LABEL
+from components.sync.workload_identity import PROVIDERS
+from components.tenant.namespace_config import PodSecurity
+from review.access.rules import CLUSTER, Access, Subject, SubjectKind
+from review.access.sentences import Statement, name_of
+from review.render.rendered import RenderedObject
+
+_LEVEL = "pod-security.kubernetes.io/enforce"
+# From the strictest; without a label nothing is enforced.
+_LEVELS = (*(level.value for level in PodSecurity), "")
+_APPLYING = ("Kustomization", "HelmRelease")
+_GATES = FEATURE_GATES.removeprefix("--").removesuffix("=")
+_IDENTITIES = tuple(setting.annotation for provider in PROVIDERS.values() for setting in provider.settings.values())
+
+_Objects = Mapping[tuple[str, str, str], Manifest]
+"""Manifests by kind, namespace and name."""
+
+
+def boundary_statements(
+    old_objects: Iterable[RenderedObject], new_objects: Iterable[RenderedObject], old: Access, new: Access
+) -> Iterator[Statement]:
+    """What Pods may do and connect to, and with whose rights Flux acts, now and no longer.
+
+    Args:
+        old_objects, new_objects: the objects of both renders.
+        old, new: who may do what by RBAC in them.
+    """
+    before, after = _by_name(old_objects), _by_name(new_objects)
+    yield from _pod_security(before, after)
+    yield from _isolation(before, after)
+    yield from _flags(before, after)
+    yield from _runs_as(before, after, old, new)
+    yield from _applied_as(before, after, new)
+    yield from _cloud_identities(before, after)
+
+
+def _by_name(objects: Iterable[RenderedObject]) -> _Objects:
+    return {(each.kind, each.namespace, each.name): each.manifest for each in objects}
+
+
+def _pod_security(before: _Objects, after: _Objects) -> Iterator[Statement]:
+    """A namespace that comes with the change is compared with the strictest level, which is the default."""
+    for namespace, tenant in _tenants(after):
+        was = _level(before[namespace]) if namespace in before else _LEVELS[0]
+        level = _level(after[namespace])
+        widened = _LEVELS.index(level) > _LEVELS.index(was)
+        weaker = level if widened else was
+        if level != was:
+            what = f"Pods of the Pod Security level {weaker}" if weaker else "any Pods: Pod Security enforces no level"
+            words = f"may {'now' if widened else 'no longer'} run {what}"
+            yield Statement(words, widened, weaker in _LEVELS[2:], tenant, namespace[2])
+
+
+def _isolation(before: _Objects, after: _Objects) -> Iterator[Statement]:
+    isolated = [_isolated(before), _isolated(after)]
+    for namespace, tenant in _tenants(after):
+        was, is_now = (namespace[2] in each for each in isolated)
+        if namespace in before and was is not is_now:
+            may, because = ("may now", "no") if was else ("may no longer", "a")
+            words = f"{may} let Pods connect to anything ({because} NetworkPolicy isolates them)"
+            yield Statement(words, was, False, tenant, namespace[2])
+
+
+def _tenants(objects: _Objects) -> Iterator[tuple[tuple[str, str, str], Subject]]:
+    """The keys of tenants' namespaces, with their tenant."""
+    for key, manifest in objects.items():
+        labels = manifest["metadata"].get("labels", {})
+        if key[0] == "Namespace" and TENANT_LABEL in labels:
+            yield key, Subject(SubjectKind.TENANT, labels[TENANT_LABEL])
+
+
+def _level(namespace: Manifest) -> str:
+    level: str = namespace["metadata"].get("labels", {}).get(_LEVEL, "")
+    return level
+
+
+def _isolated(objects: _Objects) -> set[str]:
+    """The namespaces with a NetworkPolicy for the outgoing traffic of all Pods."""
+    return {
+        namespace
+        for (kind, namespace, _), manifest in objects.items()
+        if kind == "NetworkPolicy"
+        and not manifest["spec"].get("podSelector")
+        and "Egress" in manifest["spec"].get("policyTypes", ())
+    }
+
+
+def _flags(before: _Objects, after: _Objects) -> Iterator[Statement]:
+    for key, deployment in after.items():
+        controller = component_of(deployment)
+        if deployment["kind"] != "Deployment" or controller is None or key not in before:
+            continue
+        subject = Subject(SubjectKind.ACCOUNT, controller, key[1])
+        was, is_now = _arguments(before[key]), _arguments(deployment)
+        for flag in flags_for(controller):
+            old, new = _value(flag, was), _value(flag, is_now)
+            if bool(old) is not bool(new):
+                has = "no longer has the flag" if old else "now has the flag"
+                may = "so that a tenant may" if old else "so that no tenant may"
+                yield Statement(f"{has} {flag.argument}, {may} {flag.purpose}", bool(old), bool(old), subject)
+            elif old != new:
+                words = f"now uses the service account {new} for objects that name none, instead of {old}"
+                yield Statement(words, True, False, subject)
+        for name, reason in FORBIDDEN_FLAGS.items():
+            if (name in is_now) is not (name in was):
+                words = f"{'now' if name in is_now else 'no longer'} has the flag --{name}, with which {reason}"
+                yield Statement(words, name in is_now, name in is_now, subject)
+
+
+def _arguments(deployment: Manifest) -> dict[str, set[str]]:
+    """The flags of a controller with their values; each feature gate is one value."""
+    found: dict[str, set[str]] = {}
+    for argument in deployment["spec"]["template"]["spec"]["containers"][0].get("args", ()):
+        name, _, value = argument.removeprefix("--").partition("=")
+        found[name] = set(value.split(",")) if name == _GATES else {value}
+    return found
+
+
+def _value(flag: LockdownFlag, arguments: Mapping[str, set[str]]) -> str:
+    """The value of a flag; empty if the controller lacks it or has another one that does not lock it down."""
+    values = arguments.get(flag.name, set())
+    if flag.name == DEFAULT_ACCOUNT:
+        return next(iter(values), "")
+    return flag.value if flag.value in values else ""
+
+
+def _runs_as(before: _Objects, after: _Objects, old: Access, new: Access) -> Iterator[Statement]:
+    for key, deployment in after.items():
+        if deployment["kind"] != "Deployment" or key not in before:
+            continue
+        was, is_now = (_account(each["spec"]["template"]["spec"], key[1]) for each in (before[key], deployment))
+        if was != is_now:
+            more = any(
+                not old.of(was, place).allows(right) and not old.of(was, CLUSTER).allows(right)
+                for (subject, place), granted in new.grants.items()
+                if subject == is_now
+                for right in granted.all
+            )
+            words = f"Deployment {key[1]}/{key[2]} now runs as {name_of(is_now)} instead of {name_of(was)}"
+            yield Statement(words, more, more)
+
+
+def _account(spec: Manifest, namespace: str) -> Subject:
+    return Subject(SubjectKind.ACCOUNT, spec.get("serviceAccountName", "default"), namespace)
+
+
+def _applied_as(before: _Objects, after: _Objects, access: Access) -> Iterator[Statement]:
+    """With whose rights Flux applies a repository: a tenant's own account is expected."""
+    for key, manifest in after.items():
+        kind, namespace, name = key
+        if kind not in _APPLYING:
+            continue
+        account = manifest["spec"].get("serviceAccountName", "")
+        was = before[key]["spec"].get("serviceAccountName", "") if key in before else None
+        own = (namespace, account) in access.tenants.accounts
+        if account == was or (was is None and own):
+            continue
+        instead = "" if was is None else f" instead of {_applier(namespace, was)}"
+        words = f"Flux now applies the {kind} {name} as {_applier(namespace, account)}{instead}"
+        yield Statement(words, not own, not own, None, namespace)
+
+
+def _applier(namespace: str, account: str) -> str:
+    return f"{namespace}/{account}" if account else "the controller's default account"
+
+
+def _cloud_identities(before: _Objects, after: _Objects) -> Iterator[Statement]:
+    for key in sorted({*before, *after}):
+        kind, namespace, name = key
+        if kind == "ServiceAccount":
+            was, is_now = (_identities(each.get(key)) for each in (before, after))
+            subject = Subject(SubjectKind.ACCOUNT, name, namespace)
+            for identity in sorted(is_now - was):
+                yield Statement("may now use the cloud identity", True, True, subject, target=identity)
+            for identity in sorted(was - is_now):
+                yield Statement("may no longer use the cloud identity", False, False, subject, target=identity)
+
+
+def _identities(account: Manifest | None) -> set[str]:
+    annotations = (account or {}).get("metadata", {}).get("annotations") or {}
+    return {annotations[key] for key in _IDENTITIES if key in annotations}

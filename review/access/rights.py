@@ -1,0 +1,78 @@
+"""Statements about rights by RBAC: what subjects gain and lose from one render to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from review.access.kubernetes_roles import POWER, READ, KubernetesRole
+from review.access.rules import (
+    CLUSTER,
+    Access,
+    Gain,
+    NamedRole,
+    Permission,
+    Right,
+    SubjectKind,
+    gains,
+)
+from review.access.sentences import Statement
+from review.access.words import permissions
+
+_IMPERSONATE = "impersonate"
+_ESCALATING = ("*", "bind", "escalate", _IMPERSONATE)
+_SECRETS = ("secrets", "serviceaccounts/token")
+# Groups that everybody is in who reaches the API server.
+_EVERYBODY = ("system:authenticated", "system:serviceaccounts", "system:unauthenticated")
+
+
+def rights_statements(old: Access, new: Access) -> Iterator[Statement]:
+    """What subjects may do by RBAC now, and what they may no longer do."""
+    for widened, before, after in ((True, old, new), (False, new, old)):
+        for gain in gains(before, after):
+            # A namespace that comes with the change holds no Secrets yet.
+            is_new = gain.place in after.tenants.namespaces and gain.place not in before.tenants.namespaces
+            yield from _statements(gain, widened, is_new)
+
+
+def is_high(gain: Gain, right: Right, in_new_namespace: bool = False) -> bool:
+    """Whether a right is a high risk: of the whole cluster or of everybody, over others, or over secrets."""
+    subject = gain.subject
+    if gain.place == CLUSTER or (subject.kind is SubjectKind.GROUP and subject.name in _EVERYBODY):
+        return True
+    if isinstance(right, NamedRole):
+        return right.name != KubernetesRole.VIEW
+    if right.verb in _ESCALATING or right.resource == "*" or right.group == "*":
+        return True
+    return right.resource in _SECRETS and not in_new_namespace
+
+
+def _statements(gain: Gain, widened: bool, is_new: bool) -> Iterator[Statement]:
+    may, has = ("may now", "now has") if widened else ("may no longer", "no longer has")
+
+    def statement(words: str, high: bool, target: str = "") -> Statement:
+        return Statement(words, widened, high, gain.subject, gain.place, target)
+
+    for role, rights in gain.roles.items():
+        hint = " (read only)" if all(right.verb in READ for right in rights) else ""
+        yield statement(f"{has} the role {role}{hint}", any(is_high(gain, right, is_new) for right in rights))
+    by_risk: dict[bool, list[Permission]] = {True: [], False: []}
+    for right in gain.rights:
+        if isinstance(right, NamedRole):
+            yield statement(_of_role(right, may, has), is_high(gain, right))
+        elif right.verb == _IMPERSONATE and right.resource == "serviceaccounts" and gain.place != CLUSTER:
+            account = f"{gain.place}/{right.name}" if right.name else f"every service account of {gain.place}"
+            yield statement(f"{may} impersonate", True, account)
+        else:
+            # Of what is narrowed, no part is a risk.
+            by_risk[widened and is_high(gain, right, is_new)].append(right)
+    for high, found in by_risk.items():
+        if found:
+            yield statement(f"{may} {permissions(found)}", high)
+
+
+def _of_role(role: NamedRole, may: str, has: str) -> str:
+    if role.name == KubernetesRole.CLUSTER_ADMIN:
+        return f"{may} do everything (cluster-admin)"
+    if role.name in POWER:
+        return f"{has} Kubernetes' role {role.name}"
+    return f"{has} the role {role.name}, which this stack does not define,"

@@ -1,0 +1,204 @@
+"""From single statements about subjects to sentences for reviewers, the same for many said once.
+
+A statement is about one subject in one place. Statements with the same words are joined: first the places of a
+subject, then subjects with the same places; ten tenants that may do the same in their namespaces are one sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from review.access.rules import ANYWHERE, CLUSTER, LABELED, Subject, SubjectKind, Tenants
+from review.access.words import counted
+from review.render.rendered import PLATFORM
+
+# All namespaces of a tenant, whichever they are.
+_OWN = frozenset({"(own)"})
+# Accounts that may be impersonated are a high risk each, and Flux has seven controllers.
+_MOST_TARGETS, _MOST_SUBJECTS = 20, 8
+_NOWHERE = frozenset({ANYWHERE})
+_ALL, _BOTH, _EVERYONE = "All tenants", "Both tenants", "Everyone with Kubernetes' role "
+
+
+class Risk(StrEnum):
+    """How closely a reviewer should look."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One thing that one subject may do, or may no longer do.
+
+    Attributes:
+        words: the sentence after its subject, e.g. `may now read Secrets`; without a subject the whole of it.
+        widened: whether more is allowed than before.
+        high: whether the risk is high.
+        subject: who; None if the words name it.
+        place: the namespace; CLUSTER, or ANYWHERE if there is none.
+        target: the object of the words, which names its place, e.g. `shop/dev-team` of `may now impersonate`.
+    """
+
+    words: str
+    widened: bool
+    high: bool
+    subject: Subject | None = None
+    place: str = ANYWHERE
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Statements with the same words, joined.
+
+    Attributes:
+        owner: the only tenant that it is about; PLATFORM if there are none or several.
+        who: the subjects; empty if the words name them.
+        words: what they may do now, or no longer.
+        where: `in shop`, `in the whole cluster` and the like; empty if there is no place.
+        widened, high: as of the statements.
+    """
+
+    owner: str
+    who: str
+    words: str
+    where: str
+    widened: bool
+    high: bool
+
+
+@dataclass(frozen=True)
+class AccessChange:
+    """A change of who may do what, as a sentence.
+
+    Attributes:
+        owner: the only tenant that it is about; PLATFORM if there are none or several.
+        stack: name of the stack.
+        widened: whether more is allowed than before.
+        risk: HIGH for rights in the whole cluster, impersonation, Secrets, wildcards, `escalate` and `bind`, for
+            policies that no longer refuse and for flags of the lockdown that are gone. NORMAL for what is narrowed.
+        text: plain text without a period and without the stack; names in it are not escaped.
+    """
+
+    owner: str
+    stack: str
+    widened: bool
+    risk: Risk
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """The text with the stack."""
+        return f"{self.text} on {self.stack}"
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the statements of one sentence have in common."""
+
+    words: str
+    widened: bool
+    high: bool
+    is_tenant: bool
+    places: frozenset[str]
+    targets: frozenset[str]
+
+
+def as_change(joined: Joined, stack: str) -> AccessChange:
+    """The sentence about a change in a stack."""
+    risk = Risk.HIGH if joined.high and joined.widened else Risk.NORMAL
+    text = " ".join(filter(None, (joined.who, joined.words, joined.where))).removesuffix(",")
+    return AccessChange(joined.owner, stack, joined.widened, risk, text)
+
+
+def join(statements: Iterable[Statement], tenants: Tenants, everyone: Collection[str]) -> list[Joined]:
+    """The statements, the same for many joined, what widens most first.
+
+    Args:
+        statements: each about one subject in one place.
+        tenants: the tenants with their namespaces.
+        everyone: the names of the tenants whom `all tenants` stands for.
+    """
+    by_subject: dict[tuple[str, bool, bool, Subject | None], set[tuple[str, str]]] = defaultdict(set)
+    for each in statements:
+        by_subject[each.words, each.widened, each.high, each.subject].add((each.place, each.target))
+    subjects: dict[_Said, set[Subject]] = defaultdict(set)
+    reach: dict[_Said, set[str]] = defaultdict(set)
+    for (words, widened, high, subject), found in by_subject.items():
+        places, targets = (frozenset(column) for column in zip(*found, strict=True))
+        tenant = subject.name if subject is not None and subject.kind is SubjectKind.TENANT else None
+        own = tenants.by_name.get(tenant) if tenant is not None else None
+        told = _NOWHERE if targets != {""} else _OWN if places == own else places
+        said = _Said(words, widened, high, tenant is not None, told, targets - {""})
+        subjects[said] |= {subject} if subject is not None else set()
+        reach[said] |= places
+    ranked = [
+        (
+            (not said.widened, not said.high, said.places != {CLUSTER}, -len(subjects[said])),
+            _joined(said, sorted(subjects[said]), reach[said], tenants, everyone),
+        )
+        for said in reach
+    ]
+    return [each for _, each in sorted(ranked, key=lambda pair: (pair[0], pair[1].who, pair[1].words, pair[1].where))]
+
+
+def name_of(subject: Subject) -> str:
+    """How a sentence names one subject."""
+    match subject.kind:
+        case SubjectKind.ACCOUNT:
+            return f"{subject.namespace}/{subject.name}"
+        case SubjectKind.USER | SubjectKind.GROUP:
+            return f"{subject.kind.lower()} {subject.name}"
+        case SubjectKind.ROLE:
+            return f"{_EVERYONE}{subject.name}"
+    return subject.name
+
+
+def _joined(
+    said: _Said, subjects: Sequence[Subject], places: Collection[str], tenants: Tenants, everyone: Collection[str]
+) -> Joined:
+    named = {each.name for each in subjects if each.kind is SubjectKind.TENANT}
+    owners = named or {tenants.namespaces.get(place, PLATFORM) for place in places}
+    owner = next(iter(owners)) if len(owners) == 1 else PLATFORM
+    is_one = len(subjects) < 2 and LABELED not in named
+    words = said.words if is_one else re.sub("^(now|no longer) has ", r"\1 have ", said.words)
+    targets = counted(sorted(said.targets), "", most=_MOST_TARGETS)
+    return Joined(
+        PLATFORM if owner == LABELED else owner,
+        _who(subjects, everyone),
+        f"{words} {targets}".rstrip(),
+        _where(said.places, subjects, tenants),
+        said.widened,
+        said.high,
+    )
+
+
+def _who(subjects: Sequence[Subject], everyone: Collection[str]) -> str:
+    names = sorted({each.name for each in subjects}, key=lambda name: (name == LABELED, name))
+    if {each.kind for each in subjects} == {SubjectKind.ROLE}:
+        return f"{_EVERYONE}{' or '.join(names)}"
+    if {each.kind for each in subjects} != {SubjectKind.TENANT}:
+        return counted(map(name_of, subjects), "others", most=_MOST_SUBJECTS)
+    if len(names) > 1 and set(names) == set(everyone):
+        return _ALL if LABELED in names else _BOTH if len(names) == 2 else f"All {len(names)} tenants"
+    return LABELED.capitalize() if names == [LABELED] else counted(names, "tenants")
+
+
+def _where(places: frozenset[str], subjects: Sequence[Subject], tenants: Tenants) -> str:
+    if places == _OWN:
+        if len(subjects) > 1 or subjects[0].name == LABELED:
+            return "in their namespaces"
+        places = tenants.by_name[subjects[0].name]
+    if places == {CLUSTER}:
+        return "in the whole cluster"
+    if places == _NOWHERE:
+        return ""
+    names = [name for name in sorted(places) if name != LABELED]
+    if LABELED in places:
+        names.append(f"the namespaces of {LABELED}")
+    return f"in {counted(names, 'namespaces')}"

@@ -1,0 +1,106 @@
+"""What an API server would answer to each object of a render, asked all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from components.cluster.manifests import Manifest
+from components.policies import native
+from components.policies.kyverno import KYVERNO_API
+from components.policies.rendering import PLATFORM, PLATFORM_OBJECT, POLICIES
+from review.admission.kyverno_kinds import kyverno_kinds
+from review.admission.program import Answer, Request, Surroundings, ask
+from review.render.recorder import GENERATED
+from review.render.rendered import Render, RenderedObject
+
+Answers = Mapping[tuple[str, str], Answer]
+"""The answers by `RenderedObject.key`."""
+
+_NATIVE = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+# What the answer to another object depends on.
+_DECIDING = frozenset({*_NATIVE, "CustomResourceDefinition", "Namespace", "Release", "ValidatingPolicy"})
+# The parts of a specification that both engines have.
+_SHARED = ("failurePolicy", "matchConstraints", "matchConditions", "variables", "validations")
+
+
+def admission_answers(program: Path, render: Render, project: Path, about: Render | None = None) -> Answers:
+    """The answers to the platform, as which a stack is applied, if it created every object.
+
+    Args:
+        program: the program that answers (`review.admission.find_program`).
+        render: the render.
+        project: the project that it was rendered from.
+        about: the render of before, to ask for what may be answered otherwise than there; None for every object.
+
+    Raises:
+        OperationError: the program fails.
+    """
+    concerned = _concerned(render, about)
+    if not concerned:
+        return {}
+    objects = [each for each in render.objects if each.is_kubernetes]
+    surroundings = Surroundings(
+        definitions=_definitions(concerned, render, project),
+        policies=_policies(objects),
+        namespaces=[each.manifest for each in objects if each.kind == "Namespace"],
+    )
+    answers = ask(program, surroundings, (Request("CREATE", _known(each.manifest)) for each in concerned))
+    return {each.key: answer for each, answer in zip(concerned, answers, strict=True)}
+
+
+def _concerned(render: Render, before: Render | None) -> list[RenderedObject]:
+    """The objects that may get another answer than before: all if what decides on them has changed."""
+    every = [each for each in render.objects if each.is_kubernetes]
+    if before is None:
+        return every
+    old, new = ({(each.key, each.digest): each for each in of.objects} for of in (before, render))
+    differing = [both[one] for both in (old, new) for one in old.keys() ^ new.keys() if one in both]
+    if any(each.kind in _DECIDING for each in differing):
+        return every
+    return [each for each in every if (each.key, each.digest) not in old]
+
+
+def _definitions(objects: Sequence[RenderedObject], render: Render, project: Path) -> list[Manifest]:
+    """Those of the kinds that these objects have."""
+    used = {(str(each.manifest["apiVersion"]).partition("/")[0], each.kind) for each in objects}
+    kyvernos = {kind for group, kind in used if group.endswith("kyverno.io")}
+    rendered = [each.manifest for each in render.objects if each.kind == "CustomResourceDefinition"]
+    found = [*rendered, *kyverno_kinds(render, project, kyvernos)]
+    return [each for each in found if (each["spec"]["group"], each["spec"].get("names", {}).get("kind")) in used]
+
+
+def _policies(objects: Sequence[RenderedObject]) -> list[Manifest]:
+    """This program's policies as the API server evaluates them; Kyverno's own where it alone enforces."""
+    found = [each.manifest for each in objects if each.kind in _NATIVE]
+    return found or [policy for each in objects for policy in _from_kyverno(each.manifest)]
+
+
+def _from_kyverno(manifest: Manifest) -> Iterator[Manifest]:
+    """The same policy for the API server: the expressions are in the common subset of both engines."""
+    name = str(manifest["metadata"].get("name"))
+    if manifest["apiVersion"] != KYVERNO_API or manifest["kind"] != "ValidatingPolicy" or name not in POLICIES:
+        return
+    spec = manifest["spec"]
+    names = {variable["name"] for variable in spec["variables"]}
+    # A policy about users allows the platform everything, and the platform is who applies a render.
+    if PLATFORM in names and PLATFORM_OBJECT not in names:
+        return
+    variables = [each | ({"expression": "true"} if each["name"] == PLATFORM else {}) for each in spec["variables"]]
+    shared = {key: spec[key] for key in _SHARED if key in spec} | {"variables": variables}
+    yield from native.manifests(name, shared, spec["validationActions"])
+
+
+def _known(manifest: Manifest) -> Manifest:
+    """The object without what only an update can know."""
+    known: Manifest = _without_generated(manifest)
+    return known | {"metadata": {"name": "generated"} | known["metadata"]}
+
+
+def _without_generated(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_generated(child) for key, child in value.items() if child != GENERATED}
+    if isinstance(value, list):
+        return [_without_generated(child) for child in value if child != GENERATED]
+    return value

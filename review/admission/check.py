@@ -1,0 +1,50 @@
+"""Shows what an API server would not accept of a render."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import typer
+
+from components.config.errors import coded
+from components.config.printable import printable
+from review.admission.answers import admission_answers
+from review.admission.program import PROGRAM, VARIABLE, Answer, find_program
+from review.admission.schemas import schema_errors
+from review.admission.verdict import refusals
+from review.admission.wordings import FOUND, NOT_CHECKED
+from review.render.rendered import Render
+
+
+def check_admission(render: Render, project: Path, meanwhile: Callable[[], None] = lambda: None) -> None:
+    """Print the errors of all objects and what enforced policies refuse, or that there is no program to ask.
+
+    Args:
+        render: the render.
+        project: the project that it was rendered from.
+        meanwhile: is called while the program answers, before anything is printed.
+
+    Raises:
+        typer.Exit: with 1 if there is any.
+        OperationError: the program fails.
+    """
+    program = find_program()
+    if program is None:
+        meanwhile()
+        typer.echo(f"note: {coded(NOT_CHECKED(program=PROGRAM, variable=VARIABLE))}", err=True)
+        return
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(admission_answers, program, render, project)
+        meanwhile()
+    answers = asked.result()
+    denied = [each.statement.text for each in refusals(None, answers, render) if each.denied]
+    found = [*map(str, schema_errors(render, answers)), *map(printable, denied)]
+    if not found:
+        typer.echo(f"{len(answers)} objects match their schemas, and no policy refuses one")
+        return
+    count = sum(1 for answer in answers.values() if answer != Answer())
+    listed = "".join(f"\n  {line}" for line in found)
+    typer.echo(f"error: {coded(FOUND(count=count, total=len(answers), listed=listed))}", err=True)
+    raise typer.Exit(1)

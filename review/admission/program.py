@@ -1,0 +1,174 @@
+"""Asks what an API server would answer to requests, without one: the program `offline-admission`, one call at a time.
+
+It is built from the packages of kube-apiserver (`lab/tools/kubernetes/offline-admission`), so schemas, defaults and
+CEL are those of the pinned Kubernetes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from components.cluster.manifests import Manifest
+from operations.errors import OperationError
+from review.admission.wordings import ADMISSION_FAILED
+
+VARIABLE = "FLUX_TENANCY_ADMISSION"
+"""The environment variable with the path of the program."""
+PROGRAM = "offline-admission"
+"""Its name on PATH."""
+_TIMEOUT_SECONDS = 300
+# Go collects garbage whenever the heap has doubled, which is a sixth of the time of a large render. Here it may be four
+# times as large as what is in use.
+# Source: https://go.dev/doc/gc-guide
+_ENVIRONMENT = {"GOGC": "300"}
+
+
+@dataclass(frozen=True)
+class User:
+    """Who asks.
+
+    Attributes:
+        name: user name.
+        groups: its groups; members of `system:masters` may do everything.
+    """
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+PLATFORM_USER = User("pulumi", ("system:masters", "system:authenticated"))
+"""Who applies a stack."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request.
+
+    Attributes:
+        operation: CREATE, UPDATE or DELETE.
+        object: the object as the request leaves it; None for DELETE.
+        old: the object before; None for CREATE, except of a subresource.
+        subresource: the part of the object that it is for.
+    """
+
+    operation: str
+    object: Manifest | None
+    old: Manifest | None = None
+    subresource: str = ""
+    user: User = PLATFORM_USER
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """What is wrong with an object.
+
+    Attributes:
+        path: the field, e.g. `spec.interval`; empty for the object as a whole.
+        message: in the words of Kubernetes.
+    """
+
+    path: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Objection:
+    """A failed validation of a policy.
+
+    Attributes:
+        policy: name of the ValidatingAdmissionPolicy.
+        denied: whether the request is refused; otherwise the policy only warns.
+        message: the policy's own.
+    """
+
+    policy: str
+    denied: bool
+    message: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a request, which is accepted if both are empty.
+
+    Attributes:
+        errors: what is wrong with the object; policies do not see one that is invalid.
+        objections: of all policies.
+    """
+
+    errors: tuple[FieldError, ...] = ()
+    objections: tuple[Objection, ...] = ()
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What of a cluster the answers depend on.
+
+    Attributes:
+        definitions: CustomResourceDefinitions.
+        policies: ValidatingAdmissionPolicies and their bindings.
+        namespaces: Namespaces; any other has neither labels nor annotations.
+        access: roles and bindings of Kubernetes, by which policies judge users.
+    """
+
+    definitions: Sequence[Manifest] = ()
+    policies: Sequence[Manifest] = ()
+    namespaces: Sequence[Manifest] = ()
+    access: Sequence[Manifest] = field(default=())
+
+
+def find_program(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The program that answers; None if there is none."""
+    named = environment.get(VARIABLE) or shutil.which(PROGRAM, path=environment.get("PATH"))
+    return Path(named) if named and os.access(named, os.X_OK) else None
+
+
+def ask(program: Path, surroundings: Surroundings, requests: Iterable[Request]) -> list[Answer]:
+    """The answers to requests, in their order; none changes what the next one finds.
+
+    Raises:
+        OperationError: the program fails.
+    """
+    given = {
+        "definitions": list(surroundings.definitions),
+        "policies": list(surroundings.policies),
+        "namespaces": list(surroundings.namespaces),
+        "access": list(surroundings.access),
+        "requests": [_as_data(request) for request in requests],
+    }
+    try:
+        done = subprocess.run(
+            [program],
+            input=json.dumps(given),
+            env={**_ENVIRONMENT, **os.environ},
+            capture_output=True,
+            encoding="utf-8",
+            timeout=_TIMEOUT_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise OperationError.of(ADMISSION_FAILED, program=program, reason=error) from None
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[0]
+        raise OperationError.of(ADMISSION_FAILED, program=program, reason=reason)
+    return [
+        Answer(
+            tuple(FieldError(each["path"], each["message"]) for each in answer["errors"]),
+            tuple(Objection(each["policy"], each["denied"], each["message"]) for each in answer["refusals"]),
+        )
+        for answer in json.loads(done.stdout)
+    ]
+
+
+def _as_data(request: Request) -> Manifest:
+    objects = {"object": request.object, "old": request.old}
+    return {
+        "operation": request.operation,
+        "subresource": request.subresource,
+        "user": request.user.name,
+        "groups": list(request.user.groups),
+    } | {key: manifest for key, manifest in objects.items() if manifest is not None}

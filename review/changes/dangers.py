@@ -1,0 +1,55 @@
+"""What is dangerous about a changed object although nobody may do more than before.
+
+What widens access, weakens a policy or deletes something is said elsewhere (`review.access`,
+`review.changes.deletions`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+
+from components.stack.protection import TAKEN_ALONG
+from components.sync.names import GIT_REPOSITORY
+from review.changes.objects import Action, ObjectChange
+from review.render.rendered import PROTECT, RenderedObject
+
+_BOUNDS = ("ResourceQuota", "LimitRange")
+# What decides which objects a sync applies, and where.
+_CONTENT = {
+    "Kustomization": ("spec.path", "spec.targetNamespace", "spec.sourceRef"),
+    GIT_REPOSITORY: ("spec.url", "spec.ref"),
+}
+
+
+def dangers(changes: Iterable[ObjectChange], objects: Collection[RenderedObject]) -> Iterator[tuple[str, str]]:
+    """Dangers as pairs of an owner and a sentence without a period, which names no object.
+
+    Args:
+        changes: what differs in a stack.
+        objects: all that the stack would apply.
+    """
+    namespaces = {each.name for each in objects if each.kind == "Namespace"}
+    pruning = {
+        (each.namespace, each.name)
+        for each in objects
+        if each.kind == "Kustomization" and each.manifest["spec"].get("prune", False)
+    }
+    unprotected = Counter[tuple[str, str]]()
+    for change in changes:
+        found = change.object
+        unprotected[found.owner, found.kind] += any(
+            field.path == (PROTECT,) and field.before for field in change.fields
+        )
+        if change.action is Action.REMOVED and found.kind in _BOUNDS and found.namespace in namespaces:
+            yield found.owner, f"loses a {found.kind}, which bounds what its Pods take from others"
+        elif change.action is Action.CHANGED and found.kind in _CONTENT and (found.namespace, found.name) in pruning:
+            changed = {field.name for field in change.fields}
+            keys = [key for key in _CONTENT[found.kind] if any(name.startswith(key) for name in changed)]
+            if keys:
+                names = " and ".join(key.removeprefix("spec.") for key in keys)
+                yield found.owner, f"syncs from another {names}: Flux deletes what it applied and no longer finds there"
+    for (owner, kind), count in unprotected.items():
+        if count:
+            what, each = (f"a {kind}", "it") if count == 1 else (f"{count} {kind}s", "each")
+            yield owner, f"loses Pulumi's protection of {what}: an update may delete {each}, with {TAKEN_ALONG[kind]}"

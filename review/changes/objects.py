@@ -1,0 +1,170 @@
+"""What differs between two renders of a stack: objects added, changed and removed, with the fields that changed.
+
+Lists whose items have names are compared by name, as server-side apply merges them; every other list keeps its order.
+
+Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+from typing import Any, Final
+
+from components.cluster.manifests import Manifest
+from review.render.rendered import PROTECT, Render, RenderedObject
+
+_NAME = "name"
+# What `spec.containers[manager]` stands for; a key with one of these is quoted in a path.
+_SPECIAL = frozenset('.[]" ')
+# SequenceMatcher takes quadratic time; longer lists are compared item by item.
+_ALIGNED_ITEMS = 200
+
+
+class Action(StrEnum):
+    """What happens to an object."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+class _Absent:
+    """The type of ABSENT."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+"""The value of a field that one of two objects does not have."""
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """One field that differs.
+
+    Attributes:
+        path: the keys that lead to it; a number is the index of a list's item, a text in brackets the name of one.
+        before: its value, or ABSENT.
+        after: its value, or ABSENT.
+    """
+
+    path: tuple[str | int, ...]
+    before: Any
+    after: Any
+
+    @property
+    def name(self) -> str:
+        """The path as one text, e.g. `spec.template.spec.containers[manager].args[3]`."""
+        text = ""
+        for part in self.path:
+            if isinstance(part, int):
+                text += f"[{part}]"
+            elif part.startswith("["):
+                text += part
+            elif _SPECIAL & set(part):
+                text += f"[{json.dumps(part)}]"
+            else:
+                text += f".{part}" if text else part
+        return text
+
+
+@dataclass(frozen=True)
+class ObjectChange:
+    """One object that differs between two renders.
+
+    Attributes:
+        action: what happens to it.
+        object: the object as it will be; a removed one as it was.
+        fields: what changed in it; empty unless it is changed.
+    """
+
+    action: Action
+    object: RenderedObject
+    fields: tuple[FieldChange, ...] = ()
+
+
+def changes(before: Render | None, after: Render | None) -> tuple[ObjectChange, ...]:
+    """The objects that differ, in the order of their paths.
+
+    Args:
+        before: what the stack applies now; None for a new stack.
+        after: what it would apply; None for a stack that is gone.
+    """
+    old = {each.key: each for each in before.objects} if before else {}
+    new = {each.key: each for each in after.objects} if after else {}
+    found = [ObjectChange(Action.REMOVED, each) for key, each in old.items() if key not in new]
+    for key, each in new.items():
+        if key not in old:
+            found.append(ObjectChange(Action.ADDED, each))
+        elif old[key].digest != each.digest:
+            found.append(ObjectChange(Action.CHANGED, each, tuple(_field_changes(old[key], each))))
+    return tuple(sorted(found, key=lambda change: (change.object.path, change.object.key)))
+
+
+def _field_changes(before: RenderedObject, after: RenderedObject) -> Iterator[FieldChange]:
+    yield from field_changes(before.manifest, after.manifest)
+    if before.protected != after.protected:
+        yield FieldChange((PROTECT,), before.protected, after.protected)
+
+
+def field_changes(before: Manifest, after: Manifest) -> Iterator[FieldChange]:
+    """The fields that differ between two manifests, in the order of their keys."""
+    return _compared((), before, after)
+
+
+def _compared(path: tuple[str | int, ...], before: Any, after: Any) -> Iterator[FieldChange]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in sorted({*before, *after}):
+            yield from _compared((*path, str(key)), before.get(key, ABSENT), after.get(key, ABSENT))
+    elif isinstance(before, list) and isinstance(after, list):
+        named = _by_name(before), _by_name(after)
+        yield from _named_items(path, *named) if all(named) else _ordered_items(path, before, after)
+    elif type(before) is not type(after) or before != after:
+        yield FieldChange(path, before, after)
+
+
+def _by_name(items: list[Any]) -> dict[str, Any]:
+    """The items by their names; empty if one has none, or if two have the same."""
+    named = {each[_NAME]: each for each in items if isinstance(each, Mapping) and isinstance(each.get(_NAME), str)}
+    return named if len(named) == len(items) else {}
+
+
+def _named_items(
+    path: tuple[str | int, ...], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[FieldChange]:
+    for name in [*before, *(name for name in after if name not in before)]:
+        yield from _compared((*path, f"[{name}]"), before.get(name, ABSENT), after.get(name, ABSENT))
+    old, new = [name for name in before if name in after], [name for name in after if name in before]
+    if old != new:
+        yield FieldChange((*path, "[order]"), old, new)
+
+
+def _ordered_items(path: tuple[str | int, ...], before: list[Any], after: list[Any]) -> Iterator[FieldChange]:
+    """Insertions and deletions as such; items that were replaced one by one are compared with each other."""
+    for old, new in _aligned(before, after):
+        if len(old) == len(new):
+            for index, (one, other) in zip(new, zip(old, new, strict=True), strict=True):
+                yield from _compared((*path, index), before[one], after[other])
+            continue
+        for index in old:
+            yield FieldChange((*path, index), before[index], ABSENT)
+        for index in new:
+            yield FieldChange((*path, index), ABSENT, after[index])
+
+
+def _aligned(before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[range, range]]:
+    """The parts of two lists that differ, each as the indexes in both."""
+    if len(before) + len(after) > _ALIGNED_ITEMS:
+        common = min(len(before), len(after))
+        yield range(common), range(common)
+        yield range(common, len(before)), range(common, len(after))
+        return
+    old, new = ([json.dumps(item, sort_keys=True) for item in items] for items in (before, after))
+    for tag, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield range(first, last), range(start, end)

@@ -1,0 +1,107 @@
+"""The upstream releases that a change upgrades: version and digest before and after, and where the changelog is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.capsule import support as capsule_support
+from components.flux import support as flux_support
+from components.kyverno import support as kyverno_support
+from components.stack.stack_file import StackFile
+
+_REPOSITORIES = {
+    "flux": flux_support.REPOSITORY,
+    "kyverno": kyverno_support.REPOSITORY,
+    "capsule": capsule_support.REPOSITORY,
+}
+_TITLES = {"flux": "Flux", "kyverno": "Kyverno", "capsule": "Capsule"}
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release as a stack pins it.
+
+    Attributes:
+        version: e.g. `2.9.5`.
+        sha256: digest of its manifest or chart.
+    """
+
+    version: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ReleaseChange:
+    """A release that differs.
+
+    Attributes:
+        section: its section of the stack's file.
+        before: the release at the merge base; None where it is installed for the first time.
+        after: the release now; None where it is removed.
+    """
+
+    section: str
+    before: Release | None
+    after: Release | None
+
+    @property
+    def title(self) -> str:
+        """What upstream calls it."""
+        return _TITLES[self.section]
+
+    @property
+    def is_downgrade(self) -> bool:
+        """Whether the version is older than before."""
+        return self.before is not None and self.after is not None and _order(self.after) < _order(self.before)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the version is the same, but what is behind it is not."""
+        return self.before is not None and self.after is not None and self.after.version == self.before.version
+
+    @property
+    def changelog(self) -> str:
+        """The address where upstream says what is new in the release; empty where nothing is."""
+        return f"{self._repository}/releases/tag/v{self.after.version}" if self.after and not self.is_replaced else ""
+
+    @property
+    def commits(self) -> str:
+        """The address with every change between both releases; empty unless it is an upgrade."""
+        if self.before is None or self.after is None or self.is_replaced or self.is_downgrade:
+            return ""
+        return f"{self._repository}/compare/v{self.before.version}...v{self.after.version}"
+
+    @property
+    def _repository(self) -> str:
+        return _REPOSITORIES[self.section]
+
+
+def release_changes(before: StackFile | None, after: StackFile | None) -> tuple[ReleaseChange, ...]:
+    """The releases that differ between two versions of a stack's file.
+
+    Args:
+        before: the file at the merge base; None for a new stack.
+        after: the file now; None for a stack that is gone.
+    """
+    found = []
+    for section in _REPOSITORIES:
+        old, new = _release(before, section), _release(after, section)
+        if old != new:
+            found.append(ReleaseChange(section, old, new))
+    return tuple(found)
+
+
+def _release(file: StackFile | None, section: str) -> Release | None:
+    if file is None:
+        return None
+    shared = file.shared.get(section)
+    values = {**(shared if isinstance(shared, Mapping) else {})}
+    for key in ("version", "sha256"):
+        if (own := file.at((section, key))) is not None:
+            values[key] = own
+    return Release(str(values["version"]), str(values.get("sha256", ""))) if "version" in values else None
+
+
+def _order(release: Release) -> tuple[int, ...]:
+    return tuple(int(number) for number in release.version.split(".") if number.isdigit())

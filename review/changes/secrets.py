@@ -1,0 +1,74 @@
+"""Which secrets of a stack a change rotates, by their keys; their values stay encrypted.
+
+Pulumi encrypts a value anew whenever it is set, so a secret whose encrypted form is the same is the same. The reverse
+does not hold: `pulumi config set` with the same value, or another passphrase, gives another form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from components.stack.messages import dotted
+from components.stack.overlay import Path
+from components.stack.stack_file import StackFile, is_encrypted
+from review.changes.objects import Action
+from review.render.rendered import PLATFORM
+
+_TENANTS = "tenants"
+
+
+@dataclass(frozen=True)
+class SecretChange:
+    """A secret that was set, set again, or removed.
+
+    Attributes:
+        owner: the tenant that it belongs to, or PLATFORM.
+        key: its key in the stack's file, e.g. `tenants.dev-team.source.deployKey`.
+        action: CHANGED for a secret that was set again.
+    """
+
+    owner: str
+    key: str
+    action: Action
+
+
+def secret_changes(before: StackFile | None, after: StackFile | None) -> tuple[SecretChange, ...]:
+    """The secrets that differ between two versions of a stack's file, in the order of their keys.
+
+    Args:
+        before: the file at the merge base; None for a new stack.
+        after: the file now; None for a stack that is gone.
+    """
+    old, new = _secrets(before), _secrets(after)
+    return tuple(
+        SecretChange(_owner(path), dotted(path), _action(old.get(path), new.get(path)))
+        for path in sorted({*old, *new}, key=dotted)
+        if old.get(path) != new.get(path)
+    )
+
+
+def _secrets(file: StackFile | None) -> dict[Path, str]:
+    return dict(_encrypted(file.sections, ())) if file is not None else {}
+
+
+def _encrypted(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if is_encrypted(value):
+        yield path, value["secure"]
+    elif isinstance(value, Mapping):
+        for key, child in value.items():
+            yield from _encrypted(child, (*path, str(key)))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _encrypted(child, (*path, index))
+
+
+def _owner(path: Path) -> str:
+    return str(path[1]) if len(path) > 1 and path[0] == _TENANTS else PLATFORM
+
+
+def _action(before: str | None, after: str | None) -> Action:
+    if before is None:
+        return Action.ADDED
+    return Action.REMOVED if after is None else Action.CHANGED

@@ -1,0 +1,164 @@
+"""`make access`: shows who may do what by what a stack would apply, without a cluster or a passphrase."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from components.policies.config import PolicyMode
+from operations.described_stack import described_file, described_tenant
+from operations.policy_report_text import WIDTH
+from review.access.policies import allowance_statements, read_admission
+from review.access.rights import rights_statements
+from review.access.rules import CLUSTER, Access, Subject, SubjectKind, gains, rbac_access
+from review.access.sentences import Joined, Risk, join
+from review.access.words import permissions
+from review.commands.command import PROJECT, ReviewCommand
+from review.render.rendered import Render
+from review.render.stack import render_stack
+
+app = typer.Typer(add_completion=False)
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What some may do.
+
+    Attributes:
+        who: the subjects.
+        may: what they may do, with its verb: `may read Secrets`, `has the role view`.
+        where: the place; empty if it is everywhere.
+        risk: how closely an admin should look.
+    """
+
+    who: str
+    may: str
+    where: str
+    risk: Risk
+
+
+@dataclass(frozen=True)
+class WhoMayWhat:
+    """Who may do what by a render.
+
+    Attributes:
+        rights: by roles and bindings.
+        roles: what the roles of the stack among them allow, by name.
+        allowances: what the policies leave to tenants.
+        modes: the policies that do not refuse, with their mode.
+    """
+
+    rights: tuple[Row, ...]
+    roles: dict[str, str]
+    allowances: tuple[Row, ...]
+    modes: dict[str, str]
+
+
+def who_may_what(render: Render, tenant: str = "") -> WhoMayWhat:
+    """Who may do what.
+
+    Args:
+        render: what a stack would apply.
+        tenant: only what this tenant may do, and what others may do in its namespaces; empty for everything.
+    """
+    access = rbac_access(render.objects)
+    admission = read_admission(each for each in render.objects if each.is_kubernetes)
+    if tenant:
+        own = access.tenants.by_name.get(tenant, frozenset())
+        places = {*own, CLUSTER}
+        access = _of_tenant(access, tenant, places)
+        admission = replace(
+            admission, namespaces={name: found for name, found in admission.namespaces.items() if name in own}
+        )
+    everyone = set(access.tenants.by_name)
+    rights = join(rights_statements(Access(), access), access.tenants, everyone)
+    roles = {name: found for gain in gains(Access(), access) for name, found in gain.roles.items()}
+    return WhoMayWhat(
+        tuple(map(_row, rights)),
+        {name: permissions(found) for name, found in sorted(roles.items())},
+        tuple(map(_row, join(allowance_statements(admission), access.tenants, everyone))),
+        {
+            name.value: admission.mode_of(name).value
+            for name in sorted(admission.policies)
+            if admission.mode_of(name) is not PolicyMode.ENFORCE
+        },
+    )
+
+
+def as_table(found: WhoMayWhat) -> RenderableType:
+    """For a terminal."""
+    rights = [(each.who, each.may, each.where, each.risk) for each in found.rights]
+    parts: list[RenderableType] = [
+        Text("By roles and bindings:"),
+        _table(("who", "may", "where", "risk"), rights),
+    ]
+    if found.roles:
+        parts += [Text("Roles:"), _table(("role", "allows"), found.roles.items())]
+    if found.allowances:
+        allowances = [(each.who, each.may, each.where) for each in found.allowances]
+        parts += [Text("What the policies leave to tenants:"), _table(("who", "may", "where"), allowances)]
+    if found.modes:
+        parts += [Text("Policies that refuse nothing:"), _table(("policy", "mode"), found.modes.items())]
+    return Group(*parts)
+
+
+def as_json(found: WhoMayWhat) -> str:
+    """For programs."""
+    return json.dumps(asdict(found), indent=2)
+
+
+@app.command(cls=ReviewCommand)
+def access(
+    stack: Annotated[str, typer.Option(help="name of the stack")],
+    tenant: Annotated[str, typer.Option(help="only this tenant, and who may do what in its namespaces")] = "",
+    output: Annotated[Output, typer.Option(help="for people, or for programs")] = Output.TABLE,
+) -> None:
+    """Show who may do what, where, by what a stack would apply."""
+    described_file(stack, PROJECT)  # An unknown stack is refused with the names of those that exist.
+    if tenant:
+        described_tenant(stack, tenant, PROJECT)
+    found = who_may_what(render_stack(PROJECT, stack), tenant)
+    if output is Output.JSON:
+        typer.echo(as_json(found))
+    else:
+        Console(width=None if sys.stdout.isatty() else WIDTH).print(as_table(found))
+
+
+def _of_tenant(access: Access, tenant: str, places: Collection[str]) -> Access:
+    subject = Subject(SubjectKind.TENANT, tenant)
+    grants = {key: granted for key, granted in access.grants.items() if key[0] == subject or key[1] in places}
+    return replace(access, grants=grants)
+
+
+def _row(joined: Joined) -> Row:
+    may = joined.words.removeprefix("now ").replace("may now ", "may ", 1)
+    return Row(joined.who, may, joined.where, Risk.HIGH if joined.high else Risk.NORMAL)
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        # As text, so that square brackets are not markup.
+        table.add_row(*map(Text, row))
+    return table
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m review.commands.access")

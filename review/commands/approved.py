@@ -1,0 +1,86 @@
+"""`make approved`: finds what reviewers have approved by merging a commit.
+
+The comment of a pull request shows the digests that a run has left behind for its last head. Nobody can change them
+afterwards, unlike a comment. Whoever writes false ones does not get anything applied: what is applied is rendered anew
+from the merged commit, and has to have the same digest (`components.stack.approval`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+from github.WorkflowRun import WorkflowRun
+
+from operations.errors import Operation, OperationError
+from review.commands.comment import ARTIFACT, is_part_of_the_report, read_digests
+from review.commands.wordings import NOT_MERGED, NOT_REVIEWED
+from review.host.artifacts import read_artifact
+from review.host.connection import connected
+from review.render.digests import DIGESTS, Digests
+
+WORKFLOW = "review.yaml"
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(cls=Operation)
+def approved(
+    commit: Annotated[str, typer.Option(envvar="COMMIT", help="the commit that merging a pull request has made")],
+    out: Annotated[Path, typer.Option(help="folder to write to; each stack gets a folder in it")],
+    workflow: Annotated[str, typer.Option(help="file name of the workflow that makes the reports")] = WORKFLOW,
+) -> None:
+    """Write the digests that the reviewers of a merged pull request have seen, as `<out>/<stack>/digest.json`."""
+    with connected() as host:
+        pull = merged(host.repository, commit)
+        run = last_run(host.repository, pull, workflow)
+        files = read_artifact(run, host.token, ARTIFACT, is_part_of_the_report)
+    found = read_digests(files)
+    write(found, out)
+    for each in found.values():
+        typer.echo(f"{each.stack}: {each.digest}, approved with #{pull.number}")
+
+
+def merged(repository: Repository, commit: str) -> PullRequest:
+    """The pull request that has made a commit of the default branch.
+
+    Raises:
+        OperationError: it was made in another way, so that nobody has reviewed it.
+    """
+    pulls = [
+        pull for pull in repository.get_commit(commit).get_pulls() if pull.merged_at and pull.merge_commit_sha == commit
+    ]
+    if len(pulls) != 1:
+        raise OperationError.of(NOT_MERGED, commit=commit[:10])
+    return pulls[0]
+
+
+def last_run(repository: Repository, pull: PullRequest, workflow: str) -> WorkflowRun:
+    """The last successful run of the reports' workflow for the head of a pull request.
+
+    Raises:
+        OperationError: there is none.
+    """
+    runs: Iterable[WorkflowRun] = repository.get_workflow(workflow).get_runs(
+        event="pull_request", status="success", head_sha=pull.head.sha
+    )
+    found = [run for run in runs if run.head_sha == pull.head.sha and run.event == "pull_request"]
+    if not found:
+        raise OperationError.of(NOT_REVIEWED, workflow=workflow, number=pull.number, head=pull.head.sha[:10])
+    return max(found, key=lambda run: run.id)
+
+
+def write(found: Mapping[str, Digests], out: Path) -> None:
+    """Write digests; the names of stacks are those of folders, and not of paths to anywhere else."""
+    for stack, digests in found.items():
+        folder = out / stack
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / DIGESTS).write_text(digests.as_json(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m review.commands.approved")

@@ -1,0 +1,189 @@
+"""`make comment`: writes the one comment of a pull request, and updates it in place.
+
+It runs with a token that may write comments, on the code of the default branch. Everything from the pull request is
+data: which one it is, GitHub says, and the report is made harmless (`review.words.untrusted_markdown`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+import typer
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+from github.WorkflowRun import WorkflowRun
+from pydantic import ValidationError
+
+from components.config.printable import printable
+from operations.errors import Operation, OperationError
+from review.commands.wordings import NO_PULL_REQUEST, NOT_OF_A_PULL_REQUEST, REPORT_UNREADABLE
+from review.host.artifacts import read_artifact
+from review.host.connection import Host, connected
+from review.render.digests import DIGESTS, Digests
+from review.words.untrusted_markdown import code, cut, neutralized
+
+MARKER = "<!-- flux-tenancy: review -->"
+"""By its first line, the comment is found again."""
+LIMIT = 65_536
+"""Characters of a comment that GitHub accepts."""
+
+ARTIFACT, REPORT = "review", "comment.md"
+"""What the jobs of a pull request leave behind: the report, and the digests of each stack in a folder of its own."""
+_STACK = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+"""Names of stacks, https://www.pulumi.com/docs/iac/concepts/stacks/#create-stack."""
+_DESCRIPTION = re.compile(r"(Pulumi\.[^/]+\.yaml|tenants/[^/]+\.yaml|docs/.*|[^/]+\.md)")
+_CUT = "*The report is longer than a comment may be. The whole of it is in the artifact of the run below.*"
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(cls=Operation)
+def comment(
+    run: Annotated[int, typer.Option(help="id of the workflow run that has made the report")] = 0,
+    pull_request: Annotated[int, typer.Option(help="number of the pull request, for a report in a file")] = 0,
+    file: Annotated[Path | None, typer.Option(help="the report as Markdown")] = None,
+) -> None:
+    """Post or update the comment with the report of a pull request.
+
+    With --run, the report and the digests come from that run's artifact, and the pull request is the one whose head
+    the run has seen; if it has moved on, nothing is written. With --pull-request and --file, they are given.
+    """
+    with connected() as host:
+        if run:
+            found = host.repository.get_workflow_run(run)
+            pull = pull_request_of(host.repository, found)
+            if pull is None:
+                typer.echo(f"The pull request of run {run} has moved on, or is closed; nothing to write.")
+                return
+            files = read_artifact(found, host.token, ARTIFACT, is_part_of_the_report)
+            body = reported(files, found.head_sha, found.html_url, changes_the_program(pull))
+        elif pull_request and file is not None:
+            pull = host.repository.get_pull(pull_request)
+            body = written(_text(file.read_bytes()), [])
+        else:
+            raise typer.BadParameter("name either --run, or --pull-request and --file")
+        typer.echo(f"{publish(host, pull.number, body)} {pull.html_url}")
+
+
+def pull_request_of(repository: Repository, run: WorkflowRun) -> PullRequest | None:
+    """The open pull request for whose head a workflow has run; None if its head is another one by now.
+
+    A run of a fork's pull request does not name it, so it is looked up by its branch and compared by its head.
+
+    Raises:
+        OperationError: the run is not one of a pull request, or of several.
+    """
+    if run.event != "pull_request":
+        raise OperationError.of(NOT_OF_A_PULL_REQUEST, run=run.id, event=printable(run.event))
+    if run.head_repository is None:  # a fork that is gone
+        return None
+    head = f"{run.head_repository.owner.login}:{run.head_branch}"
+    pulls = [pull for pull in repository.get_pulls(state="open", head=head) if pull.head.sha == run.head_sha]
+    if len(pulls) > 1:
+        numbers = ", ".join(f"#{pull.number}" for pull in pulls)
+        raise OperationError.of(NO_PULL_REQUEST, run=run.id, numbers=numbers)
+    return pulls[0] if pulls else None
+
+
+def is_part_of_the_report(path: str) -> bool:
+    """Whether a file of the artifact is read: the report, or the digests of a stack."""
+    parts = PurePosixPath(path).parts
+    return path == REPORT or (len(parts) == 2 and parts[1] == DIGESTS)
+
+
+def changes_the_program(pull: PullRequest) -> bool:
+    """Whether a pull request changes more than stacks, tenants and pages, so that its own code has made the report."""
+    files = list(pull.get_files())
+    paths = [path for file in files for path in (file.filename, file.previous_filename) if path]
+    # The host lists a part of a large change.
+    return len(files) < pull.changed_files or not all(_DESCRIPTION.fullmatch(path) for path in paths)
+
+
+def reported(files: Mapping[str, bytes], head: str, url: str, changes_program: bool) -> str:
+    """The comment with the report of a run.
+
+    Args:
+        files: the content of its artifact.
+        head: the commit that it has seen.
+        url: its address.
+        changes_program: whether the pull request changes the program that has made the report.
+
+    Raises:
+        OperationError: the report or a file of digests is missing or unreadable.
+    """
+    digests = read_digests(files)
+    if REPORT not in files:
+        raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT)
+    report = _text(files[REPORT])
+    footer = [f"- {code(stack)}: {code(each.digest)}" for stack, each in digests.items()]
+    if footer:
+        footer.insert(0, "What merging applies, and nothing else:\n")
+    if changes_program:
+        footer += [
+            "",
+            "> [!WARNING]",
+            "> This pull request changes the program itself, not only stacks and tenants. The changed program has made "
+            "this report: review its code first.",
+        ]
+    footer += ["", f"<sub>{head[:10]} · [run and artifacts]({url})</sub>"]
+    return written(report, footer)
+
+
+def read_digests(files: Mapping[str, bytes]) -> dict[str, Digests]:
+    """The digests in the files of an artifact, by stack.
+
+    Raises:
+        OperationError: one is unreadable, or is not in the folder of its stack.
+    """
+    try:
+        found = {
+            PurePosixPath(path).parent.name: Digests.model_validate_json(content)
+            for path, content in sorted(files.items())
+            if PurePosixPath(path).name == DIGESTS
+        }
+    except ValidationError:
+        raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT) from None
+    if any(stack != each.stack or not _STACK.fullmatch(stack) for stack, each in found.items()):
+        raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT)
+    return found
+
+
+def written(report: str, footer: Sequence[str]) -> str:
+    """The body of the comment.
+
+    Args:
+        report: Markdown from a pull request.
+        footer: lines of our own.
+    """
+    end = "\n".join(["", "", "---", *footer]) if footer else ""
+    room = LIMIT - len(MARKER) - len(end) - 1
+    return f"{MARKER}\n{cut(neutralized(report).strip(), room, _CUT)}{end}"
+
+
+def publish(host: Host, number: int, body: str) -> str:
+    """Write the comment, or update it if there is one of ours; returns what was done.
+
+    Others may write a comment that begins alike. Theirs is not updated, since they could change it again.
+    """
+    issue = host.repository.get_issue(number)
+    for each in issue.get_comments():
+        if each.user is not None and each.user.login == host.login and each.body.startswith(MARKER):
+            if each.body == body:
+                return "Unchanged:"
+            # Not every server with GitHub's API says at which address a comment is.
+            path = f"{host.repository.url}/issues/comments/{each.id}"
+            host.repository.requester.requestJsonAndCheck("PATCH", path, input={"body": body})
+            return "Updated:"
+    issue.create_comment(body)
+    return "Created:"
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", errors="replace")
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m review.commands.comment")

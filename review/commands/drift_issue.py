@@ -1,0 +1,130 @@
+"""`make drift-issue`: keeps one issue about what differs between clusters and stacks, and closes it when nothing does.
+
+It gets what `make drift OUTPUT=json` has printed for each stack. Names in a cluster may be those of tenants, so they
+are shown as code. Values are not shown: who may read the issue may not be who may read the cluster.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import typer
+from github.Issue import Issue
+from pydantic import BaseModel, ValidationError
+
+from operations.errors import Operation, OperationError
+from review.commands.wordings import REPORT_UNREADABLE
+from review.host.artifacts import read_artifact
+from review.host.connection import Host, connected
+from review.host.wordings import NO_ARTIFACT
+from review.words.untrusted_markdown import code
+
+MARKER = "<!-- flux-tenancy: drift -->"
+TITLE = "Clusters differ from their stacks"
+ARTIFACT, FILE = "drift-{stack}", "drift.json"
+SHOWN = 100
+"""Differences of a stack that the issue lists."""
+
+app = typer.Typer(add_completion=False)
+
+
+class Difference(BaseModel):
+    """One difference, as far as it is shown."""
+
+    what: str
+    kind: str
+    namespace: str
+    name: str
+    field: str
+    by: str
+    since: str
+
+
+class Drift(BaseModel):
+    """What `make drift OUTPUT=json` prints for a stack."""
+
+    compared: int
+    differences: tuple[Difference, ...]
+
+
+@app.command(cls=Operation)
+def drift_issue(
+    run: Annotated[int, typer.Option(help="id of the workflow run that has compared the clusters")],
+    stacks: Annotated[str, typer.Option(envvar="STACKS", help="names of the stacks, as a JSON list")],
+) -> None:
+    """Open, update or close the issue."""
+    with connected() as host:
+        found = host.repository.get_workflow_run(run)
+        drifts: dict[str, Drift | None] = {}
+        for stack in json.loads(stacks):
+            try:
+                name = ARTIFACT.format(stack=stack)
+                files = read_artifact(found, host.token, name, FILE.__eq__)
+                drifts[stack] = Drift.model_validate_json(files[FILE])
+            except OperationError as error:
+                if error.code != NO_ARTIFACT.code:
+                    raise
+                drifts[stack] = None
+            except (KeyError, ValidationError):
+                raise OperationError.of(REPORT_UNREADABLE, artifact=name) from None
+        typer.echo(publish(host, drifts, found.html_url))
+
+
+def publish(host: Host, drifts: Mapping[str, Drift | None], url: str) -> str:
+    """Open, update or close the issue; returns what was done.
+
+    Args:
+        host: the repository.
+        drifts: what differs by stack; None for one that could not be compared.
+        url: address of the run.
+    """
+    issue = _open_issue(host)
+    if any(drift and drift.differences for drift in drifts.values()):
+        body = described(drifts, url)
+        if issue is None:
+            return f"Opened: {host.repository.create_issue(TITLE, body).html_url}"
+        issue.edit(body=body)
+        return f"Updated: {issue.html_url}"
+    if issue is None or None in drifts.values():
+        return (
+            "Nothing to report."
+            if issue is None
+            else f"Left open, since not every stack was compared: {issue.html_url}"
+        )
+    issue.edit(body=f"{MARKER}\nNo cluster differs from its stack any more ([run]({url})).", state="closed")
+    return f"Closed: {issue.html_url}"
+
+
+def described(drifts: Mapping[str, Drift | None], url: str) -> str:
+    """The body of the issue."""
+    parts = [f"{MARKER}\n`make up`, or a merge, restores what is missing or changed ([run]({url}))."]
+    for stack, drift in drifts.items():
+        if drift is None:
+            parts.append(f"## {code(stack)}\n\nIt could not be compared; the run says why.")
+        elif drift.differences:
+            parts.append(f"## {code(stack)}\n\n{_table(drift.differences)}")
+    return "\n\n".join(parts)
+
+
+def _table(differences: Sequence[Difference]) -> str:
+    rows = ["| | Object | Field | By | Since |", "| --- | --- | --- | --- | --- |"]
+    for each in differences[:SHOWN]:
+        path = "/".join(filter(None, (each.namespace, each.name)))
+        cells = (each.what, f"{each.kind} {path}", each.field, each.by, each.since)
+        rows.append(f"| {' | '.join(code(cell) if cell else '' for cell in cells)} |")
+    if len(differences) > SHOWN:
+        rows += ["", f"And {len(differences) - SHOWN} more, which `make drift` shows."]
+    return "\n".join(rows)
+
+
+def _open_issue(host: Host) -> Issue | None:
+    for issue in host.repository.get_issues(state="open"):
+        if issue.user is not None and issue.user.login == host.login and (issue.body or "").startswith(MARKER):
+            return issue
+    return None
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m review.commands.drift_issue")

@@ -1,0 +1,89 @@
+"""Files that a job of another workflow has left behind: data of strangers, which is read and never unpacked.
+
+The jobs of a pull request run its own code, so they can leave anything. What is taken from an artifact are files whose
+names were known beforehand, up to a size, and only in memory.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Mapping
+
+import requests
+from github.WorkflowRun import WorkflowRun
+
+from components.git.github_access import TIMEOUT_SECONDS
+from operations.errors import OperationError
+from review.host.wordings import ARTIFACT_TOO_LARGE, ARTIFACT_UNREADABLE, NO_ARTIFACT
+
+ARCHIVE_LIMIT = 5_000_000
+"""Bytes of an archive."""
+FILE_LIMIT = 2_000_000
+"""Bytes of a file in it; the digests of 100 tenants take a tenth of it."""
+COUNT_LIMIT = 1_000
+"""Files in an archive."""
+
+
+def read_artifact(run: WorkflowRun, token: str, name: str, wanted: Callable[[str], bool]) -> Mapping[str, bytes]:
+    """Files of an artifact, by their path in it.
+
+    Args:
+        run: the run of a workflow that has left it.
+        token: the token that may read the repository's actions.
+        name: name of the artifact.
+        wanted: tells by its path whether a file is read.
+
+    Raises:
+        OperationError: there is no such artifact, it is too large, or it is not an archive.
+    """
+    # A job that ran again has left another one of the same name.
+    found = [each for each in run.get_artifacts() if each.name == name and not each.expired]
+    if not found:
+        raise OperationError.of(NO_ARTIFACT, artifact=name, run=run.id)
+    artifact = max(found, key=lambda each: each.id)
+    if artifact.size_in_bytes > ARCHIVE_LIMIT:
+        raise OperationError.of(ARTIFACT_TOO_LARGE, artifact=name, run=run.id, limit=ARCHIVE_LIMIT)
+    archive = _download(artifact.archive_download_url, token)
+    if archive is None:
+        raise OperationError.of(ARTIFACT_TOO_LARGE, artifact=name, run=run.id, limit=ARCHIVE_LIMIT)
+    try:
+        files = unpacked(archive, wanted)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError):
+        raise OperationError.of(ARTIFACT_UNREADABLE, artifact=name, run=run.id) from None
+    if files is None:
+        raise OperationError.of(ARTIFACT_TOO_LARGE, artifact=name, run=run.id, limit=FILE_LIMIT)
+    return files
+
+
+def unpacked(archive: bytes, wanted: Callable[[str], bool]) -> dict[str, bytes] | None:
+    """The wanted files of a ZIP archive; None if there are too many, or one is too large.
+
+    Raises:
+        BadZipFile: it is not an archive.
+    """
+    files = {}
+    with zipfile.ZipFile(io.BytesIO(archive)) as content:
+        entries = [entry for entry in content.infolist() if wanted(entry.filename)]
+        if len(entries) > COUNT_LIMIT:
+            return None
+        for entry in entries:
+            with content.open(entry) as file:
+                # The size in the archive's list is what its author says.
+                files[entry.filename] = file.read(FILE_LIMIT + 1)
+            if len(files[entry.filename]) > FILE_LIMIT:
+                return None
+    return files
+
+
+def _download(url: str, token: str) -> bytes | None:
+    """The content of a URL, which may redirect to a storage service without the token; None if it is too large."""
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as response:
+        response.raise_for_status()
+        content = b""
+        for chunk in response.iter_content(1 << 16):
+            content += chunk
+            if len(content) > ARCHIVE_LIMIT:
+                return None
+    return content

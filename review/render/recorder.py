@@ -1,0 +1,142 @@
+"""Runs the platform's own registration without an engine, and records the resources that it asks for.
+
+Pulumi's SDK sends each resource to a monitor. For tests it takes one that is an object of the same process, which is
+what is used here: the components cannot tell the difference, so what is recorded is what an update would be asked for.
+
+Source: `set_mocks` and `MockMonitor` in pulumi/runtime/mocks.py of Pulumi's Python SDK
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from google.protobuf import json_format
+from pulumi.runtime import rpc
+from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mocks, set_mocks
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.settings import ROOT, SETTINGS, get_root_resource
+
+from components.engine.stack_traces import leave_out_stack_traces
+from review.render.plain_resources import taking_plain_resources
+
+GENERATED = "<generated when first applied>"
+"""What stands for a value that only an update can know."""
+
+
+_RANKS = {key: rank for rank, key in enumerate(("apiVersion", "kind", "metadata", "name", "namespace"))}
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A resource as the engine would be asked for it.
+
+    Attributes:
+        parent: type and name of the component that it belongs to; empty without one.
+        type: its type token.
+        name: its name in the state.
+        properties: its inputs; secrets are in plain text, and unknown values are GENERATED.
+        protected: whether it has Pulumi's option `protect`.
+    """
+
+    parent: tuple[str, str]
+    type: str
+    name: str
+    properties: Mapping[str, Any]
+    protected: bool
+
+
+class _Unused(Mocks):
+    """The SDK asks for an implementation; the monitor below answers without it."""
+
+    def new_resource(self, args: MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        raise NotImplementedError
+
+    def call(self, args: MockCallArgs) -> tuple[dict[str, Any], None]:
+        raise NotImplementedError
+
+
+class _NoHooks:
+    """Hooks run when the engine changes something, which nobody does here."""
+
+    def register_resource_hook(self, hook: pulumi.ResourceHook) -> None: ...
+
+    def register_error_hook(self, hook: pulumi.ErrorHook) -> None: ...
+
+
+class _Monitor(MockMonitor):
+    """Answers as the engine does in a preview of a new stack: the outputs of a resource are its inputs."""
+
+    def __init__(self) -> None:
+        super().__init__(_Unused())
+        self.requests: list[Any] = []
+
+    def RegisterResource(self, request: Any) -> Any:
+        if request.custom:
+            self.requests.append(request)
+        outputs = request.object
+        metadata = outputs.fields["metadata"].struct_value.fields if "metadata" in outputs.fields else None
+        if metadata is not None and "name" not in metadata:
+            # As the provider does: an object without a name gets one that begins with the resource's.
+            metadata["name"].string_value = request.name
+        return resource_pb2.RegisterResourceResponse(
+            urn=self.make_urn(request.parent, request.type, request.name), id=request.name, object=outputs
+        )
+
+
+def record(program: Callable[[], Any], project: str, stack: str) -> list[Registered]:
+    """Run a program as a preview of a new stack; returns its resources without the components.
+
+    Args:
+        program: registers resources.
+        project: name of the project.
+        stack: name of the stack.
+    """
+    leave_out_stack_traces()
+    monitor = _Monitor()
+    plain: list[Registered] = []
+
+    def take(resource: pulumi.CustomResource, opts: pulumi.ResourceOptions, properties: Mapping[str, Any]) -> None:
+        parent = opts.parent or get_root_resource()
+        assert parent is not None  # The stack is the parent of all that have no other.
+        of = parent.pulumi_resource_type, parent.pulumi_resource_name
+        name = resource.pulumi_resource_name
+        plain.append(Registered(of, resource.pulumi_resource_type, name, _plain(properties), bool(opts.protect)))
+
+    with asyncio.Runner() as runner, taking_plain_resources(take):
+        asyncio.set_event_loop(runner.get_loop())
+        # The stack of an earlier render has transformations, such as the one that protects resources.
+        ROOT.set(None)
+        set_mocks(_Unused(), project=project, stack=stack, preview=True, organization="organization", monitor=monitor)
+        SETTINGS.callbacks = _NoHooks()
+        pulumi.runtime.test(program)()  # type: ignore[no-untyped-call]
+        asyncio.set_event_loop(None)
+    return [*plain, *map(_registered, monitor.requests)]
+
+
+def _registered(request: Any) -> Registered:
+    properties = _plain(json_format.MessageToDict(request.object))
+    return Registered(_parent(request.parent), request.type, request.name, properties, request.protect)
+
+
+def _parent(urn: str) -> tuple[str, str]:
+    _, _, rest = urn.partition("::")
+    types, _, name = rest.partition("::")[2].rpartition("::")
+    return types.rpartition("$")[2], name
+
+
+def _plain(value: Any) -> Any:
+    """A value as the program has written it: numbers that are whole, secrets and unknown values without their marks."""
+    if isinstance(value, dict):
+        if value.get(rpc._special_sig_key) == rpc._special_secret_sig:
+            return _plain(value["value"])
+        # The SDK's messages have no order; this is the one in which people write manifests.
+        return {key: _plain(value[key]) for key in sorted(value, key=lambda key: (_RANKS.get(key, len(_RANKS)), key))}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return GENERATED if value == rpc.UNKNOWN else value

@@ -1,0 +1,104 @@
+"""Compares all stacks of the working tree with the merge base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from components.config.errors import ConfigurationError
+from components.config.printable import printable
+from components.stack.origins import stack_file_name
+from components.stack.project_file import read_project_file
+from components.stack.stack_file import StackFile, read_stack_file
+from operations.described_stack import described_stacks
+from operations.errors import OperationError
+from operations.wordings import UNKNOWN_STACK
+from review.admission.answers import admission_answers
+from review.admission.program import PROGRAM, VARIABLE, find_program
+from review.admission.verdict import refusals
+from review.admission.wordings import NOT_CHECKED
+from review.render.rendered import Render
+from review.report.comparison import Side, stack_report
+from review.report.model import Report
+from review.rules.findings import Finding
+from review.rules.stacks import read_stacks
+from review.rules.table import findings
+from review.rules.wordings import NO_STACKS
+from review.versions.rendering import Version, rendering
+from review.versions.trees import merge_base
+from review.words.statement import Statement
+
+
+def compare(project: Path, base: str, only: str = "") -> Report:
+    """Compare the working tree with the merge base.
+
+    Args:
+        project: folder of the project.
+        base: what the change is to be merged into.
+        only: the only stack to compare; empty for all.
+
+    Raises:
+        OperationError: there is no such stack, or Git cannot tell the merge base.
+        ConfigurationError: with every problem of the stacks in the working tree.
+    """
+    with merge_base(project, base) as tree:
+        earlier, present = (_chosen(described_stacks(folder), only) for folder in (tree.folder, project))
+        if not earlier and not present:
+            _refuse(only, {*described_stacks(tree.folder), *described_stacks(project)})
+        with rendering(tree, earlier) as started:
+            read, problems = read_stacks(project, present)
+            if problems:
+                raise ConfigurationError(problems)
+            versions = started.versions() if earlier else {}
+        files = {stack: _file(tree.folder, stack) for stack in earlier}
+    program = find_program()
+    reports = []
+    for stack in sorted({*earlier, *present}):
+        version = versions.get(stack, Version(None))
+        before = Side(files[stack], version.render) if version.render else None
+        after, found = None, tuple[Finding, ...]()
+        if stack in read:
+            after = Side(_file(project, stack), read[stack].render)
+            found = findings(after.render.objects, read[stack].setting, before.render.objects if before else ())
+        is_compared = bool(before) or stack not in earlier
+        refused = refusals_of(program, version.render, after.render, project) if program and after else ()
+        report = stack_report(stack, before, after, refused, found, version.note, is_compared)
+        reports.append(replace(report, warnings=read[stack].warnings if stack in read else ()))
+    notes = () if program else (NOT_CHECKED(program=PROGRAM, variable=VARIABLE),)
+    return Report(base, tree.commit, tuple(reports), notes)
+
+
+def refusals_of(program: Path, before: Render | None, after: Render, project: Path) -> tuple[Statement, ...]:
+    """What this program's own policies newly refuse.
+
+    Args:
+        program: the program that answers for an API server.
+        before: the render at the merge base, or None.
+        after: the render now.
+        project: folder of the project.
+
+    Raises:
+        OperationError: the program fails.
+    """
+    answers = admission_answers(program, after, project, before)
+    if not refusals(None, answers, after):
+        return ()
+    earlier = admission_answers(program, before, project, after) if before else None
+    return tuple(each.statement for each in refusals(earlier, answers, after) if each.newly)
+
+
+def _chosen(stacks: Sequence[str], only: str) -> list[str]:
+    return [stack for stack in stacks if only in ("", stack)]
+
+
+def _refuse(only: str, stacks: set[str]) -> None:
+    if not stacks:
+        raise OperationError.of(NO_STACKS)
+    raise OperationError.of(
+        UNKNOWN_STACK, stack=printable(only), file=stack_file_name(printable(only)), stacks=" or ".join(sorted(stacks))
+    )
+
+
+def _file(project: Path, stack: str) -> StackFile:
+    return read_stack_file(stack, read_project_file(project))

@@ -1,0 +1,102 @@
+"""From two versions of a stack to what its change means."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from components.stack.review_config import ReviewConfig
+from components.stack.stack_file import StackFile
+from review.access.changes import access_changes
+from review.access.sentences import AccessChange, Risk
+from review.changes.dangers import dangers
+from review.changes.deletions import deletions
+from review.changes.objects import changes
+from review.changes.releases import release_changes
+from review.changes.secrets import secret_changes
+from review.render.rendered import PLATFORM, Render
+from review.report.model import StackReport
+from review.rules.findings import Finding
+from review.words.statement import Statement
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two versions of a stack.
+
+    Attributes:
+        file: the stack's file.
+        render: what it applies.
+    """
+
+    file: StackFile
+    render: Render
+
+
+def stack_report(
+    stack: str,
+    before: Side | None,
+    after: Side | None,
+    refusals: tuple[Statement, ...] = (),
+    findings: tuple[Finding, ...] = (),
+    note: str = "",
+    is_compared: bool = True,
+) -> StackReport:
+    """What a change does to one stack.
+
+    Args:
+        stack: name of the stack.
+        before: the stack at the merge base; None for a new one.
+        after: the stack now; None for one that the change no longer describes.
+        refusals: what this program's own policies newly refuse.
+        findings: what in the stack breaks the rules, now or before.
+        note: why the comparison is incomplete.
+        is_compared: whether the stack at the merge base is known; otherwise only the digest is told.
+    """
+    if after is None:
+        # Its objects stay in the cluster, so that nothing of it is deleted.
+        return StackReport(stack, "", is_gone=True, is_compared=is_compared, note=note)
+    if not is_compared:
+        return StackReport(stack, after.render.digest, findings=findings, is_compared=False, note=note)
+    old = before.render if before else None
+    found = changes(old, after.render)
+    acknowledged = acknowledgements(after.file)
+    deleted = deletions(stack, found, acknowledged)
+    had, has = _tenants(old), _tenants(after.render)
+    return StackReport(
+        stack,
+        after.render.digest,
+        is_new=before is None,
+        onboarded=tuple(sorted(has - had)) if before else (),
+        offboarded=tuple(sorted(had - has)),
+        changes=found,
+        releases=release_changes(before.file if before else None, after.file),
+        secrets=secret_changes(before.file, after.file) if before else (),
+        deletions=deleted,
+        refusals=refusals,
+        findings=findings,
+        access=tuple(_of_access(each) for each in access_changes(old, after.render)),
+        dangers=tuple(Statement(owner, text, risk=True) for owner, text in dangers(found, after.render.objects)),
+        unused=tuple(sorted(set(acknowledged) - {each.token for each in deleted})),
+        note=note,
+    )
+
+
+def acknowledgements(file: StackFile) -> tuple[str, ...]:
+    """The entries of `review.acknowledge`."""
+    shared = file.shared.get("review")
+    listed: Any = file.at(("review", "acknowledge"))
+    if listed is None and isinstance(shared, Mapping):
+        listed = shared.get("acknowledge")
+    return ReviewConfig.model_validate({"acknowledge": listed or ()}).acknowledge
+
+
+def _of_access(change: AccessChange) -> Statement:
+    """A sentence about access without its stack, so that it is the same in all stacks."""
+    return Statement(change.owner, change.text, change.risk is Risk.HIGH, names_owner=True)
+
+
+def _tenants(render: Render | None) -> set[str]:
+    owners: Collection[str] = {each.owner for each in render.objects} if render else ()
+    return set(owners) - {PLATFORM}

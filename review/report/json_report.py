@@ -1,0 +1,80 @@
+"""The report for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from review.changes.deletions import Deletion
+from review.changes.fields import is_noise, shown_value
+from review.changes.objects import ABSENT, FieldChange, ObjectChange
+from review.changes.releases import ReleaseChange
+from review.report.model import Report, StackReport
+from review.rules.findings_text import record
+from review.words.statement import Statement
+
+
+def as_json(report: Report) -> str:
+    """The whole report, by stack; a value that an object does not have is left out."""
+    content = {
+        "base": report.base,
+        "mergeBase": report.commit,
+        "headline": report.headline,
+        "stacks": [_stack(each) for each in report.stacks],
+    }
+    return json.dumps(content, indent=2)
+
+
+def _stack(stack: StackReport) -> dict[str, Any]:
+    return {
+        "stack": stack.stack,
+        "digest": stack.digest,
+        "new": stack.is_new,
+        "gone": stack.is_gone,
+        "note": stack.note,
+        "warnings": stack.warnings,
+        "onboarded": stack.onboarded,
+        "offboarded": stack.offboarded,
+        "statements": [_statement(each) for each in stack.statements],
+        "findings": [record(each) for each in stack.findings],
+        "releases": [_release(each) for each in stack.releases],
+        "secrets": [{"owner": each.owner, "key": each.key, "action": each.action} for each in stack.secrets],
+        "deletions": [_deletion(each) for each in stack.deletions],
+        "changes": [_change(each) for each in stack.changes],
+    }
+
+
+def _statement(statement: Statement) -> dict[str, Any]:
+    return {"owner": statement.owner, "text": statement.text, "risk": statement.risk}
+
+
+def _release(change: ReleaseChange) -> dict[str, Any]:
+    releases = {"before": change.before, "after": change.after}
+    pinned = {key: each and {"version": each.version, "sha256": each.sha256} for key, each in releases.items()}
+    return {"release": change.section, **pinned, "changelog": change.changelog}
+
+
+def _deletion(deletion: Deletion) -> dict[str, Any]:
+    return {
+        "owner": deletion.owner,
+        "objects": [str(each.path) for each in deletion.objects],
+        "consequences": list(deletion.consequences()),
+        "needsAcknowledgement": deletion.needs_acknowledgement,
+        "acknowledged": deletion.acknowledged,
+        "entry": deletion.token,
+    }
+
+
+def _change(change: ObjectChange) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "action": change.action,
+        "owner": change.object.owner,
+        "object": str(change.object.path),
+    }
+    return found | {"noise": is_noise(change), "fields": [_field(change, each) for each in change.fields]}
+
+
+def _field(change: ObjectChange, field: FieldChange) -> dict[str, Any]:
+    values = {"before": field.before, "after": field.after}
+    shown = {key: shown_value(change.object, field, each) for key, each in values.items() if each is not ABSENT}
+    return {"field": field.name} | shown

@@ -1,0 +1,103 @@
+"""Phrases that the report for a terminal and the one for a comment share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from components.stack.origins import stack_file_name
+from review.changes.deletions import Deletion
+from review.changes.objects import Action
+from review.changes.releases import Release
+from review.render.rendered import PLATFORM
+from review.report.model import Entry, Group, Report
+from review.rules.findings import Finding
+from review.rules.findings_text import described, remedy_of, waiver_text
+from review.words.lists import listed
+
+_DIGITS = 12
+"""Digits of a digest that are shown where it only tells one release from another."""
+
+
+def title(owners: Sequence[str]) -> str:
+    """The heading of a section."""
+    if tuple(owners) == (PLATFORM,):
+        return "Platform"
+    return f"Tenant {owners[0]}" if len(owners) == 1 else f"{len(owners)} tenants: {listed(owners)}"
+
+
+def compared(report: Report) -> str:
+    """What the report compares."""
+    changed = [each.stack for each in report.stacks if each.changes]
+    unchanged = [each.stack for each in report.stacks if each.is_compared and not each.changes and not each.is_gone]
+    parts = [f"Compared with {report.base} at {report.commit[:10]}"]
+    parts += [f"{listed(changed)} would change"] if changed else []
+    parts += [f"{listed(unchanged)} would not"] if unchanged and changed else []
+    return "; ".join(parts)
+
+
+def remarks(report: Report) -> list[str]:
+    """What the report lacks, and what is particular about stacks: new, gone or not compared, soon not updated."""
+    found = [*report.notes]
+    found += [f"{each.stack} is a new stack" for each in report.stacks if each.is_new]
+    found += [
+        f"{each.stack} is no longer described; its objects stay until `pulumi destroy --stack {each.stack}`"
+        for each in report.stacks
+        if each.is_gone
+    ]
+    notes: dict[str, list[str]] = {}
+    for each in report.stacks:
+        for note in filter(None, (each.note, *each.warnings)):
+            notes.setdefault(note, []).append(each.stack)
+    found += [f"{listed(stacks)}: {note}" for note, stacks in notes.items()]
+    return found + [
+        f"{each.stack}: {entry} in review.acknowledge fits no deletion; remove it"
+        for each in report.stacks
+        for entry in each.unused
+    ]
+
+
+def counts(group: Group) -> str:
+    """How many objects of a group differ, e.g. `2 objects added, 1 changed`; empty without any."""
+    found = [(len(group.of(action)), action.value) for action in Action]
+    found.append((len(group.noise), "changed in labels and annotations only"))
+    parts = [f"{count} {what}" for count, what in found if count]
+    if not parts:
+        return ""
+    number, _, rest = parts[0].partition(" ")
+    return ", ".join([f"{number} object{'' if number == '1' else 's'} {rest}", *parts[1:]])
+
+
+def diff_lines(entries: Sequence[Entry]) -> list[str]:
+    """The diff of changed objects, each below its name."""
+    found: list[str] = []
+    for entry in entries:
+        found += [*([""] if found else []), entry.label, *entry.lines]
+    return found
+
+
+def release(found: Release | None) -> str:
+    """A release as a reader tells it from another."""
+    return f"{found.version} (sha256 {found.sha256[:_DIGITS]}…)" if found else "none"
+
+
+def violation(finding: Finding) -> str:
+    """What breaks a rule, and what to do about it."""
+    return f"{described(finding)}; {remedy_of(finding.message)}"
+
+
+def waiver(finding: Finding) -> str:
+    """What a waiver allows, until when and why."""
+    assert finding.waiver is not None
+    return f"{described(finding)}; {waiver_text(finding.waiver)}"
+
+
+def deleted(deletion: Deletion) -> str:
+    """What a deletion takes with it, as one sentence."""
+    count = len(deletion.objects)
+    said = f"{count} object{'s are' if count > 1 else ' is'} deleted"
+    return "; ".join([said, *deletion.consequences()])
+
+
+def how_to_acknowledge(deletion: Deletion) -> tuple[str, str]:
+    """The entry that acknowledges a deletion, and the file that it belongs in."""
+    return deletion.token, stack_file_name(deletion.stack)

@@ -1,0 +1,91 @@
+"""The report for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group as Lines
+from rich.console import RenderableType
+from rich.text import Text
+
+from components.config.printable import printable
+from review.changes.objects import Action
+from review.report.model import Group, Report
+from review.report.phrases import (
+    compared,
+    counts,
+    deleted,
+    diff_lines,
+    how_to_acknowledge,
+    release,
+    remarks,
+    title,
+    violation,
+    waiver,
+)
+from review.words.lists import listed
+
+_STYLES = {"+": "green", "-": "red"}
+
+
+def as_text(report: Report) -> RenderableType:
+    """The report for a terminal, without anything left out but noise."""
+    return Lines(*_parts(report))
+
+
+def _parts(report: Report) -> Iterator[RenderableType]:
+    yield Text(printable(report.headline), style="bold")
+    yield _sentence(compared(report))
+    yield from (_item(text) for text in remarks(report))
+    for each in report.missing_acknowledgements:
+        entry, file = how_to_acknowledge(each)
+        yield _heading(f"{title((each.owner,))} on {each.stack} needs an acknowledgement", "bold red")
+        yield _item(deleted(each))
+        yield _item(f"to accept this, add {entry} to review.acknowledge in {file}")
+    if report.risks:
+        yield _heading("Risks", "bold red")
+        yield from (_item(f"{listed(each.stacks)}: {each.sentence}") for each in report.risks)
+    if report.violations:
+        yield _heading("Violations of the rules", "bold red")
+        yield from (_item(f"{listed(stacks)}: {violation(each)}") for each, stacks in report.violations.items())
+    if report.waived:
+        yield _heading("Waivers")
+        yield from (_item(f"{listed(stacks)}: {waiver(each)}") for each, stacks in report.waived.items())
+    if report.releases:
+        yield _heading("Releases")
+        for change, stacks in report.releases.items():
+            yield _item(f"{change.title} on {listed(stacks)}: {release(change.before)} -> {release(change.after)}")
+            yield from (_item(address, 4) for address in (change.changelog, change.commits) if address)
+    for section in report.sections:
+        yield _heading(title(section.owners))
+        for group in section.groups:
+            yield from _group(group)
+    digests = [each for each in report.stacks if each.digest and (each.changes or not each.is_compared)]
+    if digests:
+        yield _heading("Approve")
+        yield from (_item(f"make up STACK={each.stack} APPROVED={each.digest}") for each in digests)
+
+
+def _group(group: Group) -> Iterator[RenderableType]:
+    yield _item(f"on {listed(group.stacks)}" + (f": {counts(group)}" if counts(group) else ""))
+    yield from (_item(each.sentence, 4) for each in group.said)
+    for action, mark in ((Action.ADDED, "+"), (Action.REMOVED, "-")):
+        yield from (_line(f"{mark} {each.label}") for each in group.of(action))
+    yield from (_line(line) for line in diff_lines(group.of(Action.CHANGED)))
+
+
+def _heading(text: str, style: str = "bold") -> Text:
+    return Text(f"\n{printable(text)}", style=style)
+
+
+def _sentence(text: str) -> Text:
+    return Text(f"{printable(text)}.")
+
+
+def _item(text: str, indent: int = 2) -> Text:
+    return Text(" " * indent + printable(text))
+
+
+def _line(text: str) -> Text:
+    """A line of a diff, whose parts are printable already."""
+    return Text(f"    {text}".rstrip(), style=_STYLES.get(text[:1], ""))

@@ -1,0 +1,182 @@
+"""Rules about who gets into what: bindings to cluster-admin, deploy keys, Secrets and namespaces.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from components.cluster.manifests import Manifest
+from components.config.printable import printable
+from components.config.types import is_reserved
+from components.git.github import DEPLOY_KEY_TYPE
+from components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
+from components.stack.review_rules import RuleName
+from components.sync.names import TENANT_LABEL
+from components.tenant.further_access import RoleReference, Rules, TenantAccess, further_access
+from review.render.recorder import GENERATED
+from review.render.rendered import PLATFORM, RenderedObject
+from review.rules.findings import Finding, resource_of
+from review.rules.setting import RuleSetting
+from review.rules.wordings import (
+    ADMIN_IN_NAMESPACE,
+    ADMIN_TENANT,
+    PLAIN_SECRET,
+    RESERVED_NAMESPACE,
+    WRITABLE_DEPLOY_KEY,
+)
+
+BINDINGS = ("RoleBinding", "ClusterRoleBinding")
+ROLES = ("Role", "ClusterRole")
+MARKED_AS_SECRET = "<secret>"
+"""What stands for a value that Pulumi knows as a secret."""
+
+_CLUSTER_ADMIN: RoleReference = ("ClusterRole", "", "cluster-admin")
+_ALL_RIGHTS: Rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+# As `components.config.sealed` writes it; a render has it as text.
+_SEALED = r"<encrypted \S+ [0-9a-f]{16}>"
+_STAND_IN = re.compile(f"{_SEALED}|{re.escape(GENERATED)}|{re.escape(MARKED_AS_SECRET)}")
+# Entries of Flux's Secrets that are no secret. Source: https://fluxcd.io/flux/components/source/gitrepositories/
+_PUBLIC_ENTRIES = frozenset(
+    {
+        "ca.crt",
+        "githubAppBaseURL",
+        "githubAppID",
+        "githubAppInstallationID",
+        "githubAppInstallationOwner",
+        "identity.pub",
+        "known_hosts",
+        "username",
+    }
+)
+_PGP_PUBLIC_KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
+
+
+def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Bindings in tenants' namespaces, or of tenants' accounts, to a role that allows everything."""
+    tenants = _tenants(objects)
+    rules = {reference_of(each.manifest): each.manifest.get("rules") or () for each in objects if each.kind in ROLES}
+
+    def all_or_none(role: RoleReference) -> Rules:
+        return _ALL_RIGHTS if role == _CLUSTER_ADMIN or _allows_everything(rules.get(role, ())) else []
+
+    by_name = {(each.kind, each.namespace, each.name): each for each in objects if each.kind in BINDINGS}
+    within = {each.key for each in by_name.values() if each.kind == "RoleBinding" and each.namespace in tenants}
+    for binding in by_name.values():
+        role = role_of(binding.manifest)
+        if binding.key in within and all_or_none(role):
+            yield _of_namespace(binding, tenants[binding.namespace], role)
+    accesses = {name: TenantAccess(namespaces, ()) for name, namespaces in _by_tenant(tenants).items()}
+    manifests = [each.manifest for each in by_name.values()]
+    for tenant, further in further_access(accesses, manifests, all_or_none).items():
+        for found in further:
+            binding = by_name[found.kind, found.namespace, found.name]
+            if binding.key in within:
+                continue
+            reach = f"in the namespace {found.namespace}" if found.namespace else "in the whole cluster"
+            message = ADMIN_TENANT(subject=found.subject, reach=reach, role=found.role, rule=RuleName.ADMIN_BINDING)
+            yield Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)
+
+
+def writable_deploy_keys(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Deploy keys that are not read-only."""
+    for each in objects:
+        if each.type != DEPLOY_KEY_TYPE:
+            continue
+        properties = each.manifest["properties"]
+        if properties.get("readOnly") is not True:
+            message = WRITABLE_DEPLOY_KEY(repository=printable(str(properties.get("repository"))))
+            yield Finding(RuleName.WRITABLE_DEPLOY_KEY, each.owner, resource_of(each), message)
+
+
+def plain_secrets(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Secrets with content that is neither encrypted nor public."""
+    for each in objects:
+        if each.kind != "Secret" or not each.is_kubernetes:
+            continue
+        if exposed := [entry for entry, text in _entries(each.manifest) if not _may_be_read(entry, text)]:
+            message = PLAIN_SECRET(entries=printable(", ".join(sorted(exposed))))
+            yield Finding(RuleName.PLAIN_SECRET, each.owner, resource_of(each), message)
+
+
+def reserved_namespaces(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Namespaces of tenants whose names belong to the cluster's own components."""
+    for namespace, tenant in _tenants(objects).items():
+        if is_reserved(namespace):
+            message = RESERVED_NAMESPACE(tenant=printable(tenant), namespace=printable(namespace))
+            yield Finding(RuleName.RESERVED_NAMESPACE, tenant, printable(f"Namespace {namespace}"), message)
+
+
+def _tenants(objects: Iterable[RenderedObject]) -> dict[str, str]:
+    """The tenant of each namespace."""
+    found = {}
+    for each in objects:
+        if each.kind == "Namespace":
+            tenant = (each.manifest["metadata"].get("labels") or {}).get(TENANT_LABEL)
+            if tenant or each.owner != PLATFORM:
+                found[each.name] = tenant or each.owner
+    return found
+
+
+def _by_tenant(tenants: Mapping[str, str]) -> dict[str, list[str]]:
+    namespaces: dict[str, list[str]] = defaultdict(list)
+    for namespace, tenant in tenants.items():
+        namespaces[tenant].append(namespace)
+    return namespaces
+
+
+def _of_namespace(binding: RenderedObject, tenant: str, role: RoleReference) -> Finding:
+    subjects = [f"{each['kind']} {each['name']}" for each in binding.manifest.get("subjects") or ()]
+    message = ADMIN_IN_NAMESPACE(
+        subjects=printable(", ".join(subjects)) or "nobody yet",
+        namespace=printable(binding.namespace),
+        tenant=printable(tenant),
+        role=printable(f"{role[0]} {role[2]}"),
+        rule=RuleName.ADMIN_BINDING,
+    )
+    return Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)
+
+
+def reference_of(role: Manifest) -> RoleReference:
+    """What bindings call a role."""
+    metadata = role["metadata"]
+    return role["kind"], metadata.get("namespace", "") if role["kind"] == "Role" else "", metadata["name"]
+
+
+def role_of(binding: Manifest) -> RoleReference:
+    """The role that a binding binds."""
+    role = binding["roleRef"]
+    return role["kind"], binding["metadata"].get("namespace", "") if role["kind"] == "Role" else "", role["name"]
+
+
+def _allows_everything(rules: Iterable[Mapping[str, Sequence[str]]]) -> bool:
+    """Whether a rule allows all verbs on all resources of a group."""
+    return any(
+        "*" in rule.get("verbs", ()) and "*" in rule.get("resources", ()) and not rule.get("resourceNames")
+        for rule in rules
+    )
+
+
+def _entries(secret: Manifest) -> Iterator[tuple[str, str]]:
+    """The entries of a Secret as text; none where its data is not known before an update."""
+    for key, is_encoded in (("data", True), ("stringData", False)):
+        data = secret.get(key)
+        if isinstance(data, Mapping):
+            yield from ((entry, _decoded(text) if is_encoded else str(text)) for entry, text in data.items())
+
+
+def _decoded(text: object) -> str:
+    try:
+        return b64decode(str(text), validate=True).decode(errors="replace")
+    except ValueError:  # a stand-in, not base64
+        return str(text)
+
+
+def _may_be_read(entry: str, text: str) -> bool:
+    if _STAND_IN.fullmatch(text.strip()) or entry in _PUBLIC_ENTRIES or entry.endswith(SSH_SUFFIX):
+        return True
+    return entry.endswith(PGP_SUFFIX) and text.strip().startswith(_PGP_PUBLIC_KEY)

@@ -1,0 +1,66 @@
+"""The rule about Flux's flags: the multi-tenant profile on exactly the controllers that know its flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from components.cluster.manifests import Manifest
+from components.config.printable import printable
+from components.config.wordings import Message
+from components.flux.controllers import Controller
+from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, arguments_for, flags_for
+from components.flux.profile import FEATURE_GATES
+from components.flux.release import component_of
+from components.stack.review_rules import RuleName
+from review.render.rendered import RenderedObject
+from review.rules.findings import Finding, resource_of
+from review.rules.setting import RuleSetting
+from review.rules.wordings import FLAG_FORBIDDEN, FLAG_MISSING, FLAG_UNKNOWN
+
+_GATES = FEATURE_GATES.strip("-=")
+
+
+def lockdown_flags(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
+    """Flags of the multi-tenant profile that a controller lacks or does not know, and those that undo it."""
+    for each in objects if setting.locked_down else ():
+        if each.kind != "Deployment" or (controller := component_of(each.manifest)) is None:
+            continue
+        for message in _messages(controller, _flags(each.manifest), setting.default_account):
+            yield Finding(RuleName.LOCKDOWN_FLAGS, each.owner, resource_of(each), message)
+
+
+def _messages(controller: Controller, flags: dict[str, str], default_account: str) -> Iterator[Message]:
+    known = flags_for(controller)
+    gates = _gates(flags.get(_GATES, ""))
+    for flag, argument in zip(known, arguments_for(controller, default_account), strict=True):
+        name, _, value = argument.removeprefix("--").partition("=")
+        if name == _GATES:
+            gate, _, wanted = value.partition("=")
+            is_set = gates.get(gate) == wanted
+        else:
+            is_set = flags.get(name) == value
+        if not is_set:
+            yield FLAG_MISSING(argument=argument, purpose=flag.purpose, controller=controller)
+    names = {flag.name for flag in known}
+    for name in sorted({flag.name for flag in LOCKDOWN_FLAGS} & flags.keys() - names):
+        yield FLAG_UNKNOWN(flag=name, controller=controller)
+    for name in sorted(FORBIDDEN_FLAGS.keys() & flags.keys()):
+        if flags[name] not in ("", "false"):
+            yield FLAG_FORBIDDEN(flag=printable(name), reason=FORBIDDEN_FLAGS[name], controller=controller)
+
+
+def _flags(deployment: Manifest) -> dict[str, str]:
+    """The flags of a controller; the last value of each counts, as for the controller itself."""
+    containers = deployment["spec"]["template"]["spec"]["containers"]
+    return dict(_parsed(argument for container in containers for argument in container.get("args") or ()))
+
+
+def _parsed(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for argument in arguments:
+        name, separator, value = argument.lstrip("-").partition("=")
+        yield name, value if separator else "true"
+
+
+def _gates(value: str) -> dict[str, str]:
+    pairs = (gate.partition("=") for gate in value.split(","))
+    return {name.strip(): setting for name, _, setting in pairs}

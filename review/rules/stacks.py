@@ -1,0 +1,47 @@
+"""Stacks as the rules see them: what they would apply, and what is known of them besides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from components.config.errors import ConfigurationError, Problem
+from components.config.wordings import Message
+from components.stack.grant_checks import expiring_grants
+from review.render.rendered import Render
+from review.render.stack import load_and_render
+from review.rules.setting import RuleSetting
+
+
+class JudgedStack(NamedTuple):
+    """A stack as the rules see it.
+
+    Attributes:
+        render: what it would apply.
+        setting: what the rules know of it besides.
+        warnings: what breaks no rule, and will soon stop updates.
+    """
+
+    render: Render
+    setting: RuleSetting
+    warnings: tuple[Message, ...] = ()
+
+
+def read_stacks(project: Path, stacks: Iterable[str]) -> tuple[dict[str, JudgedStack], list[Problem]]:
+    """The stacks that can be read, and the errors of those that cannot.
+
+    Args:
+        project: folder of the Pulumi project.
+        stacks: names of the stacks.
+    """
+    read: dict[str, JudgedStack] = {}
+    problems: list[Problem] = []
+    for stack in stacks:
+        try:
+            render, config = load_and_render(project, stack)
+        except ConfigurationError as error:
+            problems += error.problems
+        else:
+            read[stack] = JudgedStack(render, RuleSetting.of(stack, config), tuple(expiring_grants(config)))
+    return read, problems

@@ -1,0 +1,37 @@
+"""Renders stacks by the program of any version of the project, and writes them as JSON; `rendering.py` runs it.
+
+    python -P review/versions/render_process.py <program's folder> <project's folder> <file to write> <stack>…
+
+It imports nothing before it knows which program to import from.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+
+def main(program: str, project: str, file: str, *stacks: str) -> None:
+    """Render the stacks; what is wrong with one is written in its place."""
+    sys.path.insert(0, program)
+    from components.config.errors import ConfigurationError
+    from review.render.stack import render_stack
+
+    found: dict[str, object] = {}
+    for stack in stacks:
+        try:
+            rendered = render_stack(Path(project), stack)
+        except ConfigurationError as error:
+            found[stack] = {"problems": [str(problem) for problem in error.problems]}
+        else:
+            found[stack] = {
+                "objects": [
+                    [each.owner, each.type, each.resource, each.manifest, each.protected] for each in rendered.objects
+                ]
+            }
+    Path(file).write_text(json.dumps(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

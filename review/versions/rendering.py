@@ -1,0 +1,159 @@
+"""The stacks of an earlier version of the project, rendered by its own program in another process.
+
+Where the program has not changed since, a fork of this process renders, with what it has loaded already. A program of
+before the offline render cannot render. Then today's program renders the earlier files, and what changed in the program
+itself is not in the comparison.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Protocol
+
+from components.config.printable import printable
+from review.render.rendered import Render, RenderedObject
+from review.versions import render_process
+from review.versions.trees import TODAY, Tree
+
+_PROCESS = Path(render_process.__file__)
+_REASON_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class Version:
+    """An earlier version of a stack.
+
+    Attributes:
+        render: what it applies; None if it cannot be rendered.
+        note: why the comparison with it is incomplete; empty if it is not.
+    """
+
+    render: Render | None
+    note: str = ""
+
+
+class Rendering:
+    """Renders that are being made.
+
+    Args:
+        tree: the earlier version.
+        stacks: names of its stacks.
+        temporary: an empty folder for what the process writes.
+    """
+
+    def __init__(self, tree: Tree, stacks: Sequence[str], temporary: Path) -> None:
+        self._folder, self._stacks, self._temporary = tree.folder, stacks, temporary
+        self._process: _Process
+        # A fork has no other threads than the one that forked, so that what they held stays held.
+        if tree.has_todays_program and threading.active_count() == 1:
+            self._note = ""
+            self._process = _Fork(self._errors, str(TODAY), str(self._folder), str(self._renders), *stacks)
+            return
+        has_render = (self._folder / "review" / "render" / "stack.py").is_file()
+        self._note = "" if has_render else "the merge base has a program that cannot render; today's rendered it"
+        self._process = self._start(self._folder if has_render else TODAY)
+
+    def versions(self) -> dict[str, Version]:
+        """Wait for the renders; returns them by stack."""
+        found, reason = self._wait()
+        if found is None and not self._note:
+            self._note = f"the program of the merge base failed ({reason}); today's rendered it"
+            self._process = self._start(TODAY)
+            found, reason = self._wait()
+        if found is None:
+            return dict.fromkeys(self._stacks, Version(None, f"the merge base cannot be rendered: {reason}"))
+        return {stack: self._version(stack, found[stack]) for stack in self._stacks}
+
+    def stop(self) -> None:
+        """End the process if it still runs."""
+        self._process.kill()
+        self._process.wait()
+
+    def _start(self, program: Path) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", *map(str, (_PROCESS, program, self._folder, self._renders)), *self._stacks]
+        with self._errors.open("w") as errors:
+            return subprocess.Popen(command, cwd=self._folder, stdout=subprocess.DEVNULL, stderr=errors)
+
+    def _wait(self) -> tuple[Mapping[str, Any] | None, str]:
+        """What the process has written, or None and why it failed."""
+        status = self._process.wait()
+        if status == 0:
+            return json.loads(self._renders.read_bytes()), ""
+        last = self._errors.read_text(errors="replace").strip().rpartition("\n")[2]
+        return None, printable(last)[:_REASON_CHARACTERS] or f"exit code {status}"
+
+    @property
+    def _errors(self) -> Path:
+        return self._temporary / "errors.txt"
+
+    @property
+    def _renders(self) -> Path:
+        return self._temporary / "renders.json"
+
+    def _version(self, stack: str, found: Mapping[str, Any]) -> Version:
+        if problems := found.get("problems"):
+            return Version(None, f"the merge base cannot be rendered: {printable('; '.join(problems))}")
+        return Version(Render.of(stack, (RenderedObject(*each) for each in found["objects"])), self._note)
+
+
+class _Process(Protocol):
+    """A process that renders."""
+
+    def wait(self) -> int | None: ...
+
+    def kill(self) -> None: ...
+
+
+class _Fork:
+    """A fork of this process that renders.
+
+    Args:
+        errors: file for its errors.
+        arguments: those of `render_process`.
+    """
+
+    def __init__(self, errors: Path, *arguments: str) -> None:
+        self._process = get_context("fork").Process(target=_render, args=(errors, *arguments))
+        self._process.start()
+
+    def wait(self) -> int | None:
+        self._process.join()
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+def _render(errors: Path, *arguments: str) -> None:
+    with errors.open("w") as file:
+        try:
+            render_process.main(*arguments)
+        except Exception:
+            traceback.print_exc(file=file)
+            raise SystemExit(1) from None
+
+
+@contextmanager
+def rendering(tree: Tree, stacks: Sequence[str]) -> Iterator[Rendering]:
+    """Render stacks of an earlier version while something else is done; ends with the context.
+
+    Args:
+        tree: the earlier version.
+        stacks: names of its stacks.
+    """
+    with tempfile.TemporaryDirectory(prefix="flux-tenancy-render-") as temporary:
+        started = Rendering(tree, stacks, Path(temporary))
+        try:
+            yield started
+        finally:
+            started.stop()

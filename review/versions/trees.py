@@ -1,0 +1,107 @@
+"""The project as it was at the merge base, as a folder beside the working tree.
+
+It has everything that Git had, and links to what the working tree has and Git ignores: pinned releases, known hosts,
+Python packages. Nothing of the repository or its working tree is changed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from components.config.printable import printable
+from operations.errors import OperationError
+from review.versions.wordings import NO_GIT, NO_MERGE_BASE, NO_REPOSITORY, UNKNOWN_BASE
+
+TODAY = Path(__file__).parents[2]
+"""The folder of the program that runs."""
+PROGRAM = ("components", "review")
+"""The folders with all that a render depends on, besides stacks, tenants and what is pinned."""
+_BYTECODE = frozenset({"__pycache__", "bytecode", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A version of the project.
+
+    Attributes:
+        folder: the project's folder in it.
+        commit: the commit that it is from.
+        has_todays_program: whether its program is that of the working tree, file by file.
+    """
+
+    folder: Path
+    commit: str
+    has_todays_program: bool
+
+
+@contextmanager
+def merge_base(project: Path, base: str) -> Iterator[Tree]:
+    """The project at the merge base of a branch and the working tree's HEAD, as long as the context lasts.
+
+    Args:
+        project: folder of the project in a clone.
+        base: what the change is to be merged into, e.g. `main` or `origin/main`.
+
+    Raises:
+        OperationError: there is no Git, no repository, no such commit, or no common history.
+    """
+    commit = _merge_base(project, base)
+    with tempfile.TemporaryDirectory(prefix="flux-tenancy-base-") as temporary:
+        folder = Path(temporary, project.name)
+        folder.mkdir()
+        archive = _git(project, "archive", "--format=tar", commit)
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as content:
+            # The filter for data would refuse links to elsewhere, which a repository may have.
+            content.extractall(folder, filter="tar")
+        for path in _ignored(project):
+            _link(project / path, folder / path)
+        yield Tree(folder, commit, _has_todays_program(project, commit))
+
+
+def _merge_base(project: Path, base: str) -> str:
+    if _git(project, "rev-parse", "--git-dir").returncode:
+        raise OperationError.of(NO_REPOSITORY, folder=project)
+    shown = printable(base)
+    found = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
+    if found.returncode:
+        raise OperationError.of(UNKNOWN_BASE, base=shown)
+    common = _git(project, "merge-base", found.stdout.decode().strip(), "HEAD")
+    if common.returncode:
+        raise OperationError.of(NO_MERGE_BASE, base=shown)
+    return common.stdout.decode().strip()
+
+
+def _has_todays_program(project: Path, commit: str) -> bool:
+    if project != TODAY:
+        return False
+    changed = _git(project, "diff", "--quiet", commit, "--", *PROGRAM).returncode
+    return not changed and not _git(project, "ls-files", "--others", "--exclude-standard", "--", *PROGRAM).stdout
+
+
+def _ignored(project: Path) -> list[PurePosixPath]:
+    """What the project has and Git ignores, relative to it; whole folders as one."""
+    options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    listed = os.fsdecode(_git(project, "ls-files", *options).stdout)
+    paths = (PurePosixPath(path) for path in listed.split("\0") if path)
+    return [path for path in paths if not _BYTECODE & set(path.parts)]
+
+
+def _link(target: Path, link: Path) -> None:
+    # Git had a file there that is ignored by now, or not the folder that the file is in.
+    if link.parent.is_dir() and not link.exists():
+        link.symlink_to(target)
+
+
+def _git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(["git", "-C", str(project), *arguments], capture_output=True, check=False)
+    except FileNotFoundError:
+        raise OperationError.of(NO_GIT) from None

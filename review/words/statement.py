@@ -1,0 +1,22 @@
+"""What a change means, as one sentence for its reviewers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Something that a change means, as a sentence about an owner.
+
+    Attributes:
+        owner: the tenant that it is about, or PLATFORM.
+        text: plain text without a period. It does not name the stack.
+        risk: whether reviewers have to look at it first.
+        names_owner: whether the sentence has its own subject, so that it needs no owner in front.
+    """
+
+    owner: str
+    text: str
+    risk: bool = False
+    names_owner: bool = False

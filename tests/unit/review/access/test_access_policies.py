@@ -1,0 +1,403 @@
+"""What a change of policies, their settings and their exceptions means for tenants."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+from sample_access import TENANTS, render, sentences
+from sample_sources import authority
+
+from components.policies.config import PoliciesConfig
+from review.render.rendered import Render
+
+WHERE = "in their namespaces on production"
+
+USUAL_TAINTS = "every taint but those of control planes and of nodes that are cordoned or unhealthy"
+ANOTHER_WAY = "checks requests in another way (its CEL is in the diff) for all tenants on production"
+
+# Setting of the stack, what tenants may do with it only, and what only without it.
+ROWS = [
+    (
+        {"serviceTypes": ["ClusterIP", "NodePort", "LoadBalancer"]},
+        "create Services of type LoadBalancer and NodePort",
+        "",
+    ),
+    ({"serviceTypes": ["NodePort"]}, "create Services of type NodePort", "create Services of type ClusterIP"),
+    ({"priorityClasses": ["gold"]}, "use the PriorityClass gold", ""),
+    (
+        {"images": {"allowed": ["registry.example.com/org/*"]}},
+        "",
+        "run any image (only registry.example.com/org/*)",
+    ),
+    ({"images": {"digests": True}}, "", "run images by tag"),
+    (
+        {"sources": {"allowed": ["https://git.example.com/*"]}},
+        "",
+        "fetch sources from any URL (only https://git.example.com/*)",
+    ),
+    ({"sources": {"plainHttp": True}}, "fetch sources without TLS", ""),
+    ({"sources": {"providers": ["aws"]}}, "let sources log in to the cloud aws", ""),
+    ({"sources": {"bucketRegions": ["eu-1"]}}, "", "fetch from Buckets in any region (only eu-1)"),
+    ({"sources": {"clientCertificates": True}}, "let sources trust certificate authorities of their own choice", ""),
+    ({"sources": {"submodules": True}}, "fetch Git submodules of any URL", ""),
+    (
+        {"sources": {"verified": ["GitRepository", "HelmChart"]}},
+        "",
+        "fetch GitRepository and HelmChart objects whose content is not verified",
+    ),
+    (
+        {"notifications": {"hosts": ["hooks.slack.com"]}},
+        "",
+        "send notifications to any public host (only hooks.slack.com)",
+    ),
+    ({"notifications": {"plainHttp": True}}, "send notifications without TLS", ""),
+    (
+        {"minimumInterval": "10s"},
+        "let Flux reconcile every 10s (before: 30s)",
+        "",
+    ),
+    ({"minimumInterval": "1m"}, "", "let Flux reconcile more often than every 1m (before: 30s)"),
+    ({"maximumTimeout": "90m"}, "set timeouts of up to 90m (before: 1h)", ""),
+    ({"maximumTimeout": "10m"}, "", "set timeouts of more than 10m (before: 1h)"),
+    ({"maximumTokenLifetime": "48h"}, "mount tokens that are valid for up to 48h (before: 24h)", ""),
+    ({"maximumTokenLifetime": "12h"}, "", "mount tokens that are valid for more than 12h (before: 24h)"),
+    ({"tolerations": ["*"]}, "tolerate every taint", ""),
+    (
+        {"tolerations": ["nvidia.com/gpu"]},
+        "",
+        f"tolerate {USUAL_TAINTS}",
+    ),
+    (
+        {"tolerations": ["nvidia.com/gpu", "node-role.kubernetes.io/control-plane"]},
+        "tolerate node-role.kubernetes.io/control-plane",
+        f"tolerate {USUAL_TAINTS}",
+    ),
+    ({"nodeNames": True}, "choose a node by its name", ""),
+    ({"storageClasses": ["fast", "slow"]}, "", "claim volumes of any StorageClass (only fast and slow)"),
+    ({"storageClasses": []}, "", "claim volumes of any StorageClass"),
+    ({"csiDrivers": ["csi.example.com"]}, "mount volumes of the CSI driver csi.example.com without a claim", ""),
+    ({"volumeTypes": ["nfs"]}, "mount nfs volumes without a claim", ""),
+    ({"blockingDisruptionBudgets": True}, "create PodDisruptionBudgets that block node drains", ""),
+    ({"ingress": {"hosts": ["*.example.com"]}}, "", "publish any host (only *.example.com)"),
+    ({"ingress": {"snippets": True}}, "write snippets of proxy configuration in Ingresses", ""),
+    ({"finalizers": ["example.com/cleanup"]}, "set the finalizer example.com/cleanup", ""),
+]
+# Keys that change who checks, or what Kyverno alone checks, and not what tenants may use.
+NO_SETTINGS = {"engine", "mode", "modes", "flux_images", "onboarding", "images.signatures", "images.registries"}
+
+
+def expected(widened, narrowed):
+    return [
+        *([f"+  Both tenants may now {widened} {WHERE}"] if widened else []),
+        *([f"-  Both tenants may no longer {narrowed} {WHERE}"] if narrowed else []),
+    ]
+
+
+def test_certificates_of_a_source_of_the_stack_give_tenants_nothing():
+    charts = {"kind": "HelmRepository", "url": "https://charts.example.com", "certificateAuthority": authority()}
+    with_certificate = {
+        "dev-team": TENANTS["dev-team"] | {"sources": {"charts": charts}},
+        "ops-team": TENANTS["ops-team"],
+    }
+    both, tenants_too = {"engine": "both"}, {"engine": "both", "sources": {"clientCertificates": True}}
+
+    assert sentences(render(policies=both), render(with_certificate, both)) == []
+    assert sentences(render(with_certificate, both), render(with_certificate, tenants_too)) == expected(
+        "let sources trust certificate authorities of their own choice", ""
+    )
+
+
+def edited(before, name, kind, edit):
+    """A render with another specification of one policy."""
+    objects = deepcopy(before.objects)
+    for each in objects:
+        if (each.name, each.kind) == (f"flux-tenancy-{name}", kind):
+            edit(each.manifest["spec"])
+    return Render(before.stack, objects, "")
+
+
+@pytest.mark.parametrize(("setting", "widened", "narrowed"), ROWS, ids=str)
+def test_a_setting_is_what_tenants_may_do_now_and_no_longer(setting, widened, narrowed):
+    both = {"engine": "both"}
+
+    assert sentences(render(policies=both), render(policies=both | setting)) == expected(widened, narrowed)
+
+
+@pytest.mark.parametrize("engine", ["native", "kyverno"])
+def test_a_setting_of_one_engine_is_told(engine):
+    default, changed = render(policies={"engine": engine}), render(policies={"engine": engine, "nodeNames": True})
+
+    assert sentences(default, changed) == expected("choose a node by its name", "")
+
+
+def test_what_one_of_two_engines_refuses_is_not_allowed():
+    """Nobody but a person who edits the render makes the engines differ."""
+
+    def allow(spec):
+        for each in spec["validations"]:
+            each["expression"] = each["expression"].replace('["ClusterIP"]', '["ClusterIP", "NodePort"]')
+            each["expression"] = each["expression"].replace('duration("1h")', 'duration("2h")')
+
+    base = render(policies={"engine": "both"})
+    one = edited(base, "service-exposure", "ValidatingPolicy", allow)
+    one = edited(one, "reconciliation-timeout", "ValidatingPolicy", allow)
+
+    assert sentences(base, one) == []
+
+
+def test_a_setting_that_is_taken_back_is_the_reverse():
+    assert sentences(render(policies={"tolerations": ["*"]}), render()) == expected(
+        "",
+        f"tolerate every taint (only {USUAL_TAINTS})",
+    )
+    assert sentences(render(policies={"storageClasses": ["fast"]}), render()) == expected(
+        "claim volumes of any StorageClass", ""
+    )
+
+
+def test_every_key_of_the_policies_is_in_a_row():
+    def keys(model, prefix=""):
+        for name, each in model.model_fields.items():
+            nested = each.annotation if hasattr(each.annotation, "model_fields") else None
+            yield from keys(nested, f"{name}.") if nested and not prefix else [f"{prefix}{name}"]
+
+    def in_rows(setting, prefix=""):
+        for key, value in setting.items():
+            snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
+            yield from in_rows(value, f"{snake}.") if isinstance(value, dict) else [f"{prefix}{snake}"]
+
+    told = {key for setting, _, _ in ROWS for key in in_rows(setting)}
+
+    assert set(keys(PoliciesConfig)) - NO_SETTINGS == told
+
+
+@pytest.mark.parametrize(
+    ("key", "stack", "own", "words"),
+    [
+        ("images", {"images": {"allowed": []}}, "registry.example.com/a/*", "run images of registry.example.com/a/*"),
+        (
+            "sources",
+            {"sources": {"allowed": []}},
+            "https://git.example.com/a/*",
+            "fetch sources from https://git.example.com/a/*",
+        ),
+        ("notifications", {"notifications": {"hosts": []}}, "hooks.slack.com", "send notifications to hooks.slack.com"),
+        ("hosts", {"ingress": {"hosts": []}}, "shop.example.com", "publish the host shop.example.com"),
+    ],
+)
+def test_an_exception_of_a_tenant_is_told_for_its_namespaces(key, stack, own, words):
+    listed = render(TENANTS | {"dev-team": {"policies": {key: [own]}}}, stack)
+
+    assert sentences(render(policies=stack), listed) == [f"+  dev-team may now {words} in apps on production"]
+    assert sentences(listed, render(policies=stack)) == [f"-  dev-team may no longer {words} in apps on production"]
+
+
+GRANTED_EXCEPTIONS: dict[str, list[dict[str, list[str]]]] = {
+    "allowed-images": [{"names": ["legacy", "old"]}],
+    "disruption-budgets": [{}, {"names": ["legacy"]}],
+    "verified-sources": [{}],
+    "node-placement": [{"names": ["agent"]}],
+}
+
+
+@pytest.mark.parametrize("engine", ["native", "kyverno", "both"])
+def test_a_grant_is_told_for_the_namespaces_of_its_tenant_and_changes_nothing_for_others(engine):
+    exceptions = [{"policy": policy} | each for policy, given in GRANTED_EXCEPTIONS.items() for each in given]
+    grant = {"reason": "PLAT-231", "serviceTypes": ["NodePort"], "exceptions": exceptions}
+    stack = {"engine": engine}
+    granted = render(TENANTS | {"dev-team": {"grants": [grant]}}, stack)
+
+    told = [
+        "create Services of type NodePort",
+        "create objects named agent that the policy node-placement refuses",
+        "create objects named legacy and old that the policy allowed-images refuses",
+        "create objects of any name that the policy disruption-budgets refuses",
+        "create objects of any name that the policy verified-sources refuses",
+    ]
+    for before, after, sign, may in (
+        (render(policies=stack), granted, "+ ", "may now"),
+        (granted, render(policies=stack), "- ", "may no longer"),
+    ):
+        assert sorted(sentences(before, after)) == [
+            f"{sign} dev-team {may} {words} in apps on production" for words in told
+        ]
+
+
+def test_an_exception_for_all_objects_includes_that_for_a_name():
+    def granted(**exception):
+        grant = {"reason": "PLAT-231", "exceptions": [{"policy": "allowed-images"} | exception]}
+        return render(TENANTS | {"dev-team": {"grants": [grant]}})
+
+    what = "create objects of any name that the policy allowed-images refuses in apps on production"
+    assert sentences(granted(names=["legacy"]), granted()) == [f"+  dev-team may now {what}"]
+    assert sentences(granted(), granted(names=["legacy"])) == [f"-  dev-team may no longer {what}"]
+
+
+def test_granted_rights_are_told_as_those_of_the_tenant():
+    gives = {
+        "rules": [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["create"]}],
+        "clusterObjects": [{"apiGroup": "example.com", "resource": "gizmos", "name": "shared", "verbs": ["patch"]}],
+    }
+    granted = render(TENANTS | {"dev-team": {"grants": [{"reason": "PLAT-231", **gives}]}})
+
+    assert sentences(render(), granted) == [
+        "+! dev-team may now patch gizmos.example.com named shared in the whole cluster on production",
+        "+  dev-team may now create widgets.example.com in apps on production",
+    ]
+
+
+def test_the_first_entry_of_a_tenant_where_everything_was_allowed_narrows():
+    listed = render(TENANTS | {"dev-team": {"policies": {"images": ["registry.example.com/dev-team/*"]}}})
+
+    assert sentences(render(), listed) == [
+        "-  dev-team may no longer run any image (only registry.example.com/dev-team/*) in apps on production"
+    ]
+
+
+def test_a_kind_that_a_tenant_wants_verified_narrows():
+    listed = render(TENANTS | {"dev-team": {"policies": {"verified": ["GitRepository"]}}})
+
+    assert sentences(render(), listed) == [
+        "-  dev-team may no longer fetch GitRepository objects whose content is not verified in apps on production"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stack", "key", "entry"),
+    [
+        ({"images": {"allowed": ["registry.example.com/org/*"]}}, "images", "registry.example.com/org/shop"),
+        ({"ingress": {"hosts": ["*.example.com"]}}, "hosts", "shop.example.com"),
+    ],
+)
+def test_an_exception_that_the_stack_allows_already_is_no_change(stack, key, entry):
+    assert sentences(render(policies=stack), render(TENANTS | {"dev-team": {"policies": {key: [entry]}}}, stack)) == []
+
+
+def test_a_tenant_that_is_onboarded_is_told_with_its_exceptions_and_not_with_what_all_may():
+    strict = {"images": {"allowed": ["registry.example.com/org/*"]}, "notifications": {"hosts": ["hooks.slack.com"]}}
+    shop = {"namespaces": [{"name": "shop"}], "policies": {"images": ["registry.example.com/shop/*"]}}
+
+    found = sentences(render(policies=strict), render(TENANTS | {"shop": shop}, strict))
+
+    assert [line for line in found if "images" in line or "notifications" in line] == [
+        "+  shop may now run images of registry.example.com/shop/* in shop on production"
+    ]
+
+
+def test_a_tenant_that_is_onboarded_with_a_wider_setting_may_use_it_like_all_others():
+    shop = TENANTS | {"shop": {"namespaces": [{"name": "shop"}]}}
+    found = sentences(render(), render(shop, {"nodeNames": True}))
+
+    assert "+  All 3 tenants may now choose a node by its name in their namespaces on production" in found
+
+
+def test_settings_of_a_policy_that_does_not_refuse_are_not_told():
+    audit = {"modes": {"service-exposure": "audit"}}
+
+    assert sentences(render(policies=audit), render(policies=audit | {"serviceTypes": ["NodePort"]})) == []
+    assert sentences(render(), render(policies=audit | {"serviceTypes": ["NodePort"]})) == [
+        "+! Policy service-exposure no longer refuses, it only warns (audit), for all tenants on production"
+    ]
+
+
+MODES = {
+    ("enforce", "audit"): "+! Policy host-access no longer refuses, it only warns (audit), for all tenants",
+    ("enforce", "off"): "+! Policy host-access is no longer in force for any tenant",
+    ("audit", "off"): "+  Policy host-access no longer warns for any tenant",
+    ("audit", "enforce"): "-  Policy host-access now refuses, where it only warned, for all tenants",
+    ("off", "enforce"): "-  Policy host-access is now in force for all tenants",
+    ("off", "audit"): "-  Policy host-access now warns (audit) for all tenants",
+}
+
+
+@pytest.mark.parametrize(("modes", "sentence"), MODES.items(), ids=str)
+def test_a_mode_is_what_a_policy_does_now(modes, sentence):
+    before, after = (render(policies={"engine": "both", "modes": {"host-access": mode}}) for mode in modes)
+
+    assert sentences(before, after) == [f"{sentence} on production"]
+
+
+def test_several_policies_with_the_same_change_are_one_sentence():
+    off = {"host-access": "off", "pod-volumes": "off", "node-placement": "off"}
+
+    assert sentences(render(), render(policies={"modes": off})) == [
+        "+! Policies host-access, node-placement and pod-volumes are no longer in force for any tenant on production"
+    ]
+    assert sentences(render(), render(policies={"mode": "audit"})) == [
+        "+! All 32 policies no longer refuse, they only warn (audit), for all tenants on production"
+    ]
+
+
+def test_a_policy_that_another_engine_still_enforces_is_in_force():
+    assert sentences(render(policies={"engine": "both"}), render(policies={"engine": "native"})) == []
+    assert sentences(render(policies={"engine": "kyverno"}), render(policies={"engine": "native"})) == []
+    assert sentences(render(), render(policies={"engine": "none"})) == [
+        "+! All 32 policies are no longer in force for any tenant on production"
+    ]
+
+
+def test_a_native_policy_without_its_binding_is_not_in_force():
+    base = render()
+    kept = tuple(
+        each
+        for each in base.objects
+        if (each.kind, each.name) != ("ValidatingAdmissionPolicyBinding", "flux-tenancy-host-access")
+    )
+
+    assert sentences(base, Render(base.stack, kept, "")) == [
+        "+! Policy host-access is no longer in force for any tenant on production"
+    ]
+
+
+def test_the_policy_about_flux_images_concerns_flux_alone():
+    both = {"engine": "both"}
+
+    assert sentences(render(policies=both | {"fluxImages": True}), render(policies=both)) == [
+        "+! Policy flux-images is no longer in force for Flux's controllers on production"
+    ]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda spec: spec["validations"][0].update(expression="true"),
+        lambda spec: spec["variables"].append({"name": "type", "expression": "'ClusterIP'"}),
+        lambda spec: spec["matchConditions"].append({"name": "never", "expression": "false"}),
+        lambda spec: spec["matchConstraints"].update(resourceRules=[]),
+        lambda spec: spec.update(failurePolicy="Ignore"),
+    ],
+    ids=["validation", "variable", "condition", "constraints", "failure policy"],
+)
+@pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "ValidatingPolicy"])
+def test_a_policy_that_changes_in_another_way_is_told_as_a_risk(kind, edit):
+    base = render(policies={"engine": "both"})
+
+    assert sentences(base, edited(base, "service-exposure", kind, edit)) == [
+        f"+! Policy service-exposure {ANOTHER_WAY}"
+    ]
+
+
+def test_other_messages_of_a_policy_are_no_change():
+    def reword(spec):
+        for each in spec["validations"]:
+            each.update(message="no", messageExpression="'no: ' + variables.wanted")
+
+    base = render()
+
+    assert sentences(base, edited(base, "allowed-sources", "ValidatingAdmissionPolicy", reword)) == []
+
+
+def test_a_change_with_a_setting_and_another_one_has_two_sentences():
+    base = render()
+    found = edited(
+        render(policies={"nodeNames": True}),
+        "node-placement",
+        "ValidatingAdmissionPolicy",
+        lambda spec: spec["matchConditions"].clear(),
+    )
+
+    assert sentences(base, found) == [
+        f"+! Policy node-placement {ANOTHER_WAY}",
+        *expected("choose a node by its name", ""),
+    ]

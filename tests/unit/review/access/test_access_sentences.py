@@ -1,0 +1,243 @@
+"""How statements become sentences: the same for many said once, in an order that begins with what widens most."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from sample_access import TENANTS, of, render
+
+from review.access.changes import access_changes
+from review.access.rules import ANYWHERE, CLUSTER, LABELED, Subject, SubjectKind, Tenants
+from review.access.sentences import AccessChange, Risk, Statement, as_change, join
+from review.access.words import counted
+from review.render.rendered import PLATFORM, Render, RenderedObject
+
+NAMES = ("a", "b", "c", "d", "e", "f", "g")
+
+
+def tenants(**namespaces):
+    """Tenants with these namespaces, separated by spaces."""
+    return Tenants({each: name for name, names in namespaces.items() for each in names.split()}, {})
+
+
+def tenant(name):
+    return Subject(SubjectKind.TENANT, name)
+
+
+def account(name, namespace="flux-system"):
+    return Subject(SubjectKind.ACCOUNT, name, namespace)
+
+
+def said(statements, found, everyone=None):
+    joined = join(statements, found, set(found.by_name) if everyone is None else everyone)
+    return [as_change(each, "staging").sentence for each in joined]
+
+
+def may(subject, place, words="may now read Pods", **keys):
+    return Statement(words, keys.pop("widened", True), keys.pop("high", False), subject, place, **keys)
+
+
+def test_the_places_of_a_subject_are_one_sentence():
+    found = tenants(shop="shop shop-qa other", bank="bank")
+
+    assert said([may(tenant("shop"), "shop"), may(tenant("shop"), "shop-qa")], found) == [
+        "shop may now read Pods in shop and shop-qa on staging"
+    ]
+
+
+def test_a_single_tenant_is_told_with_its_namespaces():
+    assert said([may(tenant("shop"), "shop")], tenants(shop="shop", bank="bank")) == [
+        "shop may now read Pods in shop on staging"
+    ]
+
+
+def test_tenants_that_may_the_same_in_their_namespaces_are_one_sentence():
+    found = tenants(shop="shop shop-qa", bank="bank", other="other")
+    places = [("shop", "shop"), ("shop", "shop-qa"), ("bank", "bank")]
+
+    assert said([may(tenant(name), place) for name, place in places], found) == [
+        "bank and shop may now read Pods in their namespaces on staging"
+    ]
+
+
+@pytest.mark.parametrize(("count", "who"), [(2, "Both tenants"), (3, "All 3 tenants"), (7, "All 7 tenants")])
+def test_all_tenants_are_told_as_all(count, who):
+    names = NAMES[:count]
+
+    assert said([may(tenant(name), name) for name in names], tenants(**{name: name for name in names})) == [
+        f"{who} may now read Pods in their namespaces on staging"
+    ]
+
+
+def test_many_tenants_that_are_not_all_are_counted():
+    found = tenants(**{name: name for name in (*NAMES, "z")})
+
+    assert said([may(tenant(name), name) for name in NAMES], found) == [
+        "a, b, c, d, e and 2 more tenants may now read Pods in their namespaces on staging"
+    ]
+
+
+def test_a_tenant_in_only_some_of_its_namespaces_has_its_own_sentence():
+    found = tenants(shop="shop shop-qa", bank="bank")
+
+    assert said([may(tenant("shop"), "shop"), may(tenant("bank"), "bank")], found) == [
+        "bank may now read Pods in bank on staging",
+        "shop may now read Pods in shop on staging",
+    ]
+
+
+def test_an_account_with_the_name_of_a_tenant_is_no_tenant():
+    found = tenants(shop="shop", bank="bank")
+
+    assert said([may(account(name), name) for name in ("shop", "bank")], found) == [
+        "flux-system/bank may now read Pods in bank on staging",
+        "flux-system/shop may now read Pods in shop on staging",
+    ]
+    assert said([may(account("shop"), "shop"), may(tenant("shop"), "shop")], found) == [
+        "flux-system/shop may now read Pods in shop on staging",
+        "shop may now read Pods in shop on staging",
+    ]
+
+
+def test_several_have_what_one_has():
+    words = {"words": "now has the role x"}
+
+    assert said([may(tenant("shop"), "shop", **words)], tenants(shop="shop")) == [
+        "shop now has the role x in shop on staging"
+    ]
+    assert said([may(account("x"), "shop", **words), may(account("y"), "shop", **words)], tenants()) == [
+        "flux-system/x and flux-system/y now have the role x in shop on staging"
+    ]
+    gone = {"words": "no longer has the role x", "widened": False}
+    assert said([may(account("x"), "shop", **gone), may(account("y"), "shop", **gone)], tenants()) == [
+        "flux-system/x and flux-system/y no longer have the role x in shop on staging"
+    ]
+
+
+def test_targets_are_joined_over_places():
+    words = {"words": "may now impersonate"}
+    statements = [may(account("x"), name, **words, target=f"{name}/{name}") for name in ("a", "b")]
+
+    assert said(statements, tenants(a="a", b="b")) == ["flux-system/x may now impersonate a/a and b/b on staging"]
+
+
+def test_tenants_onboarded_by_label_are_told_as_what_they_are():
+    found = Tenants({"shop": "shop", LABELED: LABELED}, {})
+
+    assert said([may(tenant(LABELED), LABELED)], found) == [
+        "Tenants onboarded by label may now read Pods in their namespaces on staging"
+    ]
+    assert said([may(tenant(LABELED), LABELED, words="now has the role x")], found) == [
+        "Tenants onboarded by label now have the role x in their namespaces on staging"
+    ]
+    assert said([may(tenant(LABELED), LABELED), may(tenant("shop"), "shop")], found) == [
+        "All tenants may now read Pods in their namespaces on staging"
+    ]
+    assert said([may(account("x"), LABELED), may(account("x"), "shop")], found) == [
+        "flux-system/x may now read Pods in shop and the namespaces of tenants onboarded by label on staging"
+    ]
+
+
+def test_everyone_with_a_role_is_told_without_a_place():
+    roles = [Subject(SubjectKind.ROLE, name) for name in ("edit", "admin")]
+
+    assert said([may(each, ANYWHERE) for each in roles], tenants()) == [
+        "Everyone with Kubernetes' role admin or edit may now read Pods on staging"
+    ]
+
+
+def test_the_order_is_widened_high_cluster_many_and_then_by_name_whatever_the_order_of_statements():
+    found = tenants(a="a", b="b", c="c")
+    statements = [
+        may(account("x"), CLUSTER, "may now read Nodes", high=True),
+        may(account("x"), "a", "may now read Secrets", high=True),
+        may(account("x"), CLUSTER, "may now read Leases"),
+        *(may(tenant(name), name, "may now read Events") for name in "abc"),
+        may(tenant("a"), "a", "may now read ConfigMaps"),
+        may(tenant("b"), "b", "may now read Pods"),
+        may(tenant("a"), "a", "may no longer read Jobs", widened=False),
+    ]
+    expected = said(statements, found)
+
+    assert [next(kind for kind in KINDS if kind in line) for line in expected] == list(KINDS)
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(statements, len(statements))
+        assert said(shuffled, found) == expected
+
+
+KINDS = ("Nodes", "Secrets", "Leases", "Events", "ConfigMaps", "Pods", "Jobs")
+
+
+@pytest.mark.parametrize(
+    ("statements", "owner"),
+    [
+        ([may(tenant("shop"), "shop")], "shop"),
+        ([may(tenant("shop"), "shop"), may(tenant("bank"), "bank")], PLATFORM),
+        ([may(tenant("shop"), CLUSTER)], "shop"),
+        ([may(account("x"), "shop")], "shop"),
+        ([may(account("x"), "shop", target="shop/shop")], "shop"),
+        ([may(account("x"), "shop"), may(account("x"), "bank")], PLATFORM),
+        ([may(account("x"), "elsewhere")], PLATFORM),
+        ([may(account("x"), CLUSTER)], PLATFORM),
+        ([may(tenant(LABELED), LABELED)], PLATFORM),
+        ([may(None, ANYWHERE, "Policy x is gone")], PLATFORM),
+        ([may(None, "shop", "Flux now applies x")], "shop"),
+    ],
+    ids=str,
+)
+def test_the_owner_is_the_only_tenant_that_a_sentence_is_about(statements, owner):
+    [joined] = join(statements, Tenants({"shop": "shop", "bank": "bank", LABELED: LABELED}, {}), ["shop", "bank"])
+
+    assert joined.owner == owner
+
+
+def test_what_is_narrowed_is_no_high_risk():
+    [joined] = join(
+        [may(tenant("a"), "a", "may no longer read Secrets", widened=False, high=True)], tenants(a="a"), "a"
+    )
+
+    assert as_change(joined, "staging") == AccessChange(
+        "a", "staging", False, Risk.NORMAL, "a may no longer read Secrets in a"
+    )
+
+
+@pytest.mark.parametrize(
+    ("items", "text"),
+    [
+        ([], ""),
+        (["a"], "a"),
+        (["a", "b"], "a and b"),
+        (["a", "b", "c"], "a, b and c"),
+        (["a", "b", "c", "d"], "a, b and 2 more things"),
+    ],
+)
+def test_a_list_counts_what_is_too_much(items, text):
+    assert counted(items, "things", most=2) == text
+
+
+def test_a_new_stack_widens_and_one_that_is_removed_narrows():
+    added = access_changes(None, render())
+    removed = access_changes(render(), None)
+
+    roles = "the role flux-tenancy-tenant in their namespaces on production"
+    assert f"Both tenants now have {roles}" in [each.sentence for each in added if each.widened]
+    assert f"Both tenants no longer have {roles}" in [each.sentence for each in removed if not each.widened]
+    assert {each.stack for each in (*added, *removed)} == {"production"}
+    assert access_changes(None, None) == ()
+
+
+def test_all_tenants_of_a_removal_are_those_that_stay():
+    """A tenant that leaves with the change does not turn `all tenants` into a list of names."""
+    shop = TENANTS | {"shop": {"namespaces": [{"name": "shop"}]}}
+    found = [each.sentence for each in access_changes(render(shop, {"nodeNames": True}), render())]
+
+    assert "Both tenants may no longer choose a node by its name in their namespaces on production" in found
+
+
+@pytest.mark.parametrize("kind", ["RepositoryDeployKey", "Deployment"])
+def test_objects_outside_of_the_cluster_have_no_part_in_it(kind):
+    found = {"kind": kind, "metadata": {"name": "flux"}, "properties": {"readOnly": False}}
+    outside = Render("production", (RenderedObject("shop", f"github:index:{kind}", "flux", found),), "")
+
+    assert access_changes(outside, outside) == access_changes(of(), outside) == ()

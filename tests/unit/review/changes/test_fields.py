@@ -1,0 +1,164 @@
+"""The lines of a diff, and what of it is noise."""
+
+from __future__ import annotations
+
+import pytest
+from sample_objects import kubernetes, render_of
+
+from components.policies.probe import PROBE_NAME
+from review.changes.fields import FIELDS, is_noise, label, lines
+from review.changes.objects import changes
+
+
+def changed(kind="Role", before=None, after=None, name="a"):
+    [change] = changes(render_of(kubernetes(kind, name, **before)), render_of(kubernetes(kind, name, **after)))
+    return change
+
+
+def of_spec(before, after):
+    return lines(changed(before={"spec": before}, after={"spec": after}))
+
+
+def metadata(**parts):
+    return {"metadata": parts}
+
+
+def test_objects_are_called_by_kind_namespace_and_name():
+    assert label(kubernetes("Role", "dev-team", "apps")) == "Role apps/dev-team"
+    assert label(kubernetes("Namespace", "apps")) == "Namespace apps"
+
+
+def test_a_field_has_a_line_for_each_of_its_values():
+    assert of_spec({"a": "old", "b": 1}, {"a": "new", "c": [True]}) == [
+        "- spec.a: old",
+        "+ spec.a: new",
+        "- spec.b: 1",
+        "+ spec.c: [true]",
+    ]
+
+
+@pytest.mark.parametrize("text", ["1", "true", "No", "", "null", 'say "x"'])
+def test_a_text_that_looks_like_another_value_is_quoted(text):
+    [line] = of_spec({}, {"a": text})
+
+    assert line.startswith('+ spec.a: "')
+
+
+def test_texts_of_several_lines_show_the_lines_that_differ():
+    assert of_spec({"a": "one\ntwo\n"}, {"a": "one\nthree\n"}) == ["  spec.a:", "-   two", "+   three"]
+
+
+def test_a_long_text_of_several_lines_is_cut():
+    found = of_spec({"a": "\n"}, {"a": "\n".join(map(str, range(100)))})
+
+    assert found[-1] == "    … and 71 more lines"
+
+
+def test_long_values_show_where_they_differ():
+    start, end = "a" * 300, "b" * 300
+
+    assert of_spec({"a": f"{start}old{end}"}, {"a": f"{start}new{end}"}) == [
+        f"- spec.a: …{'a' * 60}old{'b' * 60}…",
+        f"+ spec.a: …{'a' * 60}new{'b' * 60}…",
+    ]
+
+
+def test_long_values_that_repeat_a_part_show_what_is_more():
+    assert of_spec({"a": "a" * 300}, {"a": "a" * 301}) == [
+        f"- spec.a: …{'a' * 60}",
+        f"+ spec.a: …{'a' * 61}",
+    ]
+
+
+def test_a_long_part_that_is_repeated_is_shown_with_what_is_around_it():
+    start, part, end = "a" * 100, "".join(f"{number}," for number in range(100)), "b" * 100
+
+    before, after = of_spec({"a": start + part + end}, {"a": start + part + part + end})
+
+    assert before == f"- spec.a: …{part[-60:]}{end[:60]}…"
+    assert after.startswith(f"+ spec.a: …{part[-60:]}0,1,2,")
+
+
+def test_a_long_new_value_is_cut():
+    [line] = of_spec({}, {"a": "x" * 500})
+
+    assert line.endswith("x… (260 more characters)")
+    assert len(line) < 300
+
+
+def test_only_the_first_fields_are_shown():
+    found = of_spec({}, {f"f{number:02}": number for number in range(FIELDS + 2)})
+
+    assert len(found) == FIELDS + 1
+    assert found[-1] == "  … and 2 more fields"
+
+
+def test_one_field_more_is_counted_as_one():
+    assert of_spec({}, {f"f{number:02}": number for number in range(FIELDS + 1)})[-1] == "  … and 1 more field"
+
+
+def test_values_of_secrets_are_not_shown():
+    found = lines(
+        changed("Secret", {"stringData": {"a": "hunter2"}, "type": "Opaque"}, {"stringData": {"a": "swordfish"}})
+    )
+
+    assert found == ["- stringData.a: (not shown)", "+ stringData.a: (not shown)", "- type: Opaque"]
+
+
+def test_a_new_mapping_of_secrets_does_not_show_them():
+    assert lines(changed("Secret", {}, {"data": {"a": "hunter2"}})) == ['+ data: {"a": "(not shown)"}']
+
+
+def test_stand_ins_of_secrets_are_shown():
+    before, after = (f"<encrypted tenants.a.source.deployKey {digest}>" for digest in ("01", "02"))
+
+    assert lines(changed("Secret", {"stringData": {"identity": before}}, {"stringData": {"identity": after}})) == [
+        f"- stringData.identity: {before}",
+        f"+ stringData.identity: {after}",
+    ]
+
+
+def test_a_secret_beside_a_stand_in_is_not_shown():
+    after = "<encrypted tenants.a.source.deployKey 01> hunter2"
+
+    assert lines(changed("Secret", {}, {"stringData": {"a": after}})) == ['+ stringData: {"a": "(not shown)"}']
+
+
+def test_characters_that_control_a_terminal_become_spaces():
+    assert of_spec({}, {"a": "x\x1b[31m\u202ey"}) == ["+ spec.a: x [31m y"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (metadata(labels={"app.kubernetes.io/version": "1"}), metadata(labels={"app.kubernetes.io/version": "2"})),
+        (metadata(), metadata(annotations={"note": "x"})),
+        ({"spec": {"template": metadata(labels={"v": "1"})}}, {"spec": {"template": metadata(labels={"v": "2"})}}),
+    ],
+)
+def test_labels_and_annotations_that_only_describe_are_noise(before, after):
+    assert is_noise(changed(before=before, after=after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (metadata(labels={"pod-security.kubernetes.io/enforce": "a"}), metadata(labels={})),
+        (metadata(), metadata(annotations={"flux-tenancy/sources": "ssh://x"})),
+        (metadata(), metadata(labels={"toolkit.fluxcd.io/tenant": "x"})),
+        (metadata(labels={"v": "1"}), metadata(labels={"v": "2"}) | {"spec": 1}),
+        (metadata(), metadata(finalizers=["x"])),
+    ],
+)
+def test_what_decides_on_access_or_content_is_no_noise(before, after):
+    assert not is_noise(changed(before=before, after=after))
+
+
+def test_labels_that_only_describe_are_left_out_of_the_diff_of_other_fields():
+    found = lines(changed(before=metadata(labels={"v": "1"}), after=metadata(labels={"v": "2"}) | {"spec": 1}))
+
+    assert found == ["+ spec: 1"]
+
+
+def test_the_digest_of_all_policies_is_noise():
+    assert is_noise(changed(name=PROBE_NAME, before={"spec": "digest 1"}, after={"spec": "digest 2"}))

@@ -1,0 +1,212 @@
+"""An update is held to the render that was approved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pulumi
+import pytest
+from message_codes import codes
+from typer.testing import CliRunner, Result
+
+from components.config.errors import ConfigurationError, Problem
+from components.stack.approval import VARIABLE, hold_to_approved
+from components.stack.stack_file import StackFile
+from review.commands import approval
+from review.render.digests import Digests
+from review.render.rendered import Render, RenderedObject
+
+FILE = StackFile("Pulumi.staging.yaml", {})
+
+
+def role(name: str = "dev-team", verbs: tuple[str, ...] = ("get",)) -> RenderedObject:
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": list(verbs)}]
+    metadata = {"name": name, "namespace": "apps"}
+    manifest = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata, "rules": rules}
+    return RenderedObject("dev-team", "kubernetes:rbac.authorization.k8s.io/v1:Role", f"apps/{name}", manifest)
+
+
+def render(*objects: RenderedObject, stack: str = "staging") -> Render:
+    """A render of these objects alone."""
+    return Render.of(stack, objects)
+
+
+APPROVED = render(role(), role("gone"))
+CHANGED = render(role(verbs=("get", "escalate")), role("new"))
+
+
+@pytest.fixture
+def applied(monkeypatch) -> list[Render]:
+    """What the stack would apply: the last of the list."""
+    renders = [APPROVED]
+    monkeypatch.setattr(approval, "render_stack", lambda project, stack: renders[-1])
+    return renders
+
+
+@pytest.fixture
+def file(tmp_path) -> Path:
+    """The digest.json of the approved render."""
+    path: Path = tmp_path / "digest.json"
+    path.write_text(Digests.of(APPROVED).as_json())
+    return path
+
+
+def check(digest: object, stack: str = "staging") -> Result:
+    return CliRunner().invoke(approval.app, ["--stack", stack, "--digest", str(digest)])
+
+
+def test_what_was_approved_is_accepted_by_its_digest_and_by_its_file(applied, file):
+    assert check(APPROVED.digest).exit_code == check(file).exit_code == 0
+
+
+def test_another_render_is_refused_with_both_digests_and_how_to_see_the_difference(applied):
+    applied.append(CHANGED)
+
+    refused = check(APPROVED.digest)
+
+    assert refused.exit_code == 1
+    assert codes(refused.stderr.splitlines()[:1]) == ["FT-REV-501"]
+    assert APPROVED.digest in refused.stderr and CHANGED.digest in refused.stderr
+    assert "digest.json" in refused.stderr
+
+
+def test_the_file_of_the_approved_render_names_what_differs(applied, file):
+    applied.append(CHANGED)
+
+    refused = check(file)
+
+    assert refused.exit_code == 1
+    assert [line for line in refused.stderr.splitlines() if line.startswith("  ")] == [
+        "  changed dev-team/apps/role-dev-team.yaml",
+        "  removed dev-team/apps/role-gone.yaml",
+        "  added dev-team/apps/role-new.yaml",
+    ]
+
+
+def test_a_long_list_of_differences_is_counted(applied, file):
+    applied.append(render(role(), role("gone"), *(role(f"more-{number:02}") for number in range(30))))
+
+    lines = check(file).stderr.splitlines()
+
+    assert "  added dev-team/apps/role-more-19.yaml" in lines
+    assert "  and 10 more" in lines and "  added dev-team/apps/role-more-20.yaml" not in lines
+
+
+@pytest.mark.parametrize(
+    "digest", ["", "sha256:0123", "sha256:" + "0" * 63, "sha256:" + "0" * 64 + "\n", "absent.json"]
+)
+def test_anything_else_is_an_error_and_approves_nothing(applied, digest):
+    refused = check(digest)
+
+    assert refused.exit_code == 2
+    assert codes(refused.stderr.splitlines()[:1]) == ["FT-REV-503"]
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"stack": "staging", "digest": "sha256:1", "objects": {}}'])
+def test_a_file_that_is_no_list_of_digests_is_an_error(applied, file, content):
+    file.write_text(content)
+
+    assert codes(check(file).stderr.splitlines()[:1]) == ["FT-REV-503"]
+
+
+def test_the_render_of_another_stack_approves_nothing(applied, file):
+    refused = check(file, stack="production")
+
+    assert refused.exit_code == 2
+    assert codes(refused.stderr.splitlines()[:1]) == ["FT-REV-504"]
+
+
+def test_names_in_an_approved_file_cannot_control_the_terminal(applied, file):
+    content = json.loads(file.read_text())
+    content["objects"]["\u202eall is well\r"] = APPROVED.digest
+    content["digest"] = CHANGED.digest
+    file.write_text(json.dumps(content))
+
+    refused = check(file)
+
+    assert refused.exit_code == 1
+    assert "\u202e" not in refused.stderr and "\r" not in refused.stderr
+
+
+def test_a_stack_that_cannot_be_rendered_is_told_apart_from_one_that_differs(monkeypatch):
+    def fail(project, stack):
+        raise ConfigurationError([Problem("Pulumi.staging.yaml", "flux", "is wrong")])
+
+    monkeypatch.setattr(approval, "render_stack", fail)
+
+    failed = check(APPROVED.digest)
+
+    assert failed.exit_code == 2
+    assert "Pulumi.staging.yaml: flux: is wrong" in failed.stderr
+
+
+COMMAND = """
+import os, sys
+print("arguments:", *sys.argv[1:])
+print("variables:", *sorted(name for name in os.environ if name.startswith("PULUMI_")))
+print("error: somewhere else" if {status} else "as approved", file=sys.stderr)
+sys.exit({status})
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path):
+    """A project whose check answers with a status."""
+
+    def with_status(status: int) -> Path:
+        folder: Path = tmp_path / "review" / "commands"
+        folder.mkdir(parents=True)
+        for package in (folder.parent, folder):
+            (package / "__init__.py").touch()
+        (folder / "approval.py").write_text(COMMAND.format(status=status))
+        return tmp_path
+
+    return with_status
+
+
+@pytest.fixture
+def said(monkeypatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr(pulumi.log, "info", lines.append)
+    return lines
+
+
+def test_the_program_is_held_to_nothing_without_the_variable(tmp_path, said):
+    hold_to_approved("staging", tmp_path, FILE, {})
+
+    assert said == []
+
+
+def test_the_program_goes_on_with_what_was_approved(project, said):
+    environ = {VARIABLE: APPROVED.digest, "PULUMI_CONFIG": "{}", "PULUMI_CONFIG_PASSPHRASE": "hidden"}
+
+    hold_to_approved("staging", project(0), FILE, environ)
+
+    assert said == [f"arguments: --stack staging --digest {APPROVED.digest}\nvariables:"]
+
+
+@pytest.mark.parametrize("status", [1, 2])
+def test_the_program_stops_where_something_else_was_approved_or_that_is_unknown(project, status):
+    with pytest.raises(pulumi.RunError, match="^somewhere else$"):
+        hold_to_approved("staging", project(status), FILE, {VARIABLE: APPROVED.digest})
+
+
+def test_an_empty_variable_is_not_the_same_as_none(project):
+    with pytest.raises(pulumi.RunError):
+        hold_to_approved("staging", project(1), FILE, {VARIABLE: ""})
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        StackFile("other.yaml", {}, option=" --config-file other.yaml"),
+        StackFile("Pulumi.staging.yaml", {}, imports=True),
+    ],
+    ids=["another file", "an environment"],
+)
+def test_values_that_the_render_does_not_contain_cannot_be_approved(project, file):
+    with pytest.raises(pulumi.RunError) as refused:
+        hold_to_approved("staging", project(0), file, {VARIABLE: APPROVED.digest})
+
+    assert codes([refused.value]) == ["FT-REV-505"]

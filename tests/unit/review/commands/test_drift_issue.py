@@ -1,0 +1,124 @@
+"""One issue about drift: opened, updated, and closed when the drift is gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from message_codes import codes
+from typer.testing import CliRunner, Result
+
+from review.commands import drift_issue
+from review.commands.drift_issue import MARKER, SHOWN
+from tests.support.fake_github import BOT, FakeGitHub, archive, github
+
+RUN = 41
+CHANGED = {
+    "what": "changed",
+    "kind": "Deployment",
+    "namespace": "flux-system",
+    "name": "kustomize-controller",
+    "field": "spec.template.spec.containers[0].args",
+    "by": "kubectl-edit",
+    "since": "2026-11-22T21:14:05+00:00",
+    "stack": "--no-remote-bases=true",
+    "cluster": "a-value-of-the-cluster",
+}
+
+
+@pytest.fixture
+def host(monkeypatch) -> Iterator[FakeGitHub]:
+    with github() as fake:
+        for name, value in fake.environ.items():
+            monkeypatch.setenv(name, value)
+        fake.run(RUN, event="schedule")
+        yield fake
+
+
+def compared(host: FakeGitHub, **stacks: list[dict[str, str]] | None) -> Result:
+    """A run that has compared stacks, with what it has found in each; None for one that failed."""
+    for stack, differences in stacks.items():
+        host.artifacts.pop((RUN, f"drift-{stack}"), None)
+        if differences is not None:
+            content = json.dumps({"compared": 188, "unread": [], "differences": differences})
+            host.artifacts[RUN, f"drift-{stack}"] = archive({"drift.json": content})
+    return CliRunner().invoke(drift_issue.app, ["--run", str(RUN), "--stacks", json.dumps(list(stacks))])
+
+
+def issues(host: FakeGitHub) -> list[dict[str, Any]]:
+    return list(host.issues.values())
+
+
+def test_drift_opens_an_issue_that_names_object_field_manager_and_time(host):
+    compared(host, staging=[], production=[CHANGED])
+
+    [issue] = issues(host)
+    assert issue["body"].startswith(MARKER) and "## `production`" in issue["body"]
+    assert "## `staging`" not in issue["body"]
+    row = "| `changed` | `Deployment flux-system/kustomize-controller` | `spec.template.spec.containers[0].args` | "
+    assert f"{row}`kubectl-edit` | `2026-11-22T21:14:05+00:00` |" in issue["body"]
+
+
+def test_values_of_the_cluster_are_not_published(host):
+    compared(host, staging=[CHANGED])
+
+    assert "a-value-of-the-cluster" not in issues(host)[0]["body"]
+
+
+def test_the_next_night_updates_the_same_issue_and_closes_it_when_the_drift_is_gone(host):
+    compared(host, staging=[CHANGED])
+
+    assert compared(host, staging=[CHANGED | {"name": "helm-controller"}]).stdout.startswith("Updated:")
+    assert [(issue["state"], "helm-controller" in issue["body"]) for issue in issues(host)] == [("open", True)]
+
+    assert compared(host, staging=[]).stdout.startswith("Closed:")
+    assert [issue["state"] for issue in issues(host)] == ["closed"]
+
+    compared(host, staging=[CHANGED])
+    assert [issue["state"] for issue in issues(host)] == ["closed", "open"]
+
+
+def test_no_drift_and_no_issue_writes_nothing(host):
+    assert compared(host, staging=[]).exit_code == 0
+    assert host.writes == []
+
+
+def test_a_stack_that_could_not_be_compared_keeps_the_issue_open(host):
+    compared(host, staging=[CHANGED], production=[])
+
+    assert compared(host, staging=[], production=None).stdout.startswith("Left open")
+    assert [issue["state"] for issue in issues(host)] == ["open"]
+
+    compared(host, staging=[CHANGED], production=None)
+    assert "## `production`\n\nIt could not be compared" in issues(host)[0]["body"]
+
+
+def test_an_issue_of_somebody_else_is_left_alone(host):
+    host.issues[1] = host._described(1, "mallory") | {"body": MARKER}
+
+    compared(host, staging=[CHANGED])
+
+    assert [issue["user"]["login"] for issue in issues(host)] == ["mallory", BOT]
+    assert host.issues[1]["body"] == MARKER
+
+
+def test_names_of_tenants_act_on_nobody(host):
+    compared(host, staging=[CHANGED | {"name": "a`@admin`<img>|b\x1b"}])
+
+    assert "`Deployment flux-system/a\u200b@admin\u200b<img>\\|b`" in issues(host)[0]["body"]
+
+
+def test_a_long_list_is_counted(host):
+    compared(host, staging=[CHANGED] * (SHOWN + 5))
+
+    assert "And 5 more" in issues(host)[0]["body"]
+
+
+def test_an_artifact_that_is_no_list_of_differences_is_an_error(host):
+    host.artifacts[RUN, "drift-staging"] = archive({"drift.json": "[]"})
+
+    failed = CliRunner().invoke(drift_issue.app, ["--run", str(RUN), "--stacks", '["staging"]'])
+
+    assert failed.exit_code == 1 and codes(failed.stderr.splitlines()[:1]) == ["FT-REV-516"]

@@ -1,0 +1,84 @@
+"""The pull request of a release update: the changed stack files in one commit on the default branch."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from review.commands import release_pull_request
+from review.commands.release_pull_request import BRANCH
+from tests.support.fake_github import HEAD, OTHER_HEAD, REPOSITORY, FakeGitHub, github
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> Path:
+    """A clone in which the release of one of two stacks has been updated."""
+    folder: Path = tmp_path / "project"
+    folder.mkdir()
+    for name in ("Pulumi.staging.yaml", "Pulumi.production.yaml", "README.md"):
+        (folder / name).write_text("version: 2.9.4\n")
+    author = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
+    for command in (["init", "--quiet"], ["add", "."], [*author, "commit", "--quiet", "--message=first"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    for name in ("Pulumi.staging.yaml", "README.md"):
+        (folder / name).write_text("version: 2.9.5\n")
+    monkeypatch.setattr(release_pull_request, "PROJECT", folder)
+    return folder
+
+
+@pytest.fixture
+def host(monkeypatch) -> Iterator[FakeGitHub]:
+    with github() as fake:
+        for name, value in fake.environ.items():
+            monkeypatch.setenv(name, value)
+        url = f"{fake.url}/repos/{REPOSITORY}/git"
+        commit = {"sha": HEAD, "url": f"{url}/commits/{HEAD}", "tree": {"sha": "e" * 40}}
+        fake.content["/branches/main"] = {"name": "main", "commit": {"sha": HEAD}}
+        fake.content[f"/git/commits/{HEAD}"] = commit
+        fake.content["/git/trees"] = {"sha": "d" * 40, "url": f"{url}/trees/{'d' * 40}"}
+        fake.content["/git/commits"] = {"sha": OTHER_HEAD, "url": f"{url}/commits/{OTHER_HEAD}"}
+        fake.content["/git/refs"] = {"ref": f"refs/heads/{BRANCH}", "url": f"{url}/refs/heads/{BRANCH}"}
+        yield fake
+
+
+def propose(tmp_path: Path) -> Result:
+    summary = tmp_path / "releases.md"
+    summary.write_text("Flux 2.9.5, see [changelog](https://github.com/fluxcd/flux2/releases/tag/v2.9.5)\n")
+    return CliRunner().invoke(release_pull_request.app, ["--file", str(summary)])
+
+
+def test_changed_stack_files_become_a_pull_request(host, project, tmp_path):
+    done = propose(tmp_path)
+
+    assert done.exit_code == 0 and done.stdout.startswith("Opened:")
+    assert host.writes == ["POST /git/trees", "POST /git/commits", "POST /git/refs", "POST /pulls"]
+    tree, commit, ref, pull = host.sent
+    [element] = tree["tree"]
+    assert (element["path"], element["content"]) == ("Pulumi.staging.yaml", "version: 2.9.5\n")
+    assert (tree["base_tree"], commit["parents"], ref["ref"]) == ("e" * 40, [HEAD], f"refs/heads/{BRANCH}")
+    assert (pull["base"], pull["head"]) == ("main", BRANCH)
+    assert "releases/tag/v2.9.5" in pull["body"]
+
+
+def test_the_next_week_updates_the_same_pull_request(host, project, tmp_path):
+    url = f"{host.url}/repos/{REPOSITORY}/git/refs/heads/{BRANCH}"
+    for path in ("/git/ref/heads/", "/git/refs/heads/"):
+        host.content[f"{path}{BRANCH}"] = {"ref": f"refs/heads/{BRANCH}", "url": url}
+    host.pull(9, branch=BRANCH)
+
+    done = propose(tmp_path)
+
+    assert done.stdout.startswith("Updated:")
+    assert host.writes[-2:] == [f"PATCH /git/refs/heads/{BRANCH}", "PATCH /pulls/9"]
+    assert host.sent[-2] == {"sha": OTHER_HEAD, "force": True}
+
+
+def test_without_a_changed_stack_file_nothing_is_written(host, project, tmp_path):
+    (project / "Pulumi.staging.yaml").write_text("version: 2.9.4\n")
+
+    assert propose(tmp_path).exit_code == 0
+    assert host.writes == []

@@ -1,0 +1,205 @@
+"""The offline render: the objects of an update, without cluster, passphrase or anything of this machine."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from sample_project import encrypted, rendered, tenant, write_project, write_stack
+from sample_sops_keys import age_identity
+
+from components.config.errors import ConfigurationError
+from operations.errors import OperationError
+from review.commands.render import write_render
+from review.render.recorder import GENERATED
+from review.render.stack import TARGET, render_stack
+
+
+def of_kind(render, kind, owner="dev-team"):
+    return [each for each in render.owned_by(owner) if each.kind == kind]
+
+
+def test_a_render_has_every_object_of_a_tenant_below_its_name(tmp_path):
+    render = rendered(tmp_path / "project")
+
+    assert [str(each.path) for each in render.owned_by("dev-team")] == [
+        "dev-team/apps/gitrepository-dev-team.yaml",
+        "dev-team/apps/kustomization-dev-team.yaml",
+        "dev-team/apps/resourcequota-dev-team-flux-objects.yaml",
+        "dev-team/apps/resourcequota-dev-team-objects.yaml",
+        "dev-team/apps/role-flux-impersonation.yaml",
+        "dev-team/apps/rolebinding-dev-team-reconciler.yaml",
+        "dev-team/apps/rolebinding-flux-impersonation.yaml",
+        "dev-team/apps/secret-dev-team-git.yaml",
+        "dev-team/apps/serviceaccount-dev-team.yaml",
+        "dev-team/cluster/namespace-apps.yaml",
+    ]
+
+
+def test_no_two_objects_have_the_same_file(tmp_path):
+    paths = [each.path for each in rendered(tmp_path / "project", policies={"engine": "native"}).objects]
+
+    assert len(paths) == len(set(paths))
+
+
+def test_the_digest_is_the_same_wherever_the_project_is(tmp_path):
+    assert rendered(tmp_path / "here").digest == rendered(tmp_path / "there").digest
+
+
+def test_the_digest_changes_with_any_field_of_an_object(tmp_path):
+    slower = tenant("dev-team", "apps") | {"sync": {"path": "./staging", "interval": "5m"}}
+
+    assert rendered(tmp_path / "a").digest != rendered(tmp_path / "b", tenants={"dev-team": slower}).digest
+
+
+def test_a_secret_shows_where_its_value_is_and_a_digest_that_changes_with_it(tmp_path):
+    [before] = of_kind(rendered(tmp_path / "a"), "Secret")
+    [after] = of_kind(rendered(tmp_path / "b", tenants={"dev-team": tenant("dev-team", "apps", "second")}), "Secret")
+
+    identity = before.manifest["stringData"]["identity"]
+    assert identity.startswith("<encrypted tenants.dev-team.source.deployKey ")
+    assert identity != after.manifest["stringData"]["identity"]
+    assert before.manifest["stringData"]["known_hosts"] == after.manifest["stringData"]["known_hosts"]
+
+
+def test_the_digest_of_a_secret_is_not_the_digest_of_another_stacks_copy(tmp_path):
+    """Whoever reads both renders must not learn that two stacks have the same value."""
+    project = write_project(tmp_path / "project")
+    (project / "tenants" / "dev-team.yaml").touch()
+    write_stack(project)
+    write_stack(project, "production")
+    production = project / "Pulumi.production.yaml"
+    production.write_text(production.read_text().replace("v1:cJq06Aj7bdA=", "v1:AAAAAAAAAAA="))
+
+    [staging], [other] = (of_kind(render_stack(project, stack), "Secret") for stack in ("staging", "production"))
+
+    assert staging.manifest["stringData"]["identity"] != other.manifest["stringData"]["identity"]
+
+
+def test_keys_of_every_kind_may_stay_encrypted(tmp_path):
+    team = tenant("dev-team", "apps")
+    team["sync"]["decryption"] = {
+        "age": {"identities": encrypted("age"), "recipients": [age_identity("of dev-team").recipient]},
+        "openpgp": {"privateKeys": encrypted("openpgp"), "fingerprints": ["A" * 40]},
+    }
+    app = {"appId": 1, "installationId": 2, "privateKey": encrypted("app")}
+    https = {"url": "https://git.example.com/ops/apps", "githubApp": app}
+    ops = {"namespaces": [{"name": "ops"}], "source": https, "sync": {"path": "./staging"}}
+    policies = {"sources": {"allowed": ["ssh://git@git.example.com/*", "https://git.example.com/*"]}}
+
+    render = rendered(tmp_path / "project", tenants={"dev-team": team, "ops-team": ops}, policies=policies)
+
+    [keys] = [each for each in of_kind(render, "Secret") if each.name == "dev-team-sops"]
+    assert len(keys.manifest["stringData"]) == 2
+    [app_secret] = of_kind(render, "Secret", "ops-team")
+    assert "<encrypted tenants.ops-team.source.githubApp.privateKey" in str(app_secret.manifest["stringData"])
+
+
+def test_what_an_update_generates_is_named_as_generated(tmp_path):
+    team = tenant("dev-team", "apps")
+    team["source"]["webhook"] = {"type": "generic-hmac"}
+    render = rendered(
+        tmp_path / "project", tenants={"dev-team": team}, flux={"webhookUrl": "https://hooks.example.com"}
+    )
+
+    [token] = [each for each in of_kind(render, "Secret") if each.name == "dev-team-webhook"]
+    assert token.manifest["data"] == GENERATED
+
+
+def test_a_value_that_is_encrypted_and_no_secret_is_an_error_with_its_key(tmp_path):
+    team = tenant("dev-team", "apps")
+    team["source"]["url"] = encrypted("url")
+
+    with pytest.raises(ConfigurationError) as raised:
+        rendered(tmp_path / "project", tenants={"dev-team": team})
+
+    [problem] = raised.value.problems
+    assert (problem.path, problem.code) == ("tenants.dev-team.source.url", "FT-CFG-649")
+
+
+def test_a_stack_with_errors_is_not_rendered_and_names_them_all(tmp_path):
+    with pytest.raises(ConfigurationError) as raised:
+        rendered(tmp_path / "project", tenancy={"settleTimeout": 5}, policies={"mode": "audited"})
+
+    assert {problem.path for problem in raised.value.problems} == {"tenancy.settleTimeout", "policies.mode"}
+
+
+def test_a_render_is_written_as_one_file_for_each_object_and_replaces_the_previous_one(tmp_path):
+    render = rendered(tmp_path / "project")
+    out = tmp_path / "out"
+    write_render(rendered(tmp_path / "other", tenants={"shop": tenant("shop", "shop")}), out)
+
+    folder = write_render(render, out)
+
+    written = {str(file.relative_to(folder)) for file in folder.rglob("*.yaml")}
+    assert written == {str(each.path) for each in render.objects}
+    first = render.objects[0]
+    assert yaml.safe_load((folder / first.path).read_text()) == first.manifest
+    assert json.loads((folder / "digest.json").read_text())["digest"] == render.digest
+
+
+def test_a_file_begins_as_people_write_manifests(tmp_path):
+    folder = write_render(rendered(tmp_path / "project"), tmp_path / "out")
+
+    lines = (folder / "dev-team/apps/kustomization-dev-team.yaml").read_text().splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == [
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1",
+        "kind: Kustomization",
+        "metadata:",
+        "spec:",
+    ]
+    assert lines[3] == "  name: dev-team"
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "staging").mkdir()
+    (tmp_path / "staging" / "notes.txt").touch()
+
+    with pytest.raises(OperationError) as raised:
+        write_render(rendered(tmp_path / "project"), tmp_path)
+
+    assert raised.value.code == "FT-REV-001"
+    assert (tmp_path / "staging" / "notes.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"kubeconfig": "kubeconfig", "context": "production"},
+        {"kubeconfig": "kubeconfig", "uid": "0b9b2d5e-6f5c-4d5e-9b5e-2f6a0c3d4e5f"},
+        {"kubeconfig": "other"},
+        {"kubeconfigContent": encrypted("first")},
+    ],
+)
+def test_the_digest_changes_with_the_cluster(tmp_path, cluster):
+    render = rendered(tmp_path / "b", cluster=cluster)
+
+    assert render.digest != rendered(tmp_path / "a").digest
+    [target] = [each for each in render.objects if each.type == TARGET]
+    assert str(target.path) == "platform/pulumi/cluster-cluster.yaml"
+    shown = target.manifest["properties"].get("kubeconfigContent", "")
+    assert "first" not in shown and bool(shown) == ("kubeconfigContent" in cluster)
+
+
+def test_what_pulumi_protects_is_marked_and_part_of_the_digest(tmp_path):
+    """The miniature release has a namespace and a definition of its own."""
+    cluster = {"kubeconfig": "kubeconfig"}
+    leaving = tenant("shop", "shop") | {"state": "leaving"}
+    tenants = {"dev-team": tenant("dev-team", "apps"), "shop": leaving}
+    before = rendered(tmp_path / "a", cluster=cluster | {"protect": True}, tenants=tenants)
+    after = rendered(tmp_path / "b", cluster=cluster, tenants=tenants)
+
+    protected = {(each.owner, each.kind) for each in before.objects if each.protected}
+    assert protected == {
+        ("dev-team", "Namespace"),
+        ("platform", "CustomResourceDefinition"),
+        ("platform", "Namespace"),
+    }
+    assert not any(each.protected for each in after.objects)
+    differing = {each.key for each in before.objects} - {each.key for each in after.objects if each in before.objects}
+    assert differing == {each.key for each in before.objects if each.protected}
+    assert before.digest != after.digest
+    folder = write_render(before, tmp_path / "out")
+    file = (folder / "dev-team/cluster/namespace-apps.yaml").read_text()
+    assert file.startswith("# protect: true\napiVersion:")

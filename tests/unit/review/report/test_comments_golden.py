@@ -1,0 +1,149 @@
+"""The comment that a reviewer reads, for five pull requests; each is a golden file that GitHub shows as it would be."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from sample_project import encrypted, tenant, write_project, write_stack
+from sample_release import RELEASE_FILE
+
+from components.stack.project_file import read_project_file
+from components.stack.stack_file import read_stack_file
+from review.render.stack import render_stack
+from review.report.comparison import Side, stack_report
+from review.report.markdown import as_markdown
+from review.report.model import Report
+from review.words.untrusted_markdown import BREAK, neutralized
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "review"
+STACKS = ("production", "staging")
+
+Sections = dict[str, Any]
+
+
+def at_github(name: str, namespace: str, key: str = "first") -> Sections:
+    """A tenant whose deploy key and webhook the program registers at GitHub."""
+    entry = tenant(name, namespace, key)
+    entry["source"] |= {"url": f"ssh://git@github.com/{name}/apps", "github": {"repository": f"{name}/apps"}}
+    return entry
+
+
+def sections(_: str, **changed: Any) -> Sections:
+    """A stack with two tenants."""
+    tenants = {"dev-team": at_github("dev-team", "apps"), "ops-team": at_github("ops-team", "tools")}
+    return {
+        "github": {"owners": {"dev-team": {"token": encrypted("t")}, "ops-team": {"token": encrypted("t")}}},
+        "git": {
+            "knownHosts": [
+                "github.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+            ]
+        },
+        "policies": {"sources": {"allowed": ["ssh://git@github.com/*"]}},
+        "tenants": tenants,
+    } | changed
+
+
+def onboarded(stack: str) -> Sections:
+    before = sections(stack)
+    return before | {"tenants": before["tenants"] | {"shop": at_github("shop", "shop")}}
+
+
+def widened(stack: str) -> Sections:
+    before = sections(stack)
+    return before | {"tenants": before["tenants"] | {"ops-team": at_github("ops-team", "tools") | {"role": "admin"}}}
+
+
+def rotated(stack: str) -> Sections:
+    before = sections(stack)
+    if stack == "production":
+        return before
+    return before | {"tenants": before["tenants"] | {"dev-team": at_github("dev-team", "apps", "second")}}
+
+
+def offboarded(stack: str) -> Sections:
+    before = sections(stack)
+    if stack == "staging":
+        return before
+    return before | {"tenants": {"dev-team": before["tenants"]["dev-team"]}}
+
+
+def upgraded(stack: str) -> Sections:
+    return sections(stack, flux={"version": "2.9.5"})
+
+
+CASES: Mapping[str, Callable[[str], Sections]] = {
+    "onboarding": onboarded,
+    "wider-role": widened,
+    "flux-upgrade": upgraded,
+    "rotated-key": rotated,
+    "offboarding": offboarded,
+}
+BEFORE: Mapping[str, Callable[[str], Sections]] = {
+    "flux-upgrade": lambda stack: sections(stack, flux={"version": "2.9.4"})
+}
+
+
+def written(project: Path, of: Callable[[str], Sections], version: str = "") -> None:
+    """Write both stacks, with a release of Flux whose controllers log otherwise for each version."""
+    write_project(project)
+    for stack in STACKS:
+        found = of(stack)
+        for name in found["tenants"]:
+            (project / "tenants" / f"{name}.yaml").touch()
+        write_stack(project, stack, **found)
+        if version:
+            release = RELEASE_FILE.read_bytes().replace(b"--log-level=info", f"--log-level={version}".encode())
+            (project / "install.yaml").write_bytes(release)
+            file = project / f"Pulumi.{stack}.yaml"
+            content = yaml.safe_load(file.read_text())
+            content["config"]["flux-tenancy:flux"]["sha256"] = hashlib.sha256(release).hexdigest()
+            file.write_text(yaml.safe_dump(content))
+
+
+@cache
+def sides(of: Callable[[str], Sections], version: str = "") -> Mapping[str, Side]:
+    """Both stacks, rendered; most pull requests have the same base."""
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder)
+        written(project, of, version)
+        files = {stack: read_stack_file(stack, read_project_file(project)) for stack in STACKS}
+        return {stack: Side(file, render_stack(project, stack)) for stack, file in files.items()}
+
+
+def comment(case: str) -> str:
+    """The comment of a pull request; digests of renders change with the program, so they are left out."""
+    base = sides(BEFORE.get(case, sections), version="error" if case in BEFORE else "")
+    head = sides(CASES[case])
+    reports = [stack_report(stack, base[stack], head[stack]) for stack in STACKS]
+    text = as_markdown(Report("main", "0123456789abcdef", tuple(reports)))
+    return re.sub("sha256:[0-9a-f]{64}", "sha256:…", text)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_comment_is_as_in_the_golden_file(case):
+    """After a change of words: `python tests/unit/review/report/test_comments_golden.py`, and read the difference."""
+    assert comment(case) == (GOLDEN / f"{case}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_posting_the_comment_leaves_what_a_reader_sees_and_copies(case):
+    """What is posted for a pull request is made harmless first, whoever has written it."""
+    text = (GOLDEN / f"{case}.md").read_text(encoding="utf-8")
+    posted = neutralized(text)
+
+    assert posted.replace(BREAK, "") == text
+    copied = re.findall("(?<!`)`[^`\n]+`(?!`)|^make up .*$", text, re.MULTILINE)
+    assert [each for each in copied if each not in posted] == []
+
+
+if __name__ == "__main__":
+    for name in CASES:
+        (GOLDEN / f"{name}.md").write_text(comment(name), encoding="utf-8")

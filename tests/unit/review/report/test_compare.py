@@ -1,0 +1,371 @@
+"""Stacks of a clone compared with the merge base, each version rendered by its own program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from sample_project import tenant, write_project, write_stack
+from typer.testing import CliRunner
+
+import review.commands.diff
+import review.report.compare
+from components.config.errors import ConfigurationError, Problem
+from components.config.wordings import Message
+from operations.errors import OperationError
+from review.render.rendered import Render
+from review.report.compare import compare
+from review.report.json_report import as_json
+from review.report.model import Report
+from review.report.phrases import remarks
+from review.rules.setting import RuleSetting
+from review.rules.stacks import JudgedStack
+from review.versions import render_process, rendering, trees
+from review.versions.trees import merge_base
+
+ERRORS = "class ConfigurationError(Exception):\n    problems = ()\n"
+OWN_PROGRAM = """\
+from types import SimpleNamespace
+
+def render_stack(project, stack):
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": (project / "name").read_text()}}
+    object = {"owner": "platform", "type": "kubernetes:v1:ConfigMap", "resource": "own", "manifest": manifest}
+    return SimpleNamespace(objects=[SimpleNamespace(**object, protected=False)])
+"""
+
+
+class Clone:
+    """A clone with the branch `main` and a working tree."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = write_project(folder)
+        (folder / ".gitignore").write_text("install.yaml\n.lab/\n__pycache__/\n")
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *arguments: str) -> str:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        command = ["git", "-C", str(self.folder), *identity, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(self, **files: str) -> str:
+        for name, text in files.items():
+            self.write(name.replace("__", "/"), text)
+        self.git("add", ".")
+        self.git("commit", "-qm", "x", "--allow-empty")
+        return self.git("rev-parse", "HEAD")
+
+    def write(self, name: str, text: str) -> None:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def stack(self, stack: str = "staging", *tenants: str, interval: str = "10m") -> None:
+        for name in tenants:
+            (self.folder / "tenants" / f"{name}.yaml").touch()
+        entries = {name: tenant(name, name) | {"sync": {"path": ".", "interval": interval}} for name in tenants}
+        write_stack(self.folder, stack, tenants=entries)
+
+    def own_program(self, render: str = OWN_PROGRAM) -> None:
+        self.write("components/config/errors.py", ERRORS)
+        self.write("review/render/stack.py", render)
+        self.write("name", "earlier")
+
+
+@pytest.fixture
+def clone(tmp_path):
+    return Clone(tmp_path / "project")
+
+
+@pytest.fixture
+def rendered(monkeypatch):
+    """Stacks of the working tree render to nothing, at once."""
+
+    def read(_: Path, stacks: Iterable[str]) -> tuple[dict[str, JudgedStack], list[Problem]]:
+        return {stack: JudgedStack(Render.of(stack, ()), RuleSetting()) for stack in stacks}, []
+
+    monkeypatch.setattr(review.report.compare, "read_stacks", read)
+
+
+def test_what_will_soon_stop_updates_is_told_though_nothing_changes(clone, rendered, monkeypatch):
+    clone.stack("production")
+    clone.stack("staging")
+    clone.own_program()
+    clone.commit()
+    warned = partial(JudgedStack, Render.of("any", ()), RuleSetting())
+    read = {stack: warned((Message("tenant a: grants[0] expires"),)) for stack in ("production", "staging")}
+    monkeypatch.setattr(review.report.compare, "read_stacks", lambda *_: (read, []))
+
+    report = compare(clone.folder, "main")
+
+    assert "production and staging: tenant a: grants[0] expires" in remarks(report)
+    assert [each["warnings"] for each in json.loads(as_json(report))["stacks"]] == [["tenant a: grants[0] expires"]] * 2
+
+
+def names(changes):
+    return [f"{each.action} {each.object.kind} {each.object.name}" for each in changes]
+
+
+def test_the_working_tree_is_compared_with_the_merge_base(clone):
+    """Today's program renders the base, since the clone has none; what is pinned and ignored by Git is at hand."""
+    clone.stack("staging", "dev-team")
+    base = clone.commit()
+    clone.git("checkout", "-qb", "change")
+    clone.git("checkout", "-q", "main")
+    clone.stack("staging", "dev-team", "later")
+    clone.commit()
+    clone.git("checkout", "-q", "change")
+    clone.stack("staging", "dev-team", interval="5m")
+
+    report = compare(clone.folder, "main")
+
+    [stack] = report.stacks
+    assert report.commit == base
+    assert names(stack.changes) == ["changed Kustomization dev-team"]
+    assert [field.name for field in stack.changes[0].fields] == ["spec.interval"]
+    assert stack.note == "the merge base has a program that cannot render; today's rendered it"
+    assert not (clone.folder / ".git" / "worktrees").exists()
+
+
+def test_the_merge_base_is_rendered_by_its_own_program(clone, rendered):
+    clone.stack()
+    clone.own_program()
+    clone.commit()
+    clone.write("name", "later")
+
+    [stack] = compare(clone.folder, "main").stacks
+
+    assert names(stack.changes) == ["removed ConfigMap earlier"]
+    assert stack.note == ""
+
+
+@pytest.mark.parametrize(
+    ("changed", "forks"),
+    [({}, True), ({"Pulumi.yaml": "name: flux-tenancy"}, True), ({"review/new.py": ""}, False), ({"name": "x"}, True)],
+)
+def test_an_unchanged_program_is_not_loaded_again_for_the_merge_base(clone, rendered, monkeypatch, changed, forks):
+    class Fork:
+        """Renders in this process."""
+
+        def __init__(self, errors: Path, *arguments: str) -> None:
+            forked.append(arguments[0])
+            self.arguments = arguments
+
+        def wait(self) -> int:
+            render_process.main(*self.arguments)
+            return 0
+
+        def kill(self) -> None: ...
+
+    forked: list[str] = []
+    monkeypatch.setattr(rendering, "_Fork", Fork)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    for module in (rendering, trees):
+        monkeypatch.setattr(module, "TODAY", clone.folder)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    clone.stack("staging", "dev-team")
+    clone.own_program()
+    clone.commit()
+    for file, content in changed.items():
+        clone.write(file, content)
+
+    [stack] = compare(clone.folder, "main").stacks
+
+    # What is loaded is the program of this test, which renders the stack itself.
+    assert forked == ([str(clone.folder)] if forks else [])
+    assert ("removed ConfigMap earlier" in names(stack.changes)) is not forks
+    assert stack.note == ""
+
+
+def test_today_renders_where_the_program_of_the_merge_base_fails(clone, rendered):
+    clone.stack()
+    clone.own_program(render="raise SystemExit('out of\\norder')")
+    clone.commit()
+
+    [stack] = compare(clone.folder, "main").stacks
+
+    assert stack.note == "the program of the merge base failed (order); today's rendered it"
+    assert stack.is_compared
+
+
+def test_a_merge_base_with_errors_cannot_be_compared(clone, rendered):
+    clone.commit(**{"Pulumi.staging.yaml": "config: {flux-tenancy:unknown: 1}"})
+
+    [stack] = compare(clone.folder, "main").stacks
+
+    assert not stack.is_compared
+    assert stack.note.startswith("the merge base cannot be rendered: Pulumi.staging.yaml: ")
+    assert stack.digest.startswith("sha256:")
+
+
+def test_new_stacks_and_those_that_are_gone_are_told(clone, rendered):
+    clone.stack("gone")
+    clone.own_program()
+    clone.commit()
+    (clone.folder / "Pulumi.gone.yaml").unlink()
+    clone.stack("new")
+
+    gone, new = compare(clone.folder, "main").stacks
+
+    assert (gone.stack, gone.is_gone, new.stack, new.is_new) == ("gone", True, "new", True)
+
+
+def test_one_stack_is_compared_on_its_own(clone, rendered):
+    clone.stack("one")
+    clone.stack("other")
+    clone.own_program()
+    clone.commit()
+
+    assert [each.stack for each in compare(clone.folder, "main", "one").stacks] == ["one"]
+
+
+def test_an_unknown_stack_is_refused_with_the_names_of_those_that_exist(clone):
+    clone.stack("one")
+    clone.commit()
+
+    with pytest.raises(OperationError, match="no Pulumi.two.yaml.*STACK=one"):
+        compare(clone.folder, "main", "two")
+
+
+def test_a_project_without_stacks_is_refused(clone):
+    clone.commit()
+
+    with pytest.raises(OperationError, match="no stacks"):
+        compare(clone.folder, "main")
+
+
+def test_every_problem_of_the_working_tree_is_told(clone):
+    clone.own_program()
+    clone.commit()
+    for stack in ("one", "two"):
+        clone.write(f"Pulumi.{stack}.yaml", "config: {flux-tenancy:unknown: 1}")
+
+    with pytest.raises(ConfigurationError) as refused:
+        compare(clone.folder, "main")
+
+    assert {problem.file for problem in refused.value.problems} == {"Pulumi.one.yaml", "Pulumi.two.yaml"}
+
+
+def test_the_merge_base_has_what_git_had_and_links_to_what_git_ignores(clone):
+    clone.write(".lab/known_hosts", "host")
+    commit = clone.commit(tracked="before", components__tracked="")
+    clone.write("tracked", "after")
+    clone.write("untracked", "new")
+    clone.write("components/__pycache__/x.pyc", "")
+
+    with merge_base(clone.folder, "main") as tree:
+        assert (tree.commit, (tree.folder / "tracked").read_text()) == (commit, "before")
+        assert (tree.folder / ".lab" / "known_hosts").read_text() == "host"
+        assert not (tree.folder / "untracked").exists()
+        assert not (tree.folder / "components" / "__pycache__").exists()
+
+    assert not tree.folder.exists()
+    assert (clone.folder / ".lab" / "known_hosts").read_text() == "host"
+
+
+def test_a_link_to_elsewhere_is_kept(clone):
+    (clone.folder / "link").symlink_to("/elsewhere")
+    clone.commit()
+
+    with merge_base(clone.folder, "main") as tree:
+        assert (tree.folder / "link").readlink() == Path("/elsewhere")
+
+
+def test_a_file_that_is_ignored_now_is_as_git_had_it(clone):
+    clone.commit(generated="before")
+    clone.write(".gitignore", "generated\n")
+    clone.git("rm", "-q", "--cached", "generated")
+    clone.write("generated", "after")
+
+    with merge_base(clone.folder, "main") as tree:
+        assert (tree.folder / "generated").read_text() == "before"
+
+
+def test_a_project_in_a_folder_of_a_repository_is_compared(clone):
+    clone.commit(platform__file="before")
+
+    with merge_base(clone.folder / "platform", "main") as tree:
+        assert (tree.folder / "file").read_text() == "before"
+
+
+@pytest.mark.parametrize("base", ["unknown", "--help", "main:file", ""])
+def test_an_unknown_base_is_refused(clone, base):
+    clone.commit(file="x")
+
+    with pytest.raises(OperationError, match="this clone has no commit"), merge_base(clone.folder, base):
+        pass
+
+
+def test_a_base_without_common_history_is_refused(clone):
+    clone.commit()
+    clone.git("checkout", "-q", "--orphan", "other")
+    clone.commit(file="x")
+
+    with pytest.raises(OperationError, match="no common history"), merge_base(clone.folder, "main"):
+        pass
+
+
+def test_a_folder_without_a_repository_is_refused(tmp_path):
+    with pytest.raises(OperationError, match="not in a Git repository"), merge_base(tmp_path, "main"):
+        pass
+
+
+def test_a_machine_without_git_is_told_so(clone, monkeypatch):
+    clone.commit()
+    monkeypatch.setenv("PATH", "")
+
+    with pytest.raises(OperationError, match="git is not on PATH"), merge_base(clone.folder, "main"):
+        pass
+
+
+class TestCommand:
+    @pytest.fixture
+    def run(self, monkeypatch, clone, rendered):
+        """Runs the command in a clone whose working tree deletes what its base has."""
+        clone.stack()
+        clone.own_program(OWN_PROGRAM.replace("ConfigMap", "Namespace"))
+        clone.commit()
+        monkeypatch.setattr(review.commands.diff, "PROJECT", clone.folder)
+        return lambda *arguments: CliRunner().invoke(review.commands.diff.app, list(arguments))
+
+    def test_a_missing_acknowledgement_has_an_exit_code_of_its_own(self, run):
+        result = run()
+
+        assert result.exit_code == 3
+        assert "Platform on staging needs an acknowledgement" in result.output
+
+    def test_a_difference_is_no_failure(self, run, clone):
+        entry = json.loads(run("--output", "json").output)["stacks"][0]["deletions"][0]["entry"]
+        write_stack(clone.folder, review={"acknowledge": [entry]})
+
+        result = run("--output", "markdown")
+
+        assert result.exit_code == 0
+        assert result.output.startswith("## 1 object removed\n")
+
+    @pytest.mark.parametrize("output", ["text", "markdown", "json"])
+    def test_a_file_has_what_would_be_printed(self, run, output, tmp_path):
+        printed = run("--output", output).output
+
+        result = run("--output", output, "--file", str(tmp_path / "report"))
+
+        assert result.output == ""
+        assert (tmp_path / "report").read_text() == printed
+
+    def test_a_file_that_cannot_be_written_is_an_error(self, run, tmp_path):
+        result = run("--file", str(tmp_path))
+
+        assert result.exit_code == 2
+        assert "cannot be written" in result.output
+
+    def test_an_error_exits_with_2(self, run):
+        assert run("--base", "unknown").exit_code == 2
+
+
+def test_a_report_without_stacks_is_about_nothing():
+    assert Report("main", "0").headline == "Nothing that is applied changes"

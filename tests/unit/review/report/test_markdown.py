@@ -1,0 +1,220 @@
+"""The comment of a pull request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from markdown_it import MarkdownIt
+from sample_objects import kubernetes
+from sample_reports import compared, report, side
+
+from components.config.decisions import today
+from components.stack.review_config import Waiver
+from components.stack.review_rules import RuleName
+from review.render.rendered import PLATFORM
+from review.report.markdown import LIMIT, as_markdown
+from review.rules.findings import Finding
+from review.rules.wordings import ADMIN_TENANT, NO_POLICY_ENGINE
+from review.words.statement import Statement
+
+HOSTILE = "x`|</details>\n```\n# @octocat <!-- -->"
+
+
+def large(tenants=300, risks=0):
+    """A report about many tenants, each with another change of many lines, and risks."""
+    before = side(*(kubernetes("ConfigMap", f"t{n}", owner=f"t{n}", data="a\n" * 14) for n in range(tenants)))
+    after = side(*(kubernetes("ConfigMap", f"t{n}", owner=f"t{n}", data=f"b{n}\n" * 14) for n in range(tenants)))
+    said = tuple(Statement(f"t{n}", f"may do {n} more", risk=True) for n in range(risks))
+    return report(replace(compared(before, after), access=said))
+
+
+def is_complete(markdown):
+    """Whether every fence, folded part and table of a text is complete."""
+    tokens = MarkdownIt("gfm-like").disable("linkify").parse(markdown)
+    folded = [token.content for token in tokens if token.type == "html_block"]
+    depth = 0
+    for content in folded:
+        depth += content.count("<details>") - content.count("</details>")
+        assert 0 <= depth <= 1
+    lines = markdown.splitlines()
+    ends = [token.map[1] for token in tokens if token.type == "fence" and token.map]
+    return depth == 0 and all(lines[end - 1].lstrip("> ").startswith("```") for end in ends)
+
+
+def test_the_first_line_says_what_matters():
+    assert as_markdown(large(2)).startswith("## 2 objects changed\n")
+
+
+def test_risks_come_before_what_changes():
+    text = as_markdown(large(2, risks=1))
+
+    assert text.startswith("## 1 risk: t0 may do 0 more\n")
+    assert text.index("### Risks") < text.index("### Tenant t0")
+    assert "- **staging**: t0 may do 0 more." in text
+
+
+def test_a_risk_of_several_tenants_names_them():
+    said = tuple(Statement(name, "may do more", risk=True) for name in ("a", "b", PLATFORM))
+
+    text = as_markdown(report(replace(compared(side(), side()), access=said)))
+
+    assert "- **staging**: a, b and platform may do more." in text
+
+
+def test_a_short_report_is_whole():
+    text = as_markdown(large(2))
+
+    assert "shortened" not in text
+    assert text.count("+   b0") == 14
+
+
+def test_a_short_diff_is_not_folded():
+    text = as_markdown(report(compared(side(kubernetes("Role", "a", x=1)), side(kubernetes("Role", "a", x=2)))))
+
+    assert "```diff\nRole a\n- x: 1\n+ x: 2\n```" in text
+    assert "<details>" not in text
+
+
+def test_a_long_diff_is_folded():
+    text = as_markdown(large(1))
+
+    assert "**On staging**: 1 object changed\n\n<details><summary>Changed</summary>\n\n```diff\n" in text
+
+
+@pytest.mark.parametrize("limit", [LIMIT, 20_000, 8_000])
+@pytest.mark.parametrize("risks", [0, 40])
+def test_a_long_report_is_cut_to_the_limit_between_its_parts(limit, risks):
+    text = as_markdown(large(300, risks), limit)
+
+    assert len(text.encode()) <= limit
+    assert is_complete(text)
+    assert "> This comment is shortened" in text
+    assert text.count("more.\n") == risks
+    assert "make up STACK=staging APPROVED=sha256:" in text
+
+
+def test_diffs_are_cut_before_the_names_of_objects():
+    text = as_markdown(large(100), 30_000)
+
+    assert text.count("```diff") < 100
+    assert text.count("`ConfigMap t") + text.count("\nConfigMap t") == 100
+
+
+def test_tenants_with_the_same_change_are_shown_once():
+    before, after = (side(*(kubernetes("Role", f"t{n}", owner=f"t{n}", x=x) for n in range(9))) for x in (1, 2))
+
+    text = as_markdown(report(compared(before, after)))
+
+    assert "### 9 tenants: t0, t1, t2, t3, t4 and 4 more\n" in text
+    assert "## 9 objects changed\n" in text
+    assert text.count("+ x: 2") == 1
+
+
+def test_sections_are_left_out_where_even_their_names_are_too_many():
+    text = as_markdown(large(1000), 8_000)
+
+    assert len(text.encode()) <= 8_000
+    assert is_complete(text)
+
+
+def test_no_object_is_shown_without_the_name_of_its_tenant():
+    for limit in range(6_000, 30_000, 3_000):
+        parts = as_markdown(large(100), limit).split("### Tenant ")
+
+        assert all(part.count("ConfigMap") <= 1 for part in parts[1:])
+        assert "ConfigMap" not in parts[0]
+
+
+def test_even_risks_are_counted_where_they_are_too_many():
+    text = as_markdown(large(2, risks=3000), 30_000)
+
+    assert len(text.encode()) <= 30_000
+    assert "- … and 2600 more\n" in text or "- … and 2900 more\n" in text
+
+
+def test_a_report_that_is_cut_keeps_its_limit_with_letters_of_several_bytes():
+    before, after = (kubernetes("ConfigMap", "a", data=f"{mark}\n" * 3000) for mark in ("é", "ü"))
+
+    assert len(as_markdown(report(compared(side(before), side(after))), 2000).encode()) <= 2000
+
+
+def test_no_more_is_cut_than_needed():
+    before, after = (
+        side(
+            kubernetes("ConfigMap", "wide", owner="wide", data=f"{wide * 100}\n" * 14),
+            kubernetes("ConfigMap", "narrow", owner="narrow", data=f"{wide}\n" * 14),
+        )
+        for wide in ("é", "ü")
+    )
+    found = report(compared(before, after))
+    whole = len(as_markdown(found).encode())
+
+    text = as_markdown(found, whole - 4_000)
+
+    assert text.count("```diff") == 1
+    assert "```diff\nConfigMap narrow" in text
+
+
+def test_text_of_others_has_no_effect():
+    before, after = (kubernetes("ConfigMap", HOSTILE, data=f"{HOSTILE}{n}", owner=HOSTILE) for n in (1, 2))
+    stack = replace(compared(side(before), side(after)), access=(Statement(HOSTILE, HOSTILE, risk=True),))
+
+    text = as_markdown(report(stack))
+
+    outside = MarkdownIt("gfm-like").disable("linkify").parse(text)
+    assert is_complete(text)
+    assert [token.content for token in outside if token.type == "html_block"] == []
+    assert "@octocat" not in "".join(token.content for token in outside if token.type != "fence")
+
+
+def test_a_missing_acknowledgement_says_what_goes_and_how_to_accept_it():
+    before = side(kubernetes("Namespace", "apps"), kubernetes("Role", "a", "apps"))
+    [deletion] = compared(before, side()).deletions
+
+    text = as_markdown(report(compared(before, side())))
+
+    assert "> [!CAUTION]\n> **Deletions that need an acknowledgement**\n>\n> - **Tenant dev-team** on staging: " in text
+    assert "2 objects are deleted; with namespace apps goes everything in it" in text
+    assert f"add `{deletion.token}` to `review.acknowledge` in `Pulumi.staging.yaml`." in text
+
+
+def test_releases_link_to_the_changelog():
+    text = as_markdown(report(compared(side(flux={"version": "2.9.4"}), side(flux={"version": "2.9.5"}))))
+
+    assert "[changelog](https://github.com/fluxcd/flux2/releases/tag/v2.9.5)" in text
+
+
+def test_a_change_of_nothing_needs_no_approval():
+    text = as_markdown(report(compared(side(), side())))
+
+    assert text == "## Nothing that is applied changes\n\nCompared with main at 0123456789.\n"
+
+
+def test_what_is_particular_about_stacks_is_said_once():
+    stacks = [compared(side(), side(), name, note="the merge base is odd") for name in ("production", "staging")]
+
+    text = as_markdown(report(*stacks, compared(None, side(), "new"), compared(side(), None, "old")))
+
+    assert "- production and staging: the merge base is odd." in text
+    assert "- new is a new stack." in text
+    assert "- old is no longer described; its objects stay until \\`pulumi destroy --stack old\\`." in text
+
+
+def test_violations_of_the_rules_come_with_the_risks_and_waivers_after_them():
+    engine = NO_POLICY_ENGINE(rule=RuleName.NO_POLICY_ENGINE)
+    violation = Finding(RuleName.NO_POLICY_ENGINE, PLATFORM, "policies.engine", engine)
+    binding = ADMIN_TENANT(subject="a", reach="b", role="c", rule=RuleName.ADMIN_BINDING)
+    waiver = Waiver(rule=RuleName.ADMIN_BINDING, reason="Until [they](https://a) *leave*", expires=today())
+    waived = Finding(RuleName.ADMIN_BINDING, "dev-team", "RoleBinding apps/admin", binding, waiver)
+    unchanged = side(kubernetes("Role", "a"))
+    found = [replace(compared(unchanged, unchanged, stack), findings=(waived, violation)) for stack in ("one", "two")]
+
+    text = as_markdown(report(*found))
+
+    assert text.startswith("## 1 violation of the rules\n")
+    before, after = text.split("### Waivers\n\n")
+    assert "### Violations of the rules\n\n- **one and two**: no-policy-engine: policies.engine is none" in before
+    assert "or agree on a waiver" in before
+    assert after.startswith("- **one and two**: admin-binding of tenant dev-team: RoleBinding apps/admin allows a")
+    assert f"waived until {today()}: Until \\[they" in after and "*leave*." not in after

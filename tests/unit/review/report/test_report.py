@@ -1,0 +1,211 @@
+"""What a report says of a change: everything once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sample_objects import kubernetes
+from sample_reports import compared, report, side
+
+from review.changes.objects import Action
+from review.render.rendered import PLATFORM
+from review.words.statement import Statement
+
+
+def sync(tenant="dev-team", **spec):
+    return kubernetes(
+        "Kustomization", tenant, tenant, tenant, spec={"prune": False, "serviceAccountName": tenant} | spec
+    )
+
+
+def config(tenant):
+    return kubernetes("ConfigMap", tenant, tenant, tenant)
+
+
+def both(before, after):
+    """The same change in staging and production."""
+    return report(*(compared(before, after, stack) for stack in ("production", "staging")))
+
+
+def saying(statement, *stacks):
+    return report(*(replace(compared(side(), side(), stack), access=(statement,)) for stack in stacks))
+
+
+def secure(value):
+    return {"dev-team": {"source": {"deployKey": {"secure": value}}}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "headline"),
+    [
+        (side(config("a")), side(config("a"), config("b")), "1 tenant onboarded"),
+        (side(config("a")), side(config("a"), config("b"), config("c")), "2 tenants onboarded"),
+        (side(config("a"), config("b")), side(config("a")), "1 tenant offboarded"),
+        (side(sync(x=1)), side(sync(x=2)), "1 object changed"),
+        (side(sync(x=1)), side(sync(x=2), kubernetes("Role", "a")), "1 object added, 1 object changed"),
+        (side(sync(), kubernetes("Role", "a")), side(sync()), "1 object removed"),
+        (side(sync()), side(sync()), "Nothing that is applied changes"),
+        (
+            side(kubernetes("Role", "a")),
+            side(kubernetes("Role", "a", metadata={"labels": {"a": "b"}})),
+            "Only labels and annotations change",
+        ),
+        (side(flux={"version": "2.9.4"}), side(flux={"version": "2.9.5"}), "Flux upgraded to 2.9.5"),
+        (side(flux={"version": "2.9.5"}), side(flux={"version": "2.9.4"}), "Flux downgraded to 2.9.4, 1 risk"),
+        (side(), side(kyverno={"version": "1.19.1"}), "Kyverno installed"),
+        (side(kyverno={"version": "1.19.1"}), side(), "Kyverno removed"),
+        (
+            side(flux={"version": "2.9.5", "sha256": "a"}),
+            side(flux={"version": "2.9.5", "sha256": "b"}),
+            "Flux pinned to another digest, 1 risk",
+        ),
+        (side(tenants=secure("a")), side(tenants=secure("b")), "1 secret rotated"),
+        (
+            side(sync(prune=True, path="a")),
+            side(sync(prune=True, path="b")),
+            "1 risk: dev-team syncs from another path: Flux deletes what it applied and no longer finds there",
+        ),
+        (
+            side(kubernetes("Namespace", "a"), sync()),
+            side(sync()),
+            "1 deletion needs an acknowledgement",
+        ),
+    ],
+)
+def test_the_headline_says_what_matters_most(before, after, headline):
+    assert report(compared(before, after)).headline == headline
+
+
+def test_a_change_of_several_stacks_counts_once_in_the_headline():
+    assert both(side(sync(x=1)), side(sync(x=2))).headline == "1 object changed"
+    assert both(side(config("a")), side(config("a"), config("b"))).headline == "1 tenant onboarded"
+
+
+def test_the_same_change_of_several_stacks_is_one_entry():
+    [section] = both(side(sync(x=1)), side(sync(x=2))).sections
+
+    [group] = section.groups
+    assert (section.owners, group.stacks) == (("dev-team",), ("production", "staging"))
+    assert [(each.action, each.label) for each in group.entries] == [
+        (Action.CHANGED, "Kustomization dev-team/dev-team")
+    ]
+
+
+def test_other_changes_of_the_same_object_are_entries_of_their_stacks():
+    [section] = report(
+        compared(side(sync(x=1)), side(sync(x=2)), "production"), compared(side(sync(x=1)), side(sync(x=3)), "staging")
+    ).sections
+
+    assert [group.stacks for group in section.groups] == [("production",), ("staging",)]
+
+
+def test_tenants_with_the_same_change_are_one_section():
+    names = ("a", "b", "c")
+
+    sections = report(
+        compared(side(*(sync(name, x=1) for name in names)), side(*(sync(name, x=2) for name in names)))
+    ).sections
+
+    assert [section.owners for section in sections] == [names]
+
+
+def test_tenants_with_different_changes_have_sections_of_their_own():
+    before, after = side(sync("a", x=1), sync("b", x=1)), side(sync("a", x=2), sync("b", x=3))
+
+    assert [section.owners for section in report(compared(before, after)).sections] == [("a",), ("b",)]
+
+
+def test_tenants_whose_changes_only_look_alike_have_sections_of_their_own():
+    long = "x\n" * 100
+    before = side(sync("a", x=long), sync("b", x=long))
+
+    assert len(report(compared(before, side(sync("a", x=f"{long}a"), sync("b", x=f"{long}b")))).sections) == 2
+
+
+def test_the_platform_comes_first_and_alone():
+    before, after = side(sync("a", x=1), sync(PLATFORM, x=1)), side(sync("a", x=2), sync(PLATFORM, x=2))
+
+    assert [section.owners for section in report(compared(before, after)).sections] == [(PLATFORM,), ("a",)]
+
+
+def test_a_statement_of_several_stacks_is_one_risk():
+    [risk] = saying(Statement("dev-team", "may do more", risk=True), "production", "staging").risks
+
+    assert (risk.owners, risk.stacks, risk.text) == (("dev-team",), ("production", "staging"), "may do more")
+
+
+def test_a_statement_of_several_tenants_is_one_risk():
+    stack = replace(
+        compared(side(), side()), dangers=tuple(Statement(name, "may do more", risk=True) for name in ("a", "b"))
+    )
+
+    assert [risk.owners for risk in report(stack).risks] == [("a", "b")]
+
+
+def test_a_statement_that_is_no_risk_is_in_the_section_of_its_owner():
+    found = saying(Statement("dev-team", "may do less"), "staging")
+
+    [section] = found.sections
+    assert found.risks == ()
+    assert [said.text for said in section.groups[0].said] == ["may do less"]
+
+
+def test_refusals_are_the_first_risks():
+    stack = replace(
+        compared(side(), side()),
+        access=(Statement("dev-team", "may do more", risk=True),),
+        refusals=(Statement("dev-team", "is refused", risk=True),),
+    )
+
+    assert [risk.text for risk in report(stack).risks] == ["is refused", "may do more"]
+
+
+def test_a_deletion_that_is_acknowledged_is_in_the_section_of_its_owner():
+    before = side(kubernetes("Namespace", "a"))
+    [missing] = report(compared(before, side())).missing_acknowledgements
+
+    found = report(compared(before, side(review={"acknowledge": [missing.token]})))
+
+    assert found.missing_acknowledgements == ()
+    assert found.sections[0].groups[0].said[0].text.startswith("with namespace a goes everything")
+
+
+def test_a_deletion_that_is_not_acknowledged_is_not_repeated_in_a_section():
+    [section] = report(compared(side(kubernetes("Namespace", "a")), side())).sections
+
+    assert section.groups[0].said == ()
+
+
+def test_an_acknowledgement_that_fits_is_not_told_as_unused():
+    before = side(kubernetes("Namespace", "a"))
+    [deletion] = compared(before, side()).deletions
+
+    assert compared(before, side(review={"acknowledge": [deletion.token]})).unused == ()
+
+
+def test_an_acknowledgement_that_fits_nothing_is_told():
+    assert compared(side(), side(review={"acknowledge": ["a:0"]})).unused == ("a:0",)
+
+
+def test_an_acknowledgement_that_all_stacks_share_counts():
+    before = side(kubernetes("Namespace", "a"))
+    [missing] = compared(before, side()).deletions
+    after = side()
+    shared = replace(after, file=replace(after.file, shared={"review": {"acknowledge": [missing.token]}}))
+
+    assert not compared(before, shared).deletions[0].is_missing_acknowledgement
+
+
+def test_nothing_of_a_stack_that_is_gone_is_deleted():
+    gone = compared(side(kubernetes("Namespace", "a")), None)
+
+    assert gone.is_gone
+    assert (gone.digest, gone.deletions, gone.changes) == ("", (), ())
+
+
+def test_a_new_stack_onboards_nobody():
+    new = compared(None, side(sync(), tenants=secure("a")))
+
+    assert new.is_new
+    assert (new.onboarded, new.secrets, len(new.changes)) == ((), (), 1)
