@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from statistics import quantiles
-from typing import Any
 
+from bench.measure import checked
 from bench.report import Results
-from bench.rig import Rig
+from bench.rig import Rig, repositories
 from bench.tenant_client import TenantClient
-from bench.tenant_requests import OUTSIDE, VERBS, Target, forbidden, targets
-from bench.workload import repositories
+from bench.tenant_requests import IMAGES, OUTSIDE, SOURCES, VERBS, Target, forbidden, targets
 from components.policies.config import PolicyEngine
-from lab.errors import LabError
 from operations.admission_answers import objections
+from tests.support.lab import eventually
 
 BASELINE = PolicyEngine.NONE
 """What each engine is compared with: the same requests to the same cluster without policies."""
 
+ENGINES = (BASELINE, PolicyEngine.NATIVE, PolicyEngine.KYVERNO, PolicyEngine.BOTH)
 # The API server evaluates native policies first, so Kyverno sees only what they allow.
-_REFUSING_ENGINE = {
-    PolicyEngine.NONE: None,
-    PolicyEngine.NATIVE: PolicyEngine.NATIVE,
-    PolicyEngine.KYVERNO: PolicyEngine.KYVERNO,
-    PolicyEngine.BOTH: PolicyEngine.NATIVE,
-}
-ENGINES = tuple(_REFUSING_ENGINE)
+_REFUSING = {BASELINE: set(), PolicyEngine.BOTH: {PolicyEngine.NATIVE}}
 
 WARM_UP = 30
 """Rounds before each measurement that do not count: caches, the connection, policies compiled at their first use."""
@@ -47,37 +40,34 @@ _COLUMNS = {
     "request": "", "engine": "", "requests": "d", "p50 ms": ".1f", "p50 ×": ".2f", "p99 ms": ".1f", "p99 ×": ".2f",
 }  # fmt: skip
 _TIMEOUT_SECONDS = 60.0
-_POLL_SECONDS = 0.2
 
 Samples = Mapping[tuple[PolicyEngine, str], Sequence[float]]
 """Seconds of each request by engine and kind (`create ConfigMap`), in the order in which they were taken."""
 
 
-def measure_admission(
-    rig: Rig, requests: int, say: Callable[[str], None], engines: Sequence[PolicyEngine] = ENGINES
-) -> Samples:
-    """Seconds of each kind of request under each engine.
+def measure_admission(rig: Rig, requests: int, say: Callable[[str], None]) -> Samples:
+    """Seconds of a number of requests of each kind under each engine.
 
     Each engine is measured twice, in one order and then in reverse, so that what grows or warms up meanwhile affects
-    all of them.
-
-    Args:
-        requests: number of requests of each kind under each engine.
-        say: receives a line of text before each measurement.
-        engines: the engines to measure.
-
-    Raises:
-        LabError: a command failed, a request was refused, or an engine does not refuse what it has to.
+    all of them. Raises LabError if a command fails or a request is refused, and AssertionError if an engine does not
+    refuse what it has to.
     """
     [tenant] = tenants = repositories(1)
-    rig.workload.set_tenants(tenants)
-    rig.let_in(tenant, OUTSIDE)
+    rig.configure(tenants)
+    # A namespace that belongs to no tenant, which the tenant may edit.
+    account = (tenant, "--clusterrole=edit", f"--serviceaccount={tenant}:{tenant}", f"--namespace={OUTSIDE}")
+    checked(rig.kubectl("create", "namespace", OUTSIDE))
+    checked(rig.kubectl("create", "rolebinding", *account))
     samples: dict[tuple[PolicyEngine, str], list[float]] = defaultdict(list)
     half = requests // 2
-    for engine, count in [(each, half) for each in engines] + [(each, requests - half) for each in engines[::-1]]:
+    for engine, count in [(each, half) for each in ENGINES] + [(each, requests - half) for each in ENGINES[::-1]]:
         say(f"Measuring with the engine {engine}")
-        rig.use_engine(engine)
-        with TenantClient(rig.kubeconfig, rig.token(tenant)) as client:
+        rig.configure(
+            policies={"engine": engine.value, "sources": {"allowed": [SOURCES]}, "images": {"allowed": [IMAGES]}},
+            kyverno=rig.kyverno if engine.kyverno else None,
+        )
+        rig.up()
+        with TenantClient(rig.cluster.kubeconfig, rig.token(tenant)) as client:
             _wait_for(engine, client, tenant)
             _rounds(client, targets(tenant), WARM_UP)
             for request, seconds in _rounds(client, targets(tenant), count).items():
@@ -87,10 +77,14 @@ def measure_admission(
 
 def results(samples: Samples) -> Results:
     """Every kind of request under every engine that was measured, compared with that without policies."""
-    requests = dict.fromkeys(request for _, request in samples)
-    rows = [
-        _row(samples, request, engine) for request in requests for engine in ENGINES if (engine, request) in samples
-    ]
+    rows = []
+    for request in dict.fromkeys(request for _, request in samples):
+        base = _percentiles(samples[BASELINE, request])
+        for engine in ENGINES:
+            taken = samples[engine, request]
+            (p50, p99), (base_p50, base_p99) = _percentiles(taken), base
+            values = (request, engine, len(taken), p50, p50 / base_p50, p99, p99 / base_p99)
+            rows.append(dict(zip(_COLUMNS, values, strict=True)))
     raw = [{"engine": engine, "request": request, "seconds": seconds} for (engine, request), seconds in samples.items()]
     return Results("admission", "Latency that admission adds", _COLUMNS, rows, NOTES, raw)
 
@@ -107,22 +101,12 @@ def _rounds(client: TenantClient, kinds: Sequence[Target], count: int) -> Mappin
 
 def _wait_for(engine: PolicyEngine, client: TenantClient, tenant: str) -> None:
     """Wait until the engine, and no other, refuses what it has to, so that each figure is that of its engine."""
-    deadline = time.monotonic() + _TIMEOUT_SECONDS
-    wanted = {_REFUSING_ENGINE[engine]} - {None}
-    while (found := {each.engine for each in objections(client.ask(*forbidden(tenant)))}) != wanted:
-        if time.monotonic() > deadline:
-            raise LabError(
-                f"with {engine}, a Service of type NodePort is refused by {', '.join(found) or 'no engine'}",
-                "check whether `pulumi up` enforces the policies",
-            )
-        time.sleep(_POLL_SECONDS)
+    wanted = _REFUSING.get(engine, {engine})
 
+    def is_in_force() -> bool:
+        return {each.engine for each in objections(client.ask(*forbidden(tenant)))} == wanted
 
-def _row(samples: Samples, request: str, engine: PolicyEngine) -> dict[str, Any]:
-    p50, p99 = _percentiles(samples[engine, request])
-    base_p50, base_p99 = _percentiles(samples[BASELINE, request])
-    values = (request, engine, len(samples[engine, request]), p50, p50 / base_p50, p99, p99 / base_p99)
-    return dict(zip(_COLUMNS, values, strict=True))
+    eventually(is_in_force, _TIMEOUT_SECONDS, f"a refusal by {', '.join(wanted) or 'nobody'} under {engine}")
 
 
 def _percentiles(seconds: Sequence[float]) -> tuple[float, float]:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from statistics import median
-from typing import Any
+
+import yaml
 
 from bench.measure import Sample, measure
 from bench.report import Results
-from bench.rig import Rig
-from bench.workload import TENANT_URNS, repositories
+from bench.rig import STACK, Rig, repositories
+from components.cluster.manifests import Manifest
+from review.render.rendered import PLATFORM
+from review.render.stack import render_stack
 
 BASELINES = {
     "preview": "kubectl diff",
     "first up": "kubectl apply",
     "no-change up": "kubectl diff",
     "render": "kubectl diff",
+    "diff": "kubectl diff",
     "destroy": "kubectl delete",
 }
 """Each step of Pulumi and what it is compared with."""
@@ -30,7 +38,8 @@ NOTES = (
     "preview and no-change up are compared with `kubectl diff --server-side`, first up with `kubectl apply "
     "--server-side`, destroy with `kubectl delete --wait`; the last two return when the namespaces are gone. kubectl "
     "cannot diff an object whose namespace does not exist, so its diff is of existing objects. render is `make "
-    "render`, which asks no cluster and has Flux and the policies in it as well.",
+    "render`, which asks no cluster and has Flux and the policies in it as well; diff is `make diff` of one tenant's "
+    "change, which renders the stack before and after it.",
     "up and destroy run without the preview that precedes them by default; `pulumi destroy` selects the tenants with "
     "--target, so that Flux stays.",
     "Flux's controllers are scaled to zero and no sync is waited for: their work costs the same, whoever applied the "
@@ -42,6 +51,9 @@ NOTES = (
 LONG_ROUND_SECONDS = 60.0
 """A round that takes longer than this is not repeated."""
 
+TENANT_URNS = "**flux-tenancy:index:Tenant**"
+"""Pattern of the tenants' resources in the state, for `--target`."""
+
 _COLUMNS = {
     "tenants": "d", "objects": "d", "step": "", "against": "", "runs": "d",
     "Pulumi s": ".2f", "kubectl s": ".2f", "time ×": ".1f",
@@ -51,13 +63,7 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """The samples for one number of tenants.
-
-    Attributes:
-        tenants: number of tenants.
-        objects: number of their Kubernetes objects.
-        samples: samples of each step and baseline, in the order in which they were taken.
-    """
+    """The samples for a number of tenants and of their objects, by step and baseline, in the order of the rounds."""
 
     tenants: int
     objects: int
@@ -65,42 +71,44 @@ class Measured:
 
 
 def compete(rig: Rig, tenants: int, runs: int, say: Callable[[str], None]) -> Measured:
-    """Measure one number of tenants.
+    """Measure one number of tenants in a number of rounds, unless a round takes too long.
 
-    Args:
-        runs: number of rounds, unless a round takes too long.
-        say: receives each sample as a line of text.
-
-    Raises:
-        LabError: a command failed, or Pulumi and kubectl disagree about the objects.
+    Raises LabError if a command fails, or if Pulumi and kubectl disagree about the objects.
     """
-    objects = rig.workload.set_tenants(repositories(tenants))
+    rig.configure(repositories(tenants))
+    manifests = tenant_objects(rig.project.folder)
+    files = [rig.project.folder / name for name in ("objects.yaml", "objects-in-reverse.yaml")]
+    for file, ordered in zip(files, (manifests, manifests[::-1]), strict=True):
+        file.write_text(yaml.safe_dump_all(ordered))
     samples: dict[str, list[Sample]] = defaultdict(list)
     for _ in range(runs):
         begin = time.monotonic()
-        for step, sample in _round(rig):
+        for step, sample in _round(rig, *(f"--filename={file}" for file in files)):
             samples[step].append(sample)
             say(f"{tenants:>5} tenants  {step:<15} {sample.seconds:8.2f} s {sample.peak_mib:7.0f} MiB")
         if time.monotonic() - begin > LONG_ROUND_SECONDS:
             break
-    return Measured(tenants, len(objects), samples)
+    return Measured(tenants, len(manifests), samples)
 
 
 def results(measured: Sequence[Measured]) -> Results:
     """Every step for every number of tenants, compared with its baseline."""
-    rows = [_row(each, step, baseline) for each in measured for step, baseline in BASELINES.items()]
-    samples = [
-        {"tenants": each.tenants, "objects": each.objects, "step": step, **asdict(sample)}
-        for each in measured
-        for step, taken in each.samples.items()
-        for sample in taken
-    ]
-    return Results("kubectl", "Pulumi against kubectl", _COLUMNS, rows, NOTES, samples)
+    rows, raw = [], []
+    for each in measured:
+        numbers = each.tenants, each.objects
+        for step, baseline in BASELINES.items():
+            sides = each.samples[step], each.samples[baseline]
+            seconds, base_seconds = (median(sample.seconds for sample in side) for side in sides)
+            peak, base_peak = (median(sample.peak_mib for sample in side) for side in sides)
+            ratios = (seconds, base_seconds, seconds / base_seconds, peak, base_peak, peak / base_peak)
+            rows.append(dict(zip(_COLUMNS, (*numbers, step, baseline, len(sides[0]), *ratios), strict=True)))
+        for step, taken in each.samples.items():
+            raw += [{"tenants": each.tenants, "objects": each.objects, "step": step, **asdict(one)} for one in taken]
+    return Results("kubectl", "Pulumi against kubectl", _COLUMNS, rows, NOTES, raw)
 
 
-def _round(rig: Rig) -> Iterator[tuple[str, Sample]]:
+def _round(rig: Rig, objects: str, reverse: str) -> Iterator[tuple[str, Sample]]:
     """From no tenants to no tenants, once with Pulumi and once with kubectl."""
-    objects, reverse = f"--filename={rig.workload.objects_file}", f"--filename={rig.workload.reverse_file}"
     diff = partial(rig.kubectl, "diff", "--server-side", objects)
     up = partial(rig.pulumi, "up", "--yes", "--skip-preview")
 
@@ -113,18 +121,30 @@ def _round(rig: Rig) -> Iterator[tuple[str, Sample]]:
     yield "kubectl apply", measure(partial(rig.kubectl, "apply", "--server-side", objects))
     # Only now: kubectl cannot diff an object whose namespace does not exist.
     yield "kubectl diff", measure(diff)
-    yield "render", measure(rig.render)
+    yield "render", measure(partial(rig.review, "render", "--out=.render"))
+    with one_tenant_changed(rig.project.folder):
+        yield "diff", measure(partial(rig.review, "diff", "--base=main"))
     yield "kubectl delete", measure(partial(rig.kubectl, "delete", "--wait", reverse))
 
 
-def _row(measured: Measured, step: str, baseline: str) -> dict[str, Any]:
-    (pulumi_s, pulumi_mib), (kubectl_s, kubectl_mib) = (_medians(measured.samples[name]) for name in (step, baseline))
-    values = (
-        measured.tenants, measured.objects, step, baseline, len(measured.samples[step]),
-        pulumi_s, kubectl_s, pulumi_s / kubectl_s, pulumi_mib, kubectl_mib, pulumi_mib / kubectl_mib,
-    )  # fmt: skip
-    return dict(zip(_COLUMNS, values, strict=True))
+def tenant_objects(project: Path) -> list[Manifest]:
+    """All objects that the program registers for the stack's tenants, namespaces first."""
+    found = [each for each in render_stack(project, STACK).objects if each.owner != PLATFORM]
+    return [each.manifest for each in sorted(found, key=lambda each: each.kind != "Namespace")]
 
 
-def _medians(samples: Sequence[Sample]) -> tuple[float, float]:
-    return median(each.seconds for each in samples), median(each.peak_mib for each in samples)
+@contextmanager
+def one_tenant_changed(project: Path) -> Iterator[None]:
+    """A clone whose branch main has the project, with one tenant changed in the working tree, during the block."""
+    file = min((project / "tenants").glob("*.yaml"))
+    before = file.read_text()
+    (project / ".gitignore").write_text("/.venv\n/.render/\n/objects*.yaml\n")
+    identity = ("-c", "user.name=Bench", "-c", "user.email=bench@localhost")
+    for arguments in (("init", "--initial-branch=main"), ("add", "."), (*identity, "commit", "--message=Base")):
+        subprocess.run(["git", *arguments], cwd=project, check=True, capture_output=True)
+    file.write_text(before.replace("interval: 10m", "interval: 5m"))
+    try:
+        yield
+    finally:
+        file.write_text(before)
+        shutil.rmtree(project / ".git")

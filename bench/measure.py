@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 import psutil
@@ -36,35 +36,33 @@ class Sample:
 def measure(run: Callable[[], subprocess.CompletedProcess[str]]) -> Sample:
     """Run a command and measure it; if it is interrupted, its processes are killed.
 
-    Args:
-        run: starts one process as a child of this one, waits for it and captures its output.
-
-    Raises:
-        LabError: the command failed; with the end of its output.
+    `run` starts one process as a child of this one, waits for it and captures its output. Raises LabError if it fails.
     """
-    watcher = _MemoryWatcher()
-    watcher.start()
-    begin = time.perf_counter()
-    try:
-        done = run()
-        seconds = time.perf_counter() - begin
-    except BaseException:
-        watcher.finish()
-        for process in watcher.seen:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        raise
-    watcher.finish()
-    checked(done)
-    return Sample(seconds, watcher.peak / 2**20)
+    # The cluster's processes are children of this one as well.
+    others = set(psutil.Process().children(recursive=True))
+
+    def started() -> set[psutil.Process]:
+        return set(psutil.Process().children(recursive=True)) - others
+
+    peak = 0
+    with ThreadPoolExecutor(1) as pool:
+        begin = time.perf_counter()
+        running = pool.submit(run)
+        try:
+            while not wait([running], SAMPLE_INTERVAL).done:
+                peak = max(peak, sum(map(_resident_bytes, started())))
+            seconds = time.perf_counter() - begin
+            checked(running.result())
+        except BaseException:
+            for process in started():
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            raise
+    return Sample(seconds, peak / 2**20)
 
 
 def checked(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
-    """A command that succeeded.
-
-    Raises:
-        LabError: it failed; with the end of its output.
-    """
+    """A command that succeeded; raises LabError with the end of its output if it failed."""
     if done.returncode:
         output = f"{done.stdout}\n{done.stderr}".strip().splitlines()[-_LAST_LINES:]
         raise LabError(
@@ -72,33 +70,6 @@ def checked(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProce
             "fix the error above; a command that fails cannot be measured",
         )
     return done
-
-
-class _MemoryWatcher(threading.Thread):
-    """Adds up the memory of the processes that this one starts from now on, and of their descendants.
-
-    Attributes:
-        peak: the highest sum so far, in bytes.
-        seen: the processes.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.peak = 0
-        self.seen: set[psutil.Process] = set()
-        self._finished = threading.Event()
-        # The cluster's processes are children of this one as well.
-        self._others = set(psutil.Process().children(recursive=True))
-
-    def run(self) -> None:
-        while not self._finished.wait(SAMPLE_INTERVAL):
-            processes = set(psutil.Process().children(recursive=True)) - self._others
-            self.seen |= processes
-            self.peak = max(self.peak, sum(map(_resident_bytes, processes)))
-
-    def finish(self) -> None:
-        self._finished.set()
-        self.join()
 
 
 def _resident_bytes(process: psutil.Process) -> int:

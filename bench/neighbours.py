@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 import yaml
 
 from bench.report import Results
 from bench.rig import Rig
 from bench.tenant_client import TenantClient
+from components.cluster.client import path_of
 from components.cluster.manifests import Manifest
-from components.sync.names import KUSTOMIZE_API, SOURCE_API
+from components.sync.status import status_of
 from lab.errors import LabError
 from lab.git_host import GitHost
+from tests.support.lab import eventually
+from tests.support.policy_cases import git, kustomization, made, merged
 
 QUIET, BUSY = "quiet", "busy"
 """The tenant that is measured, and the one that uses as much as its limits allow."""
@@ -43,8 +45,6 @@ _COLUMNS = {
     "beside": "", "commits": "d", "median s": ".2f", "longest s": ".2f", "median ×": ".1f", "longest ×": ".1f",
 }  # fmt: skip
 _ORGANIZATION = "bench"
-_FOLDER = "staging"
-_LOAD = "load"
 _POLL_SECONDS = 0.05
 _TIMEOUT_SECONDS = 900.0
 _REQUEST_INTERVAL = 1.0
@@ -55,161 +55,116 @@ Samples = Mapping[str, Sequence[float]]
 
 
 def measure_neighbours(rig: Rig, commits: int, say: Callable[[str], None]) -> Samples:
-    """Seconds from a push until Flux reports it as applied.
+    """Seconds from each of a number of pushes beside each neighbour until Flux reports it as applied.
 
-    Args:
-        commits: number of commits beside each neighbour.
-        say: receives each sample as a line of text.
-
-    Raises:
-        LabError: a command failed, or a commit is not applied within 15 minutes.
+    Raises LabError if a command fails, and AssertionError if a commit is not applied within 15 minutes.
     """
-    git = rig.start_git_host()
-    with tempfile.TemporaryDirectory() as folder:
-        for tenant in (QUIET, BUSY):
-            config = Path(folder, tenant, _FOLDER, "config.yaml")
-            config.parent.mkdir(parents=True)
-            config.write_text(yaml.safe_dump(_config_map(tenant, "0")))
-            git.ensure_repository(_ORGANIZATION, tenant, Path(folder, tenant), private=False)
-    rig.workload.set_sections(policies={"engine": "native", "sources": {"plainHttp": True}}, kyverno=None)
-    rig.workload.set_tenants({tenant: git.url(_ORGANIZATION, tenant) for tenant in (QUIET, BUSY)})
-    rig.apply_stack()
+    rig.lab.start_git_host()
+    folder = rig.project.folder / "repositories"
+    urls = {name: rig.lab.repository(_ORGANIZATION, name, _files(name, "0"), folder) for name in (QUIET, BUSY)}
+    rig.configure(urls, policies={"engine": "native", "sources": {"plainHttp": True}}, kyverno=None)
+    rig.up()
     rig.scale_flux(1)
-    with (
-        TenantClient(rig.kubeconfig, rig.token(QUIET)) as quiet,
-        TenantClient(rig.kubeconfig, rig.token(BUSY)) as busy,
-    ):
+    with contextlib.ExitStack() as clients:
+        quiet, busy = (
+            _Tenant(name, rig.lab.git, clients.enter_context(TenantClient(rig.cluster.kubeconfig, rig.token(name))))
+            for name in (QUIET, BUSY)
+        )
 
         def measure(beside: str) -> list[float]:
             samples = []
             for number in range(commits):
-                samples.append(_push(git, quiet, QUIET, f"{beside} {number}"))
+                samples.append(quiet.push(_files(QUIET, f"{beside} {number}")))
                 say(f"beside {beside}: {samples[-1]:8.2f} s")
             return samples
 
-        for tenant, client in ((QUIET, quiet), (BUSY, busy)):
-            _push(git, client, tenant, "1")
+        for tenant in (quiet, busy):
+            tenant.push(_files(tenant.name, "1"))
         samples = {NOBODY: measure(NOBODY)}
-        names = _add_load(git, busy)
+        load = busy.add_load()
         samples[INTERVALS] = measure(INTERVALS)
-        with _requesting_reconciliations(busy, names):
+        with busy.requesting(load):
             samples[ALWAYS] = measure(ALWAYS)
     return samples
 
 
 def results(samples: Samples) -> Results:
     """Each neighbour compared with nobody."""
-    alone = median(samples[NOBODY])
-    values = (
-        (beside, len(taken), median(taken), max(taken), median(taken) / alone, max(taken) / alone)
-        for beside, taken in samples.items()
-    )
-    rows = [dict(zip(_COLUMNS, each, strict=True)) for each in values]
+    alone, rows = median(samples[NOBODY]), []
+    for beside, taken in samples.items():
+        values = (beside, len(taken), median(taken), max(taken), median(taken) / alone, max(taken) / alone)
+        rows.append(dict(zip(_COLUMNS, values, strict=True)))
     raw = [{"beside": beside, "seconds": taken} for beside, taken in samples.items()]
     return Results("neighbours", "What a tenant costs another", _COLUMNS, rows, NOTES, raw)
 
 
-def _add_load(git: GitHost, client: TenantClient) -> list[str]:
-    """Give the busy tenant as many Kustomizations as its quota allows; returns their names."""
-    quota = client.read(f"/api/v1/namespaces/{BUSY}/resourcequotas/{BUSY}-flux-objects")["status"]
-    hard, used = (int(quota[part]["count/kustomizations.kustomize.toolkit.fluxcd.io"]) for part in ("hard", "used"))
-    names = [f"load-{number:03}" for number in range(1, hard - used + 1)]
-    files = {
-        f"{_LOAD}/objects.yaml": [_config_map(f"load-{number:03}", "0") for number in range(OBJECTS)],
-        f"{_FOLDER}/syncs.yaml": [_kustomization(name) for name in names],
-    }
-    texts = {path: yaml.safe_dump_all(manifests) for path, manifests in files.items()}
-    git.commit_files(_ORGANIZATION, BUSY, texts, "Add the load")
-    _request_reconciliation(client, _source(BUSY))
-    # From the first round on they apply the same objects in turns.
-    _wait_until(
-        lambda: any(map(_is_applied, client.read(_kustomizations(BUSY))["items"])),
-        "none of the busy tenant's Kustomizations is applied",
-    )
-    return names
+@dataclass(frozen=True)
+class _Tenant:
+    """What a tenant does in its repository and its namespace, both of which have its name."""
+
+    name: str
+    git: GitHost
+    client: TenantClient
+
+    def push(self, files: Mapping[str, str]) -> float:
+        """Push a change and wait for it; returns seconds from the end of the push until it is applied."""
+        commit = self.git.commit_files(_ORGANIZATION, self.name, files, "Change the objects")
+        begin = time.monotonic()
+        self._request_reconciliation(path_of(merged(git(namespace=self.name), {"metadata": {"name": self.name}})))
+        self._wait_for(path_of(_kustomization(self.name, self.name)), commit)
+        return time.monotonic() - begin
+
+    def add_load(self) -> list[str]:
+        """Use as many Kustomizations as the quota allows; returns the paths of the new ones."""
+        quota = self.client.read(f"/api/v1/namespaces/{self.name}/resourcequotas/{self.name}-flux-objects")["status"]
+        hard, used = (int(quota[part]["count/kustomizations.kustomize.toolkit.fluxcd.io"]) for part in ("hard", "used"))
+        load = [_kustomization(self.name, f"load-{number:03}") for number in range(1, hard - used + 1)]
+        objects = [made("ConfigMap", name=f"load-{number}", namespace=self.name) for number in range(OBJECTS)]
+        files = {"load/objects.yaml": objects, "staging/syncs.yaml": load}
+        self.push({path: yaml.safe_dump_all(manifests) for path, manifests in files.items()})
+        # From the first round on they apply the same objects in turns.
+        self._wait_for(path_of(load[0]))
+        return list(map(path_of, load))
+
+    @contextlib.contextmanager
+    def requesting(self, paths: Sequence[str]) -> Iterator[None]:
+        """Request the reconciliation of objects again and again, during the block."""
+        stopped = threading.Event()
+
+        def run() -> None:
+            while not stopped.wait(_REQUEST_INTERVAL):
+                for path in paths:
+                    # A busy API server may not answer; the next round tries again.
+                    with contextlib.suppress(LabError):
+                        self._request_reconciliation(path)
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(run)
+            try:
+                yield
+            finally:
+                stopped.set()
+
+    def _request_reconciliation(self, path: str) -> None:
+        requested = {"reconcile.fluxcd.io/requestedAt": str(time.time_ns())}
+        self.client.timed("PATCH", path, {"metadata": {"annotations": requested}})
+
+    def _wait_for(self, path: str, commit: str = "") -> None:
+        eventually(lambda: is_applied(self.client.read(path), commit), _TIMEOUT_SECONDS, path, _POLL_SECONDS)
 
 
-@contextlib.contextmanager
-def _requesting_reconciliations(client: TenantClient, names: Sequence[str]) -> Iterator[None]:
-    """Let the busy tenant request the reconciliation of all its Kustomizations, again and again."""
-    stopped = threading.Event()
-
-    def run() -> None:
-        while not stopped.wait(_REQUEST_INTERVAL):
-            for name in names:
-                if stopped.is_set():
-                    return
-                # A busy API server may not answer; the next round tries again.
-                with contextlib.suppress(LabError):
-                    _request_reconciliation(client, f"{_kustomizations(BUSY)}/{name}")
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        thread.join()
-
-
-def _push(git: GitHost, client: TenantClient, tenant: str, value: str) -> float:
-    """Push a small change and wait for it.
-
-    Returns:
-        Seconds from the end of the push, when Flux is notified, until it is applied.
-    """
-    files = {f"{_FOLDER}/config.yaml": yaml.safe_dump(_config_map(tenant, value))}
-    commit = git.commit_files(_ORGANIZATION, tenant, files, "Change the value")
-    begin = time.monotonic()
-    _request_reconciliation(client, _source(tenant))
-    _wait_until(
-        lambda: _is_applied(client.read(f"{_kustomizations(tenant)}/{tenant}"), commit),
-        f"the commit of {tenant} is not applied",
-    )
-    return time.monotonic() - begin
-
-
-def _wait_until(condition: Callable[[], bool], complaint: str) -> None:
-    deadline = time.monotonic() + _TIMEOUT_SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            raise LabError(f"{complaint} after {_TIMEOUT_SECONDS:.0f} s", "see the status of the Kustomization")
-        time.sleep(_POLL_SECONDS)
-
-
-def _is_applied(sync: Manifest, commit: str = "") -> bool:
+def is_applied(sync: Manifest, commit: str = "") -> bool:
     """Whether a Kustomization is ready, and at the given commit if there is one."""
-    status = sync.get("status", {})
-    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions", ()))
-    return ready and str(status.get("lastAppliedRevision", "")).endswith(commit)
+    revision = str(sync.get("status", {}).get("lastAppliedRevision", ""))
+    return status_of(sync).ready == "True" and revision.endswith(commit)
 
 
-def _source(tenant: str) -> str:
-    return f"/apis/{SOURCE_API}/namespaces/{tenant}/gitrepositories/{tenant}"
+def _files(tenant: str, value: str) -> dict[str, str]:
+    return {"staging/config.yaml": yaml.safe_dump(made("ConfigMap", namespace=tenant, data={"key": value}))}
 
 
-def _kustomizations(tenant: str) -> str:
-    return f"/apis/{KUSTOMIZE_API}/namespaces/{tenant}/kustomizations"
-
-
-def _request_reconciliation(client: TenantClient, path: str) -> None:
-    requested = {"reconcile.fluxcd.io/requestedAt": str(time.time_ns())}
-    client.timed("PATCH", path, {"metadata": {"annotations": requested}})
-
-
-def _config_map(name: str, value: str) -> Manifest:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": value}}
-
-
-def _kustomization(name: str) -> dict[str, Any]:
-    """A Kustomization with the shortest interval that the policies allow by default."""
-    spec = {
-        "serviceAccountName": BUSY,
-        "sourceRef": {"kind": "GitRepository", "name": BUSY},
-        "path": f"./{_LOAD}",
-        "interval": "30s",
-        "prune": False,
-        "targetNamespace": BUSY,
-    }
-    metadata = {"name": name, "namespace": BUSY}
-    return {"apiVersion": KUSTOMIZE_API, "kind": "Kustomization", "metadata": metadata, "spec": spec}
+def _kustomization(tenant: str, name: str) -> Manifest:
+    """A Kustomization of the load, with the shortest interval that the policies allow by default."""
+    source = {"kind": "GitRepository", "name": tenant}
+    spec = {"serviceAccountName": tenant, "sourceRef": source, "path": "./load", "interval": "30s", "prune": False}
+    return kustomization(name=name, namespace=tenant, targetNamespace=tenant, **spec)

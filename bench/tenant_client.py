@@ -7,7 +7,7 @@ import ssl
 import time
 from http import HTTPStatus
 from pathlib import Path
-from typing import Self
+from typing import Any
 
 import httpx
 import yaml
@@ -20,20 +20,16 @@ _TIMEOUT_SECONDS = 30
 _ATTEMPTS = 5
 
 
-class TenantClient:
-    """One connection that is kept alive; requests follow each other.
+class TenantClient(httpx.Client):
+    """The bearer of a token, on one connection that is kept alive; a kubeconfig names the API server.
 
-    All requests raise LabError if they are not answered, and all but `ask` if they are refused.
-
-    Args:
-        kubeconfig: names the API server; its user is ignored.
-        token: token of the tenant's service account.
+    All requests raise LabError if they are not answered.
     """
 
     def __init__(self, kubeconfig: Path, token: str) -> None:
         cluster = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]
         authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
-        self._http = httpx.Client(
+        super().__init__(
             base_url=cluster["server"],
             headers={"Authorization": f"Bearer {token}"},
             verify=ssl.create_default_context(cadata=authority),
@@ -41,14 +37,14 @@ class TenantClient:
             timeout=_TIMEOUT_SECONDS,
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.close()
+    def request(self, method: str, *arguments: Any, **options: Any) -> httpx.Response:
+        try:
+            return super().request(method, *arguments, **options)
+        except httpx.HTTPError as error:
+            raise LabError(f"{method} {arguments[0]} was not answered: {error}", "see the API server's log") from error
 
     def timed(self, method: str, path: str, body: Manifest | None = None) -> float:
-        """Seconds of a request.
+        """Seconds of a request; raises LabError if it is refused.
 
         A request that conflicts is repeated, as controllers do, and only the last attempt counts: a client that
         creates and deletes this fast sometimes updates a quota at the same time as the quota controller.
@@ -59,35 +55,20 @@ class TenantClient:
             seconds = time.perf_counter() - begin
             if answer.status != HTTPStatus.CONFLICT:
                 break
-        _raise_if_refused(answer, method, path)
+        if answer.refused:
+            raise LabError(
+                f"{method} {path} was answered with {answer.status}: {answer.message}",
+                "fix the cause; a refused request cannot be measured",
+            )
         return seconds
 
     def read(self, path: str) -> Manifest:
         """The object at a path."""
-        response = self._send("GET", path)
-        _raise_if_refused(_answer(response), "GET", path)
-        content: Manifest = response.json()
+        content: Manifest = self.get(path).raise_for_status().json()
         return content
 
     def ask(self, method: str, path: str, body: Manifest | None = None) -> Answer:
         """The API server's answer, which may be a refusal."""
-        return _answer(self._send(method, path, body))
-
-    def _send(self, method: str, path: str, body: Manifest | None = None) -> httpx.Response:
         headers = {"Content-Type": "application/merge-patch+json"} if method == "PATCH" else None
-        try:
-            return self._http.request(method, path, json=body, headers=headers)
-        except httpx.HTTPError as error:
-            raise LabError(f"{method} {path} was not answered: {error}", "see the API server's log") from error
-
-
-def _answer(response: httpx.Response) -> Answer:
-    return Answer(response.status_code, message="" if response.is_success else response.json().get("message", ""))
-
-
-def _raise_if_refused(answer: Answer, method: str, path: str) -> None:
-    if answer.refused:
-        raise LabError(
-            f"{method} {path} was answered with {answer.status}: {answer.message}",
-            "fix the cause; a refused request cannot be measured",
-        )
+        found = self.request(method, path, json=body, headers=headers)
+        return Answer(found.status_code, message="" if found.is_success else found.json().get("message", ""))

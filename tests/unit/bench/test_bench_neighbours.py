@@ -32,29 +32,28 @@ class FakeCluster:
     running: bool = False
 
     @property
-    def workload(self) -> FakeCluster:
+    def lab(self) -> FakeCluster:
         return self
 
-    def start_git_host(self) -> FakeCluster:
-        return self
+    git = cluster = project = lab
+    folder = Path()
 
-    def ensure_repository(self, organization: str, name: str, source: Path, private: bool) -> None:
-        assert (source / "staging" / "config.yaml").exists() and not private
+    def start_git_host(self) -> None:
+        pass
 
-    def set_sections(self, policies: dict[str, Any], kyverno: None) -> None:
+    def repository(self, organization: str, name: str, files: Mapping[str, str], folder: Path) -> str:
+        assert list(files) == ["staging/config.yaml"]
+        return f"git/{organization}/{name}"
+
+    def configure(self, tenants: Mapping[str, str], policies: dict[str, Any], kyverno: None) -> None:
+        assert tenants == {QUIET: "git/bench/quiet", BUSY: "git/bench/busy"}
         assert policies["engine"] == "native"
 
-    def set_tenants(self, urls: Mapping[str, str]) -> None:
-        assert urls == {QUIET: "git/bench/quiet", BUSY: "git/bench/busy"}
-
-    def apply_stack(self) -> None:
+    def up(self) -> None:
         assert not self.running
 
     def scale_flux(self, replicas: int) -> None:
         self.running = replicas == 1
-
-    def url(self, organization: str, name: str) -> str:
-        return f"git/{organization}/{name}"
 
     def token(self, tenant: str) -> str:
         return tenant
@@ -86,9 +85,8 @@ class FakeClient:
         if "resourcequotas" in path:
             count = "count/kustomizations.kustomize.toolkit.fluxcd.io"
             status = {"hard": {count: str(ROOM + 1)}, "used": {count: "1"}}
-        elif path.endswith("/kustomizations"):
-            return {"items": [{"status": status}]}
-        return {"status": status | {"lastAppliedRevision": f"main@sha1:commit-{len(self.cluster.commits)}"}}
+        status["lastAppliedRevision"] = f"main@sha1:commit-{len(self.cluster.commits)}"
+        return {"metadata": {}, "spec": {}, "status": status}
 
 
 @pytest.fixture
@@ -122,7 +120,9 @@ def test_the_busy_tenant_has_as_many_kustomizations_as_its_quota_allows(cluster:
 def test_a_commit_is_ready_only_after_it_is_applied() -> None:
     status = {"conditions": [{"type": "Ready", "status": "True"}], "lastAppliedRevision": "main@sha1:abc"}
 
-    assert neighbours._is_applied({"status": status}, "abc")
-    assert not neighbours._is_applied({"status": status}, "def")
-    assert not neighbours._is_applied({"status": status | {"conditions": []}}, "abc")
-    assert not neighbours._is_applied({}, "abc")
+    def is_applied(commit: str, **changed: Any) -> bool:
+        return neighbours.is_applied({"metadata": {}, "spec": {}, "status": {**status, **changed}}, commit)
+
+    assert is_applied("abc")
+    assert not is_applied("def")
+    assert not is_applied("abc", conditions=[])

@@ -1,0 +1,105 @@
+"""The program accepts the benchmark's project, and kubectl gets exactly its objects."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+from sample_release import RELEASE_FILE
+
+from bench.kubectl import one_tenant_changed, tenant_objects
+from bench.rig import Rig, repositories
+from lab.pulumi import LabPulumi
+from lab.settings import Settings
+from tests.support.lab import Lab, RunningCluster
+from tests.support.project import Project
+
+FLUX = {
+    "version": "2.9.5",
+    "sha256": hashlib.sha256(RELEASE_FILE.read_bytes()).hexdigest(),
+    "manifests": {"bundle": str(RELEASE_FILE)},
+}
+
+
+class FakePulumi:
+    def select(self, stack: str, folder: Path) -> None:
+        pass
+
+
+class FakeLab:
+    settings = Settings.load()
+    tools: Mapping[str, Path] = {"flux-bundle-2.9.5": Path(), "kyverno-chart-1.19.1": Path("chart.tgz"), "etcd": Path()}
+
+    def kyverno_chart(self, version: str) -> dict[str, Any]:
+        return {"version": version, "chart": {"bundle": str(self.tools[f"kyverno-chart-{version}"])}}
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    project = Project(tmp_path / "project", cast(LabPulumi, FakePulumi()))
+    rig = Rig(cast(Lab, FakeLab()), RunningCluster("bench", tmp_path / "kubeconfig", ""), project, {})
+    rig.configure({}, cluster={"kubeconfig": "kubeconfig"}, flux=FLUX, policies={"engine": "none"})
+    return rig
+
+
+def section(rig: Rig, name: str) -> Any:
+    return yaml.safe_load((rig.project.folder / "Pulumi.bench.yaml").read_text())["config"].get(f"flux-tenancy:{name}")
+
+
+def test_kubectl_gets_all_objects_of_all_tenants_and_none_of_the_platform(rig: Rig) -> None:
+    rig.configure(repositories(2))
+    objects = tenant_objects(rig.project.folder)
+
+    assert [each["kind"] for each in objects[:3]] == ["Namespace", "Namespace", "GitRepository"]
+    namespaces = [each["metadata"].get("namespace", each["metadata"]["name"]) for each in objects]
+    assert namespaces.count("team-001") == namespaces.count("team-002") == len(objects) / 2
+    assert {"ResourceQuota", "ServiceAccount", "RoleBinding", "Kustomization"} < {each["kind"] for each in objects}
+
+
+def test_fewer_tenants_replace_more(rig: Rig) -> None:
+    for count in (10, 1):
+        rig.configure(repositories(count))
+    assert {each["metadata"].get("namespace", "team-001") for each in tenant_objects(rig.project.folder)} == {
+        "team-001"
+    }
+
+
+def test_a_tenant_fetches_from_its_own_repository(rig: Rig) -> None:
+    rig.configure(repositories(1))
+    [source] = [each for each in tenant_objects(rig.project.folder) if each["kind"] == "GitRepository"]
+    assert source["spec"]["url"] == "https://git.example.com/team-001/apps.git"
+
+
+def test_a_section_is_replaced_or_removed_and_the_others_stay(rig: Rig) -> None:
+    rig.configure(policies={"engine": "kyverno"}, kyverno=rig.kyverno)
+    assert section(rig, "kyverno") == {"version": "1.19.1", "chart": {"bundle": "chart.tgz"}, "replicas": 1}
+
+    rig.configure(kyverno=None)
+    assert [section(rig, name) for name in ("policies", "kyverno", "flux")] == [{"engine": "kyverno"}, None, FLUX]
+
+
+def test_a_diff_is_of_one_tenant_and_leaves_the_project_as_it_was(rig: Rig) -> None:
+    rig.configure(repositories(3))
+    folder = rig.project.folder
+    before = [file.read_text() for file in (folder / "tenants").iterdir()]
+
+    with one_tenant_changed(folder):
+        status = subprocess.run(["git", "status", "--short"], cwd=folder, capture_output=True, text=True)
+
+    assert re.fullmatch(r" M tenants/team-001\.yaml\n", status.stdout), status
+    assert [file.read_text() for file in (folder / "tenants").iterdir()] == before
+    assert not (folder / ".git").exists()
+
+
+def test_the_report_names_the_pinned_versions(rig: Rig) -> None:
+    versions = rig.machine()["versions"]
+
+    assert versions["pulumi"] == "v3.259.0"
+    assert versions["kube-apiserver"] == "v1.36.3"
+    assert (versions["flux"], versions["kyverno"]) == ("2.9.5", "1.19.1")
