@@ -24,6 +24,14 @@ from isolation.report_json import as_json
 from isolation.report_junit import as_junit
 from isolation.report_table import WIDTH, as_table
 from isolation.suite import Suite
+from isolation.wordings import (
+    CLUSTER_FAILS,
+    NEEDS_LIVE,
+    NO_TENANT_WITH_RIGHTS,
+    NO_TENANTS,
+    SEVERAL_TENANTS,
+    UNWRITABLE_FILE,
+)
 from operations.described_cluster import described_cluster
 from operations.errors import Operation, OperationError
 
@@ -74,21 +82,16 @@ def isolation(
     """
     left_out = tuple(dict.fromkeys(without or ()))
     if Layer.ROLE in left_out and not live:
-        raise OperationError(
-            "--without role asks as a user with all rights, which needs a RoleBinding during the run",
-            "add --live",
-        )
+        raise OperationError.of(NEEDS_LIVE)
     config = described_cluster(stack, PROJECT) if stack else _config(kubeconfig, context)
     try:
         api = connect(config, PROJECT)
         with explaining(api):
             names = tenant or ([""] if namespace else tenants(api))
             if not names:
-                raise OperationError("no namespace of the cluster has a tenant label", "name one with --namespace")
+                raise OperationError.of(NO_TENANTS)
             if len(names) > 1 and (namespace or service_account):
-                raise OperationError(
-                    "--namespace and --service-account apply to a single tenant", "name that tenant with --tenant"
-                )
+                raise OperationError.of(SEVERAL_TENANTS)
             if not (tenant or namespace or service_account):
                 names = _with_account(api, names)
             reports = []
@@ -112,7 +115,7 @@ def isolation(
                 )
     except ClusterUnavailable as error:
         where = f"{stack}: cluster.{error.key}" if stack else f"--{error.key}"
-        raise OperationError(f"{where}: {error}", "fix that first") from None
+        raise OperationError.of(CLUSTER_FAILS, cluster=where, reason=error) from None
     except KeyboardInterrupt:
         typer.echo("interrupted; the created objects are removed", err=True)
         raise typer.Exit(_INTERRUPTED) from None
@@ -128,7 +131,7 @@ def _with_account(api: client.ApiClient, names: list[str]) -> list[str]:
         if name not in kept:
             typer.echo(f"tenant {name} is left out: no service account has rights in its namespaces", err=True)
     if not kept:
-        raise OperationError("no tenant has a service account with rights", "name one with --service-account")
+        raise OperationError.of(NO_TENANT_WITH_RIGHTS)
     return kept
 
 
@@ -163,7 +166,7 @@ def _written(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise OperationError(f"{file} cannot be written: {error.strerror}", "name another file with --file") from None
+        raise OperationError.of(UNWRITABLE_FILE, file=file, reason=error.strerror) from None
 
 
 if __name__ == "__main__":

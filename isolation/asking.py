@@ -13,6 +13,7 @@ from components.cluster.manifests import Manifest
 from components.config.printable import printable
 from isolation.model import Access, Request
 from isolation.refusals import is_about_impersonation
+from isolation.wordings import MAY_NOT_IMPERSONATE, MAY_NOT_REVIEW_ACCESS
 from operations.admission_answers import Answer
 from operations.dry_run import Kind
 from operations.errors import OperationError
@@ -70,9 +71,7 @@ class Asker:
     def _refused(self, error: ApiException, user: str) -> Answer:
         message = printable(_message(error.body))
         if is_about_impersonation(message):
-            raise OperationError(
-                f"the suite's user may not impersonate {user}: {message}", "use credentials with cluster-admin rights"
-            ) from None
+            raise OperationError.of(MAY_NOT_IMPERSONATE, user=user, reason=message) from None
         return Answer(error.status, (), message)
 
     def has(self, manifest: Manifest) -> bool:
@@ -118,10 +117,7 @@ class Asker:
             except ApiException as error:
                 if not error.status:
                     raise
-                raise OperationError(
-                    f"the suite's user may not create SubjectAccessReviews: {printable(_message(error.body))}",
-                    "use credentials with cluster-admin rights",
-                ) from None
+                raise OperationError.of(MAY_NOT_REVIEW_ACCESS, reason=printable(_message(error.body))) from None
             return bool(json.loads(response.data)["status"]["allowed"])
 
     def _as(self, user: str) -> client.ApiClient:

@@ -19,13 +19,13 @@ from isolation.asking import Asker
 from isolation.kinds import RBAC
 from isolation.model import Access, Finding, Layer, Live, Request, State
 from isolation.scene import Scene
+from isolation.wordings import LEFT, MAY_BE_LEFT, NO_ROLE_BINDING
 from operations.errors import OperationError
 
 LABEL = "flux-tenancy/isolation"
 """The label of everything that the suite creates; its value is the id of the run."""
 _ANSWER_SECONDS = 30
 _GONE_SECONDS = 30
-_REMEDY = f"delete what has the label {LABEL}"
 _DEPUTY_ROLE = "cluster-admin"
 
 
@@ -61,7 +61,7 @@ class LiveObjects:
             "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
         }
         if said := self._create(binding, ""):
-            raise OperationError(f"cannot create a RoleBinding in {home}: {said}", "run without --without role")
+            raise OperationError.of(NO_ROLE_BINDING, namespace=home, reason=said)
         question = Access("create", "", "configmaps", home)
         wait_for(lambda: None if self._asker.allows(question, user) else "rights", _ANSWER_SECONDS)
         return user
@@ -96,10 +96,10 @@ class LiveObjects:
         try:
             left = self._removed()
         except ClusterUnavailable as error:
-            raise OperationError(f"created objects may still exist: {error}", _REMEDY) from None
+            raise OperationError.of(MAY_BE_LEFT, reason=error, label=LABEL) from None
         if left:
             names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in left)
-            raise OperationError(f"not removed from {self._scene.tenancy.home}: {names}", _REMEDY)
+            raise OperationError.of(LEFT, namespace=self._scene.tenancy.home, objects=names, label=LABEL)
         self._made.clear()
 
     def _removed(self) -> list[Manifest]:

@@ -13,6 +13,7 @@ from components.flux.controllers import Controller
 from components.sync.names import TENANT_LABEL
 from isolation.kinds import served
 from isolation.scene import Scene, Tenancy
+from isolation.wordings import NO_FLUX, UNCLEAR_ACCOUNT, UNKNOWN_ACCOUNT, UNKNOWN_NAMESPACE, UNKNOWN_TENANT
 from operations.errors import OperationError
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -69,21 +70,16 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
     there = {each["metadata"]["name"]: each["metadata"] for each in items(api, "/api/v1/namespaces")}
     missing = [namespace for namespace in namespaces if namespace not in there]
     if missing:
-        raise OperationError(f"the cluster has no namespace {missing[0]}", "name an existing one with --namespace")
+        raise OperationError.of(UNKNOWN_NAMESPACE, namespace=missing[0])
     own = list(namespaces) or sorted(
         namespace for namespace, metadata in there.items() if metadata.get("labels", {}).get(TENANT_LABEL) == name
     )
     if not own:
         has = ", ".join(tenants(api)) or "none"
-        raise OperationError(
-            f"no namespace has the label {TENANT_LABEL}: {name}; the cluster has these tenants: {has}",
-            "name an existing tenant with --tenant, or its namespace with --namespace",
-        )
+        raise OperationError.of(UNKNOWN_TENANT, label=TENANT_LABEL, tenant=name, tenants=has)
     home, account = (own[0], account) if account else _account(api, own)
     if account not in {each["metadata"]["name"] for each in items(api, f"/api/v1/namespaces/{home}/serviceaccounts")}:
-        raise OperationError(
-            f"the namespace {home} has no service account {account}", "name the account that Flux impersonates"
-        )
+        raise OperationError.of(UNKNOWN_ACCOUNT, namespace=home, account=account)
     label = there[home].get("labels", {}).get(TENANT_LABEL, "")
     return Tenancy(name or label or home, (home, *(each for each in own if each != home)), account)
 
@@ -93,10 +89,7 @@ def _account(api: client.ApiClient, namespaces: Sequence[str]) -> tuple[str, str
     found = _accounts(api, namespaces)
     if len(found) != 1:
         names = ", ".join(sorted("/".join(each) for each in found)) or "none"
-        raise OperationError(
-            f"cannot detect the account that Flux impersonates in {', '.join(namespaces)}; bound there: {names}",
-            "name it with --service-account, and its namespace with --namespace",
-        )
+        raise OperationError.of(UNCLEAR_ACCOUNT, namespaces=", ".join(namespaces), accounts=names)
     [one] = found
     return one
 
@@ -126,7 +119,7 @@ def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "") -> Scene
     """
     kinds = served(api)
     if "Kustomization" not in kinds:
-        raise OperationError("Flux is not installed: the cluster serves no Kustomizations", "install Flux first")
+        raise OperationError.of(NO_FLUX)
     controllers = _controllers(items(api, "/apis/apps/v1/deployments"), flux_namespace)
     deployments = [each for group in controllers.values() for each in group]
     flux = flux_namespace or (deployments[0]["metadata"]["namespace"] if deployments else "flux-system")

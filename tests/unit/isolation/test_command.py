@@ -24,7 +24,10 @@ def test_a_missing_kubeconfig_is_one_clear_error(tmp_path):
 
     assert (code, said.splitlines()) == (
         2,
-        [f"error: --kubeconfig: {path} cannot be read: No such file or directory", "remedy: fix that first"],
+        [
+            f"error: --kubeconfig: {path} cannot be read: No such file or directory (FT-ISO-006)",
+            "remedy: fix that first",
+        ],
     )
 
 
@@ -34,7 +37,10 @@ def test_a_missing_context_is_one_clear_error(tmp_path):
 
     code, said = end("--kubeconfig", str(path), "--context", "b")
 
-    assert (code, said.splitlines()[0]) == (2, "error: --context: the kubeconfig has no context 'b'; it has a")
+    assert (code, said.splitlines()[0]) == (
+        2,
+        "error: --context: the kubeconfig has no context 'b'; it has a (FT-ISO-006)",
+    )
 
 
 def test_without_role_requires_live_objects():
