@@ -17,13 +17,14 @@ from components.config.yaml_files import FastLoader
 from components.policies.config import PolicyEngine
 from components.policies.names import PolicyName
 from components.policies.rendering import object_name
+from components.tenant.grants_config import ExceptedPolicy
 from lab.control_plane import NODE_NAME
 from tests.support.api_client import ApiClient
 from tests.support.environment import Environment
 from tests.support.isolation import TENANT as SUITE_TENANT
 from tests.support.isolation import run, suite_tenant
 from tests.support.lab import Lab, RunningCluster, eventually
-from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, TENANT, Case, User, merged
+from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, TENANT, Case, User, merged
 from tests.support.policy_requests import access, ask, bound
 from tests.support.project import Project
 
@@ -31,6 +32,20 @@ ENGINES = (PolicyEngine.KYVERNO, PolicyEngine.BOTH, PolicyEngine.NATIVE)
 OTHER_SOURCES = ("ocirepository", "helmrepository", "bucket", "imagerepository")
 # The first good and the first bad request of each policy, in the default configuration.
 SAMPLE = {(case.policy, case.refused is None): case.id for case in reversed(CASES) if case.config == "open"}.values()
+
+# Policies read grants, and exempt certificates of sources, only if a tenant has any. This one has only a namespace.
+RELAXING: dict[str, Any] = {
+    "namespaces": [{"name": "relaxing"}],
+    "source": {"url": "https://git.example.com/org/relaxing"},
+    "state": "leaving",
+}
+GRANTS = [
+    {
+        "reason": "A tenant has to have each of them.",
+        "serviceTypes": ["NodePort"],
+        "exceptions": [{"policy": policy.value} for policy in ExceptedPolicy],
+    }
+]
 
 
 def rows() -> Iterator[Any]:
@@ -58,6 +73,7 @@ def cluster(lab: Lab) -> Iterator[RunningCluster]:
 def stack(lab: Lab, cluster: RunningCluster, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """Flux and Kyverno without policies; what the cases stand on is older than these."""
     project = Project(tmp_path_factory.mktemp("admission") / "project", lab.pulumi)
+    project.tenant("relaxing", RELAXING)
     environment = Environment(
         lab, project, cluster, flux=lab.bundle("2.9.5"), kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1}
     )
@@ -91,15 +107,19 @@ def api(lab: Lab, stack: Environment) -> Iterator[ApiClient]:
 
 
 @pytest.fixture(scope="module")
-def in_force(stack: Environment, api: ApiClient) -> Callable[[PolicyEngine, str], None]:
+def in_force(lab: Lab, stack: Environment, api: ApiClient) -> Callable[[PolicyEngine, str], None]:
     """Puts the policies of a configuration into force, as an administrator does."""
     current: tuple[PolicyEngine, str] | None = None
+    charts = {"kind": "HelmRepository", "url": "https://charts.example.com"}
+    certified = charts | {"certificateAuthority": lab.git.certificate_authority.read_text()}
+    relaxing = {"grants": GRANTS, "sources": {"charts": certified}}
 
     def put(engine: PolicyEngine, config: str) -> None:
         nonlocal current
         if (engine, config) != current:
             chosen = CONFIGS[config].model_dump(mode="json", by_alias=True, exclude_defaults=True)
             stack.config["policies"] = chosen | {"engine": engine.value}
+            stack.config["tenants"]["relaxing"] = relaxing if config in RELAXED else {}
             stack.up()
             current = (engine, config)
 

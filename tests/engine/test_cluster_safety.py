@@ -13,10 +13,10 @@ import yaml
 from components.config.config_wordings import NOT_A_DURATION, RESERVED_NAME, WRONG_DIGEST
 from components.stack.approval import VARIABLE
 from components.stack.config_wordings import NOT_ONE_OF, TENANT_WITHOUT_BASE, UNKNOWN_KEY_LIKE
-from review.render import render_stack
-from review.wordings import NOT_APPROVED
+from review.commands.wordings import NOT_APPROVED
+from review.render.stack import render_stack
 from tests.support.lab import Lab, RunningCluster
-from tests.support.project import CHECKOUT, PROGRAM, Project
+from tests.support.project import Project
 
 NAME = "safety"
 
@@ -168,8 +168,6 @@ class TestAppliedStack:
 def test_only_what_was_approved_is_applied(
     project: Project, stack: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for part in {"operations", "review"}.difference(PROGRAM):
-        (project.folder / part).symlink_to(CHECKOUT / part)
     project.stack(NAME, **stack)
     approved = render_stack(project.folder, NAME).digest
     monkeypatch.setenv(VARIABLE, approved)

@@ -12,10 +12,11 @@ from kubernetes import client
 from components.cluster.client import ClusterUnavailable, connect
 from components.cluster.config import ClusterConfig
 from components.tenant.bindings import read_further_access
-from components.tenant.config import Role, TenancyConfig
+from components.tenant.config import Role
 from components.tenant.further_access import TenantAccess
 from components.tenant.objects import role_binding
 from components.tenant.role import tenant_role
+from components.tenant.tenancy_config import TenancyConfig
 from lab.build import ensure
 from lab.free_ports import free_port_base
 from lab.settings import Settings

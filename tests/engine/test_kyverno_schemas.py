@@ -21,7 +21,7 @@ from components.policies.config import PolicyMode
 from components.policies.image_signatures import FLUX_SIGNER, flux_images, tenant_images
 from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from components.policies.onboarding import onboarding
-from components.tenant.config import TenancyConfig
+from components.tenant.tenancy_config import TenancyConfig
 from lab.build import ensure
 from lab.go_command import Go
 from lab.settings import Settings

@@ -151,7 +151,10 @@ def test_no_event_shows_addresses_of_the_labs_pods(lab: Lab, spare: Cluster) -> 
     """The API refuses loopback addresses in Endpoints and EndpointSlices; no event tells a tenant about it."""
     running = RunningCluster.of(spare)
     running.kubectl("create", "namespace", "served")
-    running.kubectl("run", "app", "--image=registry.example/any:1", "--port=80", "--expose", "-n", "served")
+    running.kubectl("create", "service", "clusterip", "app", "--tcp=80", "-n", "served")
+    # As long as no pod is ready, they have no address that could be refused.
+    eventually(lambda: running.find("endpoints", "app", "served"), what="the Endpoints that Pulumi waits for")
+    running.kubectl("run", "app", "--image=registry.example/any:1", "--labels=app=app", "-n", "served")
     log = spare.daemons()["kube-controller-manager"].log
 
     def tried() -> bool:
@@ -163,7 +166,6 @@ def test_no_event_shows_addresses_of_the_labs_pods(lab: Lab, spare: Cluster) -> 
     eventually(tried, what="the controllers' attempts")
     messages = [event["message"] for event in running.get("events", namespace="served")["items"]]
     assert not [message for message in messages if "loopback" in message]
-    eventually(lambda: running.find("endpoints", "app", "served"), what="the Endpoints that Pulumi waits for")
     running.kubectl("delete", "namespace", "served", "--wait=false")
 
 

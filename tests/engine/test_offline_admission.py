@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,17 +12,20 @@ import pytest
 import yaml
 
 from components.config.yaml_files import FastLoader
-from components.policies.config import PolicyEngine
+from components.policies.config import PoliciesConfig, PolicyEngine
+from components.policies.names import PolicyName
 from components.policies.rendering import object_name
 from components.policies.table import policy_set
 from lab.build import ensure
 from lab.settings import Settings
-from review.admission import Answer, FieldError, Request, Surroundings, ask
+from review.admission.program import Answer, FieldError, Request, Surroundings, ask
+from tests.support import capsule_cases
 from tests.support.offline_requests import ACCESS, PROGRAM, request
-from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, kustomization, made
+from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, Case, User, kustomization, made
 from tests.support.policy_requests import KYVERNO_KINDS
 
 FLUX = "flux-bundle-2.9.5"
+ALL_CASES = (*CASES, *capsule_cases.CASES)
 
 
 @cache
@@ -34,21 +39,31 @@ def definitions() -> tuple[dict[str, Any], ...]:
     return tuple(each for each in manifests if each["kind"] == "CustomResourceDefinition")
 
 
+def rules(config: str) -> Sequence[dict[str, Any]]:
+    if config == capsule_cases.CONFIG:
+        return policy_set(PoliciesConfig(), PolicyEngine.NATIVE, tenancy=capsule_cases.TENANCY).manifests
+    return policy_set(CONFIGS[config], PolicyEngine.NATIVE, relaxed=RELAXED.get(config, ())).manifests
+
+
+def surroundings(config: str, only: PolicyName | None = None) -> Surroundings:
+    """The namespaces and access of the table with the policies of a configuration, or with one of them."""
+    return Surroundings(
+        definitions=[*definitions(), *KYVERNO_KINDS, *capsule_cases.KINDS],
+        policies=[each for each in rules(config) if only is None or each["metadata"]["name"] == object_name(only)],
+        namespaces=[*NAMESPACE_OBJECTS.values(), *capsule_cases.NAMESPACES.values()],
+        access=[*ACCESS, *capsule_cases.access()],
+    )
+
+
 @cache
 def answers(config: str) -> dict[str, Answer]:
     """The answers to all requests of a configuration, in one call."""
-    surroundings = Surroundings(
-        definitions=[*definitions(), *KYVERNO_KINDS],
-        policies=policy_set(CONFIGS[config], PolicyEngine.NATIVE).manifests,
-        namespaces=list(NAMESPACE_OBJECTS.values()),
-        access=ACCESS,
-    )
-    cases = [case for case in CASES if case.config == config]
-    found = ask(tool(PROGRAM), surroundings, map(request, cases))
+    cases = [case for case in ALL_CASES if case.config == config]
+    found = ask(tool(PROGRAM), surroundings(config), map(request, cases))
     return {case.id: answer for case, answer in zip(cases, found, strict=True)}
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in ALL_CASES])
 def test_a_request_of_the_table_gets_the_same_verdict_as_from_the_api_server(case: Case) -> None:
     answer = answers(case.config)[case.id]
 
@@ -60,6 +75,18 @@ def test_a_request_of_the_table_gets_the_same_verdict_as_from_the_api_server(cas
     assert first.policy == object_name(case.policy)
     assert first.denied
     assert case.refused in first.message
+
+
+@pytest.mark.parametrize("user", [User.TENANT, User.MEMBER])
+def test_the_label_alone_makes_no_source_one_of_the_stack(user: User) -> None:
+    [of_stack] = [case for case in CASES if case.id == "source-options: an authority of a source of the stack"]
+    forged = replace(of_stack, user=user)
+    asked = surroundings(of_stack.config, PolicyName.SOURCE_OPTIONS)
+
+    [allowed, refused] = ask(tool(PROGRAM), asked, [request(of_stack), request(forged)])
+
+    assert allowed.objections == ()
+    assert [each.policy for each in refused.objections] == [object_name(PolicyName.SOURCE_OPTIONS)]
 
 
 def errors(manifest: dict[str, Any]) -> tuple[FieldError, ...]:

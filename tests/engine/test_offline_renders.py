@@ -14,12 +14,12 @@ import pytest
 
 from lab.build import ensure
 from lab.settings import Settings
-from review.admission import Answer
-from review.admission_answers import Answers, admission_answers
-from review.render import render_stack
-from review.rendered import Render, RenderedObject
-from review.schema_check import schema_errors
-from review.verdict import refusals
+from review.admission.answers import Answers, admission_answers
+from review.admission.program import Answer
+from review.admission.schemas import schema_errors
+from review.admission.verdict import refusals
+from review.render.rendered import Render, RenderedObject
+from review.render.stack import render_stack
 from tests.support.offline_requests import PROGRAM
 
 CHECKOUT = Path(__file__).parents[2]

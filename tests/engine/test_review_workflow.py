@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from lab.gitea import ADMINISTRATOR
-from review.comment import ARTIFACT, MARKER
+from review.commands.comment import ARTIFACT, MARKER
 from tests.support.fake_github import HEAD, REPOSITORY, TOKEN, FakeGitHub, archive, github
 from tests.support.lab import Lab, eventually
 

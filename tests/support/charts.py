@@ -18,7 +18,7 @@ apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: {{ .Release.Name }}
-  labels: {chart: "{{ .Chart.Name }}-{{ .Chart.Version }}"}
+  labels: {chart: '{{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}'}
   annotations: {message: "{{ .Values.message }}"}
 spec:
   selector: {matchLabels: {app: "{{ .Release.Name }}"}}

@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 
 from components.flux.config import FluxConfig
 from components.flux.controller_rights import impersonation_objects
-from components.tenant.config import Role, TenancyConfig, TenantConfig, TenantLimits, TenantNetwork
-from components.tenant.limits import limiting_objects, room_for
+from components.tenant.config import Role, TenantConfig
+from components.tenant.limits import limiting_objects
 from components.tenant.objects import role_binding, tenant_meta, tenant_objects
+from components.tenant.room import room_for
+from components.tenant.tenancy_config import TenancyConfig, TenantLimits, TenantNetwork
 from isolation.__main__ import app
 
 TENANT = "suite-team"

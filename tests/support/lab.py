@@ -32,12 +32,14 @@ CLUSTERS = 8
 POLL_SECONDS = 0.5
 
 
-def eventually(look: Callable[[], T | None], timeout: float = 60.0, what: str = "") -> T:
+def eventually(
+    look: Callable[[], T | None], timeout: float = 60.0, what: str = "", interval: float = POLL_SECONDS
+) -> T:
     """What `look` returns as soon as it is true; the test fails with the last value when it stays false."""
     deadline = time.monotonic() + timeout
     while not (found := look()):
         assert time.monotonic() < deadline, f"{what or look} not seen within {timeout} s; last: {found!r}"
-        time.sleep(POLL_SECONDS)
+        time.sleep(interval)
     return found
 
 
@@ -162,9 +164,13 @@ class Lab:
         self.settings = replace(Settings.load(), state=state, port_base=free_port_base(CLUSTERS))
         self.tools = ensure(self.settings, tools_for(self.settings, purpose))
         self.git = GitHost(self.settings)
-        self.start_git_host()
         self.pulumi = LabPulumi(self.settings)
-        self.pulumi.install()
+        try:
+            self.start_git_host()
+            self.pulumi.install()
+        except BaseException:
+            self.git.stop()
+            raise
 
     def start_git_host(self) -> None:
         """Start it, or start it again after a test has stopped it."""
@@ -190,6 +196,12 @@ class Lab:
     def kyverno_chart(self, version: str) -> dict[str, Any]:
         """The keys of the `kyverno` section that name a release."""
         path = self.tools[f"kyverno-chart-{version}"]
+        digest = sha256(path.read_bytes()).hexdigest()
+        return {"version": version, "sha256": digest, "chart": {"bundle": str(path)}}
+
+    def capsule_chart(self, version: str) -> dict[str, Any]:
+        """The keys of the `capsule` section that name a release."""
+        path = self.tools[f"capsule-chart-{version}"]
         digest = sha256(path.read_bytes()).hexdigest()
         return {"version": version, "sha256": digest, "chart": {"bundle": str(path)}}
 

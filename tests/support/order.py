@@ -11,9 +11,13 @@ LONGEST = (
     "tests/e2e/environments/",
     "tests/e2e/test_guarded_platform.py",
     "tests/e2e/policies/",
+    "tests/e2e/tenants/",
+    "tests/e2e/capsule/",
+    "tests/e2e/capsule/",
     "tests/e2e/test_adopted_cluster.py",
     "tests/e2e/test_admission.py",
     "tests/engine/test_previews_and_drift.py",
+    "tests/engine/test_pull_requests.py",
     "tests/engine/test_review_workflow.py",
 )
 """They take minutes each: started late, one of them would run alone at the end. The order of others is irrelevant."""

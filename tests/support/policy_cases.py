@@ -16,15 +16,20 @@ from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.sync.names import TENANT_LABEL
 from components.tenant.annotations import (
+    EXCEPTIONS,
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
     NAMESPACES,
     NOTIFICATIONS,
     SERVICE_ACCOUNT,
+    SERVICE_TYPES,
     SOURCES,
     VERIFIED,
+    WITHOUT_GRANTS,
 )
+from components.tenant.grants import SERVICE_EXPOSURE
+from components.tenant.grants_config import ExceptedPolicy
 from lab.control_plane import NODE_NAME
 from tests.support.allow_lists import HOSTS as HOST_ROWS
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS
@@ -40,6 +45,8 @@ NAMED, IMPLIED = "apps-named", "apps-implied"
 """Namespaces whose tenant's service account is called `flux`; Flux takes it where no account is named in the second."""
 FOREIGN = "other"
 """A namespace of another tenant."""
+GRANTED, NAMED_GRANTS = "apps-granted", "apps-named-grants"
+"""Namespaces with exceptions for all objects, and for those of a name."""
 
 _ENFORCE = "pod-security.kubernetes.io/enforce"
 _LABELS: dict[str, dict[str, str]] = {
@@ -51,6 +58,8 @@ _LABELS: dict[str, dict[str, str]] = {
     MANY: {TENANT_LABEL: TENANT},
     NAMED: {TENANT_LABEL: TENANT},
     IMPLIED: {TENANT_LABEL: TENANT},
+    GRANTED: {TENANT_LABEL: TENANT},
+    NAMED_GRANTS: {TENANT_LABEL: TENANT},
     FOREIGN: {TENANT_LABEL: FOREIGN},
     "default-apps": {},
 }
@@ -69,6 +78,8 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
     },
     NAMED: {SERVICE_ACCOUNT: "flux"},
     IMPLIED: {SERVICE_ACCOUNT: "flux", IMPLIED_ACCOUNT: "flux"},
+    GRANTED: {SERVICE_TYPES: "LoadBalancer NodePort", EXCEPTIONS: " ".join(ExceptedPolicy)},
+    NAMED_GRANTS: {EXCEPTIONS: " ".join(f"{policy}/legacy" for policy in ExceptedPolicy)},
     MANY: {
         SOURCES: " ".join(f"https://git.example.com/organisation-{number}/*" for number in range(300)),
         IMAGES: " ".join(f"registry.example.com/organisation-{number}/*" for number in range(300)),
@@ -125,10 +136,19 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
             "tolerations": ["tenants"],
             "blockingDisruptionBudgets": True,
             "ingress": {"hosts": ["*.apps.example.com"], "snippets": True},
+            # In force without developers, too.
+            "modes": {"flux-requests": "enforce"},
         }
+    ),
+    "granted": PoliciesConfig.model_validate(
+        {"sources": {"verified": ["GitRepository"]}, "images": {"allowed": ["registry.example.com/org/*"]}}
     ),
 }
 """The configurations that the cases are about, by name."""
+RELAXED: Mapping[str, frozenset[str]] = {
+    "granted": frozenset({*ExceptedPolicy, SERVICE_EXPOSURE, PolicyName.SOURCE_OPTIONS})
+}
+"""The policies that tenants relax, by the name of the configuration."""
 
 
 class User(StrEnum):
@@ -138,6 +158,8 @@ class User(StrEnum):
     """The tenant's service account, bound to the tenant role in its namespaces."""
     MEMBER = "member"
     """A person of the tenant, bound to `cluster-admin` in its namespaces."""
+    DEVELOPER = "developer"
+    """A person of the tenant, bound to the role for developers in its namespaces."""
     PLATFORM = "platform"
     """An administrator of the cluster."""
     PATCHER = "patcher"
@@ -146,6 +168,8 @@ class User(StrEnum):
     """The kubelet of a node: what the Node authorizer gives it is not the same right in the whole cluster."""
     CONTROLLER = "controller"
     """Kubernetes' own controller of StatefulSets."""
+    MAKER = "maker"
+    """The service account of a tenant that makes namespaces, with what Capsule lets it do (`capsule_cases`)."""
     SCHEDULER = "scheduler"
     """Kubernetes' own scheduler."""
 
@@ -262,6 +286,7 @@ API_VERSIONS = {
     "NetworkPolicy": "networking.k8s.io/v1",
     "EndpointSlice": "discovery.k8s.io/v1",
     "Policy": "kyverno.io/v1",
+    "TenantResource": "capsule.clastix.io/v1beta2",
     "PolicyException": "policies.kyverno.io/v1",
     "NamespacedValidatingPolicy": "policies.kyverno.io/v1",
     "TokenRequest": "authentication.k8s.io/v1",
@@ -310,6 +335,10 @@ def bucket(
 def provider(address: str | None = None, *, namespace: str = APPS, type: str = "generic", **spec: Any) -> Object:
     fields = {"type": type} | ({} if address is None else {"address": address}) | spec
     return made("Provider", fields, namespace=namespace)
+
+
+def alert() -> Object:
+    return made("Alert", {"providerRef": {"name": "a"}, "eventSources": [{"kind": "Kustomization", "name": "*"}]})
 
 
 def receiver(*issuers: str, type: str = "generic-oidc", **spec: Any) -> Object:
@@ -625,6 +654,12 @@ def _source_options() -> list[Case]:
     cases.bad("another cloud", bucket(provider="azure", serviceAccountName="own"), "spec.provider azure is not")
     cases.good("submodules that may be", git(recurseSubmodules=True))
     cases.bad("another region", bucket(region="us-east-1"), "spec.region us-east-1 is not allowed; allowed are: eu-")
+    cases.config = "granted"
+    certified = helm_repository(certSecretRef=secret)
+    of_stack = merged(certified, {"metadata": {"labels": PLATFORMS_OWN}})
+    cases.good("an authority of a source of the stack", of_stack, user=User.PLATFORM)
+    cases.bad("an authority beside one of the stack", certified, "spec.certSecretRef")
+    cases.bad("an authority of another source by an admin", certified, "spec.certSecretRef", user=User.PLATFORM)
     return cases.made
 
 
@@ -836,7 +871,7 @@ def _references() -> list[Case]:
     )
     cases.good(
         "all of its own",
-        made("Alert", {"providerRef": {"name": "a"}, "eventSources": [{"kind": "Kustomization", "name": "*"}]}),
+        alert(),
     )
     only = "is other; objects may refer to those of their own namespace only: leave it out or use apps"
     cases.bad("a source", kustomization(sourceRef=foreign), f"spec.sourceRef.namespace {only}")
@@ -1406,7 +1441,11 @@ def _platform_objects() -> list[Case]:
     sync = merged(kustomization(name="sync"), {"metadata": {"labels": PLATFORMS_OWN, "annotations": {"a": "b"}}})
     key = made("Secret", name="key", labels=PLATFORMS_OWN, stringData={"identity": "not to be shown"})
     own = made("ConfigMap", name="own", data={"a": "b"})
+    posting = merged(provider("https://hooks.slack.com/a"), {"metadata": {"name": "chat", "labels": PLATFORMS_OWN}})
+    listening = merged(alert(), {"metadata": {"name": "chat", "labels": PLATFORMS_OWN}})
     access = binding(account(TENANT), labels=PLATFORMS_OWN, name="access")
+    further = (oci(), helm_repository(), bucket())
+    login = made("Secret", name=f"{TENANT}.charts-credentials-01234567", labels=PLATFORMS_OWN, immutable=True)
     ask = {"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}}
     for user in (User.TENANT, User.MEMBER):
         cases.user = user
@@ -1434,10 +1473,29 @@ def _platform_objects() -> list[Case]:
         cases.bad(f"{user} takes an annotation", {"metadata": {"annotations": {"a": None}}}, message, old=sync)
         cases.bad(f"{user} adds a finalizer", {"metadata": {"finalizers": ["orphan"]}}, message, old=sync)
         cases.bad(f"{user} deletes the sync", {}, message, old=sync, operation="DELETE")
+        for installed in (release(), chart()):
+            kind, named = installed["kind"], {"name": "installed", "labels": PLATFORMS_OWN}
+            own_chart = merged(installed, {"metadata": named})
+            changed = {"spec": {"suspend": True}}
+            cases.good(f"{user} asks for a reconciliation of the {kind}", ask, old=own_chart)
+            cases.bad(f"{user} changes the {kind}", changed, f"{kind} installed {message}", old=own_chart)
+            cases.bad(f"{user} deletes the {kind}", {}, message, old=own_chart, operation="DELETE")
         cases.bad(f"{user} changes the key", {"data": {"identity": "aQ=="}}, f"Secret key {message}", old=key)
         cases.bad(f"{user} annotates the key", ask, message, old=key)
         cases.bad(f"{user} deletes the key", {}, message, old=key, operation="DELETE")
         cases.bad(f"{user} creates one", made("Secret", labels=PLATFORMS_OWN), message)
+        for each in further:
+            kind, given = each["kind"], merged(each, {"metadata": {"name": "charts", "labels": PLATFORMS_OWN}})
+            cases.good(f"{user} asks for a fetch of the {kind}", ask, old=given)
+            cases.bad(f"{user} changes the {kind}", {"spec": {"interval": "2h"}}, f"{kind} charts {message}", old=given)
+            cases.bad(f"{user} logs the {kind} in", {"spec": {"secretRef": {"name": "a"}}}, message, old=given)
+            cases.bad(f"{user} deletes the {kind}", {}, message, old=given, operation="DELETE")
+        cases.bad(f"{user} deletes a login", {}, message, old=login, operation="DELETE")
+        cases.bad(
+            f"{user} leads messages elsewhere", {"spec": {"address": "https://example.com"}}, message, old=posting
+        )
+        cases.bad(f"{user} silences messages", {"spec": {"suspend": True}}, message, old=listening)
+        cases.bad(f"{user} ends messages", {}, message, old=listening, operation="DELETE")
         cases.bad(f"{user} labels its own", {"metadata": {"labels": PLATFORMS_OWN}}, message, old=own)
         kept = "has a name that is kept for what the platform puts here; choose another one"
         for name in ("webhook", "git-01234567", "sops-89abcdef", "signers-01234567"):
@@ -1710,6 +1768,100 @@ def _ephemeral_containers() -> list[Case]:
     return cases.made
 
 
+def _grants() -> list[Case]:
+    """What is allowed only with a grant: for all objects, for objects of a name, and elsewhere."""
+    image = {"image": "registry.example.com/other/app:1"}
+    tries: Mapping[PolicyName, tuple[Object, str]] = {
+        PolicyName.VERIFIED_SOURCES: (git(), "spec.verify is missing"),
+        PolicyName.NODE_PLACEMENT: (
+            pod(container={"image": "registry.example.com/org/app:1"}, tolerations=[{"operator": "Exists"}]),
+            "tolerations",
+        ),
+        PolicyName.DISRUPTION_BUDGETS: (disruption_budget(maxUnavailable=0), "spec allows no eviction"),
+        PolicyName.ALLOWED_IMAGES: (pod(container=image), "is no allowed image"),
+    }
+    found: list[Case] = []
+    for policy, (attempt, message) in tries.items():
+        cases = _Cases(policy, config="granted")
+        cases.bad("without the exception", attempt, message)
+        cases.bad("without the exception of another tenant", _at(attempt, FOREIGN), message)
+        cases.good("with the exception", _at(attempt, GRANTED))
+        cases.bad("asked as if without", merged(_at(attempt, GRANTED), _AS_WITHOUT), message)
+        cases.good("of the excepted name", _at(attempt, NAMED_GRANTS, "legacy"))
+        cases.good("generated from the excepted name", _at(attempt, NAMED_GRANTS, "legacy-7d9f-x2x4z"))
+        cases.bad("of a name that begins like it", _at(attempt, NAMED_GRANTS, "legacyapp"), message)
+        found += cases.made
+    cases = _Cases(PolicyName.SERVICE_EXPOSURE, config="granted")
+    balanced, opened = service(type="LoadBalancer"), service(type="NodePort")
+    cases.good("of a granted type", _at(balanced, GRANTED))
+    cases.good("of another granted type", _at(opened, GRANTED))
+    cases.bad("of a type that is granted elsewhere", opened, "spec.type NodePort is not allowed")
+    cases.bad("of a type that is granted to another tenant", _at(opened, FOREIGN), "spec.type NodePort is not allowed")
+    cases.bad("asked as if without", merged(_at(opened, GRANTED), _AS_WITHOUT), "spec.type NodePort is not allowed")
+    named = _at(service(type="ExternalName", externalName="a.example.com"), GRANTED)
+    cases.bad("of a type that is not granted", named, "use one of these: ClusterIP, LoadBalancer, NodePort;")
+    addressed = _at(merged(balanced, {"spec": {"loadBalancerIP": "192.0.2.7"}}), GRANTED)
+    cases.bad("with an address of the tenant's choice", addressed, "spec.loadBalancerIP is not allowed")
+    return [*found, *cases.made]
+
+
+_AS_WITHOUT: Object = {"metadata": {"annotations": {WITHOUT_GRANTS: "true"}}}
+
+
+def _at(object: Object, namespace: str, name: str = "app") -> Object:
+    placed: Object = merged(object, {"metadata": {"namespace": namespace, "name": name}})
+    return placed
+
+
+def _flux_requests() -> list[Case]:
+    cases = _Cases(PolicyName.FLUX_REQUESTS, config="listed", user=User.DEVELOPER)
+    message = "with the right to patch and not to update it, you may ask for a reconciliation"
+    ask = {"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}}
+    suspend, resume = ({"spec": {"suspend": value}} for value in (True, None))
+    marked = {"labels": {"a": "b"}, "annotations": {"a": "b"}}
+    sync = merged(kustomization(name="requested", suspend=False, timeout="5m"), {"metadata": marked})
+    release_, source = release(), git("https://git.example.com/org/requested")
+    source["metadata"]["name"] = release_["metadata"]["name"] = "requested"
+    for old in (sync, release_, source):
+        kind = old["kind"]
+        cases.good(f"asks for a reconciliation of a {kind}", ask, old=old)
+        cases.good(f"suspends a {kind}", suspend, old=old)
+        cases.good(f"resumes a {kind}", merged(ask, resume), old=old)
+        cases.bad(f"changes the interval of a {kind}", {"spec": {"interval": "20m"}}, message, old=old)
+    cases.good("forces a release", {"metadata": {"annotations": {"reconcile.fluxcd.io/forceAt": "now"}}}, old=release_)
+    changes: Mapping[str, Object] = {
+        "asks and changes the path": merged(ask, {"spec": {"path": "./b"}}),
+        "takes a field": {"spec": {"timeout": None}},
+        "adds a field": {"spec": {"force": True}},
+        "changes another annotation": {"metadata": {"annotations": {"a": "c"}}},
+        "adds another annotation": {"metadata": {"annotations": {"kustomize.toolkit.fluxcd.io/reconcile": "disabled"}}},
+        "takes another annotation": {"metadata": {"annotations": {"a": None}}},
+        "takes all annotations": {"metadata": {"annotations": None}},
+        "adds a label": {"metadata": {"labels": {"reconcile.fluxcd.io/watch": "Enabled"}}},
+        "takes a label": {"metadata": {"labels": {"a": None}}},
+        "adds a finalizer": {"metadata": {"finalizers": ["controllers.example.com/cleanup"]}},
+    }
+    for name, change in changes.items():
+        cases.bad(name, change, f"Kustomization requested: {message}", old=sync)
+    unchanged = {key: sync[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": {"name": "requested"}}
+    cases.bad("applies what is there", unchanged, message, old=sync, applied=True)
+    cases.bad("changes a URL", {"spec": {"url": "https://git.example.com/org/other"}}, message, old=source)
+    path = {"spec": {"path": "./b"}}
+    for user in (User.TENANT, User.MEMBER, User.PLATFORM, User.PATCHER):
+        cases.good(f"{user} changes the path", path, old=sync, user=user)
+    return cases.made
+
+
+def _requests_about_the_platforms_objects() -> list[Case]:
+    cases = _Cases(PolicyName.PLATFORM_OBJECTS, config="listed", user=User.DEVELOPER)
+    sync = merged(kustomization(name="sync"), {"metadata": {"labels": PLATFORMS_OWN, "annotations": {"a": "b"}}})
+    ask = {"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}}
+    message = "which marks what the platform put here"
+    cases.good("a developer asks for a reconciliation", ask, old=sync)
+    cases.bad("a developer suspends the sync", {"spec": {"suspend": True}}, message, old=sync)
+    return cases.made
+
+
 CASES: tuple[Case, ...] = tuple(
     case
     for part in (
@@ -1743,6 +1895,9 @@ CASES: tuple[Case, ...] = tuple(
         _status_writes,
         _policy_objects,
         _ephemeral_containers,
+        _grants,
+        _flux_requests,
+        _requests_about_the_platforms_objects,
     )
     for case in part()
 )

@@ -7,8 +7,11 @@ from typing import Any
 
 import httpx
 
-from components.tenant.config import TenancyConfig
+from components.tenant.people import DEVELOPER as ROLE_OF_DEVELOPERS
+from components.tenant.people import people_roles
+from components.tenant.people_config import TenantPeople
 from components.tenant.role import TENANT_ROLE, tenant_role
+from components.tenant.tenancy_config import TenancyConfig
 from lab.control_plane import NODE_NAME
 from tests.support.api_client import ApiClient
 from tests.support.policy_cases import APPS, NAMESPACE_OBJECTS, TENANT, Case, User, merged
@@ -17,12 +20,15 @@ RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
 USERS = {
     User.TENANT: f"system:serviceaccount:{APPS}:{TENANT}",
     User.MEMBER: "ann",
+    User.DEVELOPER: "dana",
+    User.MAKER: f"system:serviceaccount:{APPS}:maker",
     User.PLATFORM: "platform",
     User.PATCHER: "patcher",
     User.NODE: f"system:node:{NODE_NAME}",
     User.SCHEDULER: "system:kube-scheduler",
     User.CONTROLLER: "system:serviceaccount:kube-system:statefulset-controller",
 }
+DEVELOPER = {"kind": "User", "name": USERS[User.DEVELOPER]}
 GROUPS = {User.NODE: ("system:nodes",)}
 METHODS = {"CREATE": "POST", "UPDATE": "PATCH", "DELETE": "DELETE"}
 
@@ -52,6 +58,7 @@ def _body(api: ApiClient, case: Case) -> dict[str, Any]:
 def access() -> Iterator[dict[str, Any]]:
     """Who may do what, as far as roles go."""
     yield tenant_role(TenancyConfig())
+    yield from people_roles(TenancyConfig(), [TenantPeople.model_validate({"developers": [DEVELOPER]})])
     change = ["patch", "deletecollection"]
     yield RBAC | {
         "kind": "ClusterRole",
@@ -65,6 +72,7 @@ def access() -> Iterator[dict[str, Any]]:
         yield bound("RoleBinding", {"name": "tenant", "namespace": namespace}, TENANT_ROLE, account)
         member = {"kind": "User", "name": USERS[User.MEMBER]}
         yield bound("RoleBinding", {"name": "member", "namespace": namespace}, "cluster-admin", member)
+        yield bound("RoleBinding", {"name": "developer", "namespace": namespace}, ROLE_OF_DEVELOPERS, DEVELOPER)
         yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
     yield {
         "apiVersion": "scheduling.k8s.io/v1",
@@ -80,7 +88,7 @@ def bound(kind: str, metadata: dict[str, Any], role: str, subject: dict[str, Any
     return RBAC | {"kind": kind, "metadata": metadata, "roleRef": reference, "subjects": [subject | group]}
 
 
-def definition(group: str, kind: str, scope: str = "Namespaced") -> dict[str, Any]:
+def definition(group: str, kind: str, scope: str = "Namespaced", version: str = "v1") -> dict[str, Any]:
     """A kind without a schema."""
     plural = f"{kind.lower().removesuffix('y')}{'ies' if kind.endswith('y') else 's'}"
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -92,7 +100,7 @@ def definition(group: str, kind: str, scope: str = "Namespaced") -> dict[str, An
             "group": group,
             "names": {"kind": kind, "plural": plural},
             "scope": scope,
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+            "versions": [{"name": version, "served": True, "storage": True, "schema": schema}],
         },
     }
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +13,18 @@ from typing import Any
 
 import yaml
 
-from lab.pulumi import LabPulumi
+from lab.pulumi import LAB_PASSPHRASE, LabPulumi
+from tests.support.passphrase import encrypted
 
 CHECKOUT = Path(__file__).parents[2]
 NAME = "flux-tenancy"
-PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "policy", "review", ".venv")
-# A temporary key for text to encrypt.
-SCRATCH_KEY = "scratch"
+PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "operations", "policy", "review", ".venv")
+
+# The engine writes the whole state, with all CRDs in it, before and after each resource: half the CPU time of a first
+# update. Only a killed engine needs that, and the program after a refresh, whose result it reads. The engine always
+# writes the state at its end, after a failure and a cancel, too.
+# Source: SkipCheckpoints in sdk/go/common/env/env.go of Pulumi
+_STATE_AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,8 @@ class Outcome:
 
 class Project:
     """A Pulumi project on the lab's own backend.
+
+    An update writes the state at its end only; `tests.support.killing` runs updates that write it all the time.
 
     Attributes:
         folder: of the project.
@@ -84,21 +92,16 @@ class Project:
             self._stacks.add(name)
 
     def secret(self, stack: str, text: str) -> dict[str, str]:
-        """A text as the stack file has it, encrypted by the stack's secrets provider."""
+        """A text as the stack file has it, encrypted with the stack's salt."""
         file = self.folder / f"Pulumi.{stack}.yaml"
         if not file.exists():
             self.stack(stack)
-        before = file.read_text()
-        outcome = self.run("config", "set", "--secret", SCRATCH_KEY, "--stack", stack, stdin=text)
-        assert outcome.succeeded, outcome.text
-        encrypted = yaml.safe_load(file.read_text())
-        # The salt comes with the first secret and has to stay.
-        value: dict[str, str] = encrypted["config"].pop(f"{self.name}:{SCRATCH_KEY}")
-        file.write_text(yaml.safe_dump(yaml.safe_load(before) | {"encryptionsalt": encrypted["encryptionsalt"]}))
-        return value
+        salt = yaml.safe_load(file.read_text())["encryptionsalt"]
+        # As `pulumi config set` does with what it reads.
+        return {"secure": encrypted(text.removesuffix("\n"), salt, LAB_PASSPHRASE)}
 
     def run(self, *arguments: str, stdin: str | None = None) -> Outcome:
-        done = self._pulumi.run(arguments, self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, input=stdin)
+        done = self._run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, input=stdin)
         return Outcome(done.returncode == 0, done.stdout)
 
     def up(self, stack: str) -> Outcome:
@@ -119,12 +122,12 @@ class Project:
 
     def steps(self, stack: str) -> list[dict[str, Any]]:
         """The steps of a preview that change something, as `pulumi preview --json` prints them."""
-        done = self._pulumi.run(["preview", "--json", "--stack", stack], self.folder, capture_output=True)
+        done = self._run(["preview", "--json", "--stack", stack], capture_output=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return [step for step in json.loads(done.stdout)["steps"] if step["op"] != "same"]
 
     def outputs(self, stack: str) -> dict[str, Any]:
-        done = self._pulumi.run(["stack", "output", "--json", "--stack", stack], self.folder, capture_output=True)
+        done = self._run(["stack", "output", "--json", "--stack", stack], capture_output=True)
         outputs: dict[str, Any] = json.loads(done.stdout)
         return outputs
 
@@ -134,9 +137,13 @@ class Project:
 
     def state(self, stack: str, *options: str) -> list[dict[str, Any]]:
         """The resources of the state, as Pulumi exports it."""
-        done = self._pulumi.run(["stack", "export", *options, "--stack", stack], self.folder, capture_output=True)
+        done = self._run(["stack", "export", *options, "--stack", stack], capture_output=True)
         resources: list[dict[str, Any]] = json.loads(done.stdout)["deployment"].get("resources", [])
         return resources
+
+    def _run(self, arguments: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | ({} if "--refresh" in arguments else _STATE_AT_THE_END)
+        return self._pulumi.run(arguments, self.folder, environment, **options)
 
 
 def _short(urn: str) -> str:

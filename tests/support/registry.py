@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import subprocess
+import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,6 +24,9 @@ _LAYER = "application/vnd.oci.image.layer.v1.tar"
 # Source: https://helm.sh/docs/topics/registries/#helm-chart-manifest
 _CHART_CONFIG = "application/vnd.cncf.helm.config.v1+json"
 _CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+# Source: https://fluxcd.io/flux/cheatsheets/oci-artifacts/
+_FLUX_CONFIG = "application/vnd.cncf.flux.config.v1+json"
+_FLUX_LAYER = "application/vnd.cncf.flux.content.v1.tar+gzip"
 # A tar archive without entries.
 _NO_FILES = bytes(1024)
 
@@ -31,12 +37,12 @@ class Registry:
     Source: https://github.com/opencontainers/distribution-spec/blob/main/spec.md
     """
 
-    def __init__(self, gitea: Gitea, owner: str) -> None:
-        """Make the owner of the images, an organization that everybody sees."""
+    def __init__(self, gitea: Gitea, owner: str, visibility: str = "public") -> None:
+        """Make the owner of the images, an organization that everybody sees, or with `private` only its members."""
         self._gitea, self._owner = gitea, owner
         with gitea.client() as api:
             if api.get(f"/orgs/{owner}").status_code == httpx.codes.NOT_FOUND:
-                api.post("/orgs", json={"username": owner, "visibility": "public"}).raise_for_status()
+                api.post("/orgs", json={"username": owner, "visibility": visibility}).raise_for_status()
 
     @property
     def prefix(self) -> str:
@@ -54,6 +60,17 @@ class Registry:
         config = {"architecture": "amd64", "os": "linux", "config": {"Labels": {"name": f"{name}:{tag}"}}}
         config |= {"rootfs": {"type": "layers", "diff_ids": [_digest(_NO_FILES)]}}
         digest = self._put(name, tag, (_CONFIG, json.dumps(config).encode()), (_LAYER, _NO_FILES))
+        return f"{self.prefix}/{name}@{digest}"
+
+    def push_manifests(self, name: str, tag: str, files: Mapping[str, str]) -> str:
+        """Push manifests as `flux push artifact` does; returns the artifact's name with its digest."""
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+            for path, text in files.items():
+                entry = tarfile.TarInfo(path)
+                entry.size = len(text.encode())
+                tar.addfile(entry, io.BytesIO(text.encode()))
+        digest = self._put(name, tag, (_FLUX_CONFIG, b"{}"), (_FLUX_LAYER, archive.getvalue()))
         return f"{self.prefix}/{name}@{digest}"
 
     @property

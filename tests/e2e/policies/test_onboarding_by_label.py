@@ -10,7 +10,7 @@ import pytest
 
 from components.flux.config import FluxConfig
 from components.policies.onboarding import tenant_template
-from components.tenant.config import TenancyConfig
+from components.tenant.tenancy_config import TenancyConfig
 from tests.e2e.manifests import git_repository, kustomization, namespace
 from tests.e2e.policies.given import OLDER, TENANCY
 from tests.support.earlier_program import Upgraded
