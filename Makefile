@@ -13,6 +13,21 @@ WITHDRAW ?=
 FLUX_INDEX ?=
 KYVERNO_INDEX ?=
 REPO ?=
+NEW ?=
+SUSPEND ?=
+RESUME ?=
+MOVE ?=
+MOVED ?=
+OFFBOARD ?=
+AGE ?=
+BACKUP ?=
+POLICIES ?=
+NAMESPACE ?=
+GITHUB ?=
+BRANCH ?=
+FOLDER ?=
+SOURCE ?=
+SYNC ?=
 OUTPUT ?= table
 EXIT_CODE ?=
 LIVE ?=
@@ -24,6 +39,9 @@ OUT ?= .render
 BASE ?= main
 # STACK where the caller has set it, not its default: an empty one is an argument too, and an error of `down`.
 GIVEN = $(if $(filter command environment,$(origin STACK)),$(or $(STACK),""))
+comma := ,
+# For the commands that take several: STACK=staging,production.
+STACKS_GIVEN = $(subst $(comma), ,$(STACK))
 # What an update of STACK is held to: the digest of an approved render, or the path of its digest.json. The program reads
 # the variable itself (components/stack/approval.py), and refuses one that is empty.
 ifneq ($(filter-out undefined,$(origin APPROVED)),)
@@ -59,8 +77,6 @@ $(VENV)/installed: requirements.txt requirements-dev.txt
 	@touch $@
 
 up: $(VENV)/installed ## Build the tools, start the cluster of STACK, and bring the stack up; restores what differs; APPROVED=… refuses anything else
-	@$(RUN) -m lab start $(STACK)
-	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.repair --stack $(STACK)
 	@$(RUN) -m lab up $(STACK)
 
 start: $(VENV)/installed ## The same without Pulumi
@@ -119,6 +135,21 @@ update-releases: $(VENV)/installed ## Pin the newest supported releases of Flux 
 	@$(RUN) -m operations.release_update $(if $(GIVEN),--stack $(GIVEN)) $(if $(FLUX_INDEX),--flux-index '$(FLUX_INDEX)') \
 		$(if $(KYVERNO_INDEX),--kyverno-index '$(KYVERNO_INDEX)')
 
+tenant: $(VENV)/installed ## Onboard NEW=… with REPO=…, or SUSPEND, RESUME, MOVE, MOVED or OFFBOARD=…, in the files of STACK (or STACK=a,b), and preview
+	@test -n '$(NEW)$(SUSPEND)$(RESUME)$(MOVE)$(MOVED)$(OFFBOARD)' || { echo "error: no tenant is named" >&2; \
+		echo "remedy: make tenant NEW=…, SUSPEND=…, RESUME=…, MOVE=…, MOVED=… or OFFBOARD=…" >&2; exit 1; }
+	@$(RUN) -m lab exec $(firstword $(STACKS_GIVEN)) -- $(RUN) -m operations.tenant $(if $(NEW),new $(NEW)) \
+		$(if $(SUSPEND),suspend $(SUSPEND)) $(if $(RESUME),resume $(RESUME)) $(if $(MOVE),move $(MOVE)) $(if $(MOVED),moved $(MOVED)) \
+		$(if $(OFFBOARD),offboard $(OFFBOARD)) $(if $(AGE),--age '$(AGE)') $(if $(filter none,$(BACKUP)),--no-backup) \
+		$(foreach stack,$(STACKS_GIVEN),--stack $(stack)) $(if $(REPO),--repo '$(REPO)') $(if $(NAMESPACE),--namespace '$(NAMESPACE)') \
+		$(if $(GITHUB),--github '$(GITHUB)') $(if $(BRANCH),--branch '$(BRANCH)') $(if $(FOLDER),--folder '$(FOLDER)') \
+		$(if $(SOURCE),--source '$(SOURCE)') $(if $(SYNC),--sync '$(SYNC)')
+
+tenants: $(VENV)/installed ## Show all tenants of all stacks (or STACK=…); OUTPUT=json or html, POLICIES=none without dry runs, EXIT_CODE=1
+	@$(RUN) -m lab exec $(firstword $(STACKS_GIVEN)) -- $(RUN) -m operations.tenants --output $(OUTPUT) \
+		$(if $(GIVEN),$(foreach stack,$(STACKS_GIVEN),--stack $(stack))) $(if $(filter none,$(POLICIES)),--no-policies) \
+		$(if $(EXIT_CODE),--exit-code)
+
 deploy-key: $(VENV)/installed ## Make a key for the repository of TENANT (or PLATFORM=1), stored encrypted in STACK
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.deploy_key --stack $(STACK) $(if $(PLATFORM),--platform) $(TENANT)
 
@@ -151,7 +182,6 @@ isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, an
 apply: $(VENV)/installed ## Bring STACK up with the `pulumi` at hand, if it would apply what was APPROVED: a digest, or a digest.json
 	@test -n "$$FLUX_TENANCY_APPROVED" || { echo "error: nothing is approved" >&2; \
 		echo "remedy: make apply STACK=$(STACK) APPROVED=<digest of make diff>" >&2; exit 1; }
-	@$(RUN) -m review.approval --stack $(STACK) --digest "$$FLUX_TENANCY_APPROVED"
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m operations.repair --stack $(STACK)
 	@$(RUN) -m lab exec $(STACK) -- pulumi up --yes --skip-preview --non-interactive --stack $(STACK)
 
@@ -162,37 +192,37 @@ bundles: $(VENV)/installed ## Provide the releases and host keys of the lab, if 
 	@$(RUN) -m lab bundles
 
 stacks: $(VENV)/installed ## List the stacks as outputs of a workflow's step; the variable STACKS chooses some
-	@$(RUN) -m review.stacks
+	@$(RUN) -m review.commands.stacks
 
 comment: $(VENV)/installed ## Post the report of workflow run RUN_ID, or FILE for PULL_REQUEST, as the one comment of the pull request
-	@$(RUN) -m review.comment $(if $(RUN_ID),--run $(RUN_ID)) $(if $(PULL_REQUEST),--pull-request $(PULL_REQUEST)) \
+	@$(RUN) -m review.commands.comment $(if $(RUN_ID),--run $(RUN_ID)) $(if $(PULL_REQUEST),--pull-request $(PULL_REQUEST)) \
 		$(if $(FILE),--file $(FILE))
 
 approved: $(VENV)/installed ## Write what was approved by merging COMMIT to OUT, one digest.json for each stack
-	@$(RUN) -m review.approved --out $(OUT)
+	@$(RUN) -m review.commands.approved --out $(OUT)
 
 drift-issue: $(VENV)/installed ## Keep one issue about what `make drift` has found in workflow run RUN_ID
-	@$(RUN) -m review.drift_issue --run $(RUN_ID)
+	@$(RUN) -m review.commands.drift_issue --run $(RUN_ID)
 
 release-pull-request: $(VENV)/installed ## Propose the changed stack files as a pull request, with FILE as its description
-	@$(RUN) -m review.release_pull_request --file $(FILE)
+	@$(RUN) -m review.commands.release_pull_request --file $(FILE)
 
 renders: $(VENV)/installed ## Do what `render` does for every stack
-	@export $(ADMISSION); stacks=$$($(RUN) -m review.stacks --names) && for stack in $$stacks; do \
-		$(RUN) -m review.render_files --stack $$stack --out $(OUT) || exit; done
+	@export $(ADMISSION); stacks=$$($(RUN) -m review.commands.stacks --names) && for stack in $$stacks; do \
+		$(RUN) -m review.commands.render --stack $$stack --out $(OUT) || exit; done
 
 render: $(VENV)/installed ## Write what STACK would apply to OUT, without a cluster or a passphrase
-	@$(ADMISSION) $(RUN) -m review.render_files --stack $(STACK) --out $(OUT)
+	@$(ADMISSION) $(RUN) -m review.commands.render --stack $(STACK) --out $(OUT)
 
 access: $(VENV)/installed ## Show who may do what by STACK, or by TENANT and in its namespaces, without a cluster; OUTPUT=json for programs
-	@$(RUN) -m review.access_table --stack $(STACK) --output $(OUTPUT) $(if $(TENANT),--tenant $(TENANT))
+	@$(RUN) -m review.commands.access --stack $(STACK) --output $(OUTPUT) $(if $(TENANT),--tenant $(TENANT))
 
 policy: $(VENV)/installed ## Hold STACK (or all stacks) to the rules for reviewers, without a cluster; OUTPUT=json for programs
-	@$(RUN) -m review.policy $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter command environment,$(origin BASE)),--base $(BASE)) \
+	@$(RUN) -m review.commands.policy $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter command environment,$(origin BASE)),--base $(BASE)) \
 		$(if $(filter json,$(OUTPUT)),--output json)
 
 diff: $(VENV)/installed ## Show what the working tree changes in STACK (or all stacks) since it left BASE; OUTPUT=markdown or json, FILE=… to write it
-	@$(ADMISSION) $(RUN) -m review.diff --base $(BASE) $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter markdown json,$(OUTPUT)),--output $(OUTPUT)) \
+	@$(ADMISSION) $(RUN) -m review.commands.diff --base $(BASE) $(if $(GIVEN),--stack $(GIVEN)) $(if $(filter markdown json,$(OUTPUT)),--output $(OUTPUT)) \
 		$(if $(FILE),--file $(FILE))
 
 bench: $(VENV)/installed ## Measure against kubectl, what admission adds, and neighbours; CONTEST=kubectl, admission or neighbours alone

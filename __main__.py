@@ -7,9 +7,12 @@ import pulumi
 
 from components.cluster.unreadable import finder
 from components.config.errors import ConfigurationError
+from components.engine.stack_traces import leave_out_stack_traces
 from components.engine.state import read_state
 from components.git.rotation import previous_keys, rotations
+from components.sources.fetched import fetched
 from components.stack.access_report import report_further_access
+from components.stack.applied import kinds_of
 from components.stack.approval import hold_to_approved
 from components.stack.current import read_stack, stack_file
 from components.stack.leaving_report import report_leaving
@@ -27,6 +30,7 @@ PROJECT = Path(__file__).parent
 
 
 async def main() -> dict[str, object]:
+    leave_out_stack_traces()
     try:
         file = stack_file(PROJECT)
         config = read_stack(PROJECT, file)
@@ -42,11 +46,12 @@ async def main() -> dict[str, object]:
 
     platform = register_platform(config, found, previous)
 
-    progress = settled(config, platform, flux_objects(api), changes)
+    progress = settled(config, platform, flux_objects(api, kinds_of(config)), changes)
     further = report_further_access(config, progress, partial(read_further_access, api))
     rotating = rotations(config.git_sources, previous, progress, find)
+    fetching = fetched(config.further_sources, progress, find)
     leaving = report_leaving(config, partial(read_remains, api))
-    return stack_outputs(config, found.cluster.facts, platform, progress, further, rotating, leaving)
+    return stack_outputs(config, found.cluster.facts, platform, progress, further, rotating, leaving, fetching)
 
 
 pulumi.run(main)
