@@ -13,7 +13,6 @@ LONGEST = (
     "tests/e2e/policies/",
     "tests/e2e/tenants/",
     "tests/e2e/capsule/",
-    "tests/e2e/capsule/",
     "tests/e2e/test_adopted_cluster.py",
     "tests/e2e/test_admission.py",
     "tests/engine/test_previews_and_drift.py",
