@@ -6,7 +6,7 @@ The objects of a stack are changed by the Pulumi provider. Of the functions here
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -364,6 +364,23 @@ def ask(
         return response
 
     return on_retry_after_error(retry_after_backoff(), is_retry_after_response, send)
+
+
+def patch_current(api: client.ApiClient, path: str, patch: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
+    """Apply a merge patch that depends on the object as it is; again, from the new one, if it changes meanwhile.
+
+    Args:
+        api: a client for the cluster.
+        path: path of the object at the API server.
+        patch: makes the patch from the object; it has the object's `resourceVersion`.
+
+    Raises:
+        ApiException: the API server answers with an error, or still with a conflict.
+    """
+    from kubernetes.utils import DEFAULT_BACKOFF, retry_on_conflict
+
+    # What client-go recommends for an object that controllers write to.
+    retry_on_conflict(lambda: ask(api, "PATCH", path, patch(get(api, path))), DEFAULT_BACKOFF)
 
 
 @contextmanager

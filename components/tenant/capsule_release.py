@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.capsule.objects import CAPSULE_GROUP
-from components.cluster.client import ask, explaining, get
+from components.cluster.client import explaining, get, patch_current
 from components.cluster.hooks import before_changes
 from components.cluster.manifests import Manifest
 from components.cluster.waiting import NotReady, in_thread, wait_for
@@ -74,7 +74,7 @@ def release(api: client.ApiClient, namespace: str, tenant: str) -> None:
     """
     path = f"/api/v1/namespaces/{namespace}"
     with explaining(api):
-        ask(api, "PATCH", path, without_tenant(get(api, path)))
+        patch_current(api, path, without_tenant)
         missing = wait_for(lambda: tenant if _is_of(api, namespace, tenant) else None, _TIMEOUT_SECONDS)
     if missing is not None:
         raise NotReady(NAMESPACE_NOT_RELEASED(namespace=namespace, tenant=tenant, seconds=_TIMEOUT_SECONDS))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from components.cluster.client import ask, explaining, get, items
+from components.cluster.client import ask, explaining, items, patch_current
+from components.cluster.manifests import Manifest
 from components.sync.names import TENANT_LABEL
 
 if TYPE_CHECKING:
@@ -62,11 +64,14 @@ def remove_finalizer(api: client.ApiClient, path: str) -> None:
     from kubernetes.dynamic.exceptions import NotFoundError
 
     with explaining(api), suppress(NotFoundError):
-        metadata = get(api, path)["metadata"]
-        rest = [each for each in metadata.get("finalizers", ()) if each != FLUX_FINALIZER]
-        # With the version, a finalizer that somebody else has just added is a conflict and not lost.
-        patch = {"metadata": {"finalizers": rest, "resourceVersion": metadata.get("resourceVersion")}}
-        ask(api, "PATCH", path, patch)
+        patch_current(api, path, _without_finalizer)
+
+
+def _without_finalizer(found: Mapping[str, Any]) -> Manifest:
+    """The merge patch; with the version, a finalizer that somebody else has just added is a conflict and not lost."""
+    metadata = found["metadata"]
+    rest = [each for each in metadata.get("finalizers", ()) if each != FLUX_FINALIZER]
+    return {"metadata": {"finalizers": rest, "resourceVersion": metadata.get("resourceVersion")}}
 
 
 def _delete(api: client.ApiClient, path: str) -> None:

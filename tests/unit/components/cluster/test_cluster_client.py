@@ -22,6 +22,7 @@ from components.cluster.client import (
     ClusterUnavailable,
     connect,
     explaining,
+    patch_current,
     read_definition_age,
     read_facts,
     read_webhook_configurations,
@@ -323,6 +324,32 @@ def test_a_request_to_a_busy_server_is_repeated_as_often_as_client_go_repeats_it
                 read_syncs(api)
 
     assert len(asked) == requests
+
+
+class Changing(dict[str, int]):
+    """The statuses of a server where somebody else writes to the object before this number of patches."""
+
+    def __init__(self, path: str, times: int) -> None:
+        super().__init__({path: 200})
+        # The object is read before each patch.
+        self.statuses = [200, 409] * times
+
+    def get(self, path: str, default: Any = None) -> Any:
+        return self.statuses.pop(0) if self.statuses else default
+
+
+@pytest.mark.parametrize(("times", "patches"), [(0, 1), (2, 3), (99, 4)])
+def test_a_patch_of_an_object_that_changes_meanwhile_is_made_anew(tmp_path, times, patches):
+    path, bodies = "/api/v1/namespaces/apps", list[bytes]()
+
+    with serving({path: b'{"read": true}'}, bodies=bodies, statuses=Changing(path, times)) as server:
+        api = connect(by_file(tmp_path, kubeconfig(server)), tmp_path)
+        try:
+            patch_current(api, path, lambda found: {"from": found})
+        except ApiException as error:
+            assert (times, error.status) == (99, 409)
+
+    assert [json.loads(each) for each in bodies] == [{"from": {"read": True}}] * patches
 
 
 def test_only_the_sources_and_syncs_of_the_stack_are_requested(tmp_path):
