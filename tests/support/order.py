@@ -7,16 +7,23 @@ import random
 import pytest
 
 LONGEST = (
-    "tests/e2e/test_private_repositories.py",
+    "tests/e2e/test_killed_updates.py",
     "tests/e2e/environments/",
     "tests/e2e/test_guarded_platform.py",
-    "tests/e2e/policies/",
+    "tests/e2e/test_private_repositories.py",
     "tests/e2e/tenants/",
-    "tests/e2e/capsule/",
-    "tests/e2e/test_adopted_cluster.py",
     "tests/e2e/test_admission.py",
+    "tests/e2e/policies/",
+    "tests/e2e/test_adopted_cluster.py",
     "tests/engine/test_previews_and_drift.py",
+    "tests/e2e/test_kyverno.py",
+    "tests/e2e/capsule/",
+    "tests/e2e/test_profile.py",
+    "tests/engine/test_cluster_safety.py",
+    "tests/e2e/test_isolation_suite.py",
     "tests/engine/test_pull_requests.py",
+    "tests/engine/test_ways_of_running.py",
+    "tests/engine/test_lab_programs.py",
     "tests/engine/test_review_workflow.py",
 )
 """They take minutes each: started late, one of them would run alone at the end. The order of others is irrelevant."""
