@@ -80,11 +80,14 @@ def across_sections(check: Check, config: StackConfig) -> list[Finding]:
 def without_value(section: Section, field: str, path: Path) -> Section:
     """A section without one of its fields, which is invalid."""
     values = {name: value for name, value in section.__dict__.items() if name != field}
-    return _constructed(type(section), values, path)
+    return _constructed(type(section), values, path, section.model_fields_set)
 
 
-def _constructed(model: type[Section], values: Mapping[str, Any], path: Path) -> Section:
-    section = model.model_construct(set(values), **values)
+def _constructed(
+    model: type[Section], values: Mapping[str, Any], path: Path, given: Collection[str] = frozenset()
+) -> Section:
+    """A section with these values; some checks ask which of its fields were given."""
+    section = model.model_construct(set(given), **values)
     # Defaults replace missing values, not invalid ones.
     for name in model.model_fields.keys() - values.keys():
         section.__dict__.pop(name, None)
@@ -107,7 +110,7 @@ def _section(model: type[Section], value: Mapping[str, Any], broken: Collection[
             values[name] = _validated(model, name, value[alias])
         elif (part := _part(field.annotation, value[alias], below, (*path, alias))) is not None:
             values[name] = part
-    return _constructed(model, values, path)
+    return _constructed(model, values, path, {name for alias, name in names.items() if alias in value})
 
 
 def _part(annotation: Any, value: Any, broken: Collection[Path], path: Path) -> Any:

@@ -137,3 +137,17 @@ def test_an_invalid_tenant_does_not_stop_the_checks_of_others(tmp_path):
         f"{STACK}tenants.ops-team.sync.interval: {INTERVAL_TOO_SHORT(minimum='30s').of('1s')}",
         CLASH,
     ]
+
+
+def test_a_tenant_of_releases_needs_no_sync_although_another_tenant_is_invalid(tmp_path):
+    """Which keys were given counts, also where an error elsewhere leaves only the valid part."""
+    releasing = """
+namespaces: [{name: releasing}]
+sources: {charts: {kind: HelmRepository, url: https://charts.example.com}}
+releases: {podinfo: {source: charts, chart: podinfo}}
+"""
+    tenants = {"releasing": {}, "ops-team": {"sync": {"interval": "often"}}}
+
+    found = problems(tmp_path, bases=BASES | {"releasing": releasing}, tenants=tenants)
+
+    assert found == [f"{STACK}tenants.ops-team.sync.interval: {NOT_A_DURATION().of('often')}"]
