@@ -14,6 +14,7 @@ from components.cluster.manifests import Manifest
 from components.config.printable import printable
 from components.config.types import is_reserved
 from components.git.github import DEPLOY_KEY_TYPE
+from components.keys.armor import is_single_block
 from components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
 from components.stack.review_rules import RuleName
 from components.sync.names import TENANT_LABEL
@@ -54,6 +55,8 @@ _PUBLIC_ENTRIES = frozenset(
     }
 )
 _PGP_PUBLIC_KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
+# As cosign writes it. Source: https://fluxcd.io/flux/components/source/ocirepositories/#public-keys-verification
+_COSIGN_SUFFIX = ".pub"
 
 
 def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
@@ -179,4 +182,6 @@ def _decoded(text: object) -> str:
 def _may_be_read(entry: str, text: str) -> bool:
     if _STAND_IN.fullmatch(text.strip()) or entry in _PUBLIC_ENTRIES or entry.endswith(SSH_SUFFIX):
         return True
+    if entry.endswith(_COSIGN_SUFFIX):
+        return is_single_block(text, "PUBLIC KEY")
     return entry.endswith(PGP_SUFFIX) and text.strip().startswith(_PGP_PUBLIC_KEY)

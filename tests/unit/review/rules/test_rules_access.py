@@ -176,6 +176,13 @@ def test_an_openpgp_key_may_be_read_only_if_it_is_public():
     assert of_secret(stringData={"alice.asc": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n…"}) == ["alice.asc"]
 
 
+def test_a_cosign_key_may_be_read_only_if_it_is_public():
+    labels = "PUBLIC KEY", "ENCRYPTED SIGSTORE PRIVATE KEY"
+    public, private = (f"-----BEGIN {label}-----\nMFkw\n-----END {label}-----\n" for label in labels)
+    assert of_secret(stringData={"ci.pub": public}) == []
+    assert of_secret(stringData={"ci.pub": private}) == of_secret(stringData={"ci.pub": public + private}) == ["ci.pub"]
+
+
 def test_other_kinds_hold_no_secrets():
     assert list(plain_secrets([cluster_object("v1", "ConfigMap", "a", "apps", data={"token": "a"})], SETTING)) == []
 
