@@ -22,7 +22,10 @@ ONE_INSTALLATION = Wording("FT-CFG-262", "needs exactly one of installationId an
 SEVERAL_REFERENCES = Wording("FT-CFG-264", "sets {keys}, of which Flux can follow only one", "keep one of them")
 SEVERAL_CREDENTIALS = Wording("FT-CFG-265", "sets {keys}, each of which is a login of its own", "keep one of them")
 SSH_NEEDS_DEPLOY_KEY = Wording(
-    "FT-CFG-266", "begins with ssh://, which needs a deployKey", "create one with `make deploy-key`"
+    "FT-CFG-266",
+    "begins with ssh://, which needs a deployKey",
+    "create one with `make deploy-key`; for one of `sources` or `shared`, store a private key at its deployKey with "
+    "`pulumi config set --secret --path`",
 )
 SSH_TAKES_DEPLOY_KEY_ALONE = Wording(
     "FT-CFG-267", "begins with ssh://, which does not go with {credentials}", "use an https:// URL, or a deployKey"
