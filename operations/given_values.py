@@ -35,6 +35,14 @@ def value_checks(given: Mapping[str, str | Sequence[str]]) -> Iterator[Callable[
                 yield partial(_check, variable, value)
 
 
+def canonical(variable: str, value: object) -> object:
+    """A value as the program writes it to the cluster; one that it would refuse stays as it is."""
+    try:
+        return _TYPES[variable].validate_python(value)
+    except ValidationError:
+        return value
+
+
 def _check(variable: str, value: str) -> None:
     try:
         _TYPES[variable].validate_python(value)

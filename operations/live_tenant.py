@@ -60,7 +60,7 @@ class LiveTenant:
         """What Flux has applied and no longer applies, as `Kind namespace/name`.
 
         Raises:
-            OperationError: the cluster does not answer, or not to this user.
+            ClusterUnavailable: the cluster does not answer, or not to this user.
         """
         applied = applied_by_flux(self.syncs)
         names = ",".join(each["metadata"]["name"] for each in self.syncs)

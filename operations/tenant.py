@@ -18,8 +18,10 @@ from components.cluster.client import ClusterUnavailable, connect
 from components.config.printable import printable
 from components.stack.origins import stack_file_name, tenant_file_name
 from operations import tenant_changes
+from operations.applied_place import not_applied
 from operations.described_cluster import described_cluster
-from operations.errors import Operation, OperationError, run_all
+from operations.described_stack import described_tenant
+from operations.errors import Operation, OperationError, invalid, run_all
 from operations.live_tenant import live_tenant
 from operations.new_tenant import NewTenant, Onboarded, onboard
 from operations.project_edits import ProjectEdits
@@ -109,9 +111,14 @@ def moved(tenant: Tenant, stack: Stacks, preview: Preview = True) -> None:
     """Let Flux prune again after a move, and show what it will no longer update or delete."""
     for each in stack:
         live = live_tenant(tenant, each, PROJECT, tenant_changes.kept_syncs(tenant, each, PROJECT))
-        if live.not_ready:
-            raise OperationError.of(NOT_MOVED, tenant=tenant, stack=each, reason=live.not_ready)
-        for left in live.left_over():
+        described = described_tenant(each, tenant, PROJECT).value
+        try:
+            if reason := live.not_ready or not_applied(live, described):
+                raise OperationError.of(NOT_MOVED, tenant=tenant, stack=each, reason=reason)
+            left_over = live.left_over()
+        except ClusterUnavailable as error:
+            raise invalid(error.as_problem(stack_file_name(each))) from None
+        for left in left_over:
             typer.echo(f"{each}: {left} is not in the new place; it stays until somebody deletes it.")
     _change(stack, preview, lambda each, edits: tenant_changes.settle(tenant, each, edits))
 

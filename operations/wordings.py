@@ -156,7 +156,7 @@ NO_SYNC = Wording(
 )
 NOT_MOVED = Wording(
     "FT-OPS-309",
-    "tenant {tenant} is not ready in stack {stack}: {reason}",
+    "tenant {tenant} has not moved yet in stack {stack}: {reason}",
     "run `pulumi up --stack {stack}` and wait until Flux has applied the new place: if it pruned before, it could "
     "delete what runs",
 )

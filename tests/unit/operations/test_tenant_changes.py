@@ -28,11 +28,20 @@ def cluster(project) -> Iterator[FakeCluster]:
         yield cluster
 
 
-def sync(prune: bool, ready: str = "True", applied: tuple[str, ...] = (), name: str = "dev-team") -> dict[str, object]:
+def sync(
+    prune: bool,
+    ready: str = "True",
+    applied: tuple[str, ...] = (),
+    name: str = "dev-team",
+    path: str = "./staging",
+    revision: str = "",
+) -> dict[str, object]:
+    source = {"sourceRef": {"kind": "GitRepository", "name": "dev-team"}} if revision else {}
     return {
         "metadata": {"name": name, "namespace": "apps", "generation": 1},
-        "spec": {"prune": prune},
+        "spec": {"prune": prune, "path": path, **source},
         "status": {
+            "lastAppliedRevision": revision,
             "conditions": [{"type": "Ready", "status": ready, "message": "path not found", "observedGeneration": 1}],
             "inventory": {"entries": [{"id": each} for each in applied]},
         },
@@ -212,8 +221,8 @@ def test_the_folder_of_a_sync_is_moved_by_its_name_and_it_alone_prunes_again(sev
 
     cluster.answers[f"{HOME}/apps/kustomizations/jobs"] = sync(False, ready="False", name="jobs")
     error = several.refused("moved", "dev-team", *STAGING)
-    assert "is not ready in stack staging: sync jobs: path not found (FT-OPS-309)" in error
-    cluster.answers[f"{HOME}/apps/kustomizations/jobs"] = sync(False, name="jobs")
+    assert "has not moved yet in stack staging: sync jobs: path not found (FT-OPS-309)" in error
+    cluster.answers[f"{HOME}/apps/kustomizations/jobs"] = sync(False, name="jobs", path="./later")
     several.told("moved", "dev-team", *STAGING)
 
     assert entry(several)["syncs"] == {"jobs": {"path": "./later"}}
@@ -222,7 +231,9 @@ def test_the_folder_of_a_sync_is_moved_by_its_name_and_it_alone_prunes_again(sev
 
 def test_a_tenant_prunes_again_once_its_new_place_is_applied(project, cluster):
     """What only the old place had is listed; objects in the inventory and of other Kustomizations are not."""
-    cluster.answers[f"{HOME}/apps/kustomizations/dev-team"] = sync(False, applied=("apps_new__x_apps_Deployment",))
+    cluster.answers[f"{HOME}/apps/kustomizations/dev-team"] = sync(
+        False, applied=("apps_new__x_apps_Deployment",), path="./apps"
+    )
     verbs = {"scope": "Namespaced", "verbs": ["list", "delete"]}
     resource = {"resource": "deployments", "responseKind": {"kind": "Deployment"}, **verbs}
     group = {"metadata": {"name": "apps"}, "versions": [{"version": "v1", "resources": [resource]}]}
@@ -245,7 +256,48 @@ def test_a_tenant_whose_new_place_is_not_applied_yet_does_not_prune_again(projec
 
     error = project.refused("moved", "dev-team", *STAGING)
 
-    assert "tenant dev-team is not ready in stack staging: path not found (FT-OPS-309)\n" in error
+    assert "tenant dev-team has not moved yet in stack staging: path not found (FT-OPS-309)\n" in error
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (sync(prune=True), "Flux still prunes"),
+        (sync(prune=False), "Flux applies the folder ./staging and not ./apps"),
+    ],
+)
+def test_a_sync_that_is_ready_with_its_previous_place_does_not_prune_again(project, cluster, found, reason):
+    """Otherwise the next update would move it and prune at once."""
+    cluster.answers[f"{HOME}/apps/kustomizations/dev-team"] = found
+    project.told("move", "dev-team", "--folder", "apps", *STAGING)
+    before = project.files()
+
+    error = project.refused("moved", "dev-team", *STAGING)
+
+    assert f"tenant dev-team has not moved yet in stack staging: {reason} (FT-OPS-309)\n" in error
+    assert project.files() == before
+
+
+@pytest.mark.parametrize(
+    ("url", "branch", "revision", "reason"),
+    [
+        ("ssh://git@git.example.com/old", "next", "next@1", f"fetches ssh://git@git.example.com/old and not {NEW_URL}"),
+        (NEW_URL, "main", "main@1", "Flux fetches main and not next"),
+        (NEW_URL, "next", "next@2", "Flux has not applied the last revision that it has fetched"),
+    ],
+)
+def test_a_source_that_is_the_previous_one_does_not_let_its_syncs_prune_again(
+    project, cluster, url, branch, revision, reason
+):
+    cluster.answers[f"{HOME}/apps/kustomizations/dev-team"] = sync(prune=False, revision="next@1")
+    cluster.answers["/apis/source.toolkit.fluxcd.io/v1/namespaces/apps/gitrepositories/dev-team"] = {
+        "metadata": {"name": "dev-team", "namespace": "apps", "generation": 1},
+        "spec": {"url": url, "ref": {"branch": branch}},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}], "artifact": {"revision": revision}},
+    }
+    project.told("move", "dev-team", "--repo", NEW_URL, "--branch", "next", *STAGING)
+
+    assert f"{reason} (FT-OPS-309)\n" in project.refused("moved", "dev-team", *STAGING)
 
 
 def test_a_tenant_without_a_sync_in_the_cluster_has_not_moved(project, cluster):
