@@ -30,7 +30,9 @@ def _without_source(config: StackConfig) -> Iterator[Finding]:
         if tenant.source is not None or tenant.sync.source is not None or not tenant.has_syncs:
             continue
         if tenant.sources:
-            yield ("tenants", name, "sync", "source"), SYNC_WITHOUT_SOURCE(names=", ".join(tenant.sources))
+            applied = [source for source, each in tenant.sources.items() if each.kind in APPLIED_SOURCES]
+            names = ", ".join(applied or tenant.sources)
+            yield ("tenants", name, "sync", "source"), SYNC_WITHOUT_SOURCE(names=names)
         else:
             yield ("tenants", name, "source"), MISSING()
 

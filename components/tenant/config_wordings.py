@@ -62,7 +62,9 @@ PROTECTED_NETWORK_OPENED = Wording(
 NAME_OF_OWN_SYNC = Wording(
     "FT-TEN-310", "is the name of the tenant's own sync", "choose another name, or set the keys in sync"
 )
-UNKNOWN_DEPENDENCY = Wording("FT-TEN-311", "is not one of the tenant's {kind}", "choose one of {known}")
+UNKNOWN_DEPENDENCY = Wording(
+    "FT-TEN-311", "is not one of the tenant's {kind}", "remove it, or name one of these: {known}"
+)
 CIRCLE = Wording("FT-TEN-312", "leads back to itself: {circle}", "remove one of these dependencies")
 TOO_MANY_SYNCS = Wording(
     "FT-TEN-313",

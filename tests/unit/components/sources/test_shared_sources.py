@@ -51,6 +51,13 @@ def test_a_sync_without_a_source_that_it_can_apply_is_refused(tmp_path, tenant, 
     assert refused(tmp_path, {"shop": tenant}) == expected
 
 
+def test_only_sources_that_a_sync_can_apply_are_proposed(tmp_path):
+    tenant = {"sources": {"charts": CHARTS, "manifests": OCI}}
+
+    with pytest.raises(ConfigurationError, match=r"name one of manifests \("):
+        stack(tmp_path, {"shop": tenant})
+
+
 def test_a_sync_of_an_external_artifact_needs_the_controllers_feature_gate(tmp_path):
     tenants = {"shop": {"sources": {"built": BUILT}, "sync": {"source": "built"}}}
     gate = {"extraArgs": {"kustomize-controller": ["--feature-gates=ExternalArtifact=true"]}}
