@@ -10,7 +10,22 @@ from isolation.model import Attempt, Finding, Layer, State
 from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
-_FLUX_KINDS = ("Kustomization", "HelmRelease", "GitRepository", "OCIRepository", "HelmRepository", "Receiver")
+_FLUX_KINDS = (
+    "Kustomization",
+    "HelmRelease",
+    "GitRepository",
+    "OCIRepository",
+    "HelmRepository",
+    "HelmChart",
+    "Bucket",
+    "ArtifactGenerator",
+    "Receiver",
+    "Alert",
+    "Provider",
+    "ImageRepository",
+    "ImagePolicy",
+    "ImageUpdateAutomation",
+)
 # Kinds that fill etcd, with the names under which a quota may count them.
 _KINDS = {
     "ConfigMap": ("configmaps", "count/configmaps"),
