@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from components.cluster.manifests import Manifest
+from components.tenant.annotations import SERVICE_TYPES
 from isolation.attempts.objects import (
     NAME,
     UNKNOWN_HOST,
@@ -76,9 +77,11 @@ def network_and_priority(scene: Scene) -> Iterator[Attempt]:
         "external-address": ("that claims an external IP address", {"externalIPs": ["192.0.2.1"]}),
         "external-name": ("that redirects to another name", {"type": "ExternalName", "externalName": UNKNOWN_HOST}),
     }
+    granted = (scene.namespace["metadata"].get("annotations") or {}).get(SERVICE_TYPES, "").split()
     for key, (how, fields) in exposed.items():
         request = Request(service(scene, **fields), (Layer.ADMISSION, Layer.QUOTA), baseline=service(scene))
-        yield Attempt(f"20-{key}", 20, f"a Service {how}", (request,))
+        by_choice = f"a grant of the tenant allows {fields['type']}" if fields.get("type") in granted else ""
+        yield Attempt(f"20-{key}", 20, f"a Service {how}", (request,), by_choice)
     yield Attempt.at_admission(
         "20-priority",
         20,

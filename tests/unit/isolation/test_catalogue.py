@@ -248,6 +248,15 @@ def test_label_selectors_match_as_in_kubernetes(expression, found):
     assert not selects(None, {"a": "1"})
 
 
+def test_a_type_of_services_that_the_tenant_is_granted_is_open_by_choice():
+    metadata = {"name": "apps", "annotations": {"flux-tenancy/service-types": "LoadBalancer"}}
+    services = [
+        each for each in attempts(scene(namespace={"metadata": metadata})) if each.name.startswith("a Service ")
+    ]
+
+    assert [each.id for each in services if each.by_choice] == ["20-load-balancer"]
+
+
 def test_webhooks_that_fail_open_are_holes():
     rules = [{"apiGroups": ["*"]}]
     closed: dict[str, Any] = {"name": "a", "failurePolicy": "Fail", "rules": rules}
