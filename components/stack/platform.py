@@ -100,6 +100,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
         lost=found.cluster.lost,
         impersonation=impersonation,
         default_account=config.flux.default_service_account,
+        capsule=[*serves(capsule).after, *made],
     )
     tenants = {name: Tenant(name, tenant_args(tenant), guarded()) for name, tenant in config.tenants.items()}
     return Platform(flux, kyverno, platform, tenants, capsule)

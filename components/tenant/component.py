@@ -20,6 +20,7 @@ from components.sources.source import register_any_source
 from components.sync.names import applied_key
 from components.sync.notifications import register_notifications
 from components.sync.status import ObjectName, sync_of
+from components.tenant.capsule_names import CAPSULE_API
 from components.tenant.config import TenantConfig
 from components.tenant.impersonation import Impersonation
 from components.tenant.objects import TenantObjects, all_sources, tenant_objects
@@ -39,6 +40,7 @@ class TenantArgs:
         lost: namespaces that are in the state and missing from the cluster.
         impersonation: the Roles that let Flux impersonate the tenant; None if Flux is cluster-admin.
         default_account: the service account that Flux uses for objects that name none.
+        capsule: what Capsule needs to delete the tenant's objects of its own kinds; empty without Capsule.
     """
 
     config: TenantConfig
@@ -48,6 +50,7 @@ class TenantArgs:
     lost: LostNamespaces
     impersonation: Impersonation | None = None
     default_account: str = "default"
+    capsule: Sequence[pulumi.Resource] = ()
 
 
 class Tenant(pulumi.ComponentResource):
@@ -66,6 +69,7 @@ class Tenant(pulumi.ComponentResource):
     def __init__(self, name: str, args: TenantArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         parts = pulumi.ResourceOptions(transformations=[args.offboarding.of_parts])
         super().__init__("flux-tenancy:index:Tenant", name, None, pulumi.ResourceOptions.merge(opts, parts))
+        self._capsule = args.capsule
         objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
         owners = [self._register_slow(args, each, []) for each in objects.capsule]
         namespaces = [self._register_namespace(args, namespace, owners) for namespace in objects.namespaces]
@@ -151,5 +155,8 @@ class Tenant(pulumi.ComponentResource):
         after: Sequence[pulumi.Input[pulumi.Resource]],
         opts: pulumi.ResourceOptions | None = None,
     ) -> pulumi.CustomResource:
-        own = pulumi.ResourceOptions(parent=self, depends_on=list(after))
+        # An update that removes Capsule no longer has what the component depends on, so that these would outlive Capsule,
+        # which removes their finalizers.
+        capsule = self._capsule if manifest["apiVersion"] == CAPSULE_API else ()
+        own = pulumi.ResourceOptions(parent=self, depends_on=[*after, *capsule])
         return register(manifest, pulumi.ResourceOptions.merge(own, opts))

@@ -244,3 +244,16 @@ def test_releases_are_created_after_access_and_their_secrets_before_it():
     assert secret.properties["data"] == {"secret": {"value-0": "azN5"}}
     name = secret.properties["metadata"].get("name") or f"dev-team.podinfo-values-{GENERATED}"
     assert release.properties["spec"]["valuesFrom"][0]["name"] == name
+
+
+def test_objects_of_capsule_are_deleted_before_it_although_an_update_without_it_forgets_what_the_component_needs():
+    tenancy = TenancyConfig.model_validate({"mode": "capsule"})
+
+    def with_capsule():
+        release = pulumi.CustomResource("kubernetes:helm.sh/v3:Release", "capsule", {"name": "capsule"})
+        Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, tenancy, *removal(), capsule=[release]))
+
+    resources = run(with_capsule)
+
+    after = {name for name, resource in resources.items() if "Release capsule" in resource.after}
+    assert after == {"Tenant dev-team", "TenantOwner dev-team", "GlobalTenantResource flux-tenancy-dev-team"}
