@@ -12,6 +12,7 @@ import yaml
 
 from components.keys.ssh_keys import SshKey, generate
 from components.stack.origins import stack_file_name, tenant_file_name
+from components.tenant.tenancy_config import TenancyMode
 from operations.described_source import tenant_source
 from operations.described_stack import described_section, described_stacks, listed_tenants
 from operations.errors import OperationError, run_all
@@ -69,12 +70,14 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
-def base_text(tenant: NewTenant, webhook: bool) -> str:
+def base_text(tenant: NewTenant, webhook: bool, makes_namespaces: bool = False) -> str:
     """The base file of a tenant.
 
     Args:
         tenant: what is known of it.
         webhook: whether pushes are announced to Flux.
+        makes_namespaces: whether the tenant makes namespaces itself. Flux would give them all, and what is in them, the
+            name of `sync.targetNamespace`.
     """
     namespaces = tenant.namespaces or (tenant.name,)
     source: dict[str, Any] = {"url": tenant.url}
@@ -84,7 +87,7 @@ def base_text(tenant: NewTenant, webhook: bool) -> str:
     if tenant.branch:
         source["branch"] = tenant.branch
     content: dict[str, Any] = {"namespaces": [{"name": name} for name in namespaces], "source": source}
-    if len(namespaces) == 1:
+    if len(namespaces) == 1 and not makes_namespaces:
         content["sync"] = {"targetNamespace": namespaces[0]}
     return _HEADER.format(tenant=tenant.name) + yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=2**20)
 
@@ -101,7 +104,10 @@ def onboard(tenant: NewTenant, stacks: Sequence[str], edits: ProjectEdits) -> On
         announced = bool(tenant.repository) and all(
             described_section(stack, "flux", project).get("webhookUrl") for stack in stacks
         )
-        edits.create(tenant_file_name(tenant.name), base_text(tenant, announced))
+        makes_namespaces = any(
+            described_section(stack, "tenancy", project).get("mode") == TenancyMode.CAPSULE.value for stack in stacks
+        )
+        edits.create(tenant_file_name(tenant.name), base_text(tenant, announced, makes_namespaces))
         url, repository = tenant.url, tenant.repository or None
     else:
         source = tenant_source(stacks[0], tenant.name, project)

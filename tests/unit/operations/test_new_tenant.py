@@ -47,6 +47,18 @@ def test_a_tenant_is_a_base_file_and_an_entry_with_a_key_in_each_stack(project):
     )
 
 
+def test_a_tenant_that_may_make_namespaces_has_no_namespace_that_flux_would_give_them_the_name_of(project):
+    file = project.folder / "Pulumi.staging.yaml"
+    administrators = "administrators: [{kind: User, name: alice}]"
+    capsule = f"    flux-tenancy:capsule: {{version: 0.14.0, sha256: {'5f' * 32}, {administrators}}}\n"
+    tenancy = "    flux-tenancy:tenancy: {mode: capsule}\n"
+    file.write_text(file.read_text().replace("encryptionsalt", f"{capsule}{tenancy}encryptionsalt"))
+
+    project.told(*NEW, "--repo", URL, *STAGING)
+
+    assert "sync" not in yaml.safe_load(project.read("tenants/shop.yaml"))
+
+
 def test_the_owners_are_told_the_public_half_of_each_stacks_key_and_nobody_the_other(project):
     out = project.told(*NEW, "--repo", URL, *STAGING, "--stack", "production")
 
