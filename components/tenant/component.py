@@ -155,8 +155,8 @@ class Tenant(pulumi.ComponentResource):
         after: Sequence[pulumi.Input[pulumi.Resource]],
         opts: pulumi.ResourceOptions | None = None,
     ) -> pulumi.CustomResource:
-        # An update that removes Capsule no longer has what the component depends on, so these would outlive Capsule, which
-        # removes their finalizers.
+        # An update that removes Capsule no longer has what the component depends on, so these objects would outlive
+        # Capsule, which removes their finalizers.
         capsule = self._capsule if manifest["apiVersion"] == CAPSULE_API else ()
         own = pulumi.ResourceOptions(parent=self, depends_on=[*after, *capsule])
         return register(manifest, pulumi.ResourceOptions.merge(own, opts))
