@@ -7,6 +7,7 @@ import sys
 from base64 import b64decode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -132,12 +133,14 @@ def test_the_cluster_is_shown_as_kubectl_addresses_it():
 
 def test_namespaces_that_tenants_make_are_shown(monkeypatch):
     labels = {"capsule.clastix.io/tenant": "dev-team"}
-    [listed] = told_of("dev-team", stack(PUBLIC))["namespaces"]
+    ready = partial(found_in_cluster, DEV)
+    [listed] = told_of("dev-team", stack(PUBLIC), ready)["namespaces"]
     found = {"dev-team-web": labels, listed: labels, "other": {}}
     monkeypatch.setattr(sys.modules[__name__], "FACTS", replace(FACTS, namespaces=found))
 
-    assert told_of("dev-team", stack(PUBLIC, tenancy={"mode": "capsule"}))["madeNamespaces"] == ["dev-team-web"]
-    assert "madeNamespaces" not in told_of("dev-team", stack(PUBLIC))
+    told = told_of("dev-team", stack(PUBLIC, tenancy={"mode": "capsule"}), ready)
+    assert told["madeNamespaces"] == ["dev-team-web"]
+    assert "madeNamespaces" not in told_of("dev-team", stack(PUBLIC), ready)
 
 
 def test_flux_is_shown_with_its_profile_and_without_a_sync_if_there_is_none():
