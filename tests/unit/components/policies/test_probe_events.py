@@ -6,20 +6,23 @@ import pytest
 from kubernetes.client import ApiClient, Configuration
 from loopback import closed_port, serving
 
-from components.policies.probe_events import forget_refusals
+from components.policies.probe_events import EVENTS_PATH, forget_refusals
 
 
 def client(server: str) -> ApiClient:
     return ApiClient(Configuration(host=server))
 
 
-def test_only_events_about_the_probe_are_deleted():
+@pytest.mark.parametrize(("deleted", "waits"), [(b'{"items": []}', 0), (b'{"items": [{}]}', 1)])
+def test_only_events_about_the_probe_are_deleted_and_their_deletion_gets_time_to_be_noticed(deleted, waits):
     asked: list[Any] = []
+    waited: list[float] = []
 
-    with serving({}, asked=asked) as server:
-        forget_refusals(client(server))
+    with serving({EVENTS_PATH: deleted}, asked=asked) as server:
+        forget_refusals(client(server), waited.append)
 
-    assert asked == ["DELETE /api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dflux-tenancy-probe"]
+    assert asked == [f"DELETE {EVENTS_PATH}?fieldSelector=involvedObject.name%3Dflux-tenancy-probe"]
+    assert len(waited) == waits
 
 
 @pytest.mark.parametrize("status", [403, 404, 500])
