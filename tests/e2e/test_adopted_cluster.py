@@ -45,7 +45,7 @@ class Bootstrapped:
         self.lab = lab
         self.cluster = cluster
         self.release = as_installed(Path(lab.bundle(release)["manifests"]["bundle"]).read_text())
-        self.repository = ("acme", f"fleet-{release}")
+        self.repository = ("bootstrapped", f"fleet-{release}")
         files = {
             "clusters/adopted/flux-system/gotk-components.yaml": self.release,
             "clusters/adopted/flux-system/gotk-sync.yaml": yaml.safe_dump_all(self._sync()),
