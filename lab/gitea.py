@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import subprocess
 from collections.abc import Mapping
@@ -166,7 +167,7 @@ class Gitea:
         output = self._administer(
             program, "generate-access-token", *user, "--raw", "--token-name", name, "--scopes", "write:admin"
         )
-        token = output.split()[-1]  # warnings come first
+        token = _token_in(output)
         with self._client(headers={"Authorization": f"token {token}"}) as client:
             change = {"source_id": 0, "login_name": ADMINISTRATOR, "password": self.credentials().password}
             client.patch(f"/admin/users/{ADMINISTRATOR}", json=change).raise_for_status()
@@ -276,6 +277,17 @@ def _read_object(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _token_in(output: str) -> str:
+    """The token that Gitea's command has printed, before or after its warnings: another thread writes those.
+
+    Raises:
+        LabError: there is none.
+    """
+    if not (found := re.search(r"^[0-9a-f]{40}$", output, re.MULTILINE)):
+        raise LabError("`gitea admin user generate-access-token` printed no token", "run `make down`, and start again")
+    return found.group()
 
 
 def _ini(sections: Mapping[str, Mapping[str, object]]) -> str:
