@@ -25,6 +25,12 @@ def denied(*_: object) -> None:
     raise AccessDenied("kubeconfig", "403 Forbidden")
 
 
+@pytest.fixture(autouse=True)
+def _update(monkeypatch) -> None:
+    """The SDK's own setting stays as the last program of another test has left it."""
+    monkeypatch.setattr("pulumi.runtime.is_dry_run", lambda: False)
+
+
 @pytest.fixture
 def preview(monkeypatch) -> None:
     monkeypatch.setattr("pulumi.runtime.is_dry_run", lambda: True)
