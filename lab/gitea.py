@@ -167,7 +167,7 @@ class Gitea:
         output = self._administer(
             program, "generate-access-token", *user, "--raw", "--token-name", name, "--scopes", "write:admin"
         )
-        token = _token_in(output)
+        token = token_in(output)
         with self._client(headers={"Authorization": f"token {token}"}) as client:
             change = {"source_id": 0, "login_name": ADMINISTRATOR, "password": self.credentials().password}
             client.patch(f"/admin/users/{ADMINISTRATOR}", json=change).raise_for_status()
@@ -279,7 +279,7 @@ def _read_object(path: Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _token_in(output: str) -> str:
+def token_in(output: str) -> str:
     """The token that Gitea's command has printed, before or after its warnings: another thread writes those.
 
     Raises:

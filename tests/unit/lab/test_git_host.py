@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from lab.errors import LabError
 from lab.git import Git
 from lab.git_host import GitHost
-from lab.gitea import Gitea
+from lab.gitea import Gitea, token_in
 from lab.github_proxy import GithubProxy
 from lab.settings import Settings
 
@@ -502,3 +502,18 @@ def test_the_platforms_sample_has_each_environment_and_objects_that_tenants_may_
     assert (named["metadata"]["namespace"], named["data"]) == ("flux-system", {"name": environment})
     assert "../../base" in files
     assert yaml.safe_load((fleet / "base" / "priority-class.yaml").read_text())["kind"] == "PriorityClass"
+
+
+WARNING = "2026/11/23 16:50:55 setting.go:190 [E] You have been warned against this.\n"
+
+
+@pytest.mark.parametrize(("before", "after"), [("", ""), (WARNING, ""), ("", WARNING), (WARNING, WARNING)])
+def test_a_new_token_is_found_among_warnings(before, after):
+    token = "0a" * 20
+
+    assert token_in(f"{before}{token}\n{after}") == token
+
+
+def test_a_command_that_prints_no_token_is_an_error():
+    with pytest.raises(LabError, match="printed no token"):
+        token_in(WARNING)
