@@ -28,7 +28,7 @@ def not_applied(live: LiveTenant, described: Mapping[str, Any]) -> str:
     for sync in live.syncs:
         name = sync["metadata"]["name"]
         if name in paths and (reason := next(_reasons(live, sync, value_at(described, paths[name]), described), "")):
-            return f"{'' if name == live.name else f'sync {name}: '}{reason}"
+            return live.said_of(sync, reason)
     return ""
 
 

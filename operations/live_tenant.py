@@ -52,9 +52,13 @@ class LiveTenant:
         """Why one of them is not ready; empty if all are."""
         for each in self.syncs:
             if (status := status_of(each)).ready != "True":
-                name = each["metadata"]["name"]
-                return f"{'' if name == self.name else f'sync {name}: '}{status.message}"
+                return self.said_of(each, status.message)
         return ""
+
+    def said_of(self, sync: Mapping[str, Any], reason: str) -> str:
+        """A reason with the name of its sync, unless that is the tenant's own."""
+        name = sync["metadata"]["name"]
+        return reason if name == self.name else f"sync {name}: {reason}"
 
     def left_over(self) -> list[str]:
         """What Flux has applied and no longer applies, as `Kind namespace/name`.
