@@ -21,6 +21,7 @@ from components.cluster.config import ClusterConfig
 from components.cluster.manifests import name_of
 from components.cluster.ownership import carries_marks
 from components.cluster.wordings import (
+    KEEPS_CHANGING,
     KUBECONFIG_UNREADABLE,
     KUBECONFIG_UNUSABLE,
     NO_CONTEXT,
@@ -402,6 +403,8 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
             message = USER_REFUSED(**fields, expiry=_expiry(api) if error.status == 401 else "")
         elif error.status == 0:  # the client's status where TLS fails
             message = WRONG_SERVER(**fields)
+        elif error.status == 409:
+            message = KEEPS_CHANGING(server=server)
         else:
             message = UNEXPECTED_ANSWER(**fields)
         refused = AccessDenied if error.status == 403 else ClusterUnavailable

@@ -30,6 +30,11 @@ SERVER_UNREACHABLE = Wording(
     "{server} cannot be reached",
     "check that the cluster is running and that this machine has access to it",
 )
+KEEPS_CHANGING = Wording(
+    "FT-CLU-014",
+    "{server} answers 409 Conflict: something else keeps changing the object",
+    "run the command again",
+)
 
 CO_OWNED_PREVIEW = Wording(
     "FT-CLU-010",

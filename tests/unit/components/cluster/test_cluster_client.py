@@ -345,9 +345,10 @@ def test_a_patch_of_an_object_that_changes_meanwhile_is_made_anew(tmp_path, time
     with serving({path: b'{"read": true}'}, bodies=bodies, statuses=Changing(path, times)) as server:
         api = connect(by_file(tmp_path, kubeconfig(server)), tmp_path)
         try:
-            patch_current(api, path, lambda found: {"from": found})
-        except ApiException as error:
-            assert (times, error.status) == (99, 409)
+            with explaining(api):
+                patch_current(api, path, lambda found: {"from": found})
+        except ClusterUnavailable as error:
+            assert (times, code_of(error)) == (99, "FT-CLU-014")
 
     assert [json.loads(each) for each in bodies] == [{"from": {"read": True}}] * patches
 
