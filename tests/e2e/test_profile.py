@@ -36,12 +36,15 @@ def nameless_sync(lab: Lab, folder: Path) -> list[dict[str, Any]]:
 
 
 def failures(cluster: RunningCluster, sync: str, namespace: str) -> list[str]:
-    """What the events of a sync have warned of, but for what a controller left off when it was replaced."""
+    """What the events of a sync have warned of, but for what a controller left off when it was replaced.
+
+    Of several errors at once, Flux's message is a list in brackets.
+    """
     return [
         event["message"]
         for event in cluster.get("events", namespace=namespace)["items"]
         if event["type"] == "Warning"
-        and not event["message"].endswith("context canceled")
+        and not event["message"].rstrip("]").endswith("context canceled")
         and (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Kustomization", sync)
     ]
 
