@@ -19,6 +19,7 @@ from bench.measure import Sample, measure
 from bench.report import Results
 from bench.rig import STACK, Rig, repositories
 from components.cluster.manifests import Manifest
+from components.flux.controller_rights import IMPERSONATION
 from review.render.rendered import PLATFORM
 from review.render.stack import render_stack
 
@@ -51,8 +52,8 @@ NOTES = (
 LONG_ROUND_SECONDS = 60.0
 """A round that takes longer than this is not repeated."""
 
-TENANT_URNS = "**flux-tenancy:index:Tenant**"
-"""Pattern of the tenants' resources in the state, for `--target`."""
+TENANT_URNS = ("**flux-tenancy:index:Tenant**", f"**/{IMPERSONATION}")
+"""Patterns of the tenants' resources in the state, for `--target`."""
 
 _COLUMNS = {
     "tenants": "d", "objects": "d", "step": "", "against": "", "runs": "d",
@@ -117,7 +118,8 @@ def _round(rig: Rig, objects: str, reverse: str) -> Iterator[tuple[str, Sample]]
     yield "no-change up", measure(partial(up, "--expect-no-changes"))
     # Not counted: it fails unless the objects are those that kubectl would have applied.
     measure(diff)
-    yield "destroy", measure(partial(rig.pulumi, "destroy", "--yes", "--skip-preview", f"--target={TENANT_URNS}"))
+    targets = (f"--target={pattern}" for pattern in TENANT_URNS)
+    yield "destroy", measure(partial(rig.pulumi, "destroy", "--yes", "--skip-preview", *targets))
     yield "kubectl apply", measure(partial(rig.kubectl, "apply", "--server-side", objects))
     # Only now: kubectl cannot diff an object whose namespace does not exist.
     yield "kubectl diff", measure(diff)

@@ -29,7 +29,7 @@ from components.tenant import Tenant, TenantArgs
 from components.tenant.capsule_names import MADE_BY_TENANT
 from components.tenant.capsule_objects import replication_objects
 from components.tenant.capsule_release import Releases
-from components.tenant.impersonation import Impersonation, impersonations
+from components.tenant.impersonation import Impersonation, granted, impersonations
 from components.tenant.offboarding import Offboarding
 from components.tenant.people import auditor_access, people_roles
 from components.tenant.quota_hooks import QuotaHooks
@@ -74,7 +74,9 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
 
     roles = impersonations(config.flux, config.active_tenants, config.tenancy)
     served = on_cluster(depends_on=serving.after, transformations=[serving.waiting, counted])
-    impersonation = Impersonation(roles, facts.namespaces, served)
+    of_tenants = {name for tenant in config.active_tenants.values() for name in tenant.namespace_names}
+    settled = of_tenants & granted(roles, found.cluster.lost.state)
+    impersonation = Impersonation(roles, facts.namespaces, served, settled)
     flux_args = FluxInstallArgs(config.flux, found.release, impersonation.in_existing, stack_facts(config))
     flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())

@@ -6,14 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pulumi
 
-from components.cluster.manifests import Manifest, register
+from components.cluster.manifests import Manifest, name_of, register, resource_type
 from components.cluster.object_meta import ObjectMeta
+from components.engine.state import State
 from components.flux.config import FluxConfig
 from components.flux.controller_rights import impersonation_objects, platform_meta
 from components.sync.names import FLUX_NAMESPACE
 from components.tenant.config import TenantConfig
 from components.tenant.objects import service_account_name, tenant_meta
 from components.tenant.tenancy_config import TenancyConfig
+
+_RIGHTS = ("rules", "roleRef", "subjects")
 
 
 def impersonations(
@@ -39,20 +42,35 @@ def impersonations(
     return {namespace: impersonation_objects(meta, accounts[namespace], flux) for namespace, meta in places.items()}
 
 
+def granted(objects: Mapping[str, Sequence[Manifest]], state: State) -> set[str]:
+    """The namespaces whose objects (`impersonations`) are in the state with the same rights."""
+    return {namespace for namespace, each in objects.items() if all(_is_granted(manifest, state) for manifest in each)}
+
+
+def _is_granted(manifest: Manifest, state: State) -> bool:
+    outputs = state.resources.get((resource_type(manifest), name_of(manifest)), {})
+    return all(outputs.get(key) == manifest[key] for key in _RIGHTS if key in manifest)
+
+
 class Impersonation:
     """The Roles that let the controllers impersonate accounts of a namespace, and their RoleBindings.
 
-    In namespaces that already exist, they are created before the controllers. So when an older installation is updated
-    to controllers that need these Roles, every sync keeps working.
+    In namespaces that already exist, they are created and changed before the controllers. So when an older installation
+    is updated to controllers that need these Roles, every sync keeps working. Such objects cannot depend on their
+    namespace, which comes after the controllers; from the next update on they do, and are deleted before it.
 
     Attributes:
-        in_existing: the objects in namespaces that already exist.
+        in_existing: the objects in namespaces that already exist, and in which they are not yet as they are to be.
     """
 
     in_existing: list[pulumi.Resource]
 
     def __init__(
-        self, objects: Mapping[str, Sequence[Manifest]], existing: Collection[str], opts: pulumi.ResourceOptions
+        self,
+        objects: Mapping[str, Sequence[Manifest]],
+        existing: Collection[str],
+        opts: pulumi.ResourceOptions,
+        settled: Collection[str] = (),
     ) -> None:
         """Register the objects in existing namespaces.
 
@@ -60,13 +78,14 @@ class Impersonation:
             objects: the objects by namespace (`impersonations`).
             existing: the namespaces in the cluster.
             opts: resource options for all objects.
+            settled: tenants' namespaces in which nothing is to be granted (`granted`); their tenants register the
+                objects (`within`).
         """
         self._objects = objects
         self._opts = opts
         self._registered: dict[str, list[pulumi.Resource]] = {}
-        self.in_existing = [
-            each for namespace in objects if namespace in existing for each in self.within(namespace, after=[])
-        ]
+        early = [namespace for namespace in objects if namespace in existing and namespace not in settled]
+        self.in_existing = [each for namespace in early for each in self.within(namespace, after=[])]
 
     def within(self, namespace: str, after: Sequence[pulumi.Input[pulumi.Resource]]) -> list[pulumi.Resource]:
         """The objects in a namespace, which are registered with a dependency on `after` unless they already are."""

@@ -8,10 +8,12 @@ from recorded_program import run
 from sample_release import release
 from sample_stack import FLUX, load, removal
 
+from components.cluster.manifests import name_of, resource_type
+from components.engine.state import State
 from components.flux.component import FluxInstall, FluxInstallArgs
 from components.git.source import GitAccess
 from components.tenant.component import Tenant, TenantArgs
-from components.tenant.impersonation import Impersonation, impersonations
+from components.tenant.impersonation import Impersonation, granted, impersonations
 
 ROLES = {"Role apps/flux-impersonation", "RoleBinding apps/flux-impersonation"}
 SYNC = "Kustomization apps/dev-team"
@@ -23,11 +25,10 @@ def registered(tmp_path):
     """The resources of a stack with one tenant, by whether the tenant's namespace already exists."""
     config = load(tmp_path, flux=FLUX, tenants={"dev-team": {}})
 
-    def of(existing):
+    def of(existing, settled=()):
         def program():
-            impersonation = Impersonation(
-                impersonations(config.flux, config.tenants, config.tenancy), existing, pulumi.ResourceOptions()
-            )
+            roles = impersonations(config.flux, config.tenants, config.tenancy)
+            impersonation = Impersonation(roles, existing, pulumi.ResourceOptions(), settled)
             flux = FluxInstall("flux", FluxInstallArgs(config.flux, release(), impersonation.in_existing))
             access = GitAccess(known_hosts=(), github=None, webhook_url=None)
             args = TenantArgs(config.tenants["dev-team"], access, config.tenancy, *removal(), impersonation)
@@ -59,6 +60,38 @@ def test_in_an_existing_namespace_the_right_is_granted_before_the_controllers(re
         assert resources[role].after == set()
     for controller in CONTROLLERS:
         assert resources[controller].after >= ROLES
+
+
+def test_where_nothing_is_to_be_granted_the_right_depends_on_its_namespace(registered):
+    resources = registered(["apps"], settled=["apps"])
+
+    for role in ROLES:
+        assert "Namespace apps" in resources[role].after
+    for controller in CONTROLLERS:
+        assert not ROLES & resources[controller].after
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "namespaces"),
+    [
+        ("Role", {}, {"apps"}),
+        ("Role", {"metadata": {"annotations": {"by": "the provider"}}}, {"apps"}),
+        ("Role", {"rules": []}, set()),
+        ("RoleBinding", {"subjects": []}, set()),
+        ("RoleBinding", None, set()),
+    ],
+)
+def test_what_the_state_has_with_other_rights_is_not_granted_yet(tmp_path, kind, change, namespaces):
+    config = load(tmp_path, flux=FLUX, tenants={"dev-team": {}})
+    roles = impersonations(config.flux, config.tenants, config.tenancy)
+    state = {(resource_type(each), name_of(each)): each for each in roles["apps"]}
+    [changed] = (key for key in state if key[0].endswith(f":{kind}"))
+    if change is None:
+        del state[changed]
+    else:
+        state[changed] = state[changed] | change
+
+    assert granted(roles, State(state)) == namespaces
 
 
 def test_controllers_with_the_rights_of_the_release_need_no_impersonation_roles(tmp_path):
