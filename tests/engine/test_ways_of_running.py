@@ -150,6 +150,16 @@ class TestWaysOfRunning:
         assert stack.interval("new-team") == "20m"
         assert stack.changes() == {}
 
+    def test_one_tenant_is_destroyed_alone_and_comes_again_whole(self, stack: Ways) -> None:
+        before = sorted(stack.project.resources(NAME))
+
+        stack.run("destroy", "--yes", "--skip-preview", "--target", "**Tenant::new-team", "--target-dependents")
+
+        assert not [name for name in stack.project.resources(NAME) if "new-team" in name]
+        stack.run("up", "--yes", "--skip-preview")
+        assert sorted(stack.project.resources(NAME)) == before
+        assert stack.cluster.get("rolebinding", "flux-impersonation", "new-team")
+
     def test_a_half_deleted_stack_is_destroyed_by_the_program(self, stack: Ways) -> None:
         stack.cluster.kubectl("delete", "namespace", "new-team")
         refused = stack.project.up(NAME)
