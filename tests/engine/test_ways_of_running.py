@@ -153,12 +153,12 @@ class TestWaysOfRunning:
     def test_one_tenant_is_destroyed_alone_and_comes_again_whole(self, stack: Ways) -> None:
         before = sorted(stack.project.resources(NAME))
 
-        stack.run("destroy", "--yes", "--skip-preview", "--target", "**Tenant::new-team", "--target-dependents")
+        stack.run("destroy", "--yes", "--skip-preview", "--target", "**Tenant::dev-team", "--target-dependents")
 
-        assert not [name for name in stack.project.resources(NAME) if "new-team" in name]
+        assert not [name for name in stack.project.resources(NAME) if "dev-team" in name]
         stack.run("up", "--yes", "--skip-preview")
         assert sorted(stack.project.resources(NAME)) == before
-        assert stack.cluster.get("rolebinding", "flux-impersonation", "new-team")
+        assert stack.cluster.get("rolebinding", "flux-impersonation", "dev-team")
 
     def test_a_half_deleted_stack_is_destroyed_by_the_program(self, stack: Ways) -> None:
         stack.cluster.kubectl("delete", "namespace", "new-team")
