@@ -6,7 +6,7 @@ Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 def text(value: str) -> str:
@@ -17,6 +17,11 @@ def text(value: str) -> str:
 def texts(values: Iterable[str]) -> str:
     """A list of string literals."""
     return f"[{', '.join(map(text, values))}]"
+
+
+def mapping(entries: Mapping[str, str]) -> str:
+    """A map of string literals."""
+    return f"{{{', '.join(f'{text(key)}: {text(value)}' for key, value in entries.items())}}}"
 
 
 def boolean(value: bool) -> str:

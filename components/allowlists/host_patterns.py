@@ -16,15 +16,12 @@ from components.allowlists.config_wordings import NOT_A_HOST_PATTERN
 _HOST = r"([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])"
 _PORT = r"(:[1-9][0-9]{0,4})?"
 HOST_PATTERN = rf"^(\*\.)?{_HOST}{_PORT}$"
-# In lowercase. What precedes an `@` are credentials for the host; what follows the host does not matter.
-ADDRESS = rf"^https?://([^@/?#\\\s]*@)?{_HOST}{_PORT}([/?#]|$)"
+_USER = r"([a-z0-9._~%!$&'()*+;=:-]*@)?"
+# In lowercase, and in full: a comma would begin another address of some receivers, and only ASCII is read alike by all.
+# What precedes an `@` are credentials for the host.
+ADDRESS = rf"^https?://{_USER}{_HOST}{_PORT}([/?#][a-z0-9._~%!$&'()*+;=:@/?#-]*)?$"
 
 _DEFAULT_PORTS = {"https": ":443", "http": ":80"}
-
-# A name with dots whose last part is not a number, so it is not an IP address in any spelling.
-_PUBLIC = r"^([a-z0-9_-]+\.)+[a-z][a-z0-9-]*(:[0-9]+)?$"
-# Names of Services, of the local machine and network, and of the metadata servers of clouds.
-_INNER = r"\.(svc|local|localhost|internal)(:[0-9]+)?$|\.svc\."
 
 
 def read_host_pattern(entry: str) -> str:
@@ -52,15 +49,9 @@ def is_host_allowed(host: str, entries: Iterable[str]) -> bool:
     return any(entry == host or (entry.startswith("*.") and host.endswith(entry[1:])) for entry in entries)
 
 
-def is_host_public(host: str) -> bool:
-    """Whether a host has a public name, as `is_public` does in CEL."""
-    return bool(re.match(_PUBLIC, host)) and not re.search(_INNER, host)
-
-
 def origins_expression() -> str:
-    """CEL to append to a list of lowercase addresses: what `origin_of` returns for those that match `ADDRESS`."""
+    """CEL to append to a list of lowercase addresses that match `ADDRESS`: what `origin_of` returns."""
     return (
-        f".filter(address, address.matches({text(ADDRESS)}))"
         ".map(address, address.split('/')[0] + '//' + address.split('/')[2].split('?')[0].split('#')[0])"
         ".map(origin, origin.contains('@') "
         "? origin.split('//')[0] + '//' + origin.substring(origin.indexOf('@') + 1) : origin)"
@@ -82,8 +73,3 @@ def is_allowed(host: str, entries: str) -> str:
         f"({host} in {entries} || {entries}.exists(entry, entry.startsWith('*.') && "
         f"{host}.endsWith(entry.substring(1))))"
     )
-
-
-def is_public(host: str) -> str:
-    """CEL for whether a host has a public name; what the name resolves to is not known."""
-    return f"({host}.matches({text(_PUBLIC)}) && !{host}.matches({text(_INNER)}))"

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 from components.allowlists.config_wordings import NOT_A_SOURCE_PATTERN
 
+ANYTHING = "*"
+"""The entry that allows every URL."""
 ANYTHING_BELOW = "*"
 
 # Sources that are named without a scheme get one: the endpoint and name of a Bucket `bucket://`, the image of an
@@ -30,7 +32,7 @@ _SEGMENT = r"/\.?[A-Za-z0-9_~]([A-Za-z0-9._~-]|%20)*"
 _AT_HOST = rf"(https|http|oci)://{_HOST}{_PORT}({_SEGMENT})*"
 _BELOW_HOST = rf"(bucket://|ssh://({_USER})?){_HOST}{_PORT}"
 COMPARABLE_URL = rf"^({_AT_HOST}|{_BELOW_HOST}({_SEGMENT})+)$"
-URL_PATTERN = rf"^({_AT_HOST}(/\*)?|{_BELOW_HOST}(({_SEGMENT})+(/\*)?|/\*))$"
+URL_PATTERN = rf"^(\*|{_AT_HOST}(/\*)?|{_BELOW_HOST}(({_SEGMENT})+(/\*)?|/\*))$"
 
 _SLASHES_OF_A_HOST = "https://host".count("/")
 
@@ -46,7 +48,7 @@ class SourcePattern:
     """An entry of an allow-list.
 
     Attributes:
-        authority: scheme, user, host and port, e.g. `ssh://git@git.example.com:2222`.
+        authority: scheme, user, host and port, e.g. `ssh://git@git.example.com:2222`; `*` for all.
         path: segments of the path.
         below: whether everything below the path is allowed as well.
     """
@@ -59,6 +61,8 @@ class SourcePattern:
         """Whether the entry allows the URL of a source."""
         if not is_comparable(url):
             return False
+        if self.authority == ANYTHING:
+            return True
         authority, path = _split(url)
         if authority != self.authority:
             return False
@@ -95,6 +99,8 @@ def read_pattern(text: str) -> SourcePattern:
     """
     if not re.fullmatch(URL_PATTERN, canonical(text)):
         raise ValueError(NOT_A_SOURCE_PATTERN())
+    if text == ANYTHING:
+        return SourcePattern(ANYTHING, (), below=True)
     authority, path = _split(text)
     below = path[-1:] == (ANYTHING_BELOW,)
     return SourcePattern(authority, path[:-1] if below else path, below)

@@ -22,6 +22,7 @@ from components.policies.config_wordings import MODE_IS_OFF, TOKEN_LIFETIME_TOO_
 from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from components.policies.names import PolicyName
 from components.policies.types import FinalizerName
+from components.sync.notifications_config import ProviderTypeName
 
 
 class PolicyEngine(StrEnum):
@@ -71,12 +72,12 @@ TokenLifetime = Annotated[Duration, AfterValidator(_token_lifetime)]
 class AllowedSources(Section):
     """Where tenants' sources may come from."""
 
-    allowed: tuple[SourcePatternText, ...] | None = Field(
-        None,
+    allowed: tuple[SourcePatternText, ...] = Field(
+        (),
         description="URL patterns for the sources of every tenant, e.g. `https://git.example.com/org/*` for everything "
         "at or below it, `https://charts.example.com`, `oci://registry.example.com/org/*`, "
-        "`bucket://storage.example.com/name`, in addition to the tenant's own. If neither the stack nor the tenant has "
-        "any, all URLs are allowed.",
+        "`bucket://storage.example.com/name`, or `*` for all, in addition to the tenant's own. If neither the stack "
+        "nor the tenant has any, a tenant has only the sources that the stack declares for it.",
     )
     providers: tuple[CloudProvider, ...] = Field(
         (),
@@ -121,13 +122,15 @@ class AllowedImages(Section):
 
 
 class AllowedNotifications(Section):
-    """Hosts that notification-controller may connect to for tenants."""
+    """What notification-controller may send for tenants, if these may write Providers or Receivers."""
 
-    hosts: tuple[HostPatternText, ...] | None = Field(
-        None,
-        description="Hosts that Providers may post to and whose tokens Receivers may trust, e.g. `hooks.slack.com`, "
-        "`alertmanager.monitoring.svc:9093`, `*.example.com`, in addition to the tenant's own. If neither the stack "
-        "nor the tenant has any, all public host names are allowed.",
+    types: tuple[ProviderTypeName, ...] = Field(
+        (), description="Types of Providers that tenants may write, e.g. `slack`; needed to open the kind `Provider`."
+    )
+    hosts: tuple[HostPatternText, ...] = Field(
+        (),
+        description="Hosts that Providers of tenants may post to and whose tokens their Receivers may trust, e.g. "
+        "`hooks.slack.com`, `alertmanager.monitoring.svc:9093`, `*.example.com`, in addition to the tenant's own.",
     )
     plain_http: bool = Field(False, description="Allow notifications without TLS, e.g. within the cluster.")
 

@@ -19,17 +19,11 @@ KEYLESS_NEEDS_LOG = Wording(
 # Hosts of notifications.
 HOST_NOT_COMPARABLE = Wording(
     "FT-MSG-040",
-    "names no host that can be compared with the allowed hosts",
+    "is not a single URL that can be compared with the allowed hosts",
     "write it like https://hooks.example.com/path",
 )
 MESSAGES_WITHOUT_TLS = Wording(
     "FT-MSG-041", "leads to {host} without TLS", "use https://, or set policies.notifications.plainHttp"
-)
-HOST_NOT_PUBLIC = Wording(
-    "FT-MSG-042",
-    "leads to {host}, which is an IP address or a name inside the cluster",
-    "use a public name, or add it to policies.notifications of the tenant, or to policies.notifications.hosts of the "
-    "stack",
 )
 HOST_NOT_ALLOWED = Wording(
     "FT-MSG-043",

@@ -33,6 +33,7 @@ class PolicyName(StrEnum):
     INGRESS_SNIPPETS = "ingress-snippets"
     ALLOWED_IMAGES = "allowed-images"
     # Limits what a tenant, unlike the platform, may do in its namespace.
+    ALLOWED_KINDS = "allowed-kinds"
     PLATFORM_OBJECTS = "platform-objects"
     UNHELD_DELETION = "unheld-deletion"
     TENANT_NAMESPACE = "tenant-namespace"

@@ -1,19 +1,18 @@
-"""Which host a Provider contacts, and whether it may: the rule of `components.policies.notifications` in Python.
+"""Which host a notification of the stack contacts, and whether it is one that the platform has listed, if it lists any.
 
-Both follow notification-controller 1.9 (internal/notifier).
+As in `components.policies.notifications`, this follows notification-controller 1.9 (internal/notifier).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from components.allowlists.host_patterns import is_host_allowed, is_host_public, origin_of
+from components.allowlists.host_patterns import is_host_allowed, origin_of
 from components.config.wordings import Message
 from components.policies.config import AllowedNotifications
 from components.policies.config_wordings import (
     HOST_NOT_ALLOWED,
     HOST_NOT_COMPARABLE,
-    HOST_NOT_PUBLIC,
     MESSAGES_WITHOUT_TLS,
 )
 from components.sync.provider_types import DEFAULT_ADDRESSES, FIXED_ADDRESSES, GIT_HOSTS, NATS
@@ -46,7 +45,7 @@ def contacted(provider: str, address: str | None) -> str | None:
 def refused_host(
     config: AllowedNotifications, own: tuple[str, ...], provider: str, address: str | None
 ) -> Message | None:
-    """Why admission would deny a tenant's Provider; None if it would not.
+    """Why a notification is refused; None if it is not.
 
     Args:
         config: what all tenants may use.
@@ -61,7 +60,7 @@ def refused_host(
     scheme, _, host = origin.partition("://")
     if scheme != "https" and not config.plain_http:
         return MESSAGES_WITHOUT_TLS(host=host)
-    if config.hosts is None and not own:
-        return None if is_host_public(host) else HOST_NOT_PUBLIC(host=host)
-    entries = (*(config.hosts or ()), *own)
-    return None if is_host_allowed(host, entries) else HOST_NOT_ALLOWED(host=host, allowed=", ".join(entries) or "none")
+    entries = (*config.hosts, *own)
+    if not entries or is_host_allowed(host, entries):
+        return None
+    return HOST_NOT_ALLOWED(host=host, allowed=", ".join(entries))

@@ -1,135 +1,55 @@
-"""Policies about the hosts that notification-controller contacts for a tenant: receivers of alerts, issuers of tokens.
+"""Policies about what notification-controller sends for a tenant, and where to: Providers, their Secrets, Receivers.
 
-The hosts follow notification-controller 1.9 (internal/notifier, internal/server/event_handlers.go): the key
-`address` of a Provider's Secret overrides `spec.address`, and the key `proxy` sets a proxy.
+The policy `allowed-kinds` opens these kinds; the policies here list what their objects may contain. What the stack
+declares itself is not checked: its configuration is.
+
+Source: notification-controller 1.9 (internal/notifier, internal/server/event_handlers.go). The key `address` of a
+Provider's Secret overrides `spec.address`.
 """
 
 from __future__ import annotations
 
-from components.allowlists.cel import boolean, concatenated, joined, text, texts
-from components.allowlists.host_patterns import is_allowed, is_entry, is_public, origins_expression
+from components.allowlists.cel import boolean, concatenated, joined, mapping, text, texts
+from components.allowlists.host_patterns import ADDRESS, is_allowed, is_entry, origins_expression
 from components.policies.config import AllowedNotifications
 from components.policies.names import PolicyName
 from components.policies.notification_hosts import URLS
-from components.policies.parameters import ENTRIES_OR_NONE, is_listed, listed
+from components.policies.parameters import ENTRIES_OR_NONE, listed
 from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.rendering import changes
-from components.policies.request import ASK
-from components.sync.provider_types import DEFAULT_ADDRESSES, FIXED_ADDRESSES, GIT_HOSTS
+from components.policies.request import ASK, NAME
+from components.sync.provider_types import (
+    BASE_URL,
+    DEFAULT_ADDRESSES,
+    FIXED_ADDRESSES,
+    GIT_HOSTS,
+    PROVIDER_TYPES,
+    SECRET_KEYS,
+)
 from components.tenant.annotations import NOTIFICATIONS
 
-_EVENT_HUB, _EVENT_HUBS = "azureeventhub", ".servicebus.windows.net"
-_UNKNOWN = ""
-"""The type where it is unknown: a Provider of any type may read a Secret."""
-
-_SECRET_KEYS = ("address", "proxy")
-# How much of a Secret's value is decoded, in characters of base64: enough for any scheme, user and host.
-_READ = 400
-_BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
-# White space around an address is trimmed, as the controller does; other control characters match no address.
-_BYTES = "".join(
-    chr(byte) if 0x20 <= byte < 0x7F else " " if byte in b"\0\t\n\v\f\r" else "\x7f" for byte in range(0x100)
+_FIELDS = (
+    "address",
+    "certSecretRef",
+    "channel",
+    "commitStatusExpr",
+    "interval",
+    "secretRef",
+    "suspend",
+    "timeout",
+    "type",
+    "username",
 )
-_CUT = "\\"
-"""Marks a truncated value, so that a truncated host matches nothing."""
-
-
-def notification_addresses(config: AllowedNotifications) -> Policy:
-    """Providers and Receivers contact only allowed hosts, over TLS."""
-    provider = "variables.provider"
-    return Policy(
-        name=PolicyName.NOTIFICATION_ADDRESSES,
-        refuses="Providers that post to, and Receivers that ask, hosts that are on neither the stack's nor the "
-        "tenant's list, without a list those that are named by address or within the cluster, or any without TLS",
-        settings=_SETTINGS,
-        threats=(36,),
-        subject=Subject.CONTENT,
-        resources=(Resources("notification.toolkit.fluxcd.io", ("providers", "receivers")),),
-        variables={
-            "provider": f"object.kind == 'Provider' ? object.spec.type : {text(_UNKNOWN)}",
-            "address": "object.kind == 'Provider' ? object.spec.?address.orValue('') : ''",
-            "channel": "object.kind == 'Provider' ? object.spec.?channel.orValue('') : ''",
-            "field": "object.kind == 'Receiver' ? 'spec.oidcProviders[].issuerURL' : "
-            f"{provider} in {texts(FIXED_ADDRESSES)} ? 'spec.type ' + {provider} + ' with' : "
-            f"{provider} == {text(_EVENT_HUB)} ? 'spec.channel or spec.address' : 'spec.address'",
-            "stated": "object.kind == 'Receiver' "
-            "? object.spec.?oidcProviders.orValue([]).map(each, each.issuerURL) : "
-            f"{provider} in {texts(FIXED_ADDRESSES)} ? [{_strings(FIXED_ADDRESSES)}[{provider}]] : "
-            f"{provider} == {text(_EVENT_HUB)} ? {_event_hub()} : "
-            "variables.address != '' ? [variables.address] : "
-            f"{provider} in {texts(DEFAULT_ADDRESSES)} ? [{_strings(DEFAULT_ADDRESSES)}[{provider}]] : []",
-            "addresses": f"variables.stated.map(each, each.lowerAscii()){_as_urls(provider)}",
-            **_list(config),
-            **_origins(),
-        },
-        validations=(
-            Validation(
-                "size(variables.origins) == size(variables.addresses)",
-                concatenated(
-                    "variables.field",
-                    text(" names no host that can be compared with what is allowed; "),
-                    text("write it like https://hooks.example.com/path"),
-                ),
-            ),
-            Validation(
-                _encrypted(config),
-                concatenated("variables.field", "' '", _SHOWN, text(" is not encrypted; use https://")),
-            ),
-            Validation(
-                _allowed(),
-                concatenated(
-                    "variables.field",
-                    "' '",
-                    _SHOWN,
-                    f"(variables.restricted ? {text(' is no host that is allowed; allowed are: ')} + {ENTRIES_OR_NONE} "
-                    f": {text(' is an address, or a name inside of the cluster; use a public name')})",
-                    ASK,
-                ),
-            ),
-        ),
-    )
-
-
-def notification_secrets(config: AllowedNotifications) -> Policy:
-    """A Secret can override a Provider's address, and does not show that a Provider uses it.
-
-    So the policy checks every Secret with a key that a Provider would read: always if there is a list of hosts,
-    otherwise only values that are HTTP URLs.
-    """
-    anew = " || ".join(f"({changes(f'{{object}}.?data[?{text(key)}]')})" for key in _SECRET_KEYS)
-    has_keys = f"has(object.data) && {texts(_SECRET_KEYS)}.exists(key, key in object.data)"
-    return Policy(
-        name=PolicyName.NOTIFICATION_SECRETS,
-        refuses="Secrets whose key `address` or `proxy` would lead a Provider to a host that is not allowed",
-        settings=_SETTINGS,
-        threats=(36,),
-        subject=Subject.TENANTS,
-        resources=(Resources("", ("secrets",)),),
-        conditions={"has-addresses": has_keys, "changes-addresses": anew},
-        variables={
-            "stated": f"{texts(_SECRET_KEYS)}.filter(key, key in object.data).map(key, object.data[key])"
-            f"{_decoded()}.filter(each, each != '')",
-            **_list(config),
-            "addresses": f"variables.stated.filter(each, variables.restricted || each.matches('^(https?:)?//'))"
-            f"{_as_urls(text(_UNKNOWN))}",
-            **_origins(),
-        },
-        validations=(
-            Validation(
-                f"size(variables.origins) == size(variables.addresses) && {_encrypted(config)} && {_allowed()}",
-                concatenated(
-                    text("the keys address and proxy of a Secret are where Flux's Providers post to; allowed are "),
-                    f"(variables.restricted ? {text('these hosts: ')} + {ENTRIES_OR_NONE} "
-                    f": {text('https:// and public names')})",
-                    text("; use one of these, or give the key another name if it is no Provider's"),
-                    ASK,
-                ),
-            ),
-        ),
-    )
-
+# An object does not show which Provider reads a Secret, so the name of the Secret says it.
+_SECRETS = "provider-"
+# How much of a Secret's value is decoded, in characters of base64: enough for the longest webhooks of chats.
+_READ = 1200
+_BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+_PRINTABLE = "".join(chr(byte) if 0x20 < byte < 0x7F else "\x7f" for byte in range(0x100))
+_UNREADABLE = "\x7f"
+"""Matches no address."""
 
 _SETTINGS = (
+    "policies.notifications.types",
     "policies.notifications.hosts",
     "policies.notifications.plainHttp",
     "tenant: policies.notifications",
@@ -137,65 +57,188 @@ _SETTINGS = (
 _SHOWN = joined("variables.origins")
 
 
-def _list(config: AllowedNotifications) -> dict[str, str]:
-    """The allowed hosts, and whether there is a list of them."""
+def notification_addresses(config: AllowedNotifications) -> Policy:
+    """Providers and Receivers of tenants have listed types and fields, and contact listed hosts over TLS."""
+    is_provider, type_ = "object.kind == 'Provider'", "variables.types[0]"
+    own = f"{text(_SECRETS)} + {type_}"
+    secret = "object.spec.?secretRef.?name.orValue('')"
+    return Policy(
+        name=PolicyName.NOTIFICATION_ADDRESSES,
+        refuses="Providers of types, with fields or with Secrets that are not listed; Providers that post to, and "
+        "Receivers that ask, hosts that are on neither the stack's nor the tenant's list, several at once, or any "
+        "without TLS",
+        settings=_SETTINGS,
+        threats=(36,),
+        subject=Subject.CONTENT,
+        resources=(Resources("notification.toolkit.fluxcd.io", ("providers", "receivers")),),
+        variables={
+            "types": f"{is_provider} ? [object.spec.type] : ['']",
+            "stated": f"!({is_provider}) ? object.spec.?oidcProviders.orValue([]).map(each, each.issuerURL) : "
+            f"{type_} in {texts(FIXED_ADDRESSES)} ? [{mapping(FIXED_ADDRESSES)}[{type_}]] : "
+            "object.spec.?address.orValue('') != '' ? [object.spec.address] : "
+            f"{type_} in {texts(DEFAULT_ADDRESSES)} ? [{mapping(DEFAULT_ADDRESSES)}[{type_}]] : []",
+            "field": f"!({is_provider}) ? 'spec.oidcProviders[].issuerURL' : "
+            f"{type_} in {texts(FIXED_ADDRESSES)} ? 'spec.type ' + {type_} + ' with' : 'spec.address'",
+            "unlisted": f"{is_provider} ? object.spec.map(key, key).filter(key, !(key in {texts(_FIELDS)})) : []",
+            **_hosts(config),
+        },
+        validations=(
+            Validation(
+                f"!({is_provider}) || {type_} in {texts(config.types)}",
+                concatenated(
+                    text("spec.type "),
+                    type_,
+                    text(f" is not allowed; allowed are: {', '.join(config.types) or 'none'}"),
+                    ASK,
+                ),
+                exempts_platform_objects=True,
+            ),
+            Validation(
+                "size(variables.unlisted) == 0",
+                concatenated(
+                    text("spec has fields that are not allowed: "),
+                    joined("variables.unlisted"),
+                    text("; remove them"),
+                    ASK,
+                ),
+                exempts_platform_objects=True,
+            ),
+            Validation(
+                f"!({is_provider}) || {secret} in ['', {own}] || {secret}.startsWith({own} + '-')",
+                concatenated(
+                    text("spec.secretRef.name is "),
+                    secret,
+                    text("; name the Secret "),
+                    own,
+                    text(" or "),
+                    own,
+                    text("-<suffix>, so that its keys can be checked"),
+                ),
+                exempts_platform_objects=True,
+            ),
+            Validation(
+                "size(variables.origins) == size(variables.addresses)",
+                concatenated(
+                    "variables.field",
+                    text(" is not a single URL that can be compared with what is allowed; "),
+                    text("write it like https://hooks.example.com/path"),
+                ),
+                exempts_platform_objects=True,
+            ),
+            Validation(
+                _encrypted(config),
+                concatenated("variables.field", "' '", _SHOWN, text(" is not encrypted; use https://")),
+                exempts_platform_objects=True,
+            ),
+            Validation(
+                _ALLOWED,
+                concatenated(
+                    "variables.field",
+                    "' '",
+                    _SHOWN,
+                    text(" is not an allowed host; allowed are: "),
+                    ENTRIES_OR_NONE,
+                    ASK,
+                ),
+                exempts_platform_objects=True,
+            ),
+        ),
+    )
+
+
+def notification_secrets(config: AllowedNotifications) -> Policy:
+    """Secrets of Providers have the keys that their type reads, and lead to listed hosts.
+
+    The base URL of a GitHub App is checked in every Secret, since sources and Providers of any name read it.
+    """
+    keys = f"{{{', '.join(f'{text(name)}: {texts(names)}' for name, names in SECRET_KEYS.items())}}}"
+    urls = texts(("address", BASE_URL))
+    return Policy(
+        name=PolicyName.NOTIFICATION_SECRETS,
+        refuses="Secrets of Providers with a key that their type does not read, or with an address that is not allowed "
+        "or cannot be read in full; Secrets with the base URL of a GitHub App on a host that is not allowed",
+        settings=_SETTINGS,
+        threats=(36,),
+        subject=Subject.TENANTS,
+        resources=(Resources("", ("secrets",)),),
+        conditions={
+            "of-a-provider": f"{NAME}.startsWith({text(_SECRETS)}) || {text(BASE_URL)} in object.?data.orValue({{}})",
+            "changes-content": "request.operation == 'CREATE' || object.?data != oldObject.?data",
+        },
+        variables={
+            "types": f"{texts(PROVIDER_TYPES)}.filter(type, {NAME} == {text(_SECRETS)} + type || "
+            f"{NAME}.startsWith({text(_SECRETS)} + type + '-'))",
+            "data": "object.?data.orValue({})",
+            "unlisted": "variables.data.map(key, key).filter(key, "
+            f"variables.types.exists(type, !(key in {keys}[type])))",
+            "stated": f"{urls}.filter(key, key in variables.data && "
+            f"(key == {text(BASE_URL)} || size(variables.types) > 0))"
+            f".map(key, string(variables.data[key])){_decoded()}",
+            **_hosts(config),
+        },
+        validations=(
+            Validation(
+                "size(variables.unlisted) == 0",
+                concatenated(
+                    text("the keys "),
+                    joined("variables.unlisted"),
+                    text(" are not allowed in a Secret of a Provider of the type "),
+                    joined("variables.types"),
+                    text("; remove them, or give the Secret another name if no Provider reads it"),
+                ),
+            ),
+            Validation(
+                f"size(variables.origins) == size(variables.addresses) && {_encrypted(config)} && {_ALLOWED}",
+                concatenated(
+                    text(f"the keys address and {BASE_URL} of a Secret must be a single URL with "),
+                    text("" if config.plain_http else "https:// and "),
+                    text("an allowed host, without white space or a line break around it; allowed are: "),
+                    ENTRIES_OR_NONE,
+                    ASK,
+                ),
+            ),
+        ),
+    )
+
+
+def _hosts(config: AllowedNotifications) -> dict[str, str]:
+    """The variables `entries`, `addresses` and `origins`, from `types` and `stated`.
+
+    `origins` has an entry for each address that is a single URL.
+    """
     return {
-        "restricted": is_listed(NOTIFICATIONS) if config.hosts is None else "true",
-        "entries": f"({texts(config.hosts or ())} + {listed(NOTIFICATIONS)}).filter(entry, {is_entry('entry')})",
+        "entries": f"({texts(config.hosts)} + {listed(NOTIFICATIONS)}).filter(entry, {is_entry('entry')})",
+        "addresses": f"variables.stated.map(each, each.lowerAscii()){_as_urls()}",
+        "origins": f"variables.addresses.filter(each, each.matches({text(ADDRESS)})){origins_expression()}",
     }
-
-
-def _origins() -> dict[str, str]:
-    return {"origins": f"variables.addresses{origins_expression()}"}
 
 
 def _encrypted(config: AllowedNotifications) -> str:
     return f"({boolean(config.plain_http)} || variables.origins.all(origin, origin.startsWith('https://')))"
 
 
-def _allowed() -> str:
-    return (
-        "variables.origins.map(origin, origin.split('//')[1]).all(host, variables.restricted "
-        f"? {is_allowed('host', 'variables.entries')} : {is_public('host')})"
-    )
+_ALLOWED = f"variables.origins.map(origin, origin.split('//')[1]).all(host, {is_allowed('host', 'variables.entries')})"
 
 
-def _event_hub() -> str:
-    """CEL for the hosts of an Event Hub: from its connection string, and from its namespace."""
-    return (
-        "(variables.address.contains('SharedAccessKey') ? [variables.address] : []) + "
-        "(variables.channel == '' ? [] : ['https://' + variables.channel + "
-        f"(variables.channel.contains('.servicebus.') ? '' : {text(_EVENT_HUBS)})])"
-    )
+def _as_urls() -> str:
+    """CEL to append to a list of lower-case addresses: all forms that the types accept, as HTTP URLs."""
 
-
-def _as_urls(provider: str) -> str:
-    """CEL to append to a list of lower-case addresses: all forms that Providers accept, as HTTP URLs."""
+    def of(types: tuple[str, ...]) -> str:
+        return f"variables.types.exists(type, type in {texts(types)})"
 
     def replaced(start: str) -> str:
         types, url = URLS[start]
-        taken = f"{provider} in {texts((*types, _UNKNOWN))} && address.startsWith({text(start)})"
+        taken = f"{of(types)} && address.startsWith({text(start)})"
         return f".map(address, {taken} ? {text(url)} + address.substring({len(start)}) : address)"
 
     # SCP syntax of Git: git@git.example.com:org/app.
     repository = "address.matches('^[a-z0-9._~-]+@[a-z0-9._-]+:[a-z0-9./_-]')"
-    of_git = f"{provider} in {texts((*GIT_HOSTS, _UNKNOWN))} && {repository}"
-    # In a connection string that repeats it, the last one counts.
-    once = f"size(address.split('endpoint=')) == 2 && !address.endsWith({text(_CUT)})"
-    return "".join(
-        (
-            replaced("ssh://"),
-            f".map(address, {of_git} ? 'https://' + address.replace(':', '/', 1) : address)",
-            replaced("nats://"),
-            replaced("tls://"),
-            f".map(address, address.startsWith('endpoint=sb://') && {once} "
-            "? 'https://' + address.substring(14) : address)",
-        )
-    )
+    scp = f".map(address, {of(GIT_HOSTS)} && {repository} ? 'https://' + address.replace(':', '/', 1) : address)"
+    return "".join((replaced("ssh://"), scp, replaced("nats://"), replaced("tls://")))
 
 
 def _decoded() -> str:
-    """CEL to append to a list of base64 strings: the beginning of each, decoded, in lower case.
+    """CEL to append to a list of base64 strings: each decoded, with marks for what is no printable ASCII.
 
     Kubernetes' CEL has no base64 function.
     """
@@ -204,13 +247,10 @@ def _decoded() -> str:
         f"{text(_BASE64)}.indexOf(encoded.charAt(i + {offset})) % {len(_BASE64) - 1}" for offset in range(4)
     )
     codes = ("four[0] * 4 + four[1] / 16", "four[1] % 16 * 16 + four[2] / 4", "four[2] % 4 * 64 + four[3]")
-    characters = " + ".join(f"{text(_BYTES)}.charAt({code})" for code in codes)
+    characters = " + ".join(f"{text(_PRINTABLE)}.charAt({code})" for code in codes)
+    padding = "(pair[0].endsWith('==') ? 2 : pair[0].endsWith('=') ? 1 : 0)"
     return (
-        f".map(encoded, [{positions}].filter(i, i + 3 < size(encoded)).map(i, [{digits}])"
-        f".map(four, {characters}).join('').trim().lowerAscii() + (size(encoded) > {_READ} ? {text(_CUT)} : ''))"
+        f".map(encoded, [encoded, size(encoded) > {_READ} ? {text(_UNREADABLE)} : "
+        f"[{positions}].filter(i, i + 3 < size(encoded)).map(i, [{digits}]).map(four, {characters}).join('')])"
+        f".map(pair, size(pair[0]) > {_READ} ? pair[1] : pair[1].substring(0, size(pair[1]) - {padding}))"
     )
-
-
-def _strings(entries: dict[str, str]) -> str:
-    """A CEL map of strings."""
-    return f"{{{', '.join(f'{text(key)}: {text(value)}' for key, value in entries.items())}}}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from components.allowlists.cel import boolean, concatenated, text, texts
 from components.allowlists.image_patterns import COMPARABLE_IMAGE, repository_expression
-from components.allowlists.source_patterns import COMPARABLE_URL, EXAMPLE, URL_PATTERN, canonical_expression
+from components.allowlists.source_patterns import ANYTHING, COMPARABLE_URL, EXAMPLE, URL_PATTERN, canonical_expression
 from components.policies.config import AllowedSources, PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import STARTS, listed, unrestricted
+from components.policies.parameters import STARTS, listed
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.request import ASK
 from components.policies.source_refusal import REFUSAL, refusal_variables
@@ -52,10 +52,11 @@ def allowed_sources(config: PoliciesConfig) -> Policy:
     A URL in canonical form matches an entry if and only if it begins with the entry, with a slash appended to both: an
     entry has a whole host and whole path segments, so a look-alike does not match.
 
+    Without a list, nothing is allowed. Sources that the stack declares need no entry: its configuration is checked.
+
     The message names everything that the platform would have to allow, so that a tenant is refused only once.
     """
     sources = config.sources
-    anywhere = unrestricted(SOURCES, sources.allowed)
     return Policy(
         name=PolicyName.ALLOWED_SOURCES,
         refuses="sources that are on neither the stack's nor the tenant's list, whose URL cannot be compared "
@@ -72,10 +73,10 @@ def allowed_sources(config: PoliciesConfig) -> Policy:
             "field": _FIELD,
             "url": _URL,
             "compared": f"[variables.url]{canonical_expression()}[0]",
-            "entries": f"({texts(sources.allowed or ())} + {listed(SOURCES)}){canonical_expression()}"
+            "entries": f"({texts(sources.allowed)} + {listed(SOURCES)}){canonical_expression()}"
             f".filter(entry, entry.matches({text(URL_PATTERN)}))",
             "below": f"variables.entries{STARTS}",
-            "listed": f"{anywhere} || variables.compared in variables.entries || "
+            "listed": f"{text(ANYTHING)} in variables.entries || variables.compared in variables.entries || "
             "variables.below.exists(start, (variables.compared + '/').startsWith(start))",
             **refusal_variables(config),
         },
@@ -92,7 +93,7 @@ def allowed_sources(config: PoliciesConfig) -> Policy:
                     ),
                 ),
             ),
-            Validation("variables.listed && variables.encrypted", REFUSAL),
+            Validation("variables.listed && variables.encrypted", REFUSAL, exempts_platform_objects=True),
         ),
     )
 
@@ -118,23 +119,21 @@ def source_options(config: AllowedSources, *, with_certificates: bool = False) -
         ),
         threats=(14, 17, 35),
         subject=Subject.CONTENT,
-        resources=(*_FETCHED, *_CHARTS, Resources("notification.toolkit.fluxcd.io", ("providers",))),
+        resources=(*_FETCHED, *_CHARTS),
         variables={
             "charts": _CHART,
-            "provider": "object.kind == 'Provider' ? 'generic' : object.spec.?provider.orValue('generic')",
+            "provider": "object.spec.?provider.orValue('generic')",
             "cloud": f"variables.provider in {texts(_CLOUDS)}",
         },
         validations=(
             Validation(
-                "!has(object.spec.proxySecretRef) && !has(object.spec.proxy)",
+                "!has(object.spec.proxySecretRef)",
                 concatenated(
-                    "(has(object.spec.proxy) ? 'spec.proxy' : 'spec.proxySecretRef')",
-                    text(" sends it through a proxy of the tenant's choice; leave it out"),
-                    ASK,
+                    text("spec.proxySecretRef sends it through a proxy of the tenant's choice; leave it out"), ASK
                 ),
             ),
             Validation(
-                f"{boolean(config.client_certificates)} || object.kind == 'Provider' || "
+                f"{boolean(config.client_certificates)} || "
                 "(!has(object.spec.certSecretRef) && !object.spec.?sts.?certSecretRef.hasValue())",
                 concatenated(
                     text("spec.certSecretRef trusts a certificate authority of the tenant's choice; leave it out"), ASK

@@ -12,6 +12,7 @@ from components.policies.controller_load import controller_load, reconciliation_
 from components.policies.exceptions import may_be_excepted, with_exceptions
 from components.policies.holds import unheld_deletion
 from components.policies.ingresses import allowed_hosts, ingress_snippets
+from components.policies.kinds import allowed_kinds
 from components.policies.kyverno import kyverno
 from components.policies.names import PolicyName
 from components.policies.native import native
@@ -103,6 +104,7 @@ def _table(config: PoliciesConfig, relaxed: Collection[str], tenancy: TenancyCon
         allowed_hosts(config.ingress),
         ingress_snippets(config.ingress),
         allowed_images(config.images),
+        allowed_kinds(tenancy),
         platform_objects(),
         unheld_deletion(config),
         tenant_namespace(),

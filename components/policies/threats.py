@@ -77,4 +77,5 @@ THREATS: Mapping[int, Threat] = {
     41: Threat("Any node by tolerations, inline CSI drivers, blocked drains, others' hosts", ()),
     42: Threat("A secret in plain text under another project's name, or without one", (_CHECKS,), False),
     43: Threat("A change of what Flux applies, by a person who may only ask for a reconciliation", ("its role",)),
+    44: Threat("An object of a kind that nobody has opened, whose controller acts for its author", (_ROLE,)),
 }

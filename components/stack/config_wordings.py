@@ -174,7 +174,7 @@ SOURCE_WITHOUT_TLS = Wording(
 )
 SOURCE_NOT_ALLOWED = Wording(
     "FT-CFG-675",
-    "is not an allowed source for tenant {tenant}, which are {allowed}",
+    "is not an allowed source for tenant {tenant}; allowed: {allowed}",
     "add it to policies.sources.allowed, or to policies.sources of {path}",
 )
 SOURCE_NOT_VERIFIED = Wording(
@@ -204,6 +204,11 @@ NOT_WAIVABLE = Wording("FT-CFG-693", "is a rule that cannot be waived", "comply 
 # Notifications.
 NOTIFICATIONS_NEED_CONTROLLER = Wording(
     "FT-MSG-060", "need {controller}, which flux.components does not list", "add it there"
+)
+PROVIDERS_WITHOUT_LIST = Wording(
+    "FT-MSG-063",
+    "opens Providers to tenant {tenant}, but nothing says what they may contact",
+    "list it in {keys}",
 )
 NOTIFICATION_OF_PLATFORM = Wording(
     "FT-MSG-062", "is also the name of one in tenancy.notifications", "choose another name"

@@ -13,6 +13,7 @@ from components.stack.config import StackConfig
 from components.stack.config_wordings import (
     NOTIFICATION_OF_PLATFORM,
     NOTIFICATIONS_NEED_CONTROLLER,
+    PROVIDERS_WITHOUT_LIST,
 )
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
@@ -21,6 +22,8 @@ from components.sync.notification_objects import stated_address
 from components.sync.notifications_config import Notification
 from components.sync.provider_types import Address
 from components.tenant.config import TenantConfig
+
+PROVIDER = "Provider"
 
 
 def _without_controller(config: StackConfig) -> Iterator[Finding]:
@@ -55,6 +58,20 @@ def _without_repository(config: StackConfig) -> Iterator[Finding]:
                 yield ("tenants", name, "notifications", key, "address"), ADDRESS_WITHOUT_REPOSITORY()
 
 
+def _open_without_lists(config: StackConfig) -> Iterator[Finding]:
+    """Providers that are open to tenants, without a type or a host that these may have."""
+    rules, for_all = config.policies.notifications, PROVIDER in config.tenancy.kinds
+    for name, tenant in config.active_tenants.items():
+        if not for_all and PROVIDER not in tenant.policies.kinds:
+            continue
+        path: Path = ("tenancy", "kinds") if for_all else ("tenants", name, "policies", "kinds")
+        if not rules.types:
+            yield path, PROVIDERS_WITHOUT_LIST(tenant=name, keys="policies.notifications.types")
+        if not rules.hosts and not tenant.policies.notifications:
+            keys = f"policies.notifications.hosts, or policies.notifications of tenants.{name}"
+            yield path, PROVIDERS_WITHOUT_LIST(tenant=name, keys=keys)
+
+
 def _refused_hosts(config: StackConfig) -> Iterator[Finding]:
     """Notifications whose Providers admission would deny, and credentials that lead to a host that it would deny."""
     if not is_in_use(PolicyName.NOTIFICATION_ADDRESSES, config):
@@ -84,5 +101,6 @@ NOTIFICATION_CHECKS: tuple[Check, ...] = (
     _without_controller,
     _names_of_the_platform,
     _without_repository,
+    _open_without_lists,
     _refused_hosts,
 )

@@ -80,21 +80,19 @@ def _sources(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[
 
 
 def _refused_source(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
-    """A tenant's source that admission would deny; the update would fail half way."""
+    """A tenant's source that is not on the lists, if there are any, or that admission would deny half way."""
     if not is_in_use(PolicyName.ALLOWED_SOURCES, config):
         return
     rules = config.policies.sources
-    lists = [rules.allowed, tenant.policies.sources or None]
-    allowed = [entry for entries in lists if entries is not None for entry in entries]
+    allowed = (*rules.allowed, *tenant.policies.sources)
     for key, source in _sources(path, tenant, config):
         url, field = fetched_url(source), "endpoint" if isinstance(source, BucketSource) else "url"
         if not is_comparable(url):
             yield (*key, field), SOURCE_NOT_COMPARABLE()
         elif not is_encrypted(source) and not rules.plain_http:
             yield (*key, "insecure" if getattr(source, "insecure", False) else field), SOURCE_WITHOUT_TLS()
-        elif lists != [None, None] and not any(read_pattern(entry).allows(url) for entry in allowed):
-            shown = ", ".join(allowed) or "none"
-            yield (*key, field), SOURCE_NOT_ALLOWED(tenant=path[-1], allowed=shown, path=dotted(path))
+        elif allowed and not any(read_pattern(entry).allows(url) for entry in allowed):
+            yield (*key, field), SOURCE_NOT_ALLOWED(tenant=path[-1], allowed=", ".join(allowed), path=dotted(path))
 
 
 def _refused_options(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:

@@ -11,7 +11,6 @@ from enum import StrEnum
 
 FIXED_ADDRESSES = {
     "bitbucket": "https://api.bitbucket.org",
-    "googlepubsub": "https://pubsub.googleapis.com",
     "telegram": "https://api.telegram.org",
 }
 """Types that ignore the host of their address and post to a fixed one."""
@@ -68,8 +67,8 @@ class ProviderType:
     authority: bool = True
 
 
-# Left out are types that use the cloud's identity (azureeventhub, googlepubsub), and one whose channel, which everybody
-# with read access to the Provider sees, is a credential (pagerduty).
+# Left out are types whose credentials or addresses have several forms (azureeventhub, googlepubsub), and one whose
+# channel, which everybody with read access to the Provider sees, is a credential (pagerduty).
 PROVIDER_TYPES: Mapping[str, ProviderType] = {
     "alertmanager": ProviderType(),
     "azuredevops": ProviderType(Address.REPOSITORY, token=True),
@@ -101,4 +100,28 @@ PROVIDER_TYPES: Mapping[str, ProviderType] = {
     "webex": ProviderType(token=True, channel=True),
     "zulip": ProviderType(channel=True),
 }
-"""The types that the configuration takes."""
+"""The types that the configuration takes, and that tenants can be allowed."""
+
+BASE_URL = "githubAppBaseURL"
+"""The key of a Secret with the API to which a GitHub App logs in."""
+_CREDENTIALS = ("token", "username", "password")
+_GITHUB_APP = ("githubAppID", "githubAppInstallationID", "githubAppInstallationOwner", "githubAppPrivateKey", BASE_URL)
+_FURTHER_KEYS: Mapping[str, tuple[str, ...]] = {
+    "generic": ("headers",),
+    "generic-hmac": ("headers",),
+    "nats": ("creds", "nkey"),
+    **dict.fromkeys(("github", "githubdispatch", "githubpullrequestcomment"), _GITHUB_APP),
+}
+SECRET_KEYS: Mapping[str, tuple[str, ...]] = {
+    name: (
+        *(("address",) if each.address is not Address.NONE else ()),
+        *_CREDENTIALS,
+        *(("ca.crt",) if each.authority else ()),
+        *_FURTHER_KEYS.get(name, ()),
+    )
+    for name, each in PROVIDER_TYPES.items()
+}
+"""What each type reads of its Secret.
+
+Source: https://fluxcd.io/flux/components/notification/providers/#secret-reference
+"""

@@ -8,10 +8,12 @@ annotations come from the tenant's configuration, and only the platform may writ
 from __future__ import annotations
 
 from components.tenant.config import TenantConfig
-from components.tenant.grants import granted_exceptions, granted_service_types
+from components.tenant.grants import granted_exceptions, granted_resources, granted_service_types
+from components.tenant.kinds import resources_of
 
 PREFIX = "flux-tenancy/"
 NAMESPACES = f"{PREFIX}namespaces"
+KINDS = f"{PREFIX}kinds"
 SOURCES = f"{PREFIX}sources"
 IMAGES = f"{PREFIX}images"
 VERIFIED = f"{PREFIX}verified"
@@ -29,6 +31,7 @@ def namespace_annotations(config: TenantConfig) -> dict[str, str]:
     """The annotations of a tenant's namespace; lists are separated by spaces, empty ones left out."""
     lists = {
         NAMESPACES: config.namespace_names,
+        KINDS: tuple(dict.fromkeys((*resources_of(config.policies.kinds), *granted_resources(config.grants)))),
         SOURCES: config.policies.sources,
         IMAGES: config.policies.images,
         VERIFIED: config.policies.verified,

@@ -19,6 +19,7 @@ from components.tenant.capsule_config import CapsuleLimits
 from components.tenant.config_wordings import DUPLICATE_NAMESPACE, FOREIGN_TARGET_NAMESPACE
 from components.tenant.grants_config import Grant
 from components.tenant.grants_wordings import DELEGATED_HOME
+from components.tenant.kinds import OpenedKind
 from components.tenant.namespace_config import NamespaceConfig
 from components.tenant.network_config import NetworkOpenings
 from components.tenant.people_config import TenantPeople
@@ -29,6 +30,10 @@ from components.tenant.types import ServiceAccountName
 
 class TenantPolicies(Section):
     """What a tenant may use in addition to what all tenants may."""
+
+    kinds: tuple[OpenedKind, ...] = Field(
+        (), description="Kinds of objects that it may write, in addition to `tenancy.kinds`."
+    )
 
     sources: tuple[SourcePatternText, ...] = Field(
         (), description="URL patterns of its sources, in addition to `policies.sources.allowed`."

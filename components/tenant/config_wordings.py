@@ -24,6 +24,11 @@ SHARED_CREDENTIAL = Wording(
     "send messages to a receiver of the cluster that needs no credential, such as Alertmanager",
 )
 FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tenant", "choose one of {namespaces}")
+NOT_A_KIND = Wording(
+    "FT-CFG-405",
+    "is not a kind that can be opened to tenants",
+    "use one of {kinds}, or the resource of another controller, such as certificates.cert-manager.io",
+)
 
 # People (components/tenant/people.py).
 DEVELOPERS_UNLIMITED = Wording(

@@ -12,6 +12,7 @@ from datetime import date
 from components.cluster.manifests import Manifest
 from components.sync.names import TENANT_LABEL
 from components.tenant.grants_config import ClusterObject, Grant
+from components.tenant.kinds import group_resource
 
 SERVICE_EXPOSURE = "service-exposure"
 """The policy that reads the granted types of Services."""
@@ -80,6 +81,13 @@ def relaxed_policies(grants: Iterable[Grant]) -> frozenset[str]:
 def granted_service_types(grants: Iterable[Grant]) -> list[str]:
     """The types of Services that grants allow, each once."""
     return list(dict.fromkeys(each for grant in grants for each in grant.service_types))
+
+
+def granted_resources(grants: Iterable[Grant]) -> list[str]:
+    """The resources that grants give rights over in the tenant's namespaces, each once."""
+    rules = [rule for grant in grants for rule in grant.rules]
+    named = (group_resource(group, each) for rule in rules for group in rule.api_groups for each in rule.resources)
+    return list(dict.fromkeys(each for each in named if "/" not in each))
 
 
 def granted_exceptions(grants: Iterable[Grant]) -> list[str]:

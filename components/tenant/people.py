@@ -15,8 +15,9 @@ from components.cluster.manifests import Manifest
 from components.cluster.object_meta import ObjectMeta
 from components.cluster.previewers import READABLE as PREVIEWED
 from components.cluster.subjects import RBAC, Person, Subject, rbac_subject
+from components.tenant.kinds import ResourceTable
 from components.tenant.people_config import TenantPeople
-from components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE, ResourceTable, rules_for
+from components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE, rules_for
 from components.tenant.tenancy_config import PolicyRule, TenancyConfig
 
 VIEWER, DEVELOPER, AUDITOR = "flux-tenancy-viewer", "flux-tenancy-developer", "flux-tenancy-auditor"

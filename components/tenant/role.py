@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from components.cluster.manifests import Manifest
 from components.tenant.config import Role
+from components.tenant.kinds import ResourceTable, flux_kinds_by_group
 from components.tenant.tenancy_config import PolicyRule, TenancyConfig
 
 TENANT_ROLE = "flux-tenancy-tenant"
@@ -19,9 +20,6 @@ FLUX_GROUPS = ".fluxcd.io"
 
 _CHANGE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 READ = ("get", "list", "watch")
-
-ResourceTable = Sequence[tuple[str, tuple[str, ...]]]
-"""Pairs of an API group and names of its resources."""
 
 # (API group, resources that the tenant manages). Listed one by one, since a wildcard would include their status.
 MANAGED: ResourceTable = (
@@ -42,15 +40,7 @@ MANAGED: ResourceTable = (
     ("coordination.k8s.io", ("leases",)),
     ("networking.k8s.io", ("ingresses",)),
     ("policy", ("poddisruptionbudgets",)),
-    (
-        "source.toolkit.fluxcd.io",
-        ("buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories"),
-    ),
-    ("source.extensions.fluxcd.io", ("artifactgenerators",)),
-    ("kustomize.toolkit.fluxcd.io", ("kustomizations",)),
-    ("helm.toolkit.fluxcd.io", ("helmreleases",)),
-    ("notification.toolkit.fluxcd.io", ("alerts", "providers", "receivers")),
-    ("image.toolkit.fluxcd.io", ("imagepolicies", "imagerepositories", "imageupdateautomations")),
+    *flux_kinds_by_group(),
 )
 # (API group, resources that the tenant may only read), to understand why something is refused or fails.
 READABLE: ResourceTable = (

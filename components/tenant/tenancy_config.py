@@ -13,6 +13,7 @@ from components.config.types import DnsLabel, Duration, Network, Quantity
 from components.sync.notifications_config import Notification
 from components.tenant.capsule_config import CapsuleTenancy
 from components.tenant.config_wordings import SHARED_CREDENTIAL
+from components.tenant.kinds import OpenedKind
 from components.tenant.people_config import TenancyPeople
 from components.tenant.types import QuotaResource, ServiceAccountName
 
@@ -121,6 +122,12 @@ class TenancyConfig(Section):
     )
     extra_rules: tuple[PolicyRule, ...] = Field(
         (), description="Additional rules of the tenant role, e.g. for the platform's own custom resources."
+    )
+    kinds: tuple[OpenedKind, ...] = Field(
+        (),
+        description="Kinds of objects that tenants may write in addition to Kubernetes' own, Kustomizations, "
+        "HelmReleases and sources that the lists of sources allow: further kinds of Flux, e.g. `Alert`, or resources "
+        "of other controllers, e.g. `certificates.cert-manager.io` (docs/tenants.md).",
     )
     people: TenancyPeople = Field(
         default_factory=TenancyPeople, description="What people of tenants may do (docs/people.md)."

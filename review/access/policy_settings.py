@@ -13,13 +13,24 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, get_args
 
+from components.allowlists.source_patterns import ANYTHING
 from components.allowlists.types import VerifiedKind
 from components.config.types import seconds
 from components.policies.config import PoliciesConfig
+from components.policies.kinds import RESOURCE
 from components.policies.names import PolicyName
 from components.policies.parameters import is_listed
 from components.policies.table import policies
-from components.tenant.annotations import EXCEPTIONS, HOSTS, IMAGES, NOTIFICATIONS, SERVICE_TYPES, SOURCES, VERIFIED
+from components.tenant.annotations import (
+    EXCEPTIONS,
+    HOSTS,
+    IMAGES,
+    KINDS,
+    NOTIFICATIONS,
+    SERVICE_TYPES,
+    SOURCES,
+    VERIFIED,
+)
 from components.tenant.grants_config import ExceptedPolicy
 from review.access.words import counted
 
@@ -70,7 +81,6 @@ class ListSetting:
         read: the entries that such a place allows.
         annotation: the annotation of a namespace with the tenant's own entries; empty if a tenant has none.
         anywhere: regular expression for CEL that says whether the stack restricts at all; empty if it always does.
-        restricted: the CEL in that place if it does.
         forbids: whether the tenant's own entries are forbidden rather than allowed.
         adds: whether the list has entries of Kubernetes itself, too, which no stack removes.
     """
@@ -82,7 +92,6 @@ class ListSetting:
     read: Callable[[str], Allowed] = lambda found: frozenset(json.loads(found))
     annotation: str = ""
     anywhere: str = ""
-    restricted: str = "false"
     forbids: bool = False
     adds: bool = False
 
@@ -105,7 +114,7 @@ class ListSetting:
         return allowed
 
     def _allowed_by(self, cel: Sequence[str], annotations: Mapping[str, str]) -> Allowed:
-        free = self.anywhere and _found(self.anywhere, cel) != self.restricted
+        free = self.anywhere and _found(self.anywhere, cel) != "false"
         entries = _found(self.patterns[0], cel)
         stack = None if free or entries is None else self.read(entries)
         if stack is not None and self.adds:
@@ -113,7 +122,8 @@ class ListSetting:
         own = frozenset(annotations.get(self.annotation, "").split())
         if self.forbids:
             return (stack or frozenset()) - own
-        return stack if self.annotation not in annotations else (stack or frozenset()) | own
+        allowed = stack if self.annotation not in annotations else (stack or frozenset()) | own
+        return None if allowed is not None and ANYTHING in allowed else allowed
 
     def _gained(self, before: Allowed, after: Allowed) -> str:
         if before is None or before == after:
@@ -318,7 +328,6 @@ SETTINGS: tuple[Setting, ...] = (
         "fetch sources from {}",
         "fetch sources from any URL",
         annotation=SOURCES,
-        anywhere=rf"^listed={_anywhere(SOURCES)} \|\|",
     ),
     _flag(
         (PolicyName.ALLOWED_SOURCES, PolicyName.SOURCE_OPTIONS),
@@ -341,7 +350,7 @@ SETTINGS: tuple[Setting, ...] = (
     _flag(
         (PolicyName.SOURCE_OPTIONS,),
         "let sources trust certificate authorities of their own choice",
-        rf"{_FLAG} \|\| object\.kind == 'Provider'",
+        rf"{_FLAG} \|\| \(!has\(object\.spec\.certSecretRef",
     ),
     _flag(
         (PolicyName.SOURCE_OPTIONS,),
@@ -360,10 +369,10 @@ SETTINGS: tuple[Setting, ...] = (
         _NOTIFICATIONS,
         (rf"^entries=\({_LIST} \+",),
         "send notifications to {}",
-        "send notifications to any public host",
         annotation=NOTIFICATIONS,
-        anywhere=rf"^restricted=(true|{re.escape(is_listed(NOTIFICATIONS))})$",
-        restricted="true",
+    ),
+    ListSetting(
+        (PolicyName.NOTIFICATION_ADDRESSES,), (rf"variables\.types\[0\] in {_LIST}$",), "write Providers of the type {}"
     ),
     _flag(_NOTIFICATIONS, "send notifications without TLS", rf"\({_FLAG} \|\| variables\.origins\.all"),
     BoundSetting(
@@ -422,6 +431,12 @@ SETTINGS: tuple[Setting, ...] = (
         (PolicyName.INGRESS_SNIPPETS,),
         "write snippets of proxy configuration in Ingresses",
         rf"{_FLAG} \|\| size\(variables\.snippets\)",
+    ),
+    ListSetting(
+        (PolicyName.ALLOWED_KINDS,),
+        (rf"{re.escape(RESOURCE)} in \[.*?\] \|\| {re.escape(RESOURCE)} in {_LIST}",),
+        "write objects of the kind {}",
+        annotation=KINDS,
     ),
     ListSetting((PolicyName.UNHELD_DELETION,), (rf"!\(finalizer in {_LIST}",), "set the finalizer {}", adds=True),
     *(ExceptionSetting((PolicyName(policy),)) for policy in ExceptedPolicy),

@@ -25,7 +25,7 @@ from tests.support.isolation import TENANT as SUITE_TENANT
 from tests.support.isolation import run, suite_tenant
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, TENANT, Case, User, merged
-from tests.support.policy_requests import access, ask, bound
+from tests.support.policy_requests import WIDGETS, access, ask, bound
 from tests.support.project import Project
 
 ENGINES = (PolicyEngine.KYVERNO, PolicyEngine.BOTH, PolicyEngine.NATIVE)
@@ -91,8 +91,9 @@ def api(lab: Lab, stack: Environment) -> Iterator[ApiClient]:
         # Those of the controllers too that the stack does not install.
         if manifest["kind"] == "CustomResourceDefinition":
             client.apply(manifest)
-    for manifest in (*NAMESPACE_OBJECTS.values(), *access()):
+    for manifest in (WIDGETS, *NAMESPACE_OBJECTS.values(), *access()):
         client.apply(manifest)
+    eventually(lambda: "widgets" in str(client.get("/apis/example.com/v1")))
     for namespace in NAMESPACE_OBJECTS:
         subject = {"kind": "ServiceAccount", "name": TENANT, "namespace": "apps"}
         client.apply(bound("RoleBinding", {"name": "everything", "namespace": namespace}, "cluster-admin", subject))

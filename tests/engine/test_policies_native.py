@@ -24,7 +24,7 @@ from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer
 from tests.support.lab import eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, Case, User
-from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, access, ask, bound
+from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, ask, bound
 
 FLUX = "flux-bundle-2.9.5"
 ONE_POLICY = "one-policy"
@@ -43,10 +43,11 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
         for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):
             if manifest["kind"] == "CustomResourceDefinition":
                 api.apply(manifest)
-        for manifest in (*KYVERNO_KINDS, *NAMESPACE_OBJECTS.values(), *access(), *access_to_one_policy()):
+        for manifest in (*KYVERNO_KINDS, WIDGETS, *NAMESPACE_OBJECTS.values(), *access(), *access_to_one_policy()):
             api.apply(manifest)
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}})
         eventually(lambda: "validatingpolicies" in str(api.get("/apis/policies.kyverno.io/v1")))
+        eventually(lambda: "widgets" in str(api.get("/apis/example.com/v1")))
         api.apply(CLUSTER_POLICY)
         for case in CASES:
             for older in (case.old, case.pod):

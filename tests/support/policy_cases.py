@@ -15,11 +15,13 @@ from typing import Any
 from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.sync.names import TENANT_LABEL
+from components.sync.provider_types import PROVIDER_TYPES
 from components.tenant.annotations import (
     EXCEPTIONS,
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
+    KINDS,
     NAMESPACES,
     NOTIFICATIONS,
     SERVICE_ACCOUNT,
@@ -30,6 +32,7 @@ from components.tenant.annotations import (
 )
 from components.tenant.grants import SERVICE_EXPOSURE
 from components.tenant.grants_config import ExceptedPolicy
+from components.tenant.kinds import FLUX_KINDS, resources_of
 from lab.control_plane import NODE_NAME
 from tests.support.allow_lists import HOSTS as HOST_ROWS
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS
@@ -45,6 +48,8 @@ NAMED, IMPLIED = "apps-named", "apps-implied"
 """Namespaces whose tenant's service account is called `flux`; Flux takes it where no account is named in the second."""
 FOREIGN = "other"
 """A namespace of another tenant."""
+CLOSED, OPENED = "apps-closed", "apps-opened"
+"""Namespaces of a tenant with no open kinds but those of every tenant, and with a few."""
 GRANTED, NAMED_GRANTS = "apps-granted", "apps-named-grants"
 """Namespaces with exceptions for all objects, and for those of a name."""
 
@@ -58,6 +63,8 @@ _LABELS: dict[str, dict[str, str]] = {
     MANY: {TENANT_LABEL: TENANT},
     NAMED: {TENANT_LABEL: TENANT},
     IMPLIED: {TENANT_LABEL: TENANT},
+    CLOSED: {TENANT_LABEL: TENANT},
+    OPENED: {TENANT_LABEL: TENANT},
     GRANTED: {TENANT_LABEL: TENANT},
     NAMED_GRANTS: {TENANT_LABEL: TENANT},
     FOREIGN: {TENANT_LABEL: FOREIGN},
@@ -67,6 +74,7 @@ _LABELS: dict[str, dict[str, str]] = {
 SOURCE_ENTRIES = {
     f"sources-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in SOURCE_ROWS))
 }
+_ALL_KINDS = " ".join(resources_of(FLUX_KINDS))
 HOST_ENTRIES = {f"hosts-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in HOST_ROWS))}
 IMAGE_ENTRIES = {f"images-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in IMAGE_ROWS))}
 _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
@@ -78,6 +86,8 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
     },
     NAMED: {SERVICE_ACCOUNT: "flux"},
     IMPLIED: {SERVICE_ACCOUNT: "flux", IMPLIED_ACCOUNT: "flux"},
+    CLOSED: {KINDS: ""},
+    OPENED: {KINDS: "alerts.notification.toolkit.fluxcd.io widgets.example.com helmcharts.source.toolkit.fluxcd.io"},
     GRANTED: {SERVICE_TYPES: "LoadBalancer NodePort", EXCEPTIONS: " ".join(ExceptedPolicy)},
     NAMED_GRANTS: {EXCEPTIONS: " ".join(f"{policy}/legacy" for policy in ExceptedPolicy)},
     MANY: {
@@ -85,7 +95,7 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
         IMAGES: " ".join(f"registry.example.com/organisation-{number}/*" for number in range(300)),
     },
     **{name: {SOURCES: entry} for name, entry in SOURCE_ENTRIES.items()},
-    **{name: {NOTIFICATIONS: entry} for name, entry in HOST_ENTRIES.items() if entry},
+    **{name: {NOTIFICATIONS: entry} for name, entry in HOST_ENTRIES.items()},
     **{name: {IMAGES: entry} for name, entry in IMAGE_ENTRIES.items()},
 }
 NAMESPACE_OBJECTS: Mapping[str, Object] = {
@@ -95,7 +105,7 @@ NAMESPACE_OBJECTS: Mapping[str, Object] = {
         "metadata": {
             "name": name,
             "labels": dict(labels),
-            "annotations": {NAMESPACES: f"{APPS} {LISTED}"} | dict(_ANNOTATIONS.get(name, {})),
+            "annotations": {NAMESPACES: f"{APPS} {LISTED}", KINDS: _ALL_KINDS} | dict(_ANNOTATIONS.get(name, {})),
         },
     }
     for name, labels in (
@@ -104,7 +114,14 @@ NAMESPACE_OBJECTS: Mapping[str, Object] = {
 }
 
 CONFIGS: Mapping[str, PoliciesConfig] = {
-    "open": PoliciesConfig(),
+    "open": PoliciesConfig.model_validate(
+        {
+            "sources": {"allowed": ["*"]},
+            "notifications": {"types": [*PROVIDER_TYPES], "hosts": ["*.com", "*.org", "*.com:4222"]},
+        }
+    ),
+    # What tenants may use is up to the annotations of their namespaces.
+    "unlisted": PoliciesConfig.model_validate({"notifications": {"types": ["generic", "slack"]}}),
     "listed": PoliciesConfig.model_validate(
         {
             "sources": {
@@ -123,7 +140,11 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
                 "verified": ["OCIRepository"],
             },
             "images": {"allowed": ["registry.example.com/org/*"], "digests": True},
-            "notifications": {"hosts": ["hooks.slack.com", "alertmanager.monitoring.svc:9093"], "plainHttp": True},
+            "notifications": {
+                "types": [*PROVIDER_TYPES],
+                "hosts": ["hooks.slack.com", "alertmanager.monitoring.svc:9093"],
+                "plainHttp": True,
+            },
             "minimumInterval": "5m",
             "maximumTokenLifetime": "1h",
             "maximumTimeout": "30m",
@@ -141,7 +162,10 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
         }
     ),
     "granted": PoliciesConfig.model_validate(
-        {"sources": {"verified": ["GitRepository"]}, "images": {"allowed": ["registry.example.com/org/*"]}}
+        {
+            "sources": {"allowed": ["*"], "verified": ["GitRepository"]},
+            "images": {"allowed": ["registry.example.com/org/*"]},
+        }
     ),
 }
 """The configurations that the cases are about, by name."""
@@ -287,6 +311,8 @@ API_VERSIONS = {
     "EndpointSlice": "discovery.k8s.io/v1",
     "Policy": "kyverno.io/v1",
     "TenantResource": "capsule.clastix.io/v1beta2",
+    "Widget": "example.com/v1",
+    "ControllerRevision": "apps/v1",
     "PolicyException": "policies.kyverno.io/v1",
     "NamespacedValidatingPolicy": "policies.kyverno.io/v1",
     "TokenRequest": "authentication.k8s.io/v1",
@@ -294,6 +320,12 @@ API_VERSIONS = {
     "PodDisruptionBudget": "policy/v1",
     "Eviction": "policy/v1",
 }
+
+
+def moved(object: Object, namespace: str) -> Object:
+    """The same object in another namespace."""
+    result: Object = merged(object, {"metadata": {"namespace": namespace}})
+    return result
 
 
 def made(
@@ -350,8 +382,10 @@ def receiver(*issuers: str, type: str = "generic-oidc", **spec: Any) -> Object:
     )
 
 
-def secret(address: str, *, namespace: str = APPS) -> Object:
-    return made("Secret", namespace=namespace, data={"address": encoded(address)})
+def secret(address: str, *, namespace: str = APPS, name: str = "provider-slack", **data: str) -> Object:
+    """The Secret of a Provider; entries of `data` are not encoded."""
+    entries = {key: encoded(value) for key, value in ({"address": address} | data).items()}
+    return made("Secret", name=name, namespace=namespace, data=entries)
 
 
 def encoded(value: str) -> str:
@@ -453,7 +487,7 @@ PLATFORMS_OWN = {TENANT_LABEL: TENANT}
 
 def _allowed_sources() -> list[Case]:
     shape, cases = "cannot be compared", _Cases(PolicyName.ALLOWED_SOURCES)
-    cases.good("anywhere where nothing is listed", git("https://elsewhere.example.com/a/b"))
+    cases.good("anywhere where everything is listed", git("https://elsewhere.example.com/a/b"))
     cases.good("SSH with a user and a port", git("ssh://git@git.example.com:2222/org/app.git"))
     cases.good("an OCI artifact", oci("oci://ghcr.io/org/app"))
     cases.good("an image of Docker Hub", image_repository("nginx"))
@@ -485,6 +519,7 @@ def _allowed_sources() -> list[Case]:
     cases.bad("no encryption of an artifact", oci(insecure=True), "is not encrypted (spec.insecure is true); use TLS")
     cases.bad("no encryption of a bucket", bucket(insecure=True), "is not encrypted (spec.insecure is true)")
     cases.bad("no encryption of a registry", image_repository("nginx", insecure=True), "is not encrypted (spec.insec")
+    cases.config = "unlisted"
     cases.bad(
         "all that charts need, in one message",
         made(
@@ -510,6 +545,7 @@ def _allowed_sources() -> list[Case]:
     )
     cases.good("the tenant's own artifact", oci("oci://registry.example.com/dev-team/app", namespace=LISTED))
     cases.good("the last of a long list", git("https://git.example.com/organisation-299/app", namespace=MANY))
+    cases.config = "open"
     old = git("https://user@git.example.com/org/app")
     old["metadata"]["name"] = "older"
     cases.good(
@@ -574,7 +610,13 @@ def _allowed_sources() -> list[Case]:
 
 
 def _listed_sources() -> list[Case]:
-    cases = _Cases(PolicyName.ALLOWED_SOURCES)
+    cases = _Cases(PolicyName.ALLOWED_SOURCES, config="unlisted")
+    nothing = "is not an allowed source for tenant dev-team; allowed are: none; ask the platform team for: "
+    cases.bad("nothing is listed", git(), f"{nothing}https://git.example.com/org/app in the tenant's policies.sources")
+    cases.bad("nothing is listed for charts", helm_repository(), nothing)
+    cases.bad("the platform's by hand", git(), nothing, user=User.PLATFORM)
+    declared = merged(git(), {"metadata": {"labels": PLATFORMS_OWN}})
+    cases.good("what the stack declares", declared, user=User.PLATFORM)
     namespaces = {entry: name for name, entry in SOURCE_ENTRIES.items()}
     for entry, url, allowed in SOURCE_ROWS:
         scheme, _, rest = url.partition("://")
@@ -606,9 +648,7 @@ def _source_options() -> list[Case]:
     secret = {"name": "own"}
     cases.good("credentials", git(secretRef=secret))
     cases.good("GitHub's app", git(provider="github", secretRef=secret))
-    cases.good("a notification with a certificate", made("Provider", {"type": "slack", "certSecretRef": secret}))
     cases.bad("a proxy", git(proxySecretRef=secret), "spec.proxySecretRef")
-    cases.bad("a proxy of notifications", made("Provider", {"type": "slack", "proxySecretRef": secret}), "spec.proxyS")
     cases.bad("an authority", helm_repository(certSecretRef=secret), "spec.certSecretRef")
     cases.bad(
         "a cloud",
@@ -701,53 +741,118 @@ def _verified_sources() -> list[Case]:
     return cases.made
 
 
+def _allowed_kinds() -> list[Case]:
+    cases = _Cases(PolicyName.ALLOWED_KINDS)
+    closed = "objects are not open to tenant dev-team"
+    ask = "ask the platform team for: {} in the tenant's policies.kinds"
+    slack = provider("https://hooks.slack.com/a", namespace=CLOSED)
+    listening = receiver(type="github", secretRef={"name": "a"})
+    widget = made("Widget", {"size": 1}, namespace=CLOSED)
+    for kind, object in {
+        "Provider": slack,
+        "Alert": moved(alert(), CLOSED),
+        "Receiver": moved(listening, CLOSED),
+        "Bucket": bucket(namespace=CLOSED),
+        "ImageRepository": image_repository("nginx", namespace=CLOSED),
+    }.items():
+        cases.bad(f"a closed {kind}", object, f"{kind} {closed}")
+    generated: Object = {"sources": [{"alias": "a", "kind": "GitRepository", "name": "a"}]}
+    generated |= {"artifacts": [{"name": "a", "copy": [{"from": "@a/*", "to": "@artifact/"}]}]}
+    cases.bad("a generator", made("ArtifactGenerator", generated, namespace=CLOSED), f"ArtifactGenerator {closed}")
+    cases.bad("what to write instead", slack, f"{closed}; the platform team can declare notifications for it")
+    cases.bad("what to ask for", slack, ask.format("Provider"))
+    message = f"Widget {closed}; {ask.format('widgets.example.com')}"
+    cases.bad("a kind that nobody knows", widget, message, user=User.MEMBER)
+    revision = made("ControllerRevision", revision=1, data={"spec": {}})
+    cases.bad("a revision of a workload", revision, f"ControllerRevision {closed}", user=User.MEMBER)
+    from_git = {"sourceRef": {"kind": "GitRepository", "name": "app"}}
+    message = "sourceRef.kind is GitRepository: such a chart may have dependencies from anywhere"
+    cases.bad("a chart from Git", release(namespace=CLOSED, template=from_git), f"spec.chart.spec.{message}")
+    cases.bad("a chart from Git by hand", chart(namespace=CLOSED, **from_git), f"spec.{message}")
+    cases.bad("what a chart asks for", release(namespace=CLOSED, template=from_git), ask.format("HelmChart"))
+    cases.good("a chart from a HelmRepository", release(namespace=CLOSED))
+    cases.good("such a chart by hand", chart(namespace=CLOSED))
+    artifact = {"kind": "OCIRepository", "name": "app"}
+    cases.good("a chart as an artifact", release(namespace=CLOSED, chart=None, chartRef=artifact))
+    cases.good("an opened chart from Git", release(namespace=OPENED, template=from_git))
+    cases.good("an opened kind", moved(alert(), OPENED))
+    cases.bad("a kind beside it", provider("https://hooks.slack.com/a", namespace=OPENED), f"Provider {closed}")
+    cases.good("an opened kind of another controller", made("Widget", {"size": 1}, namespace=OPENED), user=User.MEMBER)
+    cases.good("a Kustomization", kustomization(namespace=CLOSED))
+    cases.good("a source", git(namespace=CLOSED))
+    for object in (made("ConfigMap"), service(), deployment(), made("ServiceAccount", name="own")):
+        cases.good(f"a {object['kind']}", moved(object, CLOSED))
+    cases.good(
+        "a template of pods", moved(template_of("ReplicationController", _pod(None, {})), CLOSED), user=User.MEMBER
+    )
+    cases.good("the platform's", merged(slack, {"metadata": {"labels": PLATFORMS_OWN}}), user=User.PLATFORM)
+    cases.good("another one of the platform's", widget, user=User.PLATFORM)
+    cases.good("a revision by Kubernetes", revision, user=User.CONTROLLER)
+    older = merged(widget, {"metadata": {"name": "older"}, "data": {"a": 1}})
+    relabeled = {"metadata": {"labels": {"a": "b"}}}
+    cases.good("metadata of what is older than the policy", relabeled, old=older, user=User.MEMBER)
+    cases.good("its deletion", {}, old=older, operation="DELETE", user=User.MEMBER)
+    cases.bad("its content", {"spec": {"size": 2}}, f"Widget {closed}", old=older, user=User.MEMBER)
+    cases.bad("other content", {"data": {"a": 2}}, f"Widget {closed}", old=older, user=User.MEMBER)
+    cases.bad("less content", {"data": None}, f"Widget {closed}", old=older, user=User.MEMBER)
+    return cases.made
+
+
 def _notification_addresses() -> list[Case]:
-    cases = _Cases(PolicyName.NOTIFICATION_ADDRESSES)
+    cases = _Cases(PolicyName.NOTIFICATION_ADDRESSES, config="unlisted")
     namespaces = {entry: name for name, entry in HOST_ENTRIES.items()}
     for entry, address, allowed in HOST_ROWS:
-        name, posted = f"{address!r} of {entry or 'no list'}", provider(address, namespace=namespaces[entry])
+        name, posted = f"{address!r} of {entry}", provider(address, namespace=namespaces[entry])
         cases.good(name, posted) if allowed else cases.bad(name, posted, "spec.address ")
-    secret = {"name": "own"}
-    cases.good("an address in a Secret", provider(secretRef=secret))
+    slack = "https://hooks.slack.com/services/a"
+    cases.bad("nothing is listed", provider(slack), "https://hooks.slack.com is not an allowed host; allowed are: none")
+    cases.bad(
+        "another type",
+        provider(slack, type="discord", namespace=namespaces["hooks.slack.com"]),
+        "spec.type discord is not allowed; allowed are: generic, slack; ask the platform team",
+    )
+    declared = provider("https://alertmanager.monitoring.svc", type="alertmanager")
+    declared = merged(declared, {"metadata": {"labels": PLATFORMS_OWN}})
+    cases.good("what the stack declares", declared, user=User.PLATFORM)
+    cases.config = "open"
+    secret = {"name": "provider-github"}
+    comparable = "is not a single URL that can be compared"
+    cases.good("an address in a Secret", provider(secretRef={"name": "provider-generic"}))
+    cases.good("another Secret of its type", provider(secretRef={"name": "provider-generic-ops"}))
+    cases.good("a certificate", provider("https://example.com/a", certSecretRef={"name": "own"}))
+    name = "spec.secretRef.name is"
+    cases.bad("a Secret of any name", provider(secretRef={"name": "own"}), f"{name} own; name the Secret provider-gen")
+    cases.bad("a Secret of another type", provider(secretRef=secret), f"{name} provider-github; name the Secret")
+    proxied = provider("https://example.com/a", proxySecretRef=secret)
+    cases.bad("a proxy", proxied, "spec has fields that are not allowed: proxySecretRef; remove them; ask the platform")
+    login = provider("https://dev.azure.com/a/b", type="azuredevops", serviceAccountName="own")
+    cases.bad("a login to a cloud", login, "spec has fields that are not allowed: serviceAccountName")
+    for type in ("azureeventhub", "googlepubsub", "pagerduty"):
+        cases.bad(f"the type {type}", provider("https://example.com/a", type=type), f"spec.type {type} is not allowed")
     cases.good("a repository over SSH", provider("ssh://git@github.com/org/app", type="github", secretRef=secret))
-    cases.good("a repository as Git writes it", provider("git@gitlab.com:org/app.git", type="gitlab", secretRef=secret))
-    cases.bad(
-        "a repository inside", provider("git@git.other.svc:org/app", type="gitea", secretRef=secret), "a name ins"
-    )
-    cases.bad("no repository", provider("git@example.com:org/app"), "spec.address names no host that can be compared")
-    cases.good("a messenger with one address", provider(type="telegram", channel="a", secretRef=secret))
-    cases.good("a project", provider("project", type="googlepubsub", channel="a", secretRef=secret))
-    cases.good("an address that nobody needs", provider(type="datadog", secretRef=secret))
-    cases.good("a hub", provider("hub", type="azureeventhub", channel="namespace", secretRef=secret))
-    cases.good(
-        "a hub by its connection string",
-        provider(
-            "Endpoint=sb://a.servicebus.windows.net/;SharedAccessKeyName=a;SharedAccessKey=b", type="azureeventhub"
-        ),
-    )
-    cases.bad(
-        "a hub with two endpoints",
-        provider("Endpoint=sb://a.example.com/;SharedAccessKey=b;Endpoint=sb://b.svc/", type="azureeventhub"),
-        "spec.channel or spec.address names no host",
-    )
-    cases.bad(
-        "a hub inside",
-        provider("hub", type="azureeventhub", channel="a.servicebus.svc", secretRef=secret),
-        "a name ins",
-    )
+    cases.good("a repository as Git writes it", provider("git@gitlab.com:org/app.git", type="gitlab"))
+    foreign = "is not an allowed host; allowed are: *.com, *.org, *.com:4222; ask the platform team"
+    inside = "spec.address https://git.other.svc"
+    cases.bad("a repository inside", provider("git@git.other.svc:org/app", type="gitea"), f"{inside} {foreign}")
+    cases.bad("no repository", provider("git@example.com:org/app"), f"spec.address {comparable}")
+    cases.good("a messenger with one address", provider(type="telegram", channel="a"))
+    cases.good("a default address", provider(type="datadog"))
     cases.good("messages over TLS", provider("tls://nats.example.com:4222", type="nats", channel="a"))
     cases.bad("messages without TLS", provider("nats://nats.example.com:4222", type="nats", channel="a"), "not encrypt")
-    cases.bad("messages to a list", provider("tls://a.example.com,b.svc", type="nats", channel="a"), "names no host")
-    cases.bad("messages without a scheme", provider("nats:4222", type="nats", channel="a"), "names no host")
-    cases.bad("traces by any scheme", provider("grpc://tempo.tracing.svc", type="otel"), "names no host")
-    cases.bad("traces without a scheme", provider("//tempo.tracing.svc", type="otel"), "names no host")
-    cases.good("a receiver with a Secret", receiver(type="github", secretRef=secret))
-    cases.good("an issuer", receiver("https://token.actions.githubusercontent.com"))
+    for name, address in {
+        "messages to a list": "tls://a.example.com,b.svc",
+        "messages to a list with a path": "tls://a.example.com/,tls://b.svc",
+        "messages without a scheme": "nats:4222",
+    }.items():
+        cases.bad(name, provider(address, type="nats", channel="a"), f"spec.address {comparable}")
+    cases.bad("traces by any scheme", provider("grpc://tempo.tracing.svc", type="otel"), comparable)
+    cases.bad("traces without a scheme", provider("//tempo.tracing.svc", type="otel"), comparable)
+    cases.good("a receiver with a Secret", receiver(type="github", secretRef={"name": "own"}))
+    cases.good("an issuer", receiver("https://issuer.example.com/a"))
     cases.bad(
         "an issuer inside",
-        receiver("https://token.actions.githubusercontent.com", "https://kubernetes.default.svc"),
-        "spec.oidcProviders[].issuerURL https://token.actions.githubusercontent.com, "
-        "https://kubernetes.default.svc is an address, or a name inside of the cluster",
+        receiver("https://token.actions.example.com", "https://kubernetes.default.svc"),
+        f"spec.oidcProviders[].issuerURL https://token.actions.example.com, https://kubernetes.default.svc {foreign}",
     )
     cases.bad("an issuer without TLS", receiver("http://issuer.example.com"), "http://issuer.example.com is not encry")
     older = merged(provider("http://192.0.2.1"), {"metadata": {"name": "older"}})
@@ -762,51 +867,63 @@ def _notification_addresses() -> list[Case]:
         "the tenant's beside the stack's",
         provider("https://key@o1.ingest.sentry.io/2", namespace=namespaces["*.ingest.sentry.io"]),
     )
-    foreign = "is no host that is allowed; allowed are: hooks.slack.com, alertmanager.monitoring.svc:9093; ask the"
+    foreign = "is not an allowed host; allowed are: hooks.slack.com, alertmanager.monitoring.svc:9093; ask the"
     cases.bad("another", provider("https://example.com/a"), f"spec.address https://example.com {foreign}")
     cases.bad(
         "another by its type",
-        provider(type="telegram", channel="a", secretRef=secret),
+        provider(type="telegram", channel="a"),
         f"spec.type telegram with https://api.telegram.org {foreign}",
     )
-    cases.bad("another's default", provider(type="datadog", secretRef=secret), f"https://api.datadoghq.com {foreign}")
+    cases.bad("another's default", provider(type="datadog"), f"https://api.datadoghq.com {foreign}")
     cases.bad("another issuer", receiver("https://issuer.example.com"), foreign)
     return cases.made
 
 
 def _notification_secrets() -> list[Case]:
-    cases = _Cases(PolicyName.NOTIFICATION_SECRETS)
-    message = "the keys address and proxy of a Secret are where Flux's Providers post to; allowed are "
+    cases = _Cases(PolicyName.NOTIFICATION_SECRETS, config="unlisted")
+    message = "the keys address and githubAppBaseURL of a Secret must be a single URL with https:// and an allowed host"
     namespaces = {entry: name for name, entry in HOST_ENTRIES.items()}
     for entry, address, allowed in HOST_ROWS:
-        name, kept = f"{address!r} of {entry or 'no list'}", secret(address, namespace=namespaces[entry])
+        name, kept = f"{address!r} of {entry}", secret(address, namespace=namespaces[entry])
         cases.good(name, kept) if allowed else cases.bad(name, kept, message)
-    cases.good("something else", made("Secret", data={"url": encoded("http://192.0.2.1")}))
-    cases.good("another's address", secret("db:5432"))
-    cases.good("an address of another protocol", secret("redis://redis:6379"))
-    cases.good("no address", secret(""))
-    cases.good("no text", secret("\x00\xff"))
-    cases.good("an end of line", secret("https://hooks.slack.com/a\n"))
-    cases.bad("space before it", secret(" \n\thttp://192.0.2.1"), message)
-    cases.bad("capital letters", secret("HTTP://192.0.2.1"), message)
-    cases.bad("no scheme", secret("//192.0.2.1"), f"{message}https:// and public names; use one of these, or give the")
-    cases.bad("a proxy", made("Secret", data={"proxy": encoded("http://192.0.2.1:3128")}), message)
-    cases.good("a proxy that may be", made("Secret", data={"proxy": encoded("https://proxy.example.com:3128")}))
-    before = "https://"
-    pad = "a" * (300 - len(f"{before}@hooks.slack.com"))
-    cases.bad("a host after what is read", secret(f"{before}{pad}@hooks.slack.com.evil.example/"), message)
-    cases.good("a long path", secret(f"https://hooks.slack.com/{pad}"))
+    here = namespaces["hooks.slack.com"]
+    slack = "https://hooks.slack.com/a"
+    cases.bad("nothing is listed", secret(slack), f"{message}, without white space or a line break around it; allowed")
+    cases.good("all keys of its type", secret(slack, namespace=here, token="a", username="b", password="c"))
+    cases.good("its second name", secret(slack, namespace=here, name="provider-slack-ops"))
+    keys = "are not allowed in a Secret of a Provider of the type"
+    cases.bad("a proxy", secret(slack, namespace=here, proxy=slack), f"the keys proxy {keys} slack; remove them")
+    cases.bad("a key of another type", secret(slack, namespace=here, headers="a"), f"the keys headers {keys} slack")
+    cases.good("a key of its type", secret(slack, namespace=here, name="provider-generic", headers="a: b"))
+    both = secret(slack, namespace=here, name="provider-generic-hmac", creds="a")
+    cases.bad("a name of two types", both, f"the keys creds {keys} generic, generic-hmac")
+    cases.good("another name", secret("http://192.0.2.1", proxy="db:5432", name="database"))
+    cases.good("a name that no type has", secret("redis://redis:6379", name="provider-credentials"))
+    for name, address in {
+        "a line break after it": f"{slack}\n",
+        "space before it": f" {slack}",
+        "much space before it": f"{' ' * 300}{slack}",
+        "space of another alphabet": f"\u00a0{slack}",
+        "two": f"{slack},{slack}",
+        "nothing": "",
+        "no text": "\x00\xff",
+        "too long": f"https://hooks.slack.com/{'a' * 900}",
+    }.items():
+        cases.bad(name, secret(address, namespace=here), message)
+    for length in range(3):
+        long = f"https://hooks.slack.com/{'a' * (800 + length)}"
+        cases.good(f"a path of {800 + length} characters", secret(long, namespace=here))
+    app = {"githubAppID": encoded("1"), "githubAppBaseURL": encoded("https://hooks.slack.com/api")}
+    elsewhere = app | {"githubAppBaseURL": encoded("https://github.example.com/api")}
+    cases.good("an app's API", made("Secret", namespace=here, data=app))
+    cases.bad("an app's API elsewhere", made("Secret", namespace=here, data=elsewhere), message)
     cases.good("by the platform", secret("http://192.0.2.1"), user=User.PLATFORM)
-    older = merged(secret("http://192.0.2.1"), {"metadata": {"name": "with-an-address"}})
-    cases.good("another key of what is older than the policy", {"data": {"a": "Yg=="}}, old=older)
-    cases.bad("the address of what is older", {"data": {"address": encoded("http://192.0.2.2")}}, message, old=older)
-    slack = namespaces["hooks.slack.com"]
-    cases.bad("another's address with a list", secret("db:5432", namespace=slack), f"{message}these hosts: hooks.slack")
-    cases.bad("a repository with a list", secret("git@example.com:org/app", namespace=slack), message)
-    cases.good("a repository of the list", secret("git@hooks.slack.com:org/app", namespace=slack))
+    older = merged(secret("http://192.0.2.1"), {"metadata": {"name": "provider-slack-older"}})
+    cases.good("metadata of what is older than the policy", {"metadata": {"labels": {"a": "b"}}}, old=older)
+    cases.bad("the content of what is older", {"data": {"token": "Yg=="}}, message, old=older)
     cases.config = "listed"
-    cases.good("without TLS", secret("http://alertmanager.monitoring.svc:9093"))
-    cases.bad("not the stack's", secret("https://example.com/a"), f"{message}these hosts: hooks.slack.com, alertman")
+    cases.good("without TLS", secret("http://alertmanager.monitoring.svc:9093", name="provider-alertmanager"))
+    cases.bad("not the stack's", secret("https://example.com/a"), "allowed are: hooks.slack.com, alertmanager.monitor")
     return cases.made
 
 
@@ -1865,6 +1982,7 @@ def _requests_about_the_platforms_objects() -> list[Case]:
 CASES: tuple[Case, ...] = tuple(
     case
     for part in (
+        _allowed_kinds,
         _allowed_sources,
         _listed_sources,
         _source_options,

@@ -105,6 +105,8 @@ def definition(group: str, kind: str, scope: str = "Namespaced", version: str = 
     }
 
 
+# A kind of a controller that the platform does not know.
+WIDGETS = definition("example.com", "Widget")
 # The policies are about their names alone.
 KYVERNO_KINDS = (
     definition("kyverno.io", "Policy"),

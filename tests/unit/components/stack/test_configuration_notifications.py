@@ -8,11 +8,12 @@ from sample_stack import FLUX, Secret, load, problems
 
 from components.config.config_wordings import NOT_A_REGULAR_EXPRESSION, NOT_RE2, URL_WITH_CREDENTIALS
 from components.flux.config_wordings import NOTIFICATIONS_WITHOUT_SYNC
-from components.policies.config_wordings import HOST_NOT_ALLOWED, HOST_NOT_PUBLIC, MESSAGES_WITHOUT_TLS
+from components.policies.config_wordings import HOST_NOT_ALLOWED, MESSAGES_WITHOUT_TLS
 from components.sources.config_wordings import ADDRESS_WITHOUT_REPOSITORY
 from components.stack.config_wordings import (
     NOTIFICATION_OF_PLATFORM,
     NOTIFICATIONS_NEED_CONTROLLER,
+    PROVIDERS_WITHOUT_LIST,
     SECRET_IN_PLAIN_TEXT,
 )
 from components.sync.config_wordings import (
@@ -156,16 +157,29 @@ def test_a_password_in_an_address_that_everybody_may_read_is_refused_and_not_sho
     ]
 
 
-@pytest.mark.parametrize(
-    ("notification", "key", "reason"),
-    [
-        ({"address": "https://192.0.2.1/a"}, "address", HOST_NOT_PUBLIC(host="192.0.2.1")),
-        ({"secretAddress": Secret("http://hooks.example.com/pa55word")}, "secretAddress",
-         MESSAGES_WITHOUT_TLS(host="hooks.example.com")),
-    ],
-)  # fmt: skip
-def test_a_host_that_admission_would_refuse_is_refused_before_anything_is_applied(tmp_path, notification, key, reason):
-    assert refused(tmp_path, type="generic", **notification) == [f".{key}: {reason}"]
+def test_a_host_without_tls_is_refused_before_anything_is_applied(tmp_path):
+    notification = {"type": "generic", "secretAddress": Secret("http://hooks.example.com/pa55word")}
+
+    assert refused(tmp_path, **notification) == [".secretAddress: " + MESSAGES_WITHOUT_TLS(host="hooks.example.com")]
+
+
+def test_the_platform_declares_notifications_to_any_host_where_none_is_listed(tmp_path):
+    load(tmp_path, **notified(type="generic", address="https://192.0.2.1/a"))
+
+
+@pytest.mark.parametrize("opened", ["stack", "tenant"])
+def test_providers_are_opened_only_with_their_types_and_hosts(tmp_path, opened):
+    tenancy = {"kinds": ["Provider"]} if opened == "stack" else {}
+    own = {"policies": {"kinds": ["Provider"]}} if opened == "tenant" else {}
+    place = "tenancy.kinds" if opened == "stack" else "tenants.dev-team.policies.kinds"
+    hosts = "policies.notifications.hosts, or policies.notifications of tenants.dev-team"
+    lists = {"notifications": {"types": ["slack"], "hosts": ["hooks.slack.com"]}}
+
+    assert problems(tmp_path, tenants={"dev-team": own}, tenancy=tenancy) == [
+        f"Pulumi.staging.yaml: {place}: " + PROVIDERS_WITHOUT_LIST(tenant="dev-team", keys=keys)
+        for keys in ("policies.notifications.types", hosts)
+    ]
+    load(tmp_path, tenants={"dev-team": own}, tenancy=tenancy, policies=lists)
 
 
 def test_the_allow_lists_of_notifications_hold_for_the_configuration(tmp_path):
@@ -209,10 +223,13 @@ def test_messages_about_every_tenant_have_no_credential_that_tenants_could_read(
 
 def test_messages_about_every_tenant_go_where_each_tenants_may(tmp_path):
     inside = {"type": "alertmanager", "address": "https://alertmanager.monitoring.svc:9093"}
+    policies = {"notifications": {"hosts": ["hooks.slack.com"]}}
 
-    [problem] = problems(tmp_path, tenants={"dev-team": {}}, tenancy={"notifications": {"all": inside}})
+    [problem] = problems(
+        tmp_path, tenants={"dev-team": {}}, tenancy={"notifications": {"all": inside}}, policies=policies
+    )
 
-    reason = HOST_NOT_PUBLIC(host="alertmanager.monitoring.svc:9093")
+    reason = HOST_NOT_ALLOWED(host="alertmanager.monitoring.svc:9093", allowed="hooks.slack.com")
     assert problem == f"Pulumi.staging.yaml: tenancy.notifications.all.address: {reason}"
 
 

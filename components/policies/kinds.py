@@ -1,0 +1,140 @@
+"""The policy about the kinds of objects that tenants may write: those that are listed, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from components.allowlists.cel import concatenated, mapping, text, texts
+from components.policies.names import PolicyName
+from components.policies.parameters import listed
+from components.policies.policy import CREATE_UPDATE, Policy, Resources, Subject, Validation
+from components.policies.request import TENANT
+from components.tenant.annotations import KINDS
+from components.tenant.kinds import FLUX_KINDS, OPEN_FLUX_KINDS, group_resource, resources_of
+from components.tenant.role import FLUX_GROUPS, MANAGED
+from components.tenant.tenancy_config import TenancyConfig
+
+# Kinds of Kubernetes beyond those of the tenant role, for tenants with another role. Other policies say who may write
+# limits, endpoints and access, and who binds pods. ControllerRevisions are missing: Kubernetes makes pods of them.
+_KUBERNETES = (
+    *(group_resource("", name) for name in ("bindings", "events", "podtemplates", "replicationcontrollers")),
+    *(group_resource("", name) for name in ("endpoints", "limitranges", "resourcequotas")),
+    group_resource("discovery.k8s.io", "endpointslices"),
+    group_resource("events.k8s.io", "events"),
+    group_resource("networking.k8s.io", "networkpolicies"),
+    *(group_resource("rbac.authorization.k8s.io", name) for name in ("rolebindings", "roles")),
+)
+# The policies `status-writes` and `policy-objects` refuse them with reasons of their own.
+_EXTERNAL_ARTIFACTS = group_resource("source.toolkit.fluxcd.io", "externalartifacts")
+_REFUSED_ELSEWHERE = " || request.resource.group in ['kyverno.io', 'policies.kyverno.io']"
+
+# How a tenant gets the same without writing such objects.
+_INSTEAD: Mapping[str, str] = {
+    "Alert": "; the platform team can declare notifications for it",
+    "Provider": "; the platform team can declare notifications for it",
+    "Receiver": "; the platform team can declare a webhook for its sources",
+    "Bucket": "; the platform team can declare sources for it",
+}
+
+RESOURCE = (
+    "(request.resource.group == '' ? request.resource.resource : "
+    "request.resource.resource + '.' + request.resource.group)"
+)
+"""The resource of a request, as `components.tenant.kinds.group_resource` writes it."""
+
+_NAMES = {resource: kind for kind in FLUX_KINDS for resource in resources_of([kind])}
+_IN_KINDS = text(" in the tenant's policies.kinds")
+_CHARTS, _RELEASES = resources_of(("HelmChart", "HelmRelease"))
+_CHART = f"({RESOURCE} == {text(_CHARTS)} ? object.?spec : object.?spec.?chart.?spec)"
+_CHART_SOURCE = f"{_CHART}.?sourceRef.?kind.orValue('')"
+# helm-controller makes the HelmChart of a HelmRelease as itself, so the HelmRelease is checked as well.
+_IS_FOREIGN_CHART = f"({RESOURCE} in {texts((_CHARTS, _RELEASES))} && !({_CHART_SOURCE} in ['', 'HelmRepository']))"
+
+
+def allowed_kinds(tenancy: TenancyConfig) -> Policy:
+    """Tenants write objects of open kinds only; whatever is not listed is closed.
+
+    An object that is older may keep its content, so that closing a kind does not stop the sync that applies it, and it
+    may be deleted.
+
+    Args:
+        tenancy: the settings of all tenants, with the kinds that the stack opens.
+    """
+    opened = (*resources_of(tenancy.kinds), *_of_extra_rules(tenancy))
+    closed = f"!({RESOURCE} in {texts(_always_open())} || {RESOURCE} in {texts(opened)}{_REFUSED_ELSEWHERE})"
+    return Policy(
+        name=PolicyName.ALLOWED_KINDS,
+        refuses="objects of kinds that are not open to tenants, unknown ones included, and charts from Git and "
+        "Buckets, whose dependencies may come from anywhere",
+        settings=("tenancy.kinds", "tenancy.extraRules", "tenant: policies.kinds", "tenant: grants"),
+        threats=(2, 3, 12, 22, 35, 36, 44),
+        subject=Subject.TENANTS,
+        resources=(Resources("*", ("*",), CREATE_UPDATE),),
+        conditions={
+            "closed": closed if _CHARTS in opened else f"{closed} || {_IS_FOREIGN_CHART}",
+            "changes-content": f"request.operation == 'CREATE' || {_differs('object', 'oldObject')} || "
+            f"{_differs('oldObject', 'object')}",
+        },
+        variables={
+            "resource": RESOURCE,
+            "foreign_chart": _IS_FOREIGN_CHART,
+            "own": listed(KINDS),
+            "entry": f"{mapping(_NAMES)}[?variables.resource].orValue(variables.resource)",
+            "instead": f"{mapping(_INSTEAD)}[?variables.entry].orValue('')",
+        },
+        validations=(
+            Validation(
+                f"!variables.foreign_chart || {text(_CHARTS)} in variables.own",
+                concatenated(
+                    f"(variables.resource == {text(_CHARTS)} ? 'spec' : 'spec.chart.spec')",
+                    text(".sourceRef.kind is "),
+                    _CHART_SOURCE,
+                    text(
+                        ": such a chart may have dependencies from anywhere; take it from a HelmRepository or an "
+                        "OCIRepository, or ask the platform team for: HelmChart"
+                    ),
+                    _IN_KINDS,
+                ),
+            ),
+            Validation(
+                "variables.foreign_chart || variables.resource in variables.own",
+                concatenated(
+                    "request.kind.kind",
+                    text(" objects are not open to tenant "),
+                    TENANT,
+                    "variables.instead",
+                    text("; ask the platform team for: "),
+                    "variables.entry",
+                    _IN_KINDS,
+                ),
+            ),
+        ),
+    )
+
+
+def _always_open() -> tuple[str, ...]:
+    of_role = (
+        group_resource(group, name)
+        for group, names in MANAGED
+        if not group.endswith(FLUX_GROUPS)
+        for name in names
+        if "/" not in name
+    )
+    return (*of_role, *_KUBERNETES, *resources_of(OPEN_FLUX_KINDS), _EXTERNAL_ARTIFACTS)
+
+
+def _of_extra_rules(tenancy: TenancyConfig) -> tuple[str, ...]:
+    """The resources that the stack adds to the tenant role by their names."""
+    named = (
+        group_resource(group, resource)
+        for rule in tenancy.extra_rules
+        for group in rule.api_groups
+        for resource in rule.resources
+        if "*" not in (group, resource) and "/" not in resource
+    )
+    return tuple(dict.fromkeys(named))
+
+
+def _differs(some: str, others: str) -> str:
+    """CEL for whether an object has content that another one has not: any field but metadata and status."""
+    return f"{some}.exists(key, !(key in ['metadata', 'status']) && !(key in {others} && {some}[key] == {others}[key]))"

@@ -1,0 +1,95 @@
+"""The kinds of objects that tenants may write: Kubernetes' own, those of Flux that are open, and those that are opened.
+
+A kind that is not listed is closed, so a new version of Flux or another controller opens nothing by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Annotated
+
+from pydantic import AfterValidator, WithJsonSchema
+
+from components.tenant.config_wordings import NOT_A_KIND
+from components.tenant.withheld import owner_of
+
+_SOURCE, _IMAGE, _NOTIFICATION = (f"{name}.toolkit.fluxcd.io" for name in ("source", "image", "notification"))
+
+FLUX_KINDS: Mapping[str, tuple[str, str]] = {
+    "Bucket": (_SOURCE, "buckets"),
+    "GitRepository": (_SOURCE, "gitrepositories"),
+    "HelmChart": (_SOURCE, "helmcharts"),
+    "HelmRepository": (_SOURCE, "helmrepositories"),
+    "OCIRepository": (_SOURCE, "ocirepositories"),
+    "ArtifactGenerator": ("source.extensions.fluxcd.io", "artifactgenerators"),
+    "Kustomization": ("kustomize.toolkit.fluxcd.io", "kustomizations"),
+    "HelmRelease": ("helm.toolkit.fluxcd.io", "helmreleases"),
+    "Alert": (_NOTIFICATION, "alerts"),
+    "Provider": (_NOTIFICATION, "providers"),
+    "Receiver": (_NOTIFICATION, "receivers"),
+    "ImagePolicy": (_IMAGE, "imagepolicies"),
+    "ImageRepository": (_IMAGE, "imagerepositories"),
+    "ImageUpdateAutomation": (_IMAGE, "imageupdateautomations"),
+}
+"""Flux's kinds that a tenant can be allowed to write: API group and plural.
+
+ExternalArtifact is missing: its status, which its author writes, is an address that Flux fetches without any check.
+"""
+
+OPEN_FLUX_KINDS = ("Kustomization", "HelmRelease", "GitRepository", "HelmRepository", "OCIRepository", "HelmChart")
+"""The kinds of Flux that are always open; `allowed-sources` limits what sources fetch.
+
+Of HelmCharts, and of the charts of HelmReleases, only those from a HelmRepository are open.
+"""
+
+OPENED_KINDS = tuple(kind for kind in FLUX_KINDS if kind == "HelmChart" or kind not in OPEN_FLUX_KINDS)
+"""The kinds of Flux that a stack or a tenant opens by name; `HelmChart` stands for charts from Git and Buckets."""
+
+ResourceTable = Sequence[tuple[str, tuple[str, ...]]]
+"""Pairs of an API group and names of its resources."""
+
+# A plural and an API group, as kubectl writes them.
+_RESOURCE = re.compile(r"[a-z][-a-z0-9]*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
+
+
+def flux_kinds_by_group() -> ResourceTable:
+    """The resources of `FLUX_KINDS`, in its order."""
+    by_group = groupby(FLUX_KINDS.values(), key=itemgetter(0))
+    return tuple((group, tuple(resource for _, resource in kinds)) for group, kinds in by_group)
+
+
+def group_resource(group: str, resource: str) -> str:
+    """A resource as kubectl writes it: `certificates.cert-manager.io`, or `pods` of the core group.
+
+    Source: https://pkg.go.dev/k8s.io/apimachinery/pkg/runtime/schema#GroupResource
+    """
+    return f"{resource}.{group}" if group else resource
+
+
+def resources_of(kinds: Iterable[str]) -> tuple[str, ...]:
+    """The resources of kinds as the configuration names them."""
+    return tuple(group_resource(*FLUX_KINDS[kind]) if kind in FLUX_KINDS else kind for kind in kinds)
+
+
+def _opened_kind(value: str) -> str:
+    is_custom = _RESOURCE.fullmatch(value) is not None and owner_of(value.partition(".")[2]) is None
+    if value not in OPENED_KINDS and not is_custom:
+        raise ValueError(NOT_A_KIND(kinds=", ".join(OPENED_KINDS)))
+    return value
+
+
+OpenedKind = Annotated[
+    str,
+    AfterValidator(_opened_kind),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "anyOf": [{"enum": [*OPENED_KINDS]}, {"pattern": f"^{_RESOURCE.pattern}$"}],
+            "description": "one of Flux's kinds, or <plural>.<API group>",
+        }
+    ),
+]
+"""A kind that a stack or a tenant opens: one of Flux's by its name, a custom one as `certificates.cert-manager.io`."""
