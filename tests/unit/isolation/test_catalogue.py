@@ -71,7 +71,7 @@ def test_a_tenant_with_cluster_admin_is_not_tried_with_a_larger_role():
 def test_a_binding_in_another_namespace_is_found():
     binding = {
         "metadata": {"name": "gotk-reconciler"},
-        "roleRef": {"name": "cluster-admin"},
+        "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [{"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}],
     }
 
