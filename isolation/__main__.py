@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -24,7 +24,7 @@ from isolation.inventory.lists import read_lists
 from isolation.inventory.profile import Profile, against_profile
 from isolation.inventory.stack import StackInventory
 from isolation.model import Discrepancy, Layer, Report
-from isolation.reading import has_account, read, tenancy, tenants, version
+from isolation.reading import has_account, labelled_namespaces, read, tenancy, tenants, version
 from isolation.report_html import as_html
 from isolation.report_json import as_json
 from isolation.report_junit import as_junit
@@ -104,21 +104,22 @@ def isolation(
         raise OperationError.of(NEEDS_ONE_INTENT, stack=stack)
     config = described_cluster(stack, PROJECT) if stack else _config(kubeconfig, context)
     selected = partial(_begins, tuple(only or ("",)))
-    intent = _intent(stack) if stack and selected(_INVENTORY) else None
+    intent = _intent(stack) if stack else None
     try:
         api = connect(config, PROJECT)
         with explaining(api):
-            names = tenant or ([""] if namespace else tenants(api))
+            listed = intent.config.active_tenants if intent is not None else {}
+            names = tenant or ([""] if namespace else sorted({*tenants(api), *listed}))
             if not names:
                 raise OperationError.of(NO_TENANTS)
             if len(names) > 1 and (namespace or service_account):
                 raise OperationError.of(SEVERAL_TENANTS)
             if not (tenant or namespace or service_account):
-                names = _with_account(api, names)
+                names = _with_account(api, names, listed)
             inventory = _inventory(api, intent, profile) if selected(_INVENTORY) else None
             reports = []
             for name in names:
-                who = tenancy(api, name, namespace or (), service_account)
+                who = _tenancy(api, name, namespace or (), service_account, intent)
                 found = None if inventory is None else inventory(who)
                 suite = Suite(api, read(api, who, flux_namespace), left_out, live)
                 attempts, controls = suite.run(selected)
@@ -170,9 +171,20 @@ def _inventory(
     return None
 
 
-def _with_account(api: client.ApiClient, names: list[str]) -> list[str]:
-    """The tenants that may do anything at all; the others are named and left out."""
-    kept = [name for name in names if has_account(api, name)]
+def _tenancy(
+    api: client.ApiClient, name: str, namespaces: Sequence[str], account: str, intent: Intent | None
+) -> Tenancy:
+    """A tenant; one that the stack lists is what the stack says, whatever labels and bindings the cluster has."""
+    listed = intent.account_of(name) if intent is not None and not (namespaces or account) else None
+    if listed is None:
+        return tenancy(api, name, namespaces, account)
+    further = [each for each in labelled_namespaces(api, name) if each not in listed[0]]
+    return tenancy(api, name, (*listed[0], *further), listed[1])
+
+
+def _with_account(api: client.ApiClient, names: list[str], listed: Container[str]) -> list[str]:
+    """The tenants that may do anything at all, by the cluster or the stack; the others are named and left out."""
+    kept = [name for name in names if name in listed or has_account(api, name)]
     for name in names:
         if name not in kept:
             typer.echo(f"tenant {name} is left out: no service account has rights in its namespaces", err=True)

@@ -49,9 +49,17 @@ def has_account(api: client.ApiClient, name: str) -> bool:
     Raises:
         ApiException: the API server does not let the user look.
     """
+    return bool(_accounts(api, labelled_namespaces(api, name)))
+
+
+def labelled_namespaces(api: client.ApiClient, name: str) -> list[str]:
+    """The namespaces with the label of a tenant.
+
+    Raises:
+        ApiException: the API server does not let the user see them.
+    """
     found = items(api, "/api/v1/namespaces", labelSelector=TENANT_LABEL)
-    own = [each["metadata"]["name"] for each in found if each["metadata"]["labels"][TENANT_LABEL] == name]
-    return bool(_accounts(api, own))
+    return [each["metadata"]["name"] for each in found if each["metadata"]["labels"][TENANT_LABEL] == name]
 
 
 def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), account: str = "") -> Tenancy:

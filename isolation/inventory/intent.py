@@ -16,6 +16,7 @@ from components.sync.names import TENANT_LABEL
 from components.tenant.capsule_names import REPLICATION, SELF_MADE, TENANT
 from components.tenant.config import Role
 from components.tenant.namespace_config import PodSecurity, pod_security_labels
+from components.tenant.objects import service_account_name
 from review.render.rendered import Render
 
 Key = tuple[str, str]
@@ -58,6 +59,13 @@ class Intent:
             for type_, name in self.objects
             if type_ == NAMESPACE and TENANT_LABEL in self.objects[type_, name]["metadata"].get("labels", {})
         }
+
+    def account_of(self, tenant: str) -> tuple[tuple[str, ...], str] | None:
+        """The listed namespaces of a tenant, its home first, and its account; None if it is not listed, or leaving."""
+        config = self.config.active_tenants.get(tenant)
+        if config is None:
+            return None
+        return tuple(config.namespace_names), service_account_name(tenant, self.config.tenancy, config)
 
     @property
     def of_platform(self) -> list[Manifest]:

@@ -19,6 +19,7 @@ from isolation.inventory.stack import StackInventory
 from isolation.inventory.stored import path_of
 from isolation.model import Discrepancy
 from isolation.reading import tenancy
+from isolation.scene import Tenancy
 from review.render.stack import load_and_render
 
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -35,8 +36,8 @@ class Mutation:
 
     Attributes:
         name: what is done.
-        object: what it is done to; a whole object is created, and deleted again.
-        change: a merge patch, or a JSON patch, of an object that is there; None deletes it.
+        object: what it is done to; as a whole if it is new.
+        change: a merge patch, or a JSON patch, of an object that is there; None deletes it. Empty for a new object.
         code: of the discrepancy that the inventory must report.
         at: where, if not at the object itself: its namespace, kind and name.
     """
@@ -104,11 +105,14 @@ class Inventories:
 
     def __init__(self, project: Path, stack: str, kubeconfig: Path) -> None:
         self.api = connect(ClusterConfig(kubeconfig=str(kubeconfig)), project)
+        self._tenants: dict[str, Tenancy] = {}
         self._inventory = StackInventory(self.api, Intent.of(*load_and_render(project, stack)))
 
     def of(self, tenant: str) -> tuple[Discrepancy, ...]:
         """What the inventory says about a tenant now."""
-        return self._inventory.of(tenancy(self.api, tenant, account=tenant), self._inventory.read())
+        if tenant not in self._tenants:
+            self._tenants[tenant] = tenancy(self.api, tenant)
+        return self._inventory.of(self._tenants[tenant], self._inventory.read())
 
     def missed(self, tenant: str, mutations: Sequence[Mutation]) -> list[str]:
         """The holes that are not found, one by one, and what remains after each was undone; empty if all is well."""
@@ -251,6 +255,12 @@ _AUDITED = (
 )
 
 
+def native_holes(tenant: str, home: str, second: str) -> list[Mutation]:
+    """All holes of a stack whose policies Kubernetes evaluates, with a quota and default-deny in two namespaces."""
+    place = (tenant, home, second)
+    return [*of_bindings(*place), *of_limits(*place), *of_namespaces(*place), *of_native_policies()]
+
+
 def of_native_policies() -> list[Mutation]:
     """Policies of Kubernetes itself."""
 
@@ -276,4 +286,41 @@ def of_native_policies() -> list[Mutation]:
         Mutation(
             "a policy that fails open", policy("host-access"), {"spec": {"failurePolicy": "Ignore"}}, "FT-ISO-100"
         ),
+    ]
+
+
+def kyverno_holes(namespace: str) -> list[Mutation]:
+    """Holes in what Kyverno judges in a namespace, beside Kubernetes' own policies."""
+    policies = "policies.kyverno.io/v1"
+    audit = {"spec": {"validationActions": ["Audit"]}}
+    reference = {"policyRefs": [{"kind": "ValidatingPolicy", "name": "flux-tenancy-host-access"}]}
+    exempt = _named(policies, "PolicyException", "hole", namespace) | {"spec": reference}
+    return [
+        *(
+            Mutation(
+                f"{name} in Audit in Kyverno alone",
+                _named(policies, "ValidatingPolicy", f"flux-tenancy-{name}"),
+                audit,
+                "FT-ISO-100",
+            )
+            for name in ("host-access", "service-exposure")
+        ),
+        Mutation(
+            "an onboarding that generates less",
+            _named(policies, "GeneratingPolicy", "flux-tenancy-onboarding"),
+            [{"op": "remove", "path": "/spec/generate/0"}],
+            "FT-ISO-100",
+        ),
+        Mutation("an exemption from a policy", exempt, {}, "FT-ISO-105"),
+    ]
+
+
+def capsule_holes(tenant: str) -> list[Mutation]:
+    """Holes in what Capsule judges."""
+    webhook = _named(ADMISSION, "ValidatingWebhookConfiguration", "capsule-dynamic-webhook")
+    own = _named("capsule.clastix.io/v1beta2", "Tenant", tenant)
+    more = {"spec": {"namespaceOptions": {"quota": 1000}}}
+    return [
+        Mutation("more namespaces for a tenant", own, more, "FT-ISO-100"),
+        Mutation("no webhook of Capsule", webhook, None, "FT-ISO-101"),
     ]
