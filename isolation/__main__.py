@@ -121,7 +121,8 @@ def isolation(
             for name in names:
                 who = _tenancy(api, name, namespace or (), service_account, intent)
                 found = None if inventory is None else inventory(who)
-                suite = Suite(api, read(api, who, flux_namespace), left_out, live)
+                audited = intent.audited if intent is not None else ()
+                suite = Suite(api, read(api, who, flux_namespace, audited), left_out, live)
                 attempts, controls = suite.run(selected)
                 reports.append(
                     Report(

@@ -70,7 +70,7 @@ def inventory(report: Report) -> str:
     """One sentence about the inventory of a report."""
     if report.inventory is None:
         return "No inventory: name the --stack, or a --profile, that says what is intended."
-    return f"Inventory: {len(report.inventory) or 'nothing'} not as intended."
+    return f"Inventory: {len(report.inventory)} not as intended."
 
 
 def summary(report: Report) -> str:

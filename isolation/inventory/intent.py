@@ -10,6 +10,8 @@ from components.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL
 from components.cluster.manifests import Manifest, name_of, resource_type
 from components.cluster.subjects import RBAC
 from components.kyverno.objects import MANAGED_BY_LABEL as KYVERNO_LABEL
+from components.policies.config import PolicyMode
+from components.policies.names import PolicyName
 from components.policies.onboarding import tenant_template
 from components.stack.config import StackConfig
 from components.sync.names import TENANT_LABEL
@@ -50,6 +52,11 @@ class Intent:
         """What the render of a stack says."""
         manifests = [each.manifest for each in render.objects if each.is_kubernetes and _decides(each.manifest)]
         return cls(config, {key_of(each): each for each in manifests})
+
+    @property
+    def audited(self) -> list[PolicyName]:
+        """The policies that are meant to refuse nothing."""
+        return [each for each in PolicyName if self.config.policies.mode_of(each) is PolicyMode.AUDIT]
 
     @cached_property
     def tenant_of(self) -> dict[str, str]:

@@ -14,6 +14,7 @@ from kubernetes.client.exceptions import ApiException
 from components.cluster.client import ask, connect, get
 from components.cluster.config import ClusterConfig
 from components.cluster.manifests import Manifest
+from components.cluster.waiting import wait_for
 from isolation.inventory.intent import Intent
 from isolation.inventory.stack import StackInventory
 from isolation.inventory.stored import path_of
@@ -27,6 +28,7 @@ ADMISSION = "admissionregistration.k8s.io/v1"
 NETWORKING = "networking.k8s.io/v1"
 # What the API server sets, and refuses in a new object.
 _OF_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+_SETTLED_SECONDS = 60
 _JSON_PATCH = "application/json-patch+json"
 
 
@@ -113,6 +115,11 @@ class Inventories:
         if tenant not in self._tenants:
             self._tenants[tenant] = tenancy(self.api, tenant)
         return self._inventory.of(self._tenants[tenant], self._inventory.read())
+
+    def settled(self, tenant: str) -> tuple[Discrepancy, ...]:
+        """What the inventory still says once the cluster's controllers have had their time; empty if all is well."""
+        wait_for(lambda: "less to be found" if self.of(tenant) else None, _SETTLED_SECONDS)
+        return self.of(tenant)
 
     def missed(self, tenant: str, mutations: Sequence[Mutation]) -> list[str]:
         """The holes that are not found, one by one, and what remains after each was undone; empty if all is well."""

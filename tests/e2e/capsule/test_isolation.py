@@ -10,7 +10,6 @@ from tests.e2e.capsule.conftest import NAME
 from tests.e2e.capsule.given_tenants import ACCOUNT, MAKER, namespace
 from tests.support.environment import Environment
 from tests.support.isolation import assert_safe, run_stack
-from tests.support.lab import eventually
 from tests.support.mutations import Inventories, binding, capsule_holes
 
 PLACE = f"{MAKER}-inventory"
@@ -32,7 +31,7 @@ def test_a_namespace_of_the_tenants_own_is_as_intended_and_holes_beside_it_are_f
     inventories = Inventories(folder, NAME, stack.cluster.kubeconfig)
     account = {"kind": "ServiceAccount", "name": MAKER, "namespace": MAKER}
 
-    eventually(lambda: inventories.of(MAKER) == (), what="nothing to be found")
+    assert inventories.settled(MAKER) == ()
     [found] = run_stack(folder, NAME, "--tenant", MAKER)
-    assert_safe(found)
+    assert_safe(found, "13-")
     assert inventories.missed(MAKER, [binding("admin", account, PLACE), *capsule_holes(MAKER)]) == []

@@ -33,8 +33,8 @@ def test_onboarding_by_label_is_as_intended_and_holes_beside_it_are_found(onboar
     inventories = Inventories(folder, STACK, onboarded.cluster.kubeconfig)
     account = {"kind": "ServiceAccount", "name": TEAM, "namespace": PLACE}
 
-    eventually(lambda: inventories.of(TEAM) == (), what="nothing to be found")
+    assert inventories.settled(TEAM) == ()
     [found] = run_stack(folder, STACK, "--tenant", TEAM)
-    assert_safe(found)
+    assert_safe(found, "13-")
     holes = [*kyverno_holes(PLACE), binding("admin", account, PLACE), binding("edit", account, "kyverno")]
     assert inventories.missed(TEAM, holes) == []
