@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from components.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL
+from components.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
 from components.cluster.manifests import Manifest, name_of, resource_type
-from components.cluster.subjects import RBAC
+from components.cluster.subjects import RBAC, rbac_subject
 from components.kyverno.objects import MANAGED_BY_LABEL as KYVERNO_LABEL
 from components.policies.config import PolicyMode
 from components.policies.names import PolicyName
 from components.policies.onboarding import tenant_template
 from components.stack.config import StackConfig
 from components.sync.names import TENANT_LABEL
-from components.tenant.capsule_names import REPLICATION, SELF_MADE, TENANT
+from components.tenant.capsule_names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
 from components.tenant.config import Role
 from components.tenant.namespace_config import PodSecurity, pod_security_labels
 from components.tenant.objects import service_account_name
@@ -94,14 +94,32 @@ class Intent:
         """Whether a namespace may have a tenant's label although the stack does not list it."""
         return self._is_made(namespace) or self.config.policies.onboarding
 
-    def made_bindings(self, tenant: str) -> list[tuple[str, list[Manifest]]]:
-        """The ClusterRoles that Capsule binds in a tenant's namespaces, each with its subjects."""
-        found = [each["spec"] for each in self._of_capsule(TENANT, tenant)]
+    def made_bindings(self, tenant: str, account: Manifest) -> list[tuple[str, list[Manifest]]]:
+        """The ClusterRoles that Capsule binds in a tenant's namespaces, each with its subjects.
+
+        To the owner it binds what the TenantOwner says, and to its administrators what is its own default.
+
+        Args:
+            tenant: its name.
+            account: its service account as a subject.
+
+        Source: `CollectOwners` in pkg/tenant and `RBACConfiguration` in api/v1beta2 of Capsule 0.14
+        """
+        capsule = self.config.capsule
+        administrators = [rbac_subject(each) for each in capsule.administrators] if capsule is not None else []
         return [
-            (binding["clusterRoleName"], binding["subjects"])
-            for spec in found
-            for rule in spec["rules"]
-            for binding in rule.get("permissions", {}).get("bindings", ())
+            (NAMESPACE_DELETER, administrators),
+            *(
+                (role, [account])
+                for each in self._of_capsule(TENANT_OWNER, tenant)
+                for role in each["spec"]["clusterRoles"]
+            ),
+            *(
+                (binding["clusterRoleName"], binding["subjects"])
+                for each in self._of_capsule(TENANT, tenant)
+                for rule in each["spec"]["rules"]
+                for binding in rule.get("permissions", {}).get("bindings", ())
+            ),
         ]
 
     def may_bind(self, tenant: str, namespace: str) -> bool:

@@ -16,7 +16,7 @@ from components.policies.probe import PROBE_NAME, probe_request
 from components.sync.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
 from components.tenant.annotations import EXCEPTIONS as EXCEPTIONS_ANNOTATION
 from components.tenant.annotations import PREFIX, SERVICE_TYPES
-from components.tenant.capsule_names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL, NAMESPACE_READER
+from components.tenant.capsule_names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
 from components.tenant.further_access import subjects_within
 from isolation.asking import Asker
 from isolation.attempts.looking import selects
@@ -184,7 +184,7 @@ class StackInventory:
         if binding["metadata"].get("labels", {}).get(BOUND_BY_LABEL) != BOUND_BY or role["kind"] != "ClusterRole":
             return False
         account = {"kind": "ServiceAccount", "name": tenant.account, "namespace": tenant.home}
-        allowed = [(NAMESPACE_READER, [account]), *self._intent.made_bindings(tenant.name)]
+        allowed = self._intent.made_bindings(tenant.name, account)
         subjects = _plain(binding.get("subjects") or ())
         return any(role["name"] == name and subjects <= _plain(whom) for name, whom in allowed)
 

@@ -116,10 +116,11 @@ class Inventories:
             self._tenants[tenant] = tenancy(self.api, tenant)
         return self._inventory.of(self._tenants[tenant], self._inventory.read())
 
-    def settled(self, tenant: str) -> tuple[Discrepancy, ...]:
-        """What the inventory still says once the cluster's controllers have had their time; empty if all is well."""
+    def assert_settled(self, tenant: str) -> None:
+        """The inventory has nothing to say, once the cluster's controllers have had their time."""
         wait_for(lambda: "less to be found" if self.of(tenant) else None, _SETTLED_SECONDS)
-        return self.of(tenant)
+        found = self.of(tenant)
+        assert not found, "\n".join(map(str, found))
 
     def missed(self, tenant: str, mutations: Sequence[Mutation]) -> list[str]:
         """The holes that are not found, one by one, and what remains after each was undone; empty if all is well."""

@@ -31,7 +31,8 @@ def test_a_namespace_of_the_tenants_own_is_as_intended_and_holes_beside_it_are_f
     inventories = Inventories(folder, NAME, stack.cluster.kubeconfig)
     account = {"kind": "ServiceAccount", "name": MAKER, "namespace": MAKER}
 
-    assert inventories.settled(MAKER) == ()
+    inventories.assert_settled(MAKER)
     [found] = run_stack(folder, NAME, "--tenant", MAKER)
     assert_safe(found, "13-")
-    assert inventories.missed(MAKER, [binding("admin", account, PLACE), *capsule_holes(MAKER)]) == []
+    missed = inventories.missed(MAKER, [binding("admin", account, PLACE), *capsule_holes(MAKER)])
+    assert not missed, "\n".join(missed)

@@ -33,8 +33,9 @@ def test_onboarding_by_label_is_as_intended_and_holes_beside_it_are_found(onboar
     inventories = Inventories(folder, STACK, onboarded.cluster.kubeconfig)
     account = {"kind": "ServiceAccount", "name": TEAM, "namespace": PLACE}
 
-    assert inventories.settled(TEAM) == ()
+    inventories.assert_settled(TEAM)
     [found] = run_stack(folder, STACK, "--tenant", TEAM)
     assert_safe(found, "13-", "14-ocirepository-insecure", "14-bucket-insecure")
     holes = [*kyverno_holes(PLACE), binding("admin", account, PLACE), binding("edit", account, "kyverno")]
-    assert inventories.missed(TEAM, holes) == []
+    missed = inventories.missed(TEAM, holes)
+    assert not missed, "\n".join(missed)
