@@ -92,6 +92,11 @@ NOT_CALLED = Wording(
     "Kyverno is not asked, or need not answer, about a tenant's namespace",
     "compare the webhooks with Kyverno's settings, and restart Kyverno's admission controller",
 )
+NOT_COMPARED = Wording(
+    "FT-ISO-108",
+    "the API server does not say how it would store an object of the stack",
+    "use credentials with cluster-admin rights, and see that the cluster's webhooks answer",
+)
 
 WEAK_POD_SECURITY = Wording(
     "FT-ISO-120", "Pod Security is weaker than the profile", "set the label {label} of the namespace"

@@ -22,7 +22,7 @@ from isolation.asking import Asker
 from isolation.attempts.looking import selects
 from isolation.attempts.objects import NAME
 from isolation.inventory.fields import NOTHING, described, differences
-from isolation.inventory.intent import POD_SECURITY, Intent, Key, is_filled_in, key_of
+from isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of
 from isolation.inventory.lists import (
     CLUSTER_ROLE_BINDING,
     EXCEPTIONS,
@@ -37,7 +37,7 @@ from isolation.inventory.lists import (
     read_lists,
     within,
 )
-from isolation.inventory.stored import Stored
+from isolation.inventory.stored import NotComparable, Stored
 from isolation.kinds import served
 from isolation.model import Discrepancy, Request
 from isolation.scene import Tenancy
@@ -48,6 +48,7 @@ from isolation.wordings import (
     FURTHER_OPENING,
     MISSING,
     NOT_CALLED,
+    NOT_COMPARED,
     NOT_ENFORCED,
     UNLISTED_NAMESPACE,
 )
@@ -99,7 +100,7 @@ class StackInventory:
         places = {*labelled, *(name for name, owner in self._intent.tenant_of.items() if owner == tenant.name)}
         found = [
             *self._compared(intended.values(), lists),
-            *self._unlisted(unlisted.values()),
+            *self._unlisted(tenant, lists),
             *self._bindings(tenant, places, intended, lists),
             *self._openings(tenant, places, intended, lists),
             *self._uncalled(labelled, lists),
@@ -123,17 +124,25 @@ class StackInventory:
                 if differing := differences(each, now, exact=False):
                     yield _about(DIFFERS, each, *described(differing))
             else:
-                stored = self._stored.form(each, now)
-                differing = differences(stored or each, now, exact=stored is not None)
-                if differing:
+                try:
+                    stored = self._stored.form(each, now)
+                except NotComparable as error:
+                    yield _about(NOT_COMPARED, each, str(error), "an answer to a dry run")
+                    continue
+                if differing := differences(stored or each, now, exact=stored is not None):
                     yield _about(DIFFERS, each, *described(differing))
 
-    def _unlisted(self, namespaces: Iterable[Manifest]) -> Iterator[Discrepancy]:
-        for each in namespaces:
-            if not self._intent.allows(each):
-                owner = self._intent.tenant_of.get(each["metadata"]["name"], "no tenant")
-                found = f"{TENANT_LABEL}: {each['metadata']['labels'][TENANT_LABEL]}"
-                yield _about(UNLISTED_NAMESPACE, each, found, owner, label=TENANT_LABEL)
+    def _unlisted(self, tenant: Tenancy, lists: Lists) -> Iterator[Discrepancy]:
+        """Namespaces with the label of this tenant, or of one that the stack does not know."""
+        tenants = self._intent.config.tenants
+        for each in lists[NAMESPACE]:
+            label = each["metadata"].get("labels", {}).get(TENANT_LABEL)
+            owner = self._intent.tenant_of.get(each["metadata"]["name"])
+            if label in (None, owner) or self._intent.allows(each):
+                continue
+            if label == tenant.name or label not in tenants:
+                found = f"{TENANT_LABEL}: {label}"
+                yield _about(UNLISTED_NAMESPACE, each, found, owner or "of no tenant", label=TENANT_LABEL)
 
     # ---- what is there beside it ----
 

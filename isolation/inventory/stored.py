@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
 from kubernetes import client
@@ -11,9 +12,16 @@ from kubernetes.client.exceptions import ApiException
 
 from components.cluster.client import ask, collection_of, get
 from components.cluster.manifests import Manifest, resource_type
+from components.config.printable import printable
+from isolation.asking import message_of
 from isolation.inventory.intent import Key, key_of
 
 _CONFLICT = 409
+_UNCHANGEABLE = 422
+
+
+class NotComparable(Exception):
+    """The API server does not say how it would store an object; the message is its own."""
 
 
 class Stored:
@@ -29,11 +37,14 @@ class Stored:
         self._api = api
         self._known: dict[Key, tuple[Manifest, Manifest]] = {}
 
-    def form(self, intended: Manifest, found: Mapping[str, Manifest]) -> Manifest | None:
+    def form(self, intended: Manifest, found: Mapping[str, Any]) -> Manifest | None:
         """An object as it would be stored in place of the one that is there.
 
         Returns:
-            The object; None if the API server refuses it, for example since the field that differs cannot be changed.
+            The object; None if a field differs that nobody can change in the one that is there.
+
+        Raises:
+            NotComparable: the API server refuses to say it, to this user or since a webhook is down.
         """
         key = key_of(intended)
         if key not in self._known or self._known[key][0] != intended:
@@ -42,23 +53,21 @@ class Stored:
             self._known[key] = intended, answer
         return self._known[key][1]
 
-    def _asked(self, intended: Manifest, version: str) -> Manifest | None:
+    def _asked(self, intended: Manifest, version: str, *, again: bool = True) -> Manifest | None:
         path = path_of(intended)
-        try:
-            return self._replaced(path, intended, version)
-        except ApiException as error:
-            if error.status != _CONFLICT:
-                return None
-        # A controller has written to it since it was read.
-        try:
-            return self._replaced(path, intended, get(self._api, path)["metadata"]["resourceVersion"])
-        except ApiException:
-            return None
-
-    def _replaced(self, path: str, intended: Manifest, version: str) -> Manifest:
         body = intended | {"metadata": intended["metadata"] | {"resourceVersion": version}}
-        answer: Manifest = json.loads(ask(self._api, "PUT", path, body, dryRun="All").data)
-        return answer
+        try:
+            answer: Manifest = json.loads(ask(self._api, "PUT", path, body, dryRun="All").data)
+            return answer
+        except ApiException as error:
+            if not error.status:
+                raise
+            if error.status == _UNCHANGEABLE:
+                return None
+            if error.status != _CONFLICT or not again:
+                raise NotComparable(printable(message_of(error.body))) from None
+        # A controller has written to it since it was read.
+        return self._asked(intended, get(self._api, path)["metadata"]["resourceVersion"], again=False)
 
 
 def path_of(manifest: Manifest) -> str:

@@ -248,7 +248,10 @@ def of_namespaces(tenant: str, home: str, second: str) -> list[Mutation]:
         annotated(home, "sources", "https://*"),
         annotated(second, "service-account", "default"),
         Mutation("no tenant's label", places[second], {"metadata": {"labels": dict.fromkeys(label)}}, "FT-ISO-100"),
-        Mutation("the tenant's label elsewhere", places["default"], {"metadata": {"labels": label}}, "FT-ISO-104"),
+        *(
+            Mutation(f"the label of {each} elsewhere", places["default"], {"metadata": {"labels": one}}, "FT-ISO-104")
+            for each, one in ((tenant, label), ("nobody", dict.fromkeys(label, "nobody")))
+        ),
     ]
 
 
