@@ -14,6 +14,7 @@ from components.cluster.client import ask, collection_of, get
 from components.cluster.manifests import Manifest, resource_type
 from components.config.printable import printable
 from isolation.asking import message_of
+from isolation.attempts.objects import NAME
 from isolation.inventory.intent import Key, key_of
 
 _CONFLICT = 409
@@ -55,19 +56,29 @@ class Stored:
 
     def _asked(self, intended: Manifest, version: str, *, again: bool = True) -> Manifest | None:
         path = path_of(intended)
-        body = intended | {"metadata": intended["metadata"] | {"resourceVersion": version}}
         try:
-            answer: Manifest = json.loads(ask(self._api, "PUT", path, body, dryRun="All").data)
-            return answer
+            return self._answer("PUT", path, intended, resourceVersion=version)
         except ApiException as error:
             if not error.status:
                 raise
             if error.status == _UNCHANGEABLE:
                 return None
             if error.status != _CONFLICT or not again:
-                raise NotComparable(printable(message_of(error.body))) from None
+                return self._as_new(intended, error)
         # A controller has written to it since it was read.
         return self._asked(intended, get(self._api, path)["metadata"]["resourceVersion"], again=False)
+
+    def _as_new(self, intended: Manifest, refused: ApiException) -> Manifest:
+        """The object under another name: Capsule refuses that anybody else changes what it has written."""
+        try:
+            return self._answer("POST", path_of(intended).rpartition("/")[0], intended, name=NAME)
+        except ApiException:
+            raise NotComparable(printable(message_of(refused.body))) from None
+
+    def _answer(self, method: str, path: str, intended: Manifest, **metadata: str) -> Manifest:
+        body = intended | {"metadata": intended["metadata"] | metadata}
+        answer: Manifest = json.loads(ask(self._api, method, path, body, dryRun="All").data)
+        return answer
 
 
 def path_of(manifest: Manifest) -> str:

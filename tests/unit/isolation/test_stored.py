@@ -27,14 +27,14 @@ class Api:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: tuple[int, dict[str, Any]]) -> None:
         self.answers = list(answers)
-        self.versions: list[str] = []
+        self.asked: list[tuple[str, str]] = []
         monkeypatch.setattr(stored, "ask", self.ask)
         monkeypatch.setattr(stored, "get", lambda *_: {"metadata": {"resourceVersion": "2"}})
         self.stored = Stored(cast(Any, None))
 
     def ask(self, _: object, method: str, path: str, body: dict[str, Any], **query: str) -> object:
-        assert (method, query) == ("PUT", {"dryRun": "All"})
-        self.versions.append(body["metadata"]["resourceVersion"])
+        assert query == {"dryRun": "All"}
+        self.asked.append((method, body["metadata"].get("resourceVersion") or body["metadata"]["name"]))
         status, content = self.answers.pop(0)
         if status >= 400:
             error = ApiException(status=status)
@@ -53,14 +53,21 @@ def test_an_object_that_has_changed_meanwhile_is_asked_for_again(monkeypatch):
     api = Api(monkeypatch, (409, {}), (200, ANSWER))
 
     assert api.stored.form(INTENDED, FOUND) == ANSWER
-    assert api.versions == ["1", "2"]
+    assert api.asked == [("PUT", "1"), ("PUT", "2")]
+
+
+def test_an_object_that_nobody_may_change_is_asked_for_under_another_name(monkeypatch):
+    api = Api(monkeypatch, (403, {}), (201, ANSWER))
+
+    assert api.stored.form(INTENDED, FOUND) == ANSWER
+    assert api.asked == [("PUT", "1"), ("POST", "isolation-suite")]
 
 
 def test_a_field_that_cannot_be_changed_is_compared_as_it_is(monkeypatch):
     assert Api(monkeypatch, (422, {})).stored.form(INTENDED, FOUND) is None
 
 
-@pytest.mark.parametrize("answers", [[403], [500], [409, 409]])
+@pytest.mark.parametrize("answers", [[403, 403], [500, 500], [409, 409, 403]])
 def test_no_answer_is_never_taken_for_no_difference(monkeypatch, answers):
     api = Api(monkeypatch, *((status, {"message": "no\x1b[2J"}) for status in answers))
 
