@@ -175,7 +175,7 @@ repair: $(VENV)/installed ## Prepare that the next update of STACK restores what
 previewer-role: $(VENV)/installed ## Print the ClusterRole of STACK's previewers and its binding, for a cluster that has no Flux yet
 	@$(RUN) -m operations.previewer_role --stack $(STACK)
 
-isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, and show what refuses it; OUTPUT=json, junit or html
+isolation: $(VENV)/installed ## Try what TENANT (or each of STACK's) may try, and show what refuses it and what is not as intended; OUTPUT=json, junit or html
 	@$(RUN) -m lab exec $(STACK) -- $(RUN) -m isolation --stack $(STACK) --output $(OUTPUT) \
 		$(if $(TENANT),--tenant $(TENANT)) $(if $(LIVE),--live) $(if $(FILE),--file $(FILE)) $(foreach layer,$(WITHOUT),--without $(layer))
 

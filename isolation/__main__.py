@@ -1,10 +1,11 @@
-"""`make isolation`: attack a cluster as a tenant could, and report what refuses each attempt."""
+"""`make isolation`: attack a cluster as a tenant could, and hold what is in force against what is intended."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
+from collections.abc import Callable, Container, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -17,26 +18,36 @@ from rich.console import Console
 
 from components.cluster.client import ClusterUnavailable, connect, explaining
 from components.cluster.config import ClusterConfig
-from isolation.model import Layer, Report
-from isolation.reading import has_account, read, tenancy, tenants, version
+from components.config.errors import ConfigurationError
+from isolation.inventory.intent import Intent
+from isolation.inventory.lists import read_lists
+from isolation.inventory.profile import Profile, against_profile
+from isolation.inventory.stack import StackInventory
+from isolation.model import Discrepancy, Layer, Report
+from isolation.reading import has_account, labelled_namespaces, read, tenancy, tenants, version
 from isolation.report_html import as_html
 from isolation.report_json import as_json
 from isolation.report_junit import as_junit
 from isolation.report_table import WIDTH, as_table
+from isolation.scene import Tenancy
 from isolation.suite import Suite
 from isolation.wordings import (
     CLUSTER_FAILS,
     NEEDS_LIVE,
+    NEEDS_ONE_INTENT,
     NO_TENANT_WITH_RIGHTS,
     NO_TENANTS,
     SEVERAL_TENANTS,
     UNWRITABLE_FILE,
 )
 from operations.described_cluster import described_cluster
-from operations.errors import Operation, OperationError
+from operations.errors import Operation, OperationError, invalid
+from review.render.stack import load_and_render
 
 PROJECT = Path(__file__).parents[1]
 _INTERRUPTED = 130
+_INVENTORY = "inventory"
+"""What `--only` calls the inventory."""
 
 app = typer.Typer(add_completion=False)
 
@@ -74,31 +85,45 @@ def isolation(
     file: Annotated[Path | None, typer.Option(help="write the report to this file")] = None,
     live: Annotated[bool, typer.Option("--live", help="also create labelled objects, and remove them")] = False,
     without: Annotated[list[Layer] | None, typer.Option(help="a layer to ignore; may be repeated")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="prefix of the ids to run; may be repeated")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="prefix of the ids to run, or `inventory`; may be repeated")
+    ] = None,
+    profile: Annotated[
+        Profile | None, typer.Option(help="what is intended for tenants of a cluster that no stack describes")
+    ] = None,
 ) -> None:
     """Attack a cluster as a tenant could, and report which layer refuses each attempt. Changes nothing without --live.
 
-    Exits with 0 if no attempt passes and no control is refused, with 1 otherwise, and with 2 if the run fails.
+    With --stack or --profile, also report what in force is not as intended. Exits with 0 if no attempt passes, no
+    control is refused and all is as intended, with 1 otherwise, and with 2 if the run fails.
     """
     left_out = tuple(dict.fromkeys(without or ()))
     if Layer.ROLE in left_out and not live:
         raise OperationError.of(NEEDS_LIVE)
+    if stack and profile is not None:
+        raise OperationError.of(NEEDS_ONE_INTENT, stack=stack)
     config = described_cluster(stack, PROJECT) if stack else _config(kubeconfig, context)
+    selected = partial(_begins, tuple(only or ("",)))
+    intent = _intent(stack) if stack else None
     try:
         api = connect(config, PROJECT)
         with explaining(api):
-            names = tenant or ([""] if namespace else tenants(api))
+            listed = intent.config.active_tenants if intent is not None else {}
+            names = tenant or ([""] if namespace else sorted({*tenants(api), *listed}))
             if not names:
                 raise OperationError.of(NO_TENANTS)
             if len(names) > 1 and (namespace or service_account):
                 raise OperationError.of(SEVERAL_TENANTS)
             if not (tenant or namespace or service_account):
-                names = _with_account(api, names)
+                names = _with_account(api, names, listed)
+            inventory = _inventory(api, intent, profile) if selected(_INVENTORY) else None
             reports = []
             for name in names:
-                who = tenancy(api, name, namespace or (), service_account)
-                suite = Suite(api, read(api, who, flux_namespace), left_out, live)
-                attempts, controls = suite.run(partial(_begins, tuple(only or ("",))))
+                who = _tenancy(api, name, namespace or (), service_account, intent)
+                found = None if inventory is None else inventory(who)
+                audited = intent.audited if intent is not None else ()
+                suite = Suite(api, read(api, who, flux_namespace, audited), left_out, live)
+                attempts, controls = suite.run(selected)
                 reports.append(
                     Report(
                         context=config.context or "the current context",
@@ -111,6 +136,7 @@ def isolation(
                         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
                         attempts=attempts,
                         controls=controls,
+                        inventory=found,
                     )
                 )
     except ClusterUnavailable as error:
@@ -124,9 +150,42 @@ def isolation(
         raise typer.Exit(1)
 
 
-def _with_account(api: client.ApiClient, names: list[str]) -> list[str]:
-    """The tenants that may do anything at all; the others are named and left out."""
-    kept = [name for name in names if has_account(api, name)]
+def _intent(stack: str) -> Intent:
+    """What a stack intends, rendered without its cluster."""
+    try:
+        return Intent.of(*load_and_render(PROJECT, stack))
+    except ConfigurationError as error:
+        raise invalid(*error.problems) from None
+
+
+def _inventory(
+    api: client.ApiClient, intent: Intent | None, profile: Profile | None
+) -> Callable[[Tenancy], tuple[Discrepancy, ...]] | None:
+    """What holds a tenant against what is intended, with the cluster read once; None if nothing says that."""
+    if intent is not None:
+        of_stack = StackInventory(api, intent)
+        lists = of_stack.read()
+        return lambda who: of_stack.of(who, lists)
+    if profile is not None:
+        lists = read_lists(api)
+        return lambda who: against_profile(profile, who, lists)
+    return None
+
+
+def _tenancy(
+    api: client.ApiClient, name: str, namespaces: Sequence[str], account: str, intent: Intent | None
+) -> Tenancy:
+    """A tenant; one that the stack lists is what the stack says, whatever labels and bindings the cluster has."""
+    listed = intent.account_of(name) if intent is not None and not (namespaces or account) else None
+    if listed is None:
+        return tenancy(api, name, namespaces, account)
+    further = [each for each in labelled_namespaces(api, name) if each not in listed[0]]
+    return tenancy(api, name, (*listed[0], *further), listed[1])
+
+
+def _with_account(api: client.ApiClient, names: list[str], listed: Container[str]) -> list[str]:
+    """The tenants that may do anything at all, by the cluster or the stack; the others are named and left out."""
+    kept = [name for name in names if name in listed or has_account(api, name)]
     for name in names:
         if name not in kept:
             typer.echo(f"tenant {name} is left out: no service account has rights in its namespaces", err=True)

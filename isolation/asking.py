@@ -69,7 +69,7 @@ class Asker:
         return Answer(response.status)
 
     def _refused(self, error: ApiException, user: str) -> Answer:
-        message = printable(_message(error.body))
+        message = printable(message_of(error.body))
         if is_about_impersonation(message):
             raise OperationError.of(MAY_NOT_IMPERSONATE, user=user, reason=message) from None
         return Answer(error.status, (), message)
@@ -117,7 +117,7 @@ class Asker:
             except ApiException as error:
                 if not error.status:
                     raise
-                raise OperationError.of(MAY_NOT_REVIEW_ACCESS, reason=printable(_message(error.body))) from None
+                raise OperationError.of(MAY_NOT_REVIEW_ACCESS, reason=printable(message_of(error.body))) from None
             return bool(json.loads(response.data)["status"]["allowed"])
 
     def _as(self, user: str) -> client.ApiClient:
@@ -141,7 +141,8 @@ def groups_of(user: str) -> list[str]:
     return [*groups, "system:nodes"] if user.startswith(_NODE) else groups
 
 
-def _message(body: str | None) -> str:
+def message_of(body: str | None) -> str:
+    """What the API server says in the body of an error."""
     try:
         return str(json.loads(body or "{}").get("message", ""))
     except ValueError:

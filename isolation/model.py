@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from components.cluster.manifests import Manifest
+from components.config.printable import printable
+from components.config.wordings import Wording
 
 
 class Layer(StrEnum):
@@ -231,6 +233,44 @@ class ControlResult:
 
 
 @dataclass(frozen=True)
+class Discrepancy:
+    """Something in force that is not as it is intended, found by the inventory.
+
+    Attributes:
+        code: the stable code of what is wrong, e.g. `FT-ISO-100`.
+        what: what is wrong.
+        namespace: where; empty for what is cluster-wide.
+        target: kind and name of the object.
+        found: what is there.
+        intended: what the stack, or the profile, intends.
+        remedy: what to do.
+    """
+
+    code: str
+    what: str
+    namespace: str
+    target: str
+    found: str
+    intended: str
+    remedy: str
+
+    @classmethod
+    def of(
+        cls, wording: Wording, namespace: str, target: str, found: str, intended: str, **fields: object
+    ) -> Discrepancy:
+        """The discrepancy with these words; `fields` are those of the remedy. Text of the cluster is made printable."""
+        return cls(
+            wording.code,
+            wording.text,
+            namespace,
+            printable(target),
+            printable(found),
+            printable(intended),
+            printable(wording.remedy.format(**fields)),
+        )
+
+
+@dataclass(frozen=True)
 class Report:
     """The report of one run for one tenant.
 
@@ -245,6 +285,7 @@ class Report:
         made_at: when, in ISO 8601.
         attempts: in the order of their threats.
         controls: in order.
+        inventory: what is not as intended; None if nothing says what is intended.
     """
 
     context: str
@@ -257,6 +298,7 @@ class Report:
     made_at: str
     attempts: tuple[AttemptResult, ...]
     controls: tuple[ControlResult, ...]
+    inventory: tuple[Discrepancy, ...] | None = None
 
     @property
     def holes(self) -> tuple[AttemptResult, ...]:
@@ -268,8 +310,8 @@ class Report:
 
     @property
     def safe(self) -> bool:
-        """Whether no attempt passed and no control was refused."""
-        return not self.holes and not self.refused_controls
+        """Whether no attempt passed, no control was refused, and all is as intended."""
+        return not self.holes and not self.refused_controls and not self.inventory
 
 
 def layers_of(proof: Proof) -> tuple[Layer, ...]:

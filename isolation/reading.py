@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kubernetes import client
 
 from components.cluster.client import get, items
 from components.cluster.manifests import Manifest
 from components.flux.controllers import Controller
+from components.policies.names import PolicyName
 from components.sync.names import TENANT_LABEL
 from isolation.kinds import served
 from isolation.scene import Scene, Tenancy
 from isolation.wordings import NO_FLUX, UNCLEAR_ACCOUNT, UNKNOWN_ACCOUNT, UNKNOWN_NAMESPACE, UNKNOWN_TENANT
 from operations.errors import OperationError
+from operations.policies_in_force import policies_in_force
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -49,9 +51,17 @@ def has_account(api: client.ApiClient, name: str) -> bool:
     Raises:
         ApiException: the API server does not let the user look.
     """
+    return bool(_accounts(api, labelled_namespaces(api, name)))
+
+
+def labelled_namespaces(api: client.ApiClient, name: str) -> list[str]:
+    """The namespaces with the label of a tenant.
+
+    Raises:
+        ApiException: the API server does not let the user see them.
+    """
     found = items(api, "/api/v1/namespaces", labelSelector=TENANT_LABEL)
-    own = [each["metadata"]["name"] for each in found if each["metadata"]["labels"][TENANT_LABEL] == name]
-    return bool(_accounts(api, own))
+    return [each["metadata"]["name"] for each in found if each["metadata"]["labels"][TENANT_LABEL] == name]
 
 
 def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), account: str = "") -> Tenancy:
@@ -110,8 +120,14 @@ def _accounts(api: client.ApiClient, namespaces: Sequence[str]) -> set[tuple[str
     return candidates & applying or candidates
 
 
-def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "") -> Scene:
+def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "", audited: Collection[PolicyName] = ()) -> Scene:
     """Everything that the attempts depend on. Changes nothing.
+
+    Args:
+        api: a client for the cluster.
+        who: the tenant.
+        flux_namespace: where Flux runs, if it does in several.
+        audited: the policies that are meant to refuse nothing.
 
     Raises:
         OperationError: the cluster has no Flux.
@@ -142,6 +158,8 @@ def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "") -> Scene
         admission_policies=sorted(
             {each["spec"]["policyName"] for each in items(api, f"{_ADMISSION}/validatingadmissionpolicybindings")}
         ),
+        policies=policies_in_force(api),
+        audited=audited,
         bindings=[
             *items(api, f"{_RBAC}/clusterrolebindings"),
             *(

@@ -7,7 +7,7 @@ from html import escape
 
 from isolation.attempts import NOT_ASKED
 from isolation.model import Report, Verdict
-from isolation.report_table import WORDS, alone, refused_by, summary, title
+from isolation.report_table import INVENTORY, WORDS, alone, in_cells, refused_by, summary, title
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem; color: #1c1e21; background: #fff; }
@@ -61,10 +61,12 @@ def _section(report: Report) -> str:
         )
         for result in report.controls
     )
+    inventory = (_row(in_cells(each), {1: "bad"}) for each in report.inventory or ())
     return (
         f"<h2>{escape(title(report))}</h2>\n<p>{escape(summary(report))} {escape(report.made_at)}</p>\n"
         + _table(("threat", "attempt", "verdict", "refused by", "alone", "seen"), attempts)
         + _table(("control", "verdict", "seen"), controls)
+        + (_table(INVENTORY, inventory) if report.inventory else "")
     )
 
 

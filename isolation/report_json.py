@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from isolation.attempts import NOT_ASKED
-from isolation.model import AttemptResult, ControlResult, Report
+from isolation.model import AttemptResult, ControlResult, Discrepancy, Report
 
 FORMAT = "flux-tenancy/isolation/v1"
 
@@ -36,6 +36,7 @@ def _report(report: Report) -> dict[str, Any]:
         "safe": report.safe,
         "attempts": [_attempt(result) for result in report.attempts],
         "controls": [_control(result) for result in report.controls],
+        "inventory": None if report.inventory is None else [_discrepancy(each) for each in report.inventory],
     }
 
 
@@ -60,4 +61,16 @@ def _control(result: ControlResult) -> dict[str, Any]:
         "name": result.control.name,
         "verdict": result.verdict,
         "message": result.message,
+    }
+
+
+def _discrepancy(each: Discrepancy) -> dict[str, Any]:
+    return {
+        "code": each.code,
+        "what": each.what,
+        "namespace": each.namespace,
+        "object": each.target,
+        "found": each.found,
+        "intended": each.intended,
+        "remedy": each.remedy,
     }

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from isolation.model import Report, Verdict
-from isolation.report_table import refused_by, title
+from isolation.report_table import AS_INTENDED, place, refused_by, title
 
 _SKIPPED = (Verdict.NOT_APPLICABLE, Verdict.UNPROVEN)
 
 
 def as_junit(reports: Sequence[Report]) -> str:
-    """All reports of a run; an attempt that passes, and a control that is refused, is a failure."""
+    """All reports of a run; an attempt that passes, a refused control, and what is not intended, is a failure."""
     root = ElementTree.Element("testsuites", name="isolation")
     for report in reports:
         suite = ElementTree.SubElement(root, "testsuite", name=title(report), timestamp=report.made_at)
@@ -35,6 +35,13 @@ def as_junit(reports: Sequence[Report]) -> str:
                 ElementTree.SubElement(case, "failure", message=f"refused: {control.message}", type="refused")
             elif control.verdict in _SKIPPED:
                 ElementTree.SubElement(case, "skipped", message=f"{control.verdict}: {control.message}")
+        for number, each in enumerate(report.inventory or (), 1):
+            # An object may be wrong in several ways.
+            case = _case(suite, "isolation.inventory", f"{each.code}-{number}: {place(each)}")
+            said = f"{each.what}: {each.found}; intended: {each.intended}; {each.remedy}"
+            ElementTree.SubElement(case, "failure", message=said, type=each.code)
+        if report.inventory == ():
+            _case(suite, "isolation.inventory", AS_INTENDED)
         cases = list(suite)
         suite.set("tests", str(len(cases)))
         suite.set("failures", str(sum(case.find("failure") is not None for case in cases)))

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from isolation.model import AttemptResult, Layer, Report, State, Verdict
+from isolation.model import AttemptResult, Discrepancy, Layer, Report, State, Verdict
 
 WIDTH = 180
 """Columns of a report that is not for a terminal."""
@@ -26,6 +26,12 @@ STYLES = {
     Verdict.NOT_APPLICABLE: "dim",
     Verdict.REFUSED: "green",
 }
+
+
+AS_INTENDED = "everything in force is as intended"
+"""What is said of an inventory that has found nothing."""
+INVENTORY = ("object", "what is wrong", "there", "intended", "what to do")
+"""The headings of an inventory."""
 
 
 def as_table(reports: Sequence[Report]) -> RenderableType:
@@ -50,6 +56,23 @@ def refused_by(result: AttemptResult) -> str:
     return f"{result.layer}: {result.by}" if result.by else str(result.layer)
 
 
+def place(each: Discrepancy) -> str:
+    """The object of a discrepancy with its namespace."""
+    return f"{each.namespace}: {each.target}" if each.namespace else each.target
+
+
+def in_cells(each: Discrepancy) -> tuple[str, ...]:
+    """A discrepancy under the headings of `INVENTORY`."""
+    return place(each), each.what, each.found, each.intended, f"{each.remedy} ({each.code})"
+
+
+def inventory(report: Report) -> str:
+    """One sentence about the inventory of a report."""
+    if report.inventory is None:
+        return "No inventory: name the --stack, or a --profile, that says what is intended."
+    return f"Inventory: {len(report.inventory)} not as intended."
+
+
 def summary(report: Report) -> str:
     """One sentence about a report."""
     found = Counter(result.verdict for result in report.attempts)
@@ -58,7 +81,7 @@ def summary(report: Report) -> str:
     return (
         f"{len(report.attempts)} attempts: {counts}. "
         f"{len(report.controls)} controls: {controls[Verdict.PASSED]} passed, {controls[Verdict.REFUSED]} refused, "
-        f"{controls[Verdict.UNPROVEN]} unproven."
+        f"{controls[Verdict.UNPROVEN]} unproven. {inventory(report)}"
     )
 
 
@@ -87,7 +110,12 @@ def _parts(report: Report) -> list[RenderableType]:
     for control in report.controls:
         style = {Verdict.PASSED: "green", Verdict.REFUSED: "bold red"}.get(control.verdict, "yellow")
         controls.add_row(Text(control.control.name), Text(WORDS[control.verdict].lower(), style), Text(control.message))
-    return [Text(title(report), "bold"), attempts, controls, Text(summary(report), "bold"), Text("")]
+    found = []
+    if report.inventory:
+        found = [_table(*INVENTORY)]
+        for each in report.inventory:
+            found[0].add_row(*(Text(cell, "bold red" if at == 1 else "") for at, cell in enumerate(in_cells(each))))
+    return [Text(title(report), "bold"), attempts, controls, *found, Text(summary(report), "bold"), Text("")]
 
 
 def _table(*headings: str) -> Table:

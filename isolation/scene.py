@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from components.cluster.manifests import Manifest
 from components.flux.controllers import Controller
+from components.policies.names import PolicyName
 from operations.dry_run import Kind
+from operations.policies_in_force import PolicyInForce
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Scene:
         flux_policies: NetworkPolicies of Flux's namespace.
         webhooks: validating webhook configurations.
         admission_policies: names of the cluster's ValidatingAdmissionPolicies that are bound.
+        policies: this project's policies that the cluster evaluates.
+        audited: those of them that the stack itself has in audit.
         bindings: ClusterRoleBindings, and RoleBindings outside of the tenant's namespaces.
         storage_classes: StorageClasses.
         image: an image that the tenant already runs, or a made-up one.
@@ -64,6 +68,8 @@ class Scene:
     flux_policies: Sequence[Manifest] = ()
     webhooks: Sequence[Manifest] = ()
     admission_policies: Sequence[str] = ()
+    policies: Sequence[PolicyInForce] = ()
+    audited: Collection[PolicyName] = ()
     bindings: Sequence[Manifest] = ()
     storage_classes: Sequence[Manifest] = ()
     image: str = "registry.example.com/isolation:1"

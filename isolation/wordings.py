@@ -1,4 +1,4 @@
-"""What the isolation suite says when it cannot go on."""
+"""What the isolation suite says when it cannot go on, and what its inventory finds."""
 
 from __future__ import annotations
 
@@ -54,3 +54,61 @@ NO_ROLE_BINDING = Wording(
 )
 MAY_BE_LEFT = Wording("FT-ISO-031", "created objects may still exist: {reason}", "delete what has the label {label}")
 LEFT = Wording("FT-ISO-032", "not removed from {namespace}: {objects}", "delete what has the label {label}")
+NEEDS_ONE_INTENT = Wording(
+    "FT-ISO-007",
+    "--profile says what is intended on a cluster without a stack; the stack {stack} says it itself",
+    "leave out --stack or --profile",
+)
+
+DIFFERS = Wording(
+    "FT-ISO-100",
+    "an object of the stack was changed",
+    "restore it with `make repair` and `pulumi up`, or declare the change in the stack",
+)
+MISSING = Wording(
+    "FT-ISO-101", "an object of the stack is missing", "create it again with `make repair` and `pulumi up`"
+)
+FURTHER_BINDING = Wording(
+    "FT-ISO-102",
+    "a binding gives rights that the stack does not give",
+    "delete the binding, or declare the rights in the stack: as a grant, or under people",
+)
+FURTHER_OPENING = Wording(
+    "FT-ISO-103",
+    "a network policy opens what the stack keeps closed",
+    "delete it, or declare the opening under network of the tenant",
+)
+UNLISTED_NAMESPACE = Wording(
+    "FT-ISO-104",
+    "a namespace belongs to a tenant that does not have it in the stack",
+    "list it in the tenant's namespaces, or remove the label {label}",
+)
+EXEMPTION = Wording("FT-ISO-105", "an exemption from Kyverno's policies", "delete it, or declare a grant of the tenant")
+NOT_ENFORCED = Wording(
+    "FT-ISO-106", "an engine does not enforce the policies", "find out why, then run `make repair` and `pulumi up`"
+)
+NOT_CALLED = Wording(
+    "FT-ISO-107",
+    "Kyverno is not asked, or need not answer, about a tenant's namespace",
+    "compare the webhooks with Kyverno's settings, and restart Kyverno's admission controller",
+)
+NOT_COMPARED = Wording(
+    "FT-ISO-108",
+    "the API server does not say how it would store an object of the stack",
+    "use credentials with cluster-admin rights, and see that the cluster's webhooks answer",
+)
+
+WEAK_POD_SECURITY = Wording(
+    "FT-ISO-120", "Pod Security is weaker than the profile", "set the label {label} of the namespace"
+)
+NO_QUOTA = Wording("FT-ISO-121", "no quota limits the number of objects", "create a ResourceQuota with count/… items")
+NO_DEFAULT_DENY = Wording(
+    "FT-ISO-122", "pods are not isolated", "create a NetworkPolicy for all pods with Ingress and Egress, without rules"
+)
+OPEN_TO_ALL = Wording(
+    "FT-ISO-123", "a network policy opens all pods to everything", "name the peers in its rules, or delete it"
+)
+BROAD_BINDING = Wording(
+    "FT-ISO-124", "a binding gives more than the profile allows", "bind a narrower role, or delete the binding"
+)
+ONLY_AUDITED = Wording("FT-ISO-125", "a policy refuses nothing", "set its validationActions to Deny")

@@ -37,6 +37,12 @@ def applied_by_flux(syncs: Iterable[Manifest]) -> frozenset[str]:
     )
 
 
+def entry_of(kind: str, found: Manifest) -> str:
+    """What an object of one of these kinds is called in an inventory."""
+    metadata = found["metadata"]
+    return f"{metadata['namespace']}_{metadata['name'].replace(':', '__')}_{_GROUPS[kind]}_{kind}"
+
+
 def foreign_grants(
     kind: str, unknown: Iterable[Manifest], namespaces: Collection[str], of_flux: Collection[str]
 ) -> Iterator[Difference]:
@@ -50,9 +56,8 @@ def foreign_grants(
     """
     for each in unknown:
         metadata = each["metadata"]
-        entry = f"{metadata['namespace']}_{metadata['name'].replace(':', '__')}_{_GROUPS[kind]}_{kind}"
         of_helm = _OF_HELM in (metadata.get("annotations") or {})
-        if metadata["namespace"] in namespaces and entry not in of_flux and not of_helm:
+        if metadata["namespace"] in namespaces and entry_of(kind, each) not in of_flux and not of_helm:
             yield grant_of(kind, each)
 
 

@@ -141,6 +141,31 @@ def further_access(
     return {tenant: further for tenant, further in found.items() if further}
 
 
+def subjects_within(binding: Mapping[str, Any], namespaces: Collection[str]) -> list[str]:
+    """The subjects of a binding that are accounts in these namespaces, or groups of all of them, e.g. `Group a`.
+
+    Kubernetes' own bindings are for groups that everybody belongs to, so of them only accounts are named.
+    """
+    everybodys = _is_kubernetes_own(binding)
+    return [
+        _shown(subject)
+        for subject in binding.get("subjects") or ()
+        if ((account := _account(subject)) is not None and account[0] in namespaces)
+        or (not everybodys and _is_group_of(subject, namespaces))
+    ]
+
+
+def is_documented(binding: Mapping[str, Any], tenant: str) -> bool:
+    """Whether a binding outside of a tenant's namespaces is what a feature of the platform is made of.
+
+    These are the tenant's grants over cluster-scoped objects, and Capsule's binding for all owners of namespaces. Both
+    bind a role of the same name, whose rights are not looked at.
+    """
+    name, role = binding["metadata"]["name"], binding["roleRef"]
+    is_own = "namespace" not in binding["metadata"] and (role["kind"], role["name"]) == ("ClusterRole", name)
+    return bool(is_own and name in (cluster_grants_name(tenant), NAMESPACE_PROVISIONER))
+
+
 def _granted(
     binding: Mapping[str, Any], access: TenantAccess, rules: Callable[[RoleReference], Rules]
 ) -> Iterator[FurtherBinding]:

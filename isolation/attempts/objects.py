@@ -7,6 +7,8 @@ from copy import deepcopy
 from typing import Any
 
 from components.cluster.manifests import Manifest
+from components.policies.names import PolicyName
+from components.tenant.annotations import EXCEPTIONS
 from isolation.scene import Scene
 
 NAME = "isolation-suite"
@@ -33,6 +35,12 @@ def changed(manifest: Manifest, spec: Manifest) -> Manifest:
     """An object with other top-level fields in its spec; None removes a field."""
     fields = {key: value for key, value in (manifest.get("spec", {}) | spec).items() if value is not None}
     return {**manifest, "spec": fields}
+
+
+def excepted(scene: Scene, policy: PolicyName) -> str:
+    """That a grant excepts the tenant's objects from a policy, whatever their names; empty if none does."""
+    entries = (scene.namespace["metadata"].get("annotations") or {}).get(EXCEPTIONS, "").split()
+    return f"a grant of the tenant is an exception from {policy}" if policy in entries else ""
 
 
 # ---- what runs ----

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from components.cluster.manifests import Manifest
 from components.policies.rendering import OBJECT_PREFIX
+from components.tenant.further_access import is_documented
 from isolation.attempts.objects import (
     NAME,
     account,
@@ -29,7 +30,6 @@ _CONDITION = {
 }
 _ADMISSION_API = "admissionregistration.k8s.io"
 _CLUSTER_WIDE = (
-    ("", "namespaces"),
     ("", "nodes"),
     ("", "persistentvolumes"),
     (RBAC, "clusterroles"),
@@ -67,6 +67,9 @@ def elsewhere(scene: Scene) -> Iterator[Attempt]:
                 f"{verb} {resource} in {namespace}",
                 (Access(verb, group, resource, namespace),),
             )
+    # Where Capsule lets tenants make namespaces, admission decides which: RBAC knows no names of new objects.
+    made_one = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}
+    yield Attempt("8-namespaces", 8, "create namespaces", (Request(made_one, _ROLE_ADMISSION),))
     for group, resource in _CLUSTER_WIDE:
         yield Attempt(f"8-{resource}", 8, f"create {resource}", (Access("create", group, resource),))
     yield Attempt(
@@ -315,13 +318,17 @@ def _bound_role(scene: Scene) -> str:
 
 
 def _beyond(scene: Scene) -> Finding:
-    """Bindings of the account, or of one of its groups, outside of the tenant's namespaces."""
+    """Bindings of the account, or of one of its groups, outside of the tenant's namespaces.
+
+    What they allow by grants, and by Capsule, other attempts ask for.
+    """
     tenant = scene.tenancy
     groups = {f"system:serviceaccounts:{tenant.home}"}
     found = [
         each
         for each in scene.bindings
-        if any(
+        if not is_documented(each, tenant.name)
+        and any(
             (subject["kind"] == "Group" and subject["name"] in groups)
             or (subject["kind"] == "User" and subject["name"] == tenant.user)
             or (

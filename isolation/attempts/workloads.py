@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from components.cluster.manifests import Manifest
+from components.policies.names import PolicyName
 from components.tenant.annotations import SERVICE_TYPES
 from isolation.attempts.objects import (
     NAME,
@@ -14,6 +15,7 @@ from isolation.attempts.objects import (
     claim_spec,
     container,
     deployment,
+    excepted,
     made,
     pod,
     pod_spec,
@@ -172,7 +174,8 @@ def scheduling(scene: Scene) -> Iterator[Attempt]:
     }
     for key, (how, fields) in pods.items():
         request = Request(deployment(scene, **fields), _ADMISSION, baseline=deployment(scene))
-        yield Attempt(f"41-{key}", 41, f"pods {how}", (request,))
+        by_choice = "" if key == "inline-driver" else excepted(scene, PolicyName.NODE_PLACEMENT)
+        yield Attempt(f"41-{key}", 41, f"pods {how}", (request,), by_choice)
     budget: dict[str, Any] = {"selector": {"matchLabels": {"app": NAME}}}
     for key, allowed in (("none", {"maxUnavailable": 0}), ("all", {"minAvailable": "100%"})):
         yield Attempt.at_admission(
@@ -181,6 +184,7 @@ def scheduling(scene: Scene) -> Iterator[Attempt]:
             f"a PodDisruptionBudget that blocks node drains ({next(iter(allowed))})",
             made(scene, "PodDisruptionBudget", budget | allowed),
             baseline=made(scene, "PodDisruptionBudget", budget | {"maxUnavailable": 1}),
+            by_choice=excepted(scene, PolicyName.DISRUPTION_BUDGETS),
         )
     yield Attempt.at_admission(
         "41-ingress-host",

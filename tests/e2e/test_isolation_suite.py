@@ -9,12 +9,15 @@ import pytest
 from isolation.live import LABEL
 from tests.support.earlier_program import EarlierProgram, Upgraded
 from tests.support.environment import Environment, base
-from tests.support.isolation import assert_safe, beginning, run
+from tests.support.isolation import assert_safe, beginning, run, run_stack
 from tests.support.lab import Lab, eventually
+from tests.support.mutations import Inventories, native_holes
 from tests.support.project import Project
 from tests.support.renders import differences
 
 NAME = "isolation"
+SECOND = "apps-data"
+"""The tenant's second namespace."""
 LEFT = "gitrepositories,kustomizations,helmreleases,imagepolicies,artifactgenerators,rolebindings"
 # Attempts that pass with plain Flux; the tenant's namespace still has Pod Security and its quota.
 HOLES = {
@@ -32,7 +35,9 @@ HOLES = {
 
 @pytest.fixture(scope="module")
 def upgraded(lab: Lab, project: Project, earlier_program: EarlierProgram) -> Iterator[Upgraded]:
-    project.tenant("dev-team", base(lab, "dev-team/apps", "apps"))
+    tenant = base(lab, "dev-team/apps", "apps")
+    tenant["namespaces"].append({"name": SECOND})
+    project.tenant("dev-team", tenant)
     with lab.cluster(NAME) as cluster:
         allowed = [lab.git.ssh_url("dev-team", "*").removesuffix(".git")]
         environment = Environment(
@@ -70,7 +75,8 @@ class TestSuite:
     def test_no_attempt_passes_and_each_layer_holds_alone(self, stack: Environment) -> None:
         cluster = stack.cluster
 
-        assert_safe(run(cluster.kubeconfig))
+        [found] = run_stack(stack.project.folder, NAME)
+        assert_safe(found)
         without_admission = run(cluster.kubeconfig, "--without", "admission")
         without_role = run(cluster.kubeconfig, "--without", "role", "--live")
 
@@ -80,6 +86,14 @@ class TestSuite:
         assert_safe(without_role)
         assert without_role.attempts["11-resourcequota"]["by"] == "flux-tenancy-tenant-limits"
         assert cluster.kubectl("get", LEFT, "-A", "-l", LABEL, "-o", "name").stdout == ""
+
+    def test_the_inventory_finds_each_of_many_holes(self, stack: Environment) -> None:
+        holes = native_holes("dev-team", "apps", SECOND)
+        inventories = Inventories(stack.project.folder, NAME, stack.cluster.kubeconfig)
+
+        assert len(holes) >= 40
+        assert inventories.of("dev-team") == ()
+        assert inventories.missed("dev-team", holes) == []
 
     def test_plain_flux_has_holes(self, stack: Environment) -> None:
         stack.config["flux"]["profile"] = "single-tenant"

@@ -14,7 +14,7 @@ import pytest
 from isolation.live import LABEL
 from tests.e2e.manifests import git_repository, kustomization
 from tests.support.environment import Environment
-from tests.support.isolation import run
+from tests.support.isolation import assert_safe, run, run_stack
 from tests.support.lab import Lab, eventually
 
 TENANT = "system:serviceaccount:apps:dev-team"
@@ -294,3 +294,8 @@ def test_flux_refuses_references_to_other_namespaces_alone(staging_stack: Enviro
         assert f"cross-namespace references {words}" in found.attempts[key]["layers"]["flux"]["message"]
     left = "kustomizations,helmreleases,rolebindings"
     assert staging_stack.cluster.kubectl("get", left, "-n", "apps", "-l", LABEL, "-o", "name").stdout == ""
+
+
+def test_what_is_in_force_is_as_intended(staging_stack: Environment) -> None:
+    for found in run_stack(staging_stack.project.folder, staging_stack.cluster.name, "--only", "inventory"):
+        assert_safe(found)

@@ -9,10 +9,14 @@ import pytest
 from sample_scene import deployment, placed, scene
 
 from components.flux.controllers import Controller
+from components.policies.config import PolicyEngine, PolicyMode
+from components.policies.names import PolicyName
 from components.policies.threats import THREATS
 from isolation.attempts import NOT_ASKED, attempts, controls
 from isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out, selects
-from isolation.model import Access, Finding, Layer, Live, Request, State
+from isolation.model import Access, Finding, Layer, Live, Request, State, Verdict
+from isolation.verdicts import judged
+from operations.policies_in_force import PolicyInForce
 
 SCENE = scene()
 ATTEMPTS = attempts(SCENE)
@@ -71,7 +75,7 @@ def test_a_tenant_with_cluster_admin_is_not_tried_with_a_larger_role():
 def test_a_binding_in_another_namespace_is_found():
     binding = {
         "metadata": {"name": "gotk-reconciler"},
-        "roleRef": {"name": "cluster-admin"},
+        "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [{"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}],
     }
 
@@ -80,6 +84,49 @@ def test_a_binding_in_another_namespace_is_found():
 
     assert (found.state, clean.state) == (State.OPEN, State.HOLDS)
     assert "gotk-reconciler (cluster-admin)" in found.message
+
+
+def test_what_grants_and_capsule_bind_is_no_hole():
+    subject = {"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}
+    names = ("flux-tenancy-grants-dev-team", "capsule-namespace-provisioner")
+    documented = [
+        {"metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": name}, "subjects": [subject]}
+        for name in names
+    ]
+    disguised = documented[0] | {"roleRef": {"kind": "ClusterRole", "name": "cluster-admin"}}
+
+    assert [found.state for found in one("10-beside", bindings=documented)] == [State.HOLDS]
+    assert [found.state for found in one("10-beside", bindings=[disguised])] == [State.OPEN]
+
+
+@pytest.mark.parametrize(
+    ("mode", "audited", "verdict"),
+    [
+        (PolicyMode.ENFORCE, (), Verdict.REFUSED),
+        (PolicyMode.AUDIT, (), Verdict.PASSED),
+        (PolicyMode.AUDIT, (PolicyName.HOST_ACCESS,), Verdict.NOT_APPLICABLE),
+    ],
+)
+def test_an_engine_with_a_policy_in_audit_is_a_hole_unless_the_stack_says_so(mode, audited, verdict):
+    policies = [
+        PolicyInForce(PolicyName.HOST_ACCESS, PolicyEngine.NATIVE, PolicyMode.ENFORCE),
+        PolicyInForce(PolicyName.HOST_ACCESS, PolicyEngine.KYVERNO, mode),
+    ]
+    made = {each.id: each for each in attempts(scene(policies=policies, audited=audited))}
+
+    def result(key: str) -> Verdict:
+        return judged(made[key], [proof for proof in made[key].proofs if isinstance(proof, Finding)]).verdict
+
+    assert (result("23-native-alone"), result("23-kyverno-alone")) == (Verdict.REFUSED, verdict)
+
+
+def test_an_exception_for_all_objects_is_open_by_choice():
+    annotated = {
+        "metadata": {**SCENE.namespace["metadata"], "annotations": {"flux-tenancy/exceptions": "node-placement"}}
+    }
+    by_choice = {each.id: each.by_choice for each in attempts(scene(namespace=annotated))}
+
+    assert by_choice["41-tolerations"] and not by_choice["41-drain-none"] and not by_choice["41-inline-driver"]
 
 
 def one(key: str, **fields: Any) -> list[Finding]:

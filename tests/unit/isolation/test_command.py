@@ -50,6 +50,12 @@ def test_without_role_requires_live_objects():
     assert said.splitlines()[1] == "remedy: add --live"
 
 
+def test_a_stack_needs_no_profile():
+    code, said = end("--stack", "staging", "--profile", "restricted")
+
+    assert (code, said.splitlines()[1]) == (2, "remedy: leave out --stack or --profile")
+
+
 @pytest.mark.parametrize("arguments", [("--without", "luck"), ("--output", "pdf")])
 def test_usage_errors_have_the_same_exit_code(arguments):
     assert end(*arguments)[0] == 2

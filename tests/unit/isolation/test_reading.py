@@ -108,6 +108,7 @@ def test_controllers_are_found_by_label_or_name_in_every_namespace(cluster, monk
     ]
     kinds = {"Kustomization": Kind("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "kustomizations")}
     monkeypatch.setattr(reading, "served", lambda api: kinds)
+    monkeypatch.setattr(reading, "policies_in_force", lambda api: [])
 
     found = read(API, tenancy(API, "dev-team"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +15,7 @@ from isolation.model import (
     AttemptResult,
     Control,
     ControlResult,
+    Discrepancy,
     Layer,
     LayerState,
     Report,
@@ -74,6 +76,48 @@ def test_a_run_is_safe_if_no_attempt_passes_and_no_control_is_refused():
     assert not report(refused, refused=True).safe
 
 
+FOUND = Discrepancy(
+    "FT-ISO-100", "was changed", "apps", "ResourceQuota objects", f"pods: 1e8 {MARKUP}", "pods: 500", "restore it"
+)
+
+
+def test_what_is_not_as_intended_is_in_every_format_and_makes_a_run_unsafe():
+    as_intended, changed = replace(report(), inventory=()), replace(report(), inventory=(FOUND,))
+
+    assert report().safe and as_intended.safe and not changed.safe
+    content = json.loads(as_json([report(), as_intended, changed]))
+    assert [each["inventory"] for each in content["reports"]] == [
+        None,
+        [],
+        [
+            {
+                "code": "FT-ISO-100",
+                "what": "was changed",
+                "namespace": "apps",
+                "object": "ResourceQuota objects",
+                "found": f"pods: 1e8 {MARKUP}",
+                "intended": "pods: 500",
+                "remedy": "restore it",
+            }
+        ],
+    ]
+    out = io.StringIO()
+    Console(file=out, width=400).print(as_table([report(), as_intended, changed]))
+    assert "apps: ResourceQuota objects" in out.getvalue() and MARKUP in out.getvalue()
+    for said in (
+        "name the --stack, or a --profile",
+        "Inventory: 0 not as intended",
+        "Inventory: 1 not as intended",
+    ):
+        assert said in out.getvalue()
+    suites = ElementTree.fromstring(as_junit([report(), as_intended, changed]))
+    assert [(suite.get("tests"), suite.get("failures")) for suite in suites] == [("1", "0"), ("2", "0"), ("2", "1")]
+    [failure] = suites[2].iter("failure")
+    assert "intended: pods: 500; restore it" in str(failure.get("message"))
+    page = as_html([changed])
+    assert "apps: ResourceQuota objects" in page and "<script" not in page
+
+
 def test_json_has_the_documented_keys():
     content = json.loads(as_json([MIXED]))
 
@@ -92,6 +136,7 @@ def test_json_has_the_documented_keys():
         "safe",
         "attempts",
         "controls",
+        "inventory",
     ]
     assert found["attempts"][0] == {
         "id": "20-node-port",

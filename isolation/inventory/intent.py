@@ -1,0 +1,191 @@
+"""What a stack intends of all that decides what tenants may do, taken from its offline render."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from components.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
+from components.cluster.manifests import Manifest, name_of, resource_type
+from components.cluster.subjects import RBAC, rbac_subject
+from components.kyverno.objects import MANAGED_BY_LABEL as KYVERNO_LABEL
+from components.policies.config import PolicyMode
+from components.policies.names import PolicyName
+from components.policies.onboarding import tenant_template
+from components.stack.config import StackConfig
+from components.sync.names import TENANT_LABEL
+from components.tenant.capsule_names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
+from components.tenant.config import Role
+from components.tenant.namespace_config import PodSecurity, pod_security_labels
+from components.tenant.objects import service_account_name
+from review.render.rendered import Render
+
+Key = tuple[str, str]
+"""Pulumi's type token of an object, and its name with its namespace."""
+
+NAMESPACE = "kubernetes:core/v1:Namespace"
+POD_SECURITY = "pod-security.kubernetes.io/enforce"
+"""The label with the Pod Security Standard that is enforced; what begins with it says of which version."""
+_GROUPS = (RBAC, "admissionregistration.k8s.io", "networking.k8s.io", CAPSULE_GROUP)
+_KYVERNO = "kyverno.io"
+_CORE = ("Namespace", "ResourceQuota", "LimitRange")
+# What Capsule and Kyverno fill in, and keep up to date, has these labels.
+_FILLED_IN = (CREATED_BY_LABEL, KYVERNO_LABEL)
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What a stack intends.
+
+    Attributes:
+        config: the stack.
+        objects: its objects that give or limit rights: namespaces, limits, roles and bindings, network policies,
+            policies, webhooks, and Capsule's tenants.
+    """
+
+    config: StackConfig
+    objects: Mapping[Key, Manifest]
+
+    @classmethod
+    def of(cls, render: Render, config: StackConfig) -> Intent:
+        """What the render of a stack says."""
+        manifests = [each.manifest for each in render.objects if each.is_kubernetes and _decides(each.manifest)]
+        return cls(config, {key_of(each): each for each in manifests})
+
+    @property
+    def audited(self) -> list[PolicyName]:
+        """The policies that are meant to refuse nothing."""
+        return [each for each in PolicyName if self.config.policies.mode_of(each) is PolicyMode.AUDIT]
+
+    @cached_property
+    def tenant_of(self) -> dict[str, str]:
+        """The tenant of each namespace that the stack has."""
+        return {
+            name: self.objects[type_, name]["metadata"]["labels"][TENANT_LABEL]
+            for type_, name in self.objects
+            if type_ == NAMESPACE and TENANT_LABEL in self.objects[type_, name]["metadata"].get("labels", {})
+        }
+
+    def account_of(self, tenant: str) -> tuple[tuple[str, ...], str] | None:
+        """The listed namespaces of a tenant, its home first, and its account; None if it is not listed, or leaving."""
+        config = self.config.active_tenants.get(tenant)
+        if config is None:
+            return None
+        return tuple(config.namespace_names), service_account_name(tenant, self.config.tenancy, config)
+
+    @property
+    def of_platform(self) -> list[Manifest]:
+        """What belongs to no tenant."""
+        return [each for each in self.objects.values() if not self._owner(each)]
+
+    def of_tenant(self, tenant: str, unlisted: Mapping[str, Manifest]) -> dict[Key, Manifest]:
+        """What a tenant has.
+
+        Args:
+            tenant: its name.
+            unlisted: its namespaces in the cluster that the stack does not list, by name.
+        """
+        own = {key: each for key, each in self.objects.items() if self._owner(each) == tenant}
+        made = [each for namespace in unlisted.values() for each in self._of_unlisted(tenant, namespace)]
+        return own | {key_of(each): each for each in made}
+
+    def allows(self, namespace: Manifest) -> bool:
+        """Whether a namespace may have a tenant's label although the stack does not list it."""
+        return self._is_made(namespace) or self.config.policies.onboarding
+
+    def made_bindings(self, tenant: str, account: Manifest) -> list[tuple[str, list[Manifest]]]:
+        """The ClusterRoles that Capsule binds in a tenant's namespaces, each with its subjects.
+
+        To the owner it binds what the TenantOwner says, and to its administrators what is its own default.
+
+        Args:
+            tenant: its name.
+            account: its service account as a subject.
+
+        Source: `CollectOwners` in pkg/tenant and `RBACConfiguration` in api/v1beta2 of Capsule 0.14
+        """
+        capsule = self.config.capsule
+        administrators = [rbac_subject(each) for each in capsule.administrators] if capsule is not None else []
+        return [
+            (NAMESPACE_DELETER, administrators),
+            *(
+                (role, [account])
+                for each in self._of_capsule(TENANT_OWNER, tenant)
+                for role in each["spec"]["clusterRoles"]
+            ),
+            *(
+                (binding["clusterRoleName"], binding["subjects"])
+                for each in self._of_capsule(TENANT, tenant)
+                for rule in each["spec"]["rules"]
+                for binding in rule.get("permissions", {}).get("bindings", ())
+            ),
+        ]
+
+    def may_bind(self, tenant: str, namespace: str) -> bool:
+        """Whether a tenant is meant to write role bindings in a namespace."""
+        config = self.config.tenants.get(tenant)
+        return config is not None and (config.role is not Role.TENANT or namespace in config.delegated_namespaces)
+
+    def _owner(self, manifest: Manifest) -> str:
+        metadata = manifest["metadata"]
+        if (namespace := metadata.get("namespace", "")) in self.tenant_of:
+            return self.tenant_of[namespace]
+        return str((metadata.get("labels") or {}).get(TENANT_LABEL, ""))
+
+    def _of_unlisted(self, tenant: str, namespace: Manifest) -> Iterator[Manifest]:
+        name = namespace["metadata"]["name"]
+        if self._is_made(namespace):
+            yield from self._of_made(tenant, name)
+        elif self.config.policies.onboarding:
+            yield _namespace(name, {POD_SECURITY: pod_security_labels(PodSecurity.RESTRICTED)[POD_SECURITY]})
+            yield from filter(_decides, tenant_template(self.config.tenancy, self.config.flux, tenant, name))
+
+    def _is_made(self, namespace: Manifest) -> bool:
+        labels = namespace["metadata"].get("labels", {})
+        return self.config.makes_namespaces and SELF_MADE.items() <= labels.items()
+
+    def _of_made(self, tenant: str, namespace: str) -> Iterator[Manifest]:
+        """What Capsule puts into a namespace that a tenant makes, as its Tenant and its replication say."""
+        for each in self._of_capsule(TENANT, tenant):
+            for rule in each["spec"]["rules"]:
+                for managed in rule.get("enforce", {}).get("metadata", ()):
+                    if rule["enforce"]["action"] == "allow":
+                        yield _namespace(namespace, *(_fixed(managed[part]) for part in ("labels", "annotations")))
+        for each in self._of_capsule(REPLICATION, tenant):
+            for resource in each["spec"]["resources"]:
+                for item in resource["rawItems"]:
+                    yield item | {"metadata": item["metadata"] | {"namespace": namespace}}
+
+    def _of_capsule(self, kind: str, tenant: str) -> list[Manifest]:
+        return [
+            each
+            for each in self.objects.values()
+            if each["kind"] == kind and each["metadata"].get("labels", {}).get(TENANT_LABEL) == tenant
+        ]
+
+
+def key_of(manifest: Manifest) -> Key:
+    """What identifies an object."""
+    return resource_type(manifest), name_of(manifest)
+
+
+def is_filled_in(manifest: Manifest) -> bool:
+    """Whether Capsule or Kyverno fills an object in, so that the stack says only a part of it."""
+    return any(label in manifest["metadata"].get("labels", {}) for label in _FILLED_IN)
+
+
+def _decides(manifest: Manifest) -> bool:
+    group, separator, _ = manifest["apiVersion"].rpartition("/")
+    if not separator:
+        return manifest["kind"] in _CORE
+    return group in _GROUPS or group.endswith(_KYVERNO)
+
+
+def _namespace(name: str, labels: Mapping[str, str], annotations: Mapping[str, str] | None = None) -> Manifest:
+    metadata: Manifest = {"name": name, "labels": dict(labels), "annotations": dict(annotations or {})}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def _fixed(entries: Mapping[str, Manifest]) -> dict[str, str]:
+    return {key: each["managed"] for key, each in entries.items()}

@@ -1,0 +1,171 @@
+"""The inventory of a cluster without a stack, held against a profile that the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from kubernetes.utils.quantity import parse_quantity
+
+from components.cluster.manifests import Manifest
+from components.config.wordings import Wording
+from components.tenant.further_access import is_documented, subjects_within
+from components.tenant.namespace_config import PodSecurity
+from isolation.attempts.looking import selects
+from isolation.inventory.fields import NOTHING, described
+from isolation.inventory.intent import NAMESPACE, POD_SECURITY
+from isolation.inventory.lists import (
+    CLUSTER_ROLE_BINDING,
+    KYVERNO_POLICY,
+    NATIVE_BINDING,
+    NETWORK_POLICY,
+    QUOTA,
+    ROLE_BINDING,
+    Lists,
+    within,
+)
+from isolation.model import Discrepancy
+from isolation.scene import Tenancy
+from isolation.wordings import (
+    BROAD_BINDING,
+    NO_DEFAULT_DENY,
+    NO_QUOTA,
+    ONLY_AUDITED,
+    OPEN_TO_ALL,
+    WEAK_POD_SECURITY,
+)
+from operations.foreign_grants import grant_of
+
+
+class Profile(StrEnum):
+    """What is intended for every tenant of a cluster; docs/security.md says the same in words."""
+
+    BASELINE = "baseline"
+    RESTRICTED = "restricted"
+
+
+# A count beyond this limits nothing: etcd would be full before.
+_MOST = 100_000
+# With each of these a tenant may impersonate every service account of its namespace.
+_BROAD = ("admin", "cluster-admin", "edit")
+_EVERYWHERE = ("0.0.0.0/0", "::/0")
+_BOTH = ("Ingress", "Egress")
+
+
+def against_profile(profile: Profile, tenant: Tenancy, lists: Lists) -> tuple[Discrepancy, ...]:
+    """What a tenant has beyond a profile, and what it lacks.
+
+    Args:
+        profile: the profile.
+        tenant: the tenant.
+        lists: the cluster (`read_lists`).
+    """
+    strict = profile is Profile.RESTRICTED
+    found: list[Discrepancy] = []
+    for namespace in lists[NAMESPACE]:
+        if namespace["metadata"]["name"] in tenant.namespaces:
+            found += _pod_security(namespace, strict=strict)
+            found += _quota(namespace, lists)
+            if strict:
+                found += _isolation(namespace, lists)
+    found += _bindings(tenant, lists, strict=strict)
+    if strict:
+        labels = [
+            each["metadata"].get("labels", {})
+            for each in lists[NAMESPACE]
+            if each["metadata"]["name"] in tenant.namespaces
+        ]
+        found += _policies(labels, lists)
+    return tuple(found)
+
+
+def _pod_security(namespace: Manifest, *, strict: bool) -> Iterator[Discrepancy]:
+    levels = [PodSecurity.RESTRICTED] if strict else [PodSecurity.RESTRICTED, PodSecurity.BASELINE]
+    level = namespace["metadata"].get("labels", {}).get(POD_SECURITY)
+    if level not in levels:
+        found = f"{POD_SECURITY}: {level or NOTHING}"
+        yield _of_namespace(namespace, WEAK_POD_SECURITY, found, " or ".join(levels), label=POD_SECURITY)
+
+
+def _quota(namespace: Manifest, lists: Lists) -> Iterator[Discrepancy]:
+    quotas = within(lists, QUOTA, namespace["metadata"]["name"])
+    if not any(map(_limits_objects, quotas)):
+        names = ", ".join(each["metadata"]["name"] for each in quotas)
+        found = f"no count up to {_MOST} in {names}" if names else "no ResourceQuota"
+        yield _of_namespace(namespace, NO_QUOTA, found, "a ResourceQuota that counts objects")
+
+
+def _limits_objects(quota: Manifest) -> bool:
+    spec = quota["spec"]
+    return not (spec.get("scopes") or spec.get("scopeSelector")) and any(
+        (name.startswith("count/") or name == "pods") and parse_quantity(value) <= _MOST
+        for name, value in (spec.get("hard") or {}).items()
+    )
+
+
+def _isolation(namespace: Manifest, lists: Lists) -> Iterator[Discrepancy]:
+    policies = within(lists, NETWORK_POLICY, namespace["metadata"]["name"])
+    closed = {
+        each
+        for policy in policies
+        if policy["spec"].get("podSelector") in ({}, None)
+        for each in policy["spec"].get("policyTypes", ())
+    }
+    if open_ways := [each for each in _BOTH if each not in closed]:
+        found = f"no NetworkPolicy for all pods has the type {' or '.join(open_ways)}"
+        yield _of_namespace(namespace, NO_DEFAULT_DENY, found, "a NetworkPolicy for all pods with both")
+    for policy in policies:
+        for way, peers in (("ingress", "from"), ("egress", "to")):
+            if wide := [rule for rule in policy["spec"].get(way) or () if _opens_all(rule, peers)]:
+                found, _ = described([(way, None, wide)])
+                name = f"NetworkPolicy {policy['metadata']['name']}"
+                place = namespace["metadata"]["name"]
+                yield Discrepancy.of(OPEN_TO_ALL, place, name, found, "rules that name peers or ports")
+
+
+def _opens_all(rule: Manifest, peers: str) -> bool:
+    """Whether a rule opens all ports to everything inside or outside of the cluster."""
+    named = rule.get(peers)
+    return not rule.get("ports") and (not named or any(map(_is_everything, named)))
+
+
+def _is_everything(peer: Manifest) -> bool:
+    block = peer.get("ipBlock")
+    if block is not None:
+        return block["cidr"] in _EVERYWHERE and not block.get("except")
+    return peer.get("namespaceSelector") == {} and not peer.get("podSelector")
+
+
+def _bindings(tenant: Tenancy, lists: Lists, *, strict: bool) -> Iterator[Discrepancy]:
+    """In its namespaces, none of the broad roles; with `baseline`, Flux's account may have them. Elsewhere, nothing."""
+    for each in (*lists[ROLE_BINDING], *lists[CLUSTER_ROLE_BINDING]):
+        namespace, role = each["metadata"].get("namespace", ""), each["roleRef"]
+        if not (subjects := subjects_within(each, tenant.namespaces)):
+            continue
+        if namespace in tenant.namespaces:
+            is_flux = subjects == [f"ServiceAccount {tenant.home}/{tenant.account}"]
+            if role["kind"] != "ClusterRole" or role["name"] not in _BROAD or (is_flux and not strict):
+                continue
+        elif is_documented(each, tenant.name):
+            continue
+        found = str(grant_of(each["kind"], each).cluster)
+        intended = "a narrower role" if namespace in tenant.namespaces else "no rights outside of its namespaces"
+        yield Discrepancy.of(BROAD_BINDING, namespace, f"{each['kind']} {each['metadata']['name']}", found, intended)
+
+
+def _policies(namespaces: list[dict[str, str]], lists: Lists) -> Iterator[Discrepancy]:
+    """Policies that apply to a namespace of the tenant and deny nothing."""
+    for type_, field in ((NATIVE_BINDING, "matchResources"), (KYVERNO_POLICY, "matchConstraints")):
+        for each in lists[type_]:
+            selector = (each["spec"].get(field) or {}).get("namespaceSelector", {})
+            actions = each["spec"].get("validationActions") or ()
+            # Kyverno denies where a policy says nothing.
+            if actions and "Deny" not in actions and any(selects(selector, labels) for labels in namespaces):
+                name = f"{each['kind']} {each['metadata']['name']}"
+                found = f"validationActions: {', '.join(actions)}"
+                yield Discrepancy.of(ONLY_AUDITED, "", name, found, "Deny")
+
+
+def _of_namespace(namespace: Manifest, wording: Wording, found: str, intended: str, **fields: str) -> Discrepancy:
+    name = namespace["metadata"]["name"]
+    return Discrepancy.of(wording, name, f"Namespace {name}", found, intended, **fields)

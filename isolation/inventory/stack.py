@@ -1,0 +1,293 @@
+"""The inventory of a cluster that a stack of this project describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from kubernetes import client
+
+from components.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
+from components.cluster.client import refusal
+from components.cluster.manifests import Manifest, name_of
+from components.config.wordings import Wording
+from components.policies.config import PolicyEngine
+from components.policies.in_force import PROBE_PATH
+from components.policies.probe import PROBE_NAME, probe_request
+from components.sync.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
+from components.tenant.annotations import EXCEPTIONS as EXCEPTIONS_ANNOTATION
+from components.tenant.annotations import PREFIX, SERVICE_TYPES
+from components.tenant.capsule_names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
+from components.tenant.further_access import subjects_within
+from isolation.asking import Asker
+from isolation.attempts.looking import selects
+from isolation.attempts.objects import NAME
+from isolation.inventory.fields import NOTHING, described, differences
+from isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of
+from isolation.inventory.lists import (
+    CLUSTER_ROLE_BINDING,
+    EXCEPTIONS,
+    KYVERNO_POLICY,
+    NATIVE_POLICY,
+    NETWORK_POLICY,
+    ROLE_BINDING,
+    SYNC,
+    WEBHOOKS,
+    Lists,
+    namespaces_of,
+    read_lists,
+    within,
+)
+from isolation.inventory.stored import NotComparable, Stored
+from isolation.kinds import served
+from isolation.model import Discrepancy, Request
+from isolation.scene import Tenancy
+from isolation.wordings import (
+    DIFFERS,
+    EXEMPTION,
+    FURTHER_BINDING,
+    FURTHER_OPENING,
+    MISSING,
+    NOT_CALLED,
+    NOT_COMPARED,
+    NOT_ENFORCED,
+    UNLISTED_NAMESPACE,
+)
+from operations.foreign_grants import applied_by_flux, entry_of, grant_of
+
+# Keys of a namespace that decide something, wherever they come from.
+_DECISIVE = (POD_SECURITY, PREFIX, TENANT_LABEL, MANAGED_BY_LABEL, CAPSULE_TENANT_LABEL)
+# What a namespace gets by grants, which only files of the stack have.
+_GRANTED = (EXCEPTIONS_ANNOTATION, SERVICE_TYPES)
+_POLICIES = {PolicyEngine.NATIVE: NATIVE_POLICY, PolicyEngine.KYVERNO: KYVERNO_POLICY}
+_KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc-fail"
+_NO_BINDING = "no such binding"
+
+
+class StackInventory:
+    """Holds a cluster against a stack.
+
+    Args:
+        api: a client for the cluster, whose user may impersonate tenants and do dry runs of updates.
+        intent: what the stack intends.
+    """
+
+    def __init__(self, api: client.ApiClient, intent: Intent) -> None:
+        self._api, self._intent = api, intent
+        self._stored = Stored(api)
+        self._asker = Asker(api, served(api))
+
+    def read(self) -> Lists:
+        """The cluster as it is now.
+
+        Raises:
+            ApiException: the API server does not let the user see it.
+        """
+        return read_lists(self._api, {type_ for type_, _ in self._intent.objects})
+
+    def of(self, tenant: Tenancy, lists: Lists) -> tuple[Discrepancy, ...]:
+        """What is not as intended for a tenant: in its namespaces, of its accounts elsewhere, and for all tenants.
+
+        Args:
+            tenant: the tenant.
+            lists: the cluster (`read`).
+
+        Raises:
+            ClusterUnavailable: the cluster does not answer.
+        """
+        labelled = namespaces_of(lists, tenant.name)
+        unlisted = {name: each for name, each in labelled.items() if self._intent.tenant_of.get(name) != tenant.name}
+        intended = self._intent.of_tenant(tenant.name, unlisted)
+        places = {*labelled, *(name for name, owner in self._intent.tenant_of.items() if owner == tenant.name)}
+        found = [
+            *self._compared(intended.values(), lists),
+            *self._unlisted(tenant, lists),
+            *self._bindings(tenant, places, intended, lists),
+            *self._openings(tenant, places, intended, lists),
+            *self._uncalled(labelled, lists),
+            *self._compared(self._intent.of_platform, lists),
+            *self._exemptions(lists),
+            *self._engines(),
+        ]
+        return tuple(sorted(dict.fromkeys(found), key=lambda each: (each.namespace, each.target, each.code)))
+
+    # ---- what the stack has ----
+
+    def _compared(self, intended: Iterable[Manifest], lists: Lists) -> Iterator[Discrepancy]:
+        there = {(type_, name_of(each)): each for type_, listed in lists.items() for each in listed}
+        for each in intended:
+            now = there.get(key_of(each))
+            if now is None or "deletionTimestamp" in now["metadata"]:
+                yield _about(MISSING, each, NOTHING, "the object as the stack has it")
+            elif each["kind"] == "Namespace":
+                yield from _of_namespace(each, now, is_listed=name_of(each) in self._intent.tenant_of)
+            elif is_filled_in(each):
+                if differing := differences(each, now, exact=False):
+                    yield _about(DIFFERS, each, *described(differing))
+            else:
+                try:
+                    stored = self._stored.form(each, now)
+                except NotComparable as error:
+                    yield _about(NOT_COMPARED, each, str(error), "an answer to a dry run")
+                    continue
+                if differing := differences(stored or each, now, exact=stored is not None):
+                    yield _about(DIFFERS, each, *described(differing))
+
+    def _unlisted(self, tenant: Tenancy, lists: Lists) -> Iterator[Discrepancy]:
+        """Namespaces with the label of this tenant, or of one that the stack does not know."""
+        tenants = self._intent.config.tenants
+        for each in lists[NAMESPACE]:
+            label = each["metadata"].get("labels", {}).get(TENANT_LABEL)
+            owner = self._intent.tenant_of.get(each["metadata"]["name"])
+            if label in (None, owner) or self._intent.allows(each):
+                continue
+            if label == tenant.name or label not in tenants:
+                found = f"{TENANT_LABEL}: {label}"
+                yield _about(UNLISTED_NAMESPACE, each, found, owner or "of no tenant", label=TENANT_LABEL)
+
+    # ---- what is there beside it ----
+
+    def _bindings(
+        self, tenant: Tenancy, places: set[str], intended: Mapping[Key, Manifest], lists: Lists
+    ) -> Iterator[Discrepancy]:
+        """Role bindings in the tenant's namespaces, and those of its accounts anywhere else."""
+        known = {*intended, *self._intent.objects}
+        of_platform = self._applied_by_platform(lists)
+        for type_ in (ROLE_BINDING, CLUSTER_ROLE_BINDING):
+            for each in lists[type_]:
+                namespace = each["metadata"].get("namespace", "")
+                if (type_, name_of(each)) in known or not (namespace in places or subjects_within(each, places)):
+                    continue
+                if namespace in places and self._is_expected(tenant, each, of_platform):
+                    continue
+                yield _about(FURTHER_BINDING, each, str(grant_of(each["kind"], each).cluster), _NO_BINDING)
+
+    def _openings(
+        self, tenant: Tenancy, places: set[str], intended: Mapping[Key, Manifest], lists: Lists
+    ) -> Iterator[Discrepancy]:
+        """Network policies that open what another one closes: policies add up."""
+        closed = {each["metadata"]["namespace"] for key, each in intended.items() if key[0] == NETWORK_POLICY}
+        of_platform = self._applied_by_platform(lists)
+        for namespace in sorted(places & closed):
+            for each in within(lists, NETWORK_POLICY, namespace):
+                opened = {key: each["spec"][key] for key in ("ingress", "egress") if each["spec"].get(key)}
+                if key_of(each) in intended or not opened or self._is_expected(tenant, each, of_platform):
+                    continue
+                found, _ = described([(key, None, value) for key, value in opened.items()])
+                yield _about(FURTHER_OPENING, each, found, "no such network policy")
+
+    def _is_expected(self, tenant: Tenancy, found: Manifest, of_platform: frozenset[str]) -> bool:
+        """Whether the platform's Git, Capsule or the tenant itself writes such objects as this one."""
+        if entry_of(found["kind"], found) in of_platform:
+            return True
+        if found["kind"] == "RoleBinding" and self._is_of_capsule(tenant, found):
+            return True
+        return self._may_write_itself(tenant, found)
+
+    def _applied_by_platform(self, lists: Lists) -> frozenset[str]:
+        """What the platform's own Kustomizations have applied."""
+        return applied_by_flux(within(lists, SYNC, FLUX_NAMESPACE))
+
+    def _is_of_capsule(self, tenant: Tenancy, binding: Manifest) -> bool:
+        """Whether Capsule has made a binding of what the tenant's Tenant says."""
+        role = binding["roleRef"]
+        if binding["metadata"].get("labels", {}).get(BOUND_BY_LABEL) != BOUND_BY or role["kind"] != "ClusterRole":
+            return False
+        account = {"kind": "ServiceAccount", "name": tenant.account, "namespace": tenant.home}
+        allowed = self._intent.made_bindings(tenant.name, account)
+        subjects = _plain(binding.get("subjects") or ())
+        return any(role["name"] == name and subjects <= _plain(whom) for name, whom in allowed)
+
+    def _may_write_itself(self, tenant: Tenancy, found: Manifest) -> bool:
+        """Whether a tenant that is meant to write bindings could have written this one, for others than itself."""
+        namespace = found["metadata"]["namespace"]
+        if not self._intent.may_bind(tenant.name, namespace):
+            return False
+        others = all(
+            each["kind"] == "ServiceAccount"
+            and each.get("namespace", namespace) == namespace
+            and each["name"] not in (tenant.account, "default")
+            for each in found.get("subjects") or ()
+        )
+        copy = {key: value for key, value in found.items() if key not in ("metadata", "status")}
+        request = Request(copy | {"metadata": {"name": NAME, "namespace": namespace}}, ())
+        return others and not self._asker.dry_run(request, tenant.user).refused
+
+    def _exemptions(self, lists: Lists) -> Iterator[Discrepancy]:
+        for type_ in EXCEPTIONS:
+            for each in lists[type_]:
+                if (type_, name_of(each)) not in self._intent.objects:
+                    found, _ = described([("spec", None, each.get("spec"))])
+                    yield _about(EXEMPTION, each, found, "no such exemption")
+
+    # ---- who judges ----
+
+    def _engines(self) -> Iterator[Discrepancy]:
+        """Each engine alone: with both, one that refuses nothing would not be noticed."""
+        for engine, type_ in _POLICIES.items():
+            probe = self._intent.objects.get((type_, PROBE_NAME))
+            if probe is None:
+                continue
+            said = refusal(self._api, PROBE_PATH, probe_request(engine))
+            if (words := probe["spec"]["validations"][0]["message"]) not in (said or ""):
+                yield Discrepancy.of(
+                    NOT_ENFORCED, "", f"policies of {engine.value}", _said(said), f"its probe is refused: {words}"
+                )
+        if self._intent.config.capsule is not None:
+            said = refusal(self._api, NAMESPACES_PATH, FOREIGN_PROBE)
+            if said is None or not any(each in said for each in DENIALS):
+                yield Discrepancy.of(
+                    NOT_ENFORCED, "", "webhooks of Capsule", _said(said), "a namespace for an unknown tenant is refused"
+                )
+
+    def _uncalled(self, namespaces: Mapping[str, Manifest], lists: Lists) -> Iterator[Discrepancy]:
+        """Namespaces that Kyverno's webhooks leave out, or where they need not answer."""
+        if not self._intent.config.policies.engine.kyverno:
+            return
+        webhooks = [
+            each
+            for configuration in lists[WEBHOOKS]
+            for each in configuration.get("webhooks") or ()
+            if each["name"].startswith(_KYVERNO_WEBHOOK)
+        ]
+        for name, namespace in namespaces.items():
+            labels = namespace["metadata"].get("labels", {})
+            asked = [each for each in webhooks if selects(each.get("namespaceSelector", {}), labels)]
+            open_ones = [each["name"] for each in asked if each.get("failurePolicy") == "Ignore"]
+            if not asked or open_ones:
+                found = f"{', '.join(sorted(open_ones))} fails open" if open_ones else "no webhook selects it"
+                yield Discrepancy.of(
+                    NOT_CALLED, name, f"Namespace {name}", found, f"{_KYVERNO_WEBHOOK} selects it and fails closed"
+                )
+
+
+def _of_namespace(intended: Manifest, found: Manifest, *, is_listed: bool) -> Iterator[Discrepancy]:
+    """What differs of the labels and annotations that decide something.
+
+    In a namespace that the stack does not list, the platform sets annotations itself, except what grants give.
+    """
+    differing = []
+    for part in ("labels", "annotations"):
+        wanted, there = intended["metadata"].get(part) or {}, found["metadata"].get(part) or {}
+        decisive = _DECISIVE if is_listed else (*_GRANTED, POD_SECURITY)
+        further = {key for key in there if key.startswith(decisive)}
+        differing += [
+            (f"metadata.{part}[{key}]", wanted.get(key), there.get(key))
+            for key in sorted({*wanted, *further})
+            if wanted.get(key) != there.get(key)
+        ]
+    if differing:
+        yield _about(DIFFERS, intended, *described(differing))
+
+
+def _plain(subjects: Iterable[Mapping[str, str]]) -> set[tuple[str, str, str]]:
+    return {(each["kind"], each.get("namespace", ""), each["name"]) for each in subjects}
+
+
+def _said(answer: str | None) -> str:
+    return "it is accepted" if answer is None else f"another refusal: {answer}"
+
+
+def _about(wording: Wording, manifest: Manifest, found: str, intended: str, **fields: object) -> Discrepancy:
+    metadata = manifest["metadata"]
+    namespace = metadata["name"] if manifest["kind"] == "Namespace" else metadata.get("namespace", "")
+    return Discrepancy.of(wording, namespace, f"{manifest['kind']} {metadata['name']}", found, intended, **fields)

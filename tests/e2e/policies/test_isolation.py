@@ -1,0 +1,41 @@
+"""The inventory of namespaces that are onboarded by label, and of Kyverno beside Kubernetes' own policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from components.sync.names import TENANT_LABEL
+from tests.e2e.manifests import namespace
+from tests.support.environment import Environment
+from tests.support.isolation import assert_safe, run_stack
+from tests.support.lab import eventually
+from tests.support.mutations import Inventories, binding, kyverno_holes
+
+TEAM, PLACE = "green-team", "green"
+STACK = "policies"
+
+
+@pytest.fixture
+def onboarded(kyverno_stack: Environment) -> Iterator[Environment]:
+    """The stack with a namespace that Kyverno has provisioned."""
+    cluster = kyverno_stack.cluster
+    cluster.apply(namespace(PLACE, {TENANT_LABEL: TEAM}))
+    eventually(lambda: cluster.find("networkpolicy", f"{TEAM}-default-deny", PLACE), what="the namespace's objects")
+    yield kyverno_stack
+    cluster.kubectl("delete", "namespace", PLACE)
+
+
+def test_onboarding_by_label_is_as_intended_and_holes_beside_it_are_found(onboarded: Environment) -> None:
+    """Also of an engine whose policies the other one would make up for."""
+    folder = onboarded.project.folder
+    inventories = Inventories(folder, STACK, onboarded.cluster.kubeconfig)
+    account = {"kind": "ServiceAccount", "name": TEAM, "namespace": PLACE}
+
+    inventories.assert_settled(TEAM)
+    [found] = run_stack(folder, STACK, "--tenant", TEAM)
+    assert_safe(found, "13-", "14-ocirepository-insecure", "14-bucket-insecure")
+    holes = [*kyverno_holes(PLACE), binding("admin", account, PLACE), binding("edit", account, "kyverno")]
+    missed = inventories.missed(TEAM, holes)
+    assert not missed, "\n".join(missed)

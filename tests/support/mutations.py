@@ -1,0 +1,337 @@
+"""Holes that are made in a healthy cluster by hand, as data, each with what the inventory must say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from components.cluster.client import ask, connect, get
+from components.cluster.config import ClusterConfig
+from components.cluster.manifests import Manifest
+from components.cluster.waiting import wait_for
+from isolation.inventory.intent import Intent
+from isolation.inventory.stack import StackInventory
+from isolation.inventory.stored import path_of
+from isolation.model import Discrepancy
+from isolation.reading import tenancy
+from isolation.scene import Tenancy
+from review.render.stack import load_and_render
+
+RBAC = "rbac.authorization.k8s.io/v1"
+ADMISSION = "admissionregistration.k8s.io/v1"
+NETWORKING = "networking.k8s.io/v1"
+# What the API server sets, and refuses in a new object.
+_OF_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+_SETTLED_SECONDS = 60
+_JSON_PATCH = "application/json-patch+json"
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One hole.
+
+    Attributes:
+        name: what is done.
+        object: what it is done to; as a whole if it is new.
+        change: a merge patch, or a JSON patch, of an object that is there; None deletes it. Empty for a new object.
+        code: of the discrepancy that the inventory must report.
+        at: where, if not at the object itself: its namespace, kind and name.
+    """
+
+    name: str
+    object: Manifest
+    change: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+    code: str
+    at: tuple[str, str] | None = None
+
+    @property
+    def finding(self) -> tuple[str, str, str]:
+        """Code, namespace and object of the discrepancy."""
+        metadata = self.object["metadata"]
+        own = metadata["name"] if self.object["kind"] == "Namespace" else metadata.get("namespace", "")
+        return self.code, *(self.at or (own, f"{self.object['kind']} {metadata['name']}"))
+
+
+@contextmanager
+def made(api: client.ApiClient, mutation: Mutation) -> Iterator[None]:
+    """The cluster with the hole, and as it was before afterwards."""
+    path = path_of(mutation.object)
+    if mutation.change == {}:
+        ask(api, "POST", _collection(mutation.object), mutation.object)
+        try:
+            yield
+        finally:
+            ask(api, "DELETE", path)
+        return
+    before = get(api, path)
+    if mutation.change is None:
+        ask(api, "DELETE", path)
+    else:
+        kind = _JSON_PATCH if isinstance(mutation.change, list) else None
+        ask(api, "PATCH", path, mutation.change, content_type=kind)
+    try:
+        yield
+    finally:
+        _restore(api, path, mutation.object, before)
+
+
+def _restore(api: client.ApiClient, path: str, named: Manifest, before: Manifest) -> None:
+    version = None
+    with suppress(ApiException):
+        version = get(api, path)["metadata"]["resourceVersion"]
+    if version is not None:
+        ask(api, "PUT", path, before | {"metadata": before["metadata"] | {"resourceVersion": version}})
+    else:
+        metadata = {key: value for key, value in before["metadata"].items() if key not in _OF_SERVER}
+        ask(api, "POST", _collection(named), before | {"metadata": metadata})
+
+
+def _collection(manifest: Manifest) -> str:
+    return path_of(manifest).rpartition("/")[0]
+
+
+class Inventories:
+    """The inventory of one stack, made again and again.
+
+    Args:
+        project: folder of the stack's project.
+        stack: its name.
+        kubeconfig: of an administrator of its cluster.
+    """
+
+    def __init__(self, project: Path, stack: str, kubeconfig: Path) -> None:
+        self.api = connect(ClusterConfig(kubeconfig=str(kubeconfig)), project)
+        self._tenants: dict[str, Tenancy] = {}
+        self._inventory = StackInventory(self.api, Intent.of(*load_and_render(project, stack)))
+
+    def of(self, tenant: str) -> tuple[Discrepancy, ...]:
+        """What the inventory says about a tenant now."""
+        if tenant not in self._tenants:
+            self._tenants[tenant] = tenancy(self.api, tenant)
+        return self._inventory.of(self._tenants[tenant], self._inventory.read())
+
+    def assert_settled(self, tenant: str) -> None:
+        """The inventory has nothing to say, once the cluster's controllers have had their time."""
+        wait_for(lambda: "less to be found" if self.of(tenant) else None, _SETTLED_SECONDS)
+        found = self.of(tenant)
+        assert not found, "\n".join(map(str, found))
+
+    def missed(self, tenant: str, mutations: Sequence[Mutation]) -> list[str]:
+        """The holes that are not found, one by one, and what remains after each was undone; empty if all is well."""
+        wrong = []
+        for each in mutations:
+            with made(self.api, each):
+                found = self.of(tenant)
+                if each.finding not in {(one.code, one.namespace, one.target) for one in found}:
+                    wrong.append(f"{each.name}: {each.finding} is not in {found}")
+            if left := self.of(tenant):
+                wrong.append(f"{each.name}: undone, but {left}")
+        return wrong
+
+
+# ---- the holes ----
+
+
+def _named(version: str, kind: str, name: str, namespace: str = "") -> Manifest:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata}
+
+
+def binding(role: str, subject: Mapping[str, str], namespace: str = "") -> Mutation:
+    """A further binding of a ClusterRole; in the whole cluster without a namespace."""
+    kind = "RoleBinding" if namespace else "ClusterRoleBinding"
+    manifest = _named(RBAC, kind, "hole", namespace) | {
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [dict(subject)],
+    }
+    where = namespace or "the whole cluster"
+    return Mutation(f"{role} for {subject['kind']} {subject['name']} in {where}", manifest, {}, "FT-ISO-102")
+
+
+def _account(name: str, namespace: str) -> dict[str, str]:
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
+def _other(kind: str, name: str) -> dict[str, str]:
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+
+
+def of_bindings(tenant: str, home: str, second: str) -> list[Mutation]:
+    """Further rights of a tenant's accounts."""
+    own, default = _account(tenant, home), _account("default", home)
+    reconciler = _named(RBAC, "RoleBinding", f"{tenant}-reconciler", home)
+    further = {"op": "add", "path": "/subjects/-", "value": default}
+    everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    role = _named(RBAC, "ClusterRole", "flux-tenancy-tenant")
+    return [
+        *(binding(each, own, home) for each in ("edit", "admin", "view")),
+        *(binding(each, own, second) for each in ("edit", "admin")),
+        *(binding("view", own, each) for each in ("kube-system", "flux-system", "default")),
+        binding("admin", default, home),
+        binding("view", _account("default", second), "kube-system"),
+        binding("view", own),
+        binding("view", _other("Group", f"system:serviceaccounts:{second}")),
+        binding("view", _other("Group", "system:serviceaccounts")),
+        binding("view", _other("Group", "system:authenticated")),
+        binding("view", _other("User", f"system:serviceaccount:{home}:{tenant}")),
+        binding("edit", _other("User", "stranger"), home),
+        Mutation("default beside the tenant's account", reconciler, [further], "FT-ISO-100"),
+        Mutation(
+            "a further rule of the tenant role",
+            role,
+            [{"op": "add", "path": "/rules/-", "value": everything}],
+            "FT-ISO-100",
+        ),
+    ]
+
+
+def of_limits(tenant: str, home: str, second: str) -> list[Mutation]:
+    """Quotas, Pod Security and network policies."""
+    counts = {place: _named("v1", "ResourceQuota", f"{tenant}-objects", place) for place in (home, second)}
+    flux = _named("v1", "ResourceQuota", f"{tenant}-flux-objects", second)
+    much = {"spec": {"hard": {"count/secrets": "1e8"}}}
+    few = {"spec": {"hard": {f"count/{each}": None for each in ("secrets", "configmaps", "jobs.batch")}}}
+    deny = {place: _named(NETWORKING, "NetworkPolicy", f"{tenant}-default-deny", place) for place in (home, second)}
+    places = {place: _named("v1", "Namespace", place) for place in (home, second)}
+    level = "pod-security.kubernetes.io/enforce"
+
+    def opened(place: str, way: str) -> Mutation:
+        spec = {"podSelector": {}, "policyTypes": [way.capitalize()], way: [{}]}
+        manifest = _named(NETWORKING, "NetworkPolicy", "hole", place) | {"spec": spec}
+        return Mutation(f"all {way} in {place}", manifest, {}, "FT-ISO-103")
+
+    def labelled(place: str, key: str, value: str | None) -> Mutation:
+        change = {"metadata": {"labels": {key: value}}}
+        return Mutation(f"{key}={value} in {place}", places[place], change, "FT-ISO-100")
+
+    return [
+        *(Mutation(f"1e8 Secrets in {place}", quota, much, "FT-ISO-100") for place, quota in counts.items()),
+        Mutation("a quota without three items", counts[home], few, "FT-ISO-100"),
+        Mutation("no quota for Flux's objects", flux, None, "FT-ISO-101"),
+        labelled(second, level, "privileged"),
+        labelled(home, level, "baseline"),
+        labelled(home, level, None),
+        labelled(home, f"{level}-version", "v1.0"),
+        *(Mutation(f"no default-deny in {place}", each, None, "FT-ISO-101") for place, each in deny.items()),
+        Mutation("default-deny with open egress", deny[home], {"spec": {"egress": [{}]}}, "FT-ISO-100"),
+        Mutation(
+            "default-deny for some pods",
+            deny[home],
+            {"spec": {"podSelector": {"matchLabels": {"a": "b"}}}},
+            "FT-ISO-100",
+        ),
+        opened(home, "ingress"),
+        opened(home, "egress"),
+        opened(second, "ingress"),
+    ]
+
+
+def of_namespaces(tenant: str, home: str, second: str) -> list[Mutation]:
+    """What policies read from namespaces."""
+    places = {place: _named("v1", "Namespace", place) for place in (home, second, "default")}
+
+    def annotated(place: str, key: str, value: str) -> Mutation:
+        change = {"metadata": {"annotations": {f"flux-tenancy/{key}": value}}}
+        return Mutation(f"{key}={value} in {place}", places[place], change, "FT-ISO-100")
+
+    label = {"toolkit.fluxcd.io/tenant": tenant}
+    return [
+        annotated(home, "exceptions", "allowed-images node-placement"),
+        annotated(second, "service-types", "LoadBalancer"),
+        annotated(home, "namespaces", f"{home} {second} kube-system"),
+        annotated(home, "sources", "https://*"),
+        annotated(second, "service-account", "default"),
+        Mutation("no tenant's label", places[second], {"metadata": {"labels": dict.fromkeys(label)}}, "FT-ISO-100"),
+        *(
+            Mutation(f"the label of {each} elsewhere", places["default"], {"metadata": {"labels": one}}, "FT-ISO-104")
+            for each, one in ((tenant, label), ("nobody", dict.fromkeys(label, "nobody")))
+        ),
+    ]
+
+
+_AUDITED = (
+    "allowed-sources",
+    "tenant-service-account",
+    "no-cross-namespace-references",
+    "own-namespaces",
+    "host-access",
+    "service-exposure",
+    "tenant-limits",
+)
+
+
+def native_holes(tenant: str, home: str, second: str) -> list[Mutation]:
+    """All holes of a stack whose policies Kubernetes evaluates, with a quota and default-deny in two namespaces."""
+    place = (tenant, home, second)
+    return [*of_bindings(*place), *of_limits(*place), *of_namespaces(*place), *of_native_policies()]
+
+
+def of_native_policies() -> list[Mutation]:
+    """Policies of Kubernetes itself."""
+
+    def policy(name: str) -> Manifest:
+        return _named(ADMISSION, "ValidatingAdmissionPolicy", f"flux-tenancy-{name}")
+
+    def bound(name: str) -> Manifest:
+        return _named(ADMISSION, "ValidatingAdmissionPolicyBinding", f"flux-tenancy-{name}")
+
+    never = {"op": "add", "path": "/spec/matchConditions/-", "value": {"name": "never", "expression": "false"}}
+    others = {"matchResources": {"namespaceSelector": {"matchLabels": {"no": "namespace"}}}}
+    always = {"op": "replace", "path": "/spec/validations/0/expression", "value": "true"}
+    return [
+        *(
+            Mutation(f"{name} in Audit", bound(name), {"spec": {"validationActions": ["Audit"]}}, "FT-ISO-100")
+            for name in _AUDITED
+        ),
+        Mutation("a policy for other namespaces", bound("host-access"), {"spec": others}, "FT-ISO-100"),
+        Mutation("a policy that is not bound", bound("tenant-access"), None, "FT-ISO-101"),
+        Mutation("a policy that is gone", policy("pod-volumes"), None, "FT-ISO-101"),
+        Mutation("a policy that never applies", policy("host-access"), [never], "FT-ISO-100"),
+        Mutation("a policy that allows everything", policy("host-access"), [always], "FT-ISO-100"),
+        Mutation(
+            "a policy that fails open", policy("host-access"), {"spec": {"failurePolicy": "Ignore"}}, "FT-ISO-100"
+        ),
+    ]
+
+
+def kyverno_holes(namespace: str) -> list[Mutation]:
+    """Holes in what Kyverno judges in a namespace, beside Kubernetes' own policies."""
+    policies = "policies.kyverno.io/v1"
+    audit = {"spec": {"validationActions": ["Audit"]}}
+    reference = {"policyRefs": [{"kind": "ValidatingPolicy", "name": "flux-tenancy-host-access"}]}
+    exempt = _named(policies, "PolicyException", "hole", namespace) | {"spec": reference}
+    return [
+        *(
+            Mutation(
+                f"{name} in Audit in Kyverno alone",
+                _named(policies, "ValidatingPolicy", f"flux-tenancy-{name}"),
+                audit,
+                "FT-ISO-100",
+            )
+            for name in ("host-access", "service-exposure")
+        ),
+        Mutation(
+            "an onboarding that generates less",
+            _named(policies, "GeneratingPolicy", "flux-tenancy-onboarding"),
+            [{"op": "remove", "path": "/spec/generate/0"}],
+            "FT-ISO-100",
+        ),
+        Mutation("an exemption from a policy", exempt, {}, "FT-ISO-105"),
+    ]
+
+
+def capsule_holes(tenant: str) -> list[Mutation]:
+    """Holes in what Capsule judges."""
+    webhook = _named(ADMISSION, "ValidatingWebhookConfiguration", "capsule-dynamic-webhook")
+    own = _named("capsule.clastix.io/v1beta2", "Tenant", tenant)
+    more = {"spec": {"namespaceOptions": {"quota": 1000}}}
+    return [
+        Mutation("more namespaces for a tenant", own, more, "FT-ISO-100"),
+        Mutation("no webhook of Capsule", webhook, None, "FT-ISO-101"),
+    ]

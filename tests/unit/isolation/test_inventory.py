@@ -1,0 +1,156 @@
+"""What the inventory compares, and what a profile asks of a cluster without a stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from isolation.inventory.fields import described, differences
+from isolation.inventory.intent import NAMESPACE
+from isolation.inventory.lists import (
+    CLUSTER_ROLE_BINDING,
+    KYVERNO_POLICY,
+    NATIVE_BINDING,
+    NETWORK_POLICY,
+    QUOTA,
+    READ,
+    ROLE_BINDING,
+)
+from isolation.inventory.profile import Profile, against_profile
+from isolation.scene import Tenancy
+
+TENANT = Tenancy("dev-team", ("apps", "apps-data"), "flux")
+Lists = dict[str, list[dict[str, Any]]]
+
+
+def test_a_field_that_is_not_intended_differs_only_where_all_defaults_are_known():
+    intended = {"kind": "A", "metadata": {"name": "a"}, "spec": {"hard": {"pods": "10"}}}
+    found = {"kind": "A", "metadata": {"name": "b"}, "spec": {"hard": {"pods": "10", "secrets": "5"}, "scopes": []}}
+
+    assert differences(intended, found, exact=True) == [("spec.hard.secrets", None, "5")]
+    assert differences(intended, found, exact=False) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "path"),
+    [
+        ({"rules": [{"verbs": ["get"]}, {"verbs": ["*"]}]}, "rules"),
+        ({"rules": [{"verbs": ["*"]}]}, "rules[0].verbs[0]"),
+        ({"rules": []}, "rules"),
+        ({}, "rules"),
+    ],
+)
+def test_lists_differ_as_a_whole_or_in_an_entry(found, path):
+    intended = {"rules": [{"verbs": ["get"]}]}
+
+    assert [each[0] for each in differences(intended, found, exact=False)] == [path]
+
+
+def test_many_differences_are_one_line_and_control_characters_are_removed():
+    differing = [(f"spec.{number}", None, "a\x1b[2J") for number in range(5)]
+
+    found, intended = described(differing)
+
+    assert found == "spec.0: a [2J, spec.1: a [2J, spec.2: a [2J, 2 more"
+    assert intended == "spec.0: nothing, spec.1: nothing, spec.2: nothing, 2 more"
+
+
+def place(name: str, **spec: Any) -> dict[str, Any]:
+    return {"kind": "Some", "metadata": {"name": name, "namespace": "apps"}, "spec": spec}
+
+
+def bound(kind: str, role: str, subject: dict[str, str], namespace: str = "") -> dict[str, Any]:
+    metadata = {"name": "bound", **({"namespace": namespace} if namespace else {})}
+    return {
+        "kind": kind,
+        "metadata": metadata,
+        "roleRef": {"kind": "ClusterRole", "name": role},
+        "subjects": [subject],
+    }
+
+
+FLUX = {"kind": "ServiceAccount", "name": "flux", "namespace": "apps"}
+DEFAULT = FLUX | {"name": "default"}
+
+
+def healthy() -> Lists:
+    """A cluster that keeps the stricter profile."""
+    lists: Lists = {type_: [] for type_ in READ}
+    for name in TENANT.namespaces:
+        labels = {"pod-security.kubernetes.io/enforce": "restricted", "kubernetes.io/metadata.name": name}
+        of_place = {"namespace": name}
+        lists[NAMESPACE].append({"kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+        deny = place("deny", podSelector={}, policyTypes=["Ingress", "Egress"], egress=[{"ports": [{"port": 53}]}])
+        for type_, each in ((QUOTA, place("q", hard={"count/secrets": "1k"})), (NETWORK_POLICY, deny)):
+            lists[type_].append(each | {"metadata": each["metadata"] | of_place})
+        lists[ROLE_BINDING].append(bound("RoleBinding", "deployer", FLUX, name))
+    lists[NATIVE_BINDING].append(place("hosts", validationActions=["Deny"]))
+    lists[KYVERNO_POLICY].append(place("hosts"))
+    return lists
+
+
+def without(type_: str, at: int = 1) -> Callable[[Lists], object]:
+    return lambda lists: lists[type_].pop(at)
+
+
+def with_one(type_: str, manifest: dict[str, Any]) -> Callable[[Lists], object]:
+    return lambda lists: lists[type_].append(manifest)
+
+
+def level(value: str) -> Callable[[Lists], object]:
+    return lambda lists: lists[NAMESPACE][1]["metadata"]["labels"].update({"pod-security.kubernetes.io/enforce": value})
+
+
+OPEN = place("open", podSelector={}, egress=[{"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]}])
+HOLES: list[tuple[Callable[[Lists], object], str, bool]] = [
+    (level("privileged"), "FT-ISO-120", True),
+    (level("baseline"), "FT-ISO-120", False),
+    (without(QUOTA), "FT-ISO-121", True),
+    (lambda lists: lists[QUOTA][0]["spec"].update(hard={"count/secrets": "1e8"}), "FT-ISO-121", True),
+    (lambda lists: lists[QUOTA][0]["spec"].update(scopes=["BestEffort"]), "FT-ISO-121", True),
+    (without(NETWORK_POLICY), "FT-ISO-122", False),
+    (lambda lists: lists[NETWORK_POLICY][0]["spec"].update(policyTypes=["Ingress"]), "FT-ISO-122", False),
+    (with_one(NETWORK_POLICY, OPEN), "FT-ISO-123", False),
+    (with_one(NETWORK_POLICY, place("open", podSelector={"a": "b"}, ingress=[{}])), "FT-ISO-123", False),
+    (with_one(ROLE_BINDING, bound("RoleBinding", "admin", FLUX, "apps")), "FT-ISO-124", False),
+    (with_one(ROLE_BINDING, bound("RoleBinding", "edit", DEFAULT, "apps")), "FT-ISO-124", True),
+    (with_one(ROLE_BINDING, bound("RoleBinding", "view", FLUX, "kyverno")), "FT-ISO-124", True),
+    (with_one(CLUSTER_ROLE_BINDING, bound("ClusterRoleBinding", "view", FLUX)), "FT-ISO-124", True),
+    (with_one(NATIVE_BINDING, place("hosts", validationActions=["Audit", "Warn"])), "FT-ISO-125", False),
+    (with_one(KYVERNO_POLICY, place("hosts", validationActions=["Audit"])), "FT-ISO-125", False),
+]
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_a_cluster_that_keeps_the_profile_has_no_findings(profile):
+    assert against_profile(profile, TENANT, healthy()) == ()
+
+
+@pytest.mark.parametrize(("change", "code", "always"), HOLES)
+def test_each_hole_is_found_by_the_profile_that_closes_it(change, code, always):
+    lists = healthy()
+    change(lists)
+
+    [found] = against_profile(Profile.RESTRICTED, TENANT, lists)
+    assert found.code == code
+    assert all((found.target, found.found, found.intended, found.remedy))
+    assert len(against_profile(Profile.BASELINE, TENANT, lists)) == always
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        bound("ClusterRoleBinding", "flux-tenancy-grants-dev-team", FLUX)
+        | {"metadata": {"name": "flux-tenancy-grants-dev-team"}},
+        bound("ClusterRoleBinding", "system:discovery", {"kind": "Group", "name": "system:authenticated"})
+        | {"metadata": {"name": "system:discovery", "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}}},
+        bound("ClusterRoleBinding", "view", {"kind": "Group", "name": "auditors"}),
+    ],
+)
+def test_documented_features_and_others_rights_are_no_findings(manifest):
+    lists = healthy()
+    lists[CLUSTER_ROLE_BINDING].append(manifest)
+
+    assert against_profile(Profile.RESTRICTED, TENANT, lists) == ()
