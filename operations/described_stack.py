@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from components.config.errors import ConfigurationError, Problem
+from components.config.errors import Problem
 from components.config.yaml_files import read_mapping
-from components.stack.origins import stack_file_name, tenant_file_name
+from components.stack.origins import stack_file_name, stack_names, tenant_file_name
 from components.stack.overlay import MergedTenant
 from components.stack.project_file import ProjectFile, read_project_file
 from components.stack.stack_file import StackFile, is_encrypted, read_stack_file
 from components.stack.tenant_files import read_tenant
-from operations.errors import OperationError, invalid
+from operations.errors import OperationError, invalid, reading_files
 from operations.wordings import NO_PLATFORM_SYNC, NO_STACKS, UNKNOWN_STACK, UNKNOWN_TENANT
 
 PLATFORM = ("flux", "sync")
@@ -25,20 +25,18 @@ def described_project(project: Path) -> ProjectFile:
     Raises:
         OperationError: it cannot be read.
     """
-    try:
+    with reading_files():
         return read_project_file(project)
-    except ConfigurationError as error:
-        raise invalid(error.problems[0]) from None
 
 
 def described_stacks(project: Path) -> list[str]:
     """The names of all stacks that have a file.
 
     Raises:
-        OperationError: the project's own file cannot be read.
+        OperationError: the project's own file cannot be read, or a file is not named after a stack.
     """
-    files = described_project(project).stack_folder.glob("Pulumi.*.yaml")
-    return sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files)
+    with reading_files():
+        return stack_names(described_project(project).stack_folder)
 
 
 def listed_tenants(stack: str, project: Path) -> Mapping[str, Any]:
@@ -105,7 +103,9 @@ def described_file(stack: str, project: Path) -> StackFile:
     Raises:
         OperationError: the stack does not exist, or its file is no YAML or has unknown keys.
     """
-    name, of_project = stack_file_name(stack), described_project(project)
+    with reading_files():
+        name = stack_file_name(stack)
+    of_project = described_project(project)
     path = of_project.stack_folder / name
     if not path.is_file():
         stacks = " or ".join(described_stacks(project))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
-from components.config.errors import Problem, coded
+from components.config.errors import ConfigurationError, Problem, coded
 from components.config.wordings import Message, Wording
+from components.stack.origins import stack_file_name
 from operations.wordings import INVALID, NO_OWNER, TWO_OWNERS
 
 
@@ -46,6 +48,15 @@ def invalid(*problems: Problem) -> OperationError:
     )
 
 
+@contextmanager
+def reading_files() -> Iterator[None]:
+    """Raise an OperationError for what is wrong in the project's files, or with their names."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise invalid(*error.problems) from None
+
+
 def run_all(checks: Iterable[Callable[[], object]]) -> None:
     """Run all checks, even if one of them fails.
 
@@ -76,6 +87,8 @@ def _list(problems: Sequence[str]) -> str:
 class Operation(TyperCommand):
     """A command that ends with `error: …` and `remedy: …` if an OperationError is raised.
 
+    The names of its stacks (`--stack`) are checked before it runs.
+
     Attributes:
         failure: its exit status then.
     """
@@ -84,10 +97,17 @@ class Operation(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         try:
+            _check_stacks(ctx.params.get("stack"))
             return super().invoke(ctx)
         except OperationError as error:
             typer.echo(f"error: {coded(Message(error.message, error.code))}\nremedy: {error.remedy}", err=True)
             raise typer.Exit(self.failure) from error
+
+
+def _check_stacks(given: str | Sequence[str] | None) -> None:
+    with reading_files():
+        for stack in filter(None, [given] if isinstance(given, str) else given or ()):
+            stack_file_name(stack)
 
 
 def check_one_owner(tenant: str, platform: bool, usage: str) -> None:

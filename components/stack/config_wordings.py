@@ -29,6 +29,11 @@ ANOTHER_FILE_READ = Wording(
     "differs from what Pulumi read, which was another file or an earlier state of this one",
     "run the command again, if necessary without `--config-file`",
 )
+NOT_A_STACK_NAME = Wording(
+    "FT-CFG-630",
+    "{name!r} is not a valid stack name",
+    "use up to 100 letters, digits, `-`, `_` and single dots, with a letter or digit first",
+)
 PROJECT_NAME_MISSING = Wording("FT-CFG-621", "lacks the project's name", "write {project}:{key}")
 DUPLICATE_SECTION = Wording("FT-CFG-622", "is also written as {other}", "keep only {project}:{section}")
 KEY_OF_ANOTHER_PROJECT = Wording(

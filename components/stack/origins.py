@@ -1,20 +1,60 @@
-"""The file and key that the user has to open for a path of the configuration."""
+"""The names of stacks and of their files, and the file and key that the user has to open for a path in them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 
-from components.config.errors import Problem
+from components.config.errors import ConfigurationError, Problem
+from components.config.printable import printable
+from components.stack.config_wordings import NOT_A_STACK_NAME
 from components.stack.messages import dotted
 from components.stack.overlay import MergedTenant, Path
 
 TENANTS_FOLDER = "tenants"
 
+_PREFIX, _SUFFIX = "Pulumi.", ".yaml"
+_STACK = re.compile(r"(?!.{101})[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+"""Narrower than Pulumi, so that a name is always one folder, one argument and one word of a shell.
+
+Source: https://www.pulumi.com/docs/iac/concepts/stacks/#create-stack
+"""
+
+
+def is_stack_name(name: str) -> bool:
+    """Whether a stack may have a name, without organization and project."""
+    return _STACK.fullmatch(name) is not None
+
 
 def stack_file_name(stack: str) -> str:
-    """The file that describes a stack, in the project's folder; the stack may be named `organization/project/stack`."""
-    return f"Pulumi.{stack.rpartition('/')[2]}.yaml"
+    """The file that describes a stack, in the project's folder; the stack may be named `organization/project/stack`.
+
+    Raises:
+        ConfigurationError: no stack may have this name.
+    """
+    parts = stack.split("/")
+    if len(parts) > 3 or not all(map(is_stack_name, parts)):
+        raise ConfigurationError([_not_a_name(stack)])
+    return f"{_PREFIX}{parts[-1]}{_SUFFIX}"
+
+
+def stack_names(folder: FilePath) -> list[str]:
+    """The names of all stacks that have a file in a folder.
+
+    Raises:
+        ConfigurationError: files whose names contain none that a stack may have.
+    """
+    files = folder.glob(f"{_PREFIX}*{_SUFFIX}")
+    names = sorted(file.name.removeprefix(_PREFIX).removesuffix(_SUFFIX) for file in files)
+    if problems := [_not_a_name(name) for name in names if not is_stack_name(name)]:
+        raise ConfigurationError(problems)
+    return names
+
+
+def _not_a_name(stack: str) -> Problem:
+    return Problem(printable(f"{_PREFIX}{stack}{_SUFFIX}"), "", NOT_A_STACK_NAME(name=printable(stack)))
 
 
 def tenant_file_name(tenant: str) -> str:

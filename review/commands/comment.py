@@ -18,6 +18,7 @@ from github.WorkflowRun import WorkflowRun
 from pydantic import ValidationError
 
 from components.config.printable import printable
+from components.stack.origins import is_stack_name
 from operations.errors import Operation, OperationError
 from review.commands.wordings import NO_PULL_REQUEST, NOT_OF_A_PULL_REQUEST, REPORT_UNREADABLE
 from review.host.artifacts import read_artifact
@@ -32,8 +33,6 @@ LIMIT = 65_536
 
 ARTIFACT, REPORT = "review", "comment.md"
 """What the jobs of a pull request leave behind: the report, and the digests of each stack in a folder of its own."""
-_STACK = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
-"""Names of stacks, https://www.pulumi.com/docs/iac/concepts/stacks/#create-stack."""
 _DESCRIPTION = re.compile(r"(Pulumi\.[^/]+\.yaml|tenants/[^/]+\.yaml|docs/.*|[^/]+\.md)")
 _CUT = "*The report is longer than a comment may be. The whole of it is in the artifact of the run below.*"
 
@@ -146,7 +145,7 @@ def read_digests(files: Mapping[str, bytes]) -> dict[str, Digests]:
         }
     except ValidationError:
         raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT) from None
-    if any(stack != each.stack or not _STACK.fullmatch(stack) for stack, each in found.items()):
+    if any(stack != each.stack or not is_stack_name(stack) for stack, each in found.items()):
         raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT)
     return found
 

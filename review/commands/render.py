@@ -62,9 +62,7 @@ def write_render(rendered: Render, out: Path) -> Path:
     """
     folder = out / rendered.stack
     if folder.exists():
-        if not (folder / DIGESTS).is_file() and any(folder.iterdir()):
-            raise OperationError.of(NOT_A_RENDER, folder=folder)
-        shutil.rmtree(folder)
+        _delete_render(folder)
     for each in rendered.objects:
         file = folder / each.path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -72,6 +70,23 @@ def write_render(rendered: Render, out: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / DIGESTS).write_text(Digests.of(rendered).as_json(), encoding="utf-8")
     return folder
+
+
+def _delete_render(folder: Path) -> None:
+    """Delete the files of an earlier render, or an empty folder.
+
+    Raises:
+        OperationError: the folder has other files, or is a link; nothing is deleted.
+    """
+    try:
+        earlier = Digests.model_validate_json((folder / DIGESTS).read_text(encoding="utf-8"))
+        written = {DIGESTS, *earlier.objects}
+    except (OSError, ValueError):
+        written = set()
+    found = {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_symlink() or not file.is_dir()}
+    if folder.is_symlink() or not folder.is_dir() or not found <= written:
+        raise OperationError.of(NOT_A_RENDER, folder=folder)
+    shutil.rmtree(folder)
 
 
 def as_file(rendered: RenderedObject) -> str:

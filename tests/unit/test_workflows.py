@@ -35,7 +35,7 @@ RIGHTS = {
 }
 """What each job may do: with every workflow's own token, and with an identity from GitHub (`id-token`)."""
 
-READ_BY_COMMANDS = {"STACKS", "COMMIT", "GITHUB_TOKEN", "PULUMI_BACKEND_URL"}
+READ_BY_COMMANDS = {"GITHUB_TOKEN", "PULUMI_BACKEND_URL"}
 """Variables of a step that its command reads, and not make."""
 
 
@@ -71,8 +71,11 @@ def targets() -> dict[str, str]:
 
 
 def variables() -> set[str]:
-    """The variables that the Makefile has a use for."""
-    return set(re.findall(r"\$[({]([A-Z_]+)", (PROJECT / "Makefile").read_text(encoding="utf-8")))
+    """The variables that a caller of make may set."""
+    [listed] = re.findall(
+        r"^INPUTS := ((?:.*\\\n)*.*)", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return set(re.findall(r"\w+", listed))
 
 
 def test_each_job_has_the_rights_it_needs_and_no_other():

@@ -506,27 +506,6 @@ def test_down_of_an_unknown_stack_deletes_nothing(state, name, said):
     assert (state / "clusters" / "staging").exists()
 
 
-@pytest.mark.parametrize(
-    ("target", "given", "environ", "command"),
-    [
-        ("down", [], {}, "lab down"),
-        ("down", ["STACK=staging"], {}, "lab down staging"),
-        ("down", [], {"STACK": "staging"}, "lab down staging"),
-        ("down", ["STACK="], {}, 'lab down ""'),
-        ("env", [], {}, "lab env"),
-        ("env", ["STACK=production"], {}, "lab env production"),
-        ("up", [], {}, "lab up staging"),
-    ],
-)
-def test_make_distinguishes_a_given_stack_from_the_default_one(target, given, environ, command):
-    without = {name: value for name, value in os.environ.items() if name not in ("STACK", "MAKEFLAGS", "MAKELEVEL")}
-    done = subprocess.run(
-        ["make", "--dry-run", target, *given], cwd=PROJECT, env=without | environ, capture_output=True, text=True
-    )
-
-    assert done.stdout.splitlines()[-1].strip() == f".venv/bin/python -m {command}"
-
-
 def test_tools_prints_the_paths_of_the_named_tools(state, monkeypatch):
     monkeypatch.setattr(cli, "ensure", lambda settings, names: {name: Path("/cache") / name for name in names})
 

@@ -118,11 +118,10 @@ def test_errors_end_with_2_and_hide_no_findings(project):
         assert f"Pulumi.{stack}.yaml: review.waivers[0].expires: '2020-01-31' has passed" in done.output
 
 
-@pytest.mark.parametrize("stack", ["eu-1", ""])
-def test_an_unknown_stack_is_an_error_that_names_the_others(project, stack):
+def test_an_unknown_stack_is_an_error_that_names_the_others(project):
     write_stack(project, "staging")
 
-    done = ran("--stack", stack)
+    done = ran("--stack", "eu-1")
 
     assert done.exit_code == 2 and "STACK=staging" in done.output
 

@@ -70,6 +70,15 @@ def test_a_stack_that_cannot_be_read_is_an_error_and_not_left_out(project):
     assert listed().exit_code == 2
 
 
+@pytest.mark.parametrize("name", ["..", ".", "a..b", ".a", "-a", "a b", "a;b", "$(a)", "a\nb", 'a"b', "a" * 101])
+def test_a_file_that_is_not_named_after_a_stack_is_an_error_for_all(project, name):
+    (project / f"Pulumi.{name}.yaml").write_text("config: {}\n")
+
+    for refused in (listed(), listed("--names"), listed("--names", chosen='["no-such-stack"]')):
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert codes(refused.stderr.splitlines()[:1]) == ["FT-CFG-630"]
+
+
 def test_a_name_may_have_dots(project):
     write_stack(project, "eu.west")
 

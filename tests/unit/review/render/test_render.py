@@ -152,15 +152,32 @@ def test_a_file_begins_as_people_write_manifests(tmp_path):
     assert lines[3] == "  name: dev-team"
 
 
-def test_a_folder_with_other_files_is_left_alone(tmp_path):
-    (tmp_path / "staging").mkdir()
-    (tmp_path / "staging" / "notes.txt").touch()
+@pytest.mark.parametrize("is_rendered", [False, True])
+def test_a_folder_with_other_files_is_left_alone(tmp_path, is_rendered):
+    if is_rendered:
+        write_render(rendered(tmp_path / "project"), tmp_path)
+    notes = tmp_path / "staging" / "dev-team" / "notes.txt"
+    notes.parent.mkdir(parents=True, exist_ok=True)
+    notes.touch()
+    before = sorted(tmp_path.rglob("*"))
 
     with pytest.raises(OperationError) as raised:
         write_render(rendered(tmp_path / "project"), tmp_path)
 
     assert raised.value.code == "FT-REV-001"
-    assert (tmp_path / "staging" / "notes.txt").exists()
+    assert set(before) <= set(tmp_path.rglob("*"))
+
+
+def test_a_link_is_left_alone(tmp_path):
+    render = rendered(tmp_path / "project")
+    folder = write_render(render, tmp_path / "elsewhere")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "staging").symlink_to(folder)
+
+    with pytest.raises(OperationError):
+        write_render(render, tmp_path / "out")
+
+    assert (folder / "digest.json").exists()
 
 
 @pytest.mark.parametrize(
