@@ -4,6 +4,9 @@ Each object of the stack is compared field by field with its copy in the state: 
 has applied, so a default of the API server or a controller's status is no difference. The state has the values as the
 API server stored them, so no dry run is needed to know how it writes a quantity, and reading is enough.
 
+A refresh overwrites that copy with what it finds, also where somebody else has written a field of the stack. The inputs
+of the resource still have such a field, which shows whose it is; its value is no longer known.
+
 Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
 """
 
@@ -57,7 +60,6 @@ class Difference:
         by: the field manager that has made the difference; empty if the cluster does not record it.
         since: when that manager last wrote to the object, as an RFC 3339 time in UTC; empty if it is not recorded.
         urn: the resource; empty for FOREIGN and LEFT.
-        foreign_fields: fields of other managers that applying the stack again does not remove.
     """
 
     what: What
@@ -70,7 +72,6 @@ class Difference:
     by: str = ""
     since: str = ""
     urn: str = ""
-    foreign_fields: tuple[Path, ...] = ()
 
 
 def missing(recorded: Recorded) -> Difference:
@@ -85,31 +86,38 @@ def differences(recorded: Recorded, found: Manifest) -> Iterator[Difference]:
         recorded: the object in the state.
         found: the object in the cluster; of a Secret, only the metadata.
     """
-    now, ours = managers(found), _own(managers(recorded.manifest), recorded.manager)
-    still = _own(managers(found), recorded.manager)
-    others = [each for each in now if each.name != recorded.manager]
-    added = list(_added(recorded, ours | still, others))
+    others, still = _others(recorded, found), _own(recorded, found)
+    taken = taken_fields(recorded)
+    ours = _own(recorded, recorded.manifest)
+    added = list(_added(recorded, ours | taken | still, others))
     reported: set[Path] = set()
-    for path in sorted(_changed(recorded, found, ours, still)):
+    for path in sorted({*_changed(recorded, found, ours, still), *(taken - still)}):
         if path in reported:
             continue
         reported.add(path)
-        inside = tuple(each for each in added if each[: len(path)] == path)
-        author = _author(others, inside or (path,))
+        inside = [each for each in added if each[: len(path)] == path]
         stack, cluster = _values(recorded, found, path)
-        yield _of(
-            recorded,
-            What.CHANGED,
-            shown(path),
-            stack,
-            cluster,
-            author,
-            inside,
-        )
+        yield _of(recorded, What.CHANGED, shown(path), stack, cluster, _author(others, inside or (path,)))
     for path in added:
         if not any(path[: len(each)] == each for each in reported):
             _, cluster = _values(recorded, found, path)
-            yield _of(recorded, What.ADDED, shown(path), MISSING, cluster, _author(others, (path,)), (path,))
+            yield _of(recorded, What.ADDED, shown(path), MISSING, cluster, _author(others, (path,)))
+
+
+def foreign_fields(recorded: Recorded, applied: Manifest) -> list[Path]:
+    """The fields of an object, right after Pulumi's field manager has applied it, that only others have written."""
+    return list(_added(recorded, _own(recorded, applied), _others(recorded, applied)))
+
+
+def taken_fields(recorded: Recorded) -> frozenset[Path]:
+    """The fields of the stack that others had written when a refresh has copied the object into the state."""
+    return frozenset(
+        path
+        for each in _others(recorded, recorded.manifest)
+        if not each.subresource
+        for path in each.fields - _own(recorded, recorded.manifest)
+        if not _is_expected(recorded, path) and _is_input(recorded, path)
+    )
 
 
 def unowned(what: What, kind: str, found: Manifest) -> Difference:
@@ -134,7 +142,6 @@ def _of(
     stack: Any = MISSING,
     cluster: Any = MISSING,
     author: Manager | None = None,
-    foreign_fields: tuple[Path, ...] = (),
 ) -> Difference:
     metadata = recorded.manifest["metadata"]
     return Difference(
@@ -148,13 +155,23 @@ def _of(
         author.name if author else "",
         author.time if author else "",
         recorded.urn,
-        foreign_fields,
     )
 
 
-def _own(entries: Iterable[Manager], manager: str) -> frozenset[Path]:
+def _own(recorded: Recorded, manifest: Manifest) -> frozenset[Path]:
     """The fields of Pulumi's field manager: it applies objects, and replaces definitions."""
-    return frozenset(path for each in entries if each.name == manager for path in each.fields)
+    return frozenset(path for each in managers(manifest) if each.name == recorded.manager for path in each.fields)
+
+
+def _others(recorded: Recorded, manifest: Manifest) -> list[Manager]:
+    return [each for each in managers(manifest) if each.name != recorded.manager]
+
+
+def _is_input(recorded: Recorded, path: Path) -> bool:
+    """Whether the stack sets a field; of what is secret, whether it sets the part of the object."""
+    if _is_hidden(recorded, path, MISSING):
+        return value_at(recorded.inputs, path[:1]) is not MISSING
+    return value_at(recorded.inputs, path) is not MISSING
 
 
 def _changed(recorded: Recorded, found: Manifest, ours: Iterable[Path], still: frozenset[Path]) -> Iterator[Path]:
@@ -202,7 +219,8 @@ def _is_hidden(recorded: Recorded, path: Path, value: Any) -> bool:
 
 
 def _values(recorded: Recorded, found: Manifest, path: Path) -> tuple[Any, Any]:
-    before = value_at(recorded.manifest, path)
+    refreshed = path in taken_fields(recorded)
+    before = value_at(recorded.inputs if refreshed else recorded.manifest, path)
     if _is_hidden(recorded, path, before):
         return HIDDEN, HIDDEN
     return normalized(before), normalized(value_at(found, path))

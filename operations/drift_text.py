@@ -37,8 +37,6 @@ def as_text(drift: Drift) -> str:
 def as_json(drift: Drift) -> str:
     """For programs."""
     found = [asdict(each) for each in drift.differences]
-    for each in found:
-        del each["foreign_fields"]
     content = {"compared": drift.compared, "unread": drift.unread, "differences": found}
     return json.dumps(content, indent=2, default=lambda value: None if value is MISSING else str(value))
 

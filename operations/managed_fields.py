@@ -153,3 +153,13 @@ def normalized(value: Any) -> Any:
             if each is not None
         }
     return [normalized(each) for each in value] if isinstance(value, list) else value
+
+
+def denormalized(value: Any) -> Any:
+    """A value of the state as the API server takes it, with its own names for extensions of a schema."""
+    if isinstance(value, Mapping):
+        return {
+            (name.replace("_", "-") if name.startswith(_SCHEMA_IN_STATE) else name): denormalized(each)
+            for name, each in value.items()
+        }
+    return [denormalized(each) for each in value] if isinstance(value, list) else value

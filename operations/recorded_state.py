@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,10 @@ from operations.pulumi_cli import run_pulumi
 
 # Marks an encrypted value. Source: sdk/go/common/resource/sig/sig.go of Pulumi
 _SIGNATURE = "4dabf18193072939515e22adb298388d"
+# A secret input as `--show-secrets` prints it; its value is JSON.
+_SHOWN = "plaintext"
+# What a preview has for a value that only the update will know. Source: sdk/go/common/resource/plugin/rpc.go of Pulumi
+_UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _OWN = "__"
 _MANAGER = "__fieldManager"
 
@@ -28,12 +32,14 @@ class Recorded:
         type: its type token.
         manifest: the object as the API server had it after it was last applied.
         manager: the field manager by which Pulumi applies it.
+        inputs: the object as Pulumi applies it.
     """
 
     urn: str
     type: str
     manifest: Manifest
     manager: str
+    inputs: Manifest = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -51,13 +57,18 @@ class RecordedState:
     pending: frozenset[tuple[str, str]]
 
 
-def read_recorded(stack: str, project: Path) -> RecordedState:
+def read_recorded(stack: str, project: Path, *options: str) -> RecordedState:
     """Read the state of a stack; it has no objects before the first update.
+
+    Args:
+        stack: name of the stack.
+        project: folder of the Pulumi project.
+        options: of `pulumi stack export`.
 
     Raises:
         OperationError: Pulumi cannot be run, or has no such stack.
     """
-    exported = json.loads(run_pulumi(["stack", "export"], stack, project))
+    exported = json.loads(run_pulumi(["stack", "export", *options], stack, project))
     return recorded_state((exported.get("deployment") or {}).get("resources") or ())
 
 
@@ -68,12 +79,44 @@ def recorded_state(resources: Iterable[Mapping[str, Any]]) -> RecordedState:
     return RecordedState(
         next((each["outputs"]["uid"] for each in resources if each["type"] == CLUSTER_TYPE), ""),
         tuple(
-            Recorded(each["urn"], each["type"], _manifest(each["outputs"]), each["outputs"][_MANAGER])
+            Recorded(
+                each["urn"],
+                each["type"],
+                _manifest(each["outputs"]),
+                each["outputs"][_MANAGER],
+                _manifest(each["inputs"]),
+            )
             for each in of_cluster
             if not each.get("delete")
         ),
         frozenset((each["type"], each["id"]) for each in of_cluster if each.get("delete")),
     )
+
+
+def read_previewed(stack: str, project: Path) -> dict[str, Manifest]:
+    """The objects that the next update of a stack would apply, by resource; secrets are in plain text.
+
+    What only the update will know is left out as a whole.
+
+    Raises:
+        OperationError: Pulumi cannot be run, or the preview fails.
+    """
+    printed = run_pulumi(["preview", "--json", "--show-sames", "--show-secrets"], stack, project)
+    states = [step["newState"] for step in json.loads(printed)["steps"] if "newState" in step]
+    return {
+        each["urn"]: opened(_manifest(each["inputs"]))
+        for each in states
+        if collection_of(each["type"]) is not None and _UNKNOWN not in json.dumps(each.get("inputs"))
+    }
+
+
+def opened(value: Any) -> Any:
+    """A value that Pulumi prints with `--show-secrets`, without what marks its secrets."""
+    if isinstance(value, Mapping):
+        if _SIGNATURE in value:
+            return opened(json.loads(value[_SHOWN]))
+        return {name: opened(each) for name, each in value.items()}
+    return [opened(each) for each in value] if isinstance(value, list) else value
 
 
 def is_sealed(value: Any) -> bool:
@@ -88,5 +131,5 @@ def _is_object(resource: Mapping[str, Any]) -> bool:
     return collection_of(resource["type"]) is not None and _MANAGER in outputs and "metadata" in outputs
 
 
-def _manifest(outputs: Mapping[str, Any]) -> Manifest:
-    return {name: value for name, value in outputs.items() if not name.startswith(_OWN)}
+def _manifest(properties: Mapping[str, Any]) -> Manifest:
+    return {name: value for name, value in properties.items() if not name.startswith(_OWN)}

@@ -1,52 +1,56 @@
-"""`make repair`: prepares cluster and state so that the next `pulumi up` restores what differs from the stack.
+"""`make repair`: restores what differs from the stack.
 
-An update compares the stack with the state, not with the cluster. So the state of each object that is missing or
-changed is refreshed; the next update then creates or applies it, in its order and with its hooks. Applying an object
-does not remove what other field managers have added to it, so that is removed here. What is not of the stack stays.
+An update compares the stack with the state, not with the cluster, and a refresh in between would make what somebody
+else has written the state. So each object that has changed is applied again as the last update has applied it: as a
+whole, by Pulumi's field manager. The API server then tells which fields are still only somebody else's, and these are
+removed. Of an object that is missing, the state is refreshed, so that the next update creates it in its order and with
+its hooks. Then the cluster is compared again. What is not of the stack stays.
 
-An update that is held to an approval is refused here already, before anything is changed.
+A repair before an update that is held to an approval is refused here already, before anything is changed.
 """
 
 from __future__ import annotations
 
 import copy
+import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 from kubernetes import client
-from kubernetes.dynamic.exceptions import NotFoundError
 
-from components.cluster.client import ClusterUnavailable, ask, collection_of, explaining, get
+from components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, collection_of, explaining
 from components.cluster.manifests import Manifest
-from components.config.errors import coded
 from components.config.printable import printable
 from components.stack.approval import VARIABLE, compare_with_approved
 from operations import managed_fields
-from operations.differences import Difference, What
+from operations.differences import Difference, What, foreign_fields, taken_fields
 from operations.drift_search import find_drift
 from operations.drift_text import as_text
 from operations.errors import Operation, OperationError
+from operations.managed_fields import denormalized
 from operations.pulumi_cli import run_pulumi
-from operations.recorded_state import read_recorded
-from operations.wordings import FIELDS_STAY, UNKNOWN_TO_PULUMI
+from operations.recorded_state import Recorded, RecordedState, is_sealed, opened, read_previewed, read_recorded
+from operations.wordings import NOT_REPAIRED, UNKNOWN_TO_PULUMI
 
 PROJECT = Path(__file__).parents[1]
 _JSON_PATCH = "application/json-patch+json"
+_RESTORED = (What.CHANGED, What.ADDED)
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command(cls=Operation)
 def repair(stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")]) -> None:
-    """Prepare that the next update of the stack restores what is missing or changed, and remove what was added.
+    """Restore what has changed, remove what was added, and prepare that the next update creates what is missing.
 
-    Does nothing if the stack has not been applied yet, or if the cluster is as the last update has left it. Refuses, as
-    the update will, if FLUX_TENANCY_APPROVED is set and something else was approved.
+    Does nothing if the stack has not been applied yet, or if the cluster is as the last update has left it. Fails if
+    something still differs. Refuses, as the update will, if FLUX_TENANCY_APPROVED is set and something else was
+    approved.
     """
     if (approved := os.environ.get(VARIABLE)) is not None:
         _hold_to_approved(stack, approved)
@@ -62,18 +66,15 @@ def repair(stack: Annotated[str, typer.Option(help="name of the stack, one for e
     if not found.differences:
         return
     typer.echo(as_text(found), err=True)
-    for urn, fields in _added(found.differences).items():
-        each = next(each for each in found.differences if each.urn == urn)
-        try:
-            _remove(api, each, fields)
-        except ClusterUnavailable as error:
-            name = printable("/".join(filter(None, (each.namespace, each.name))))
-            listed = ", ".join(printable(managed_fields.shown(path)) for path in fields)
-            message = FIELDS_STAY(kind=each.kind, name=name, fields=listed, reason=error)
-            typer.echo(f"warning: {coded(message)}", err=True)
-    if stale := sorted({each.urn for each in found.differences if each.what in (What.MISSING, What.CHANGED)}):
-        targets = [part for urn in stale for part in ("--target", urn)]
+    if not any(each.urn for each in found.differences):
+        return
+    reasons = _restore_all(api, recorded, {each.urn for each in found.differences if each.what in _RESTORED}, stack)
+    if gone := sorted({each.urn for each in found.differences if each.what is What.MISSING}):
+        targets = [part for urn in gone for part in ("--target", urn)]
         run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, PROJECT)
+    found, _ = find_drift(read_recorded(stack, PROJECT), stack, PROJECT)
+    if left := [each for each in found.differences if each.urn]:
+        raise OperationError.of(NOT_REPAIRED, stack=stack, objects="; ".join(_left(left, reasons)))
 
 
 def _hold_to_approved(stack: str, approved: str) -> None:
@@ -83,48 +84,82 @@ def _hold_to_approved(stack: str, approved: str) -> None:
         raise typer.Exit(done.returncode)
 
 
+def _restore_all(api: client.ApiClient, recorded: RecordedState, urns: Container[str], stack: str) -> dict[str, str]:
+    """Restore objects; returns why some could not be restored."""
+    objects = [each for each in recorded.objects if each.urn in urns]
+    intended = _intended(objects, stack)
+    reasons: dict[str, str] = {}
+    for each in objects:
+        if each.urn not in intended:
+            reasons[each.urn] = "only an update knows how it should be"
+            continue
+        try:
+            _restore(api, each, intended[each.urn])
+        except ClusterUnavailable as error:
+            reasons[each.urn] = str(error)
+    return reasons
+
+
+def _intended(objects: Sequence[Recorded], stack: str) -> dict[str, Manifest]:
+    """How objects should be: as in the state; after a refresh of what others have written, as in a preview."""
+    intended = {each.urn: each.inputs for each in objects}
+    if any(is_sealed(each) for each in intended.values()):
+        shown = read_recorded(stack, PROJECT, "--show-secrets")
+        intended |= {each.urn: opened(each.inputs) for each in shown.objects if each.urn in intended}
+    if refreshed := [each.urn for each in objects if taken_fields(each)]:
+        previewed = read_previewed(stack, PROJECT)
+        for urn in refreshed:
+            del intended[urn]
+        intended |= {urn: previewed[urn] for urn in refreshed if urn in previewed}
+    return intended
+
+
+def _restore(api: client.ApiClient, recorded: Recorded, intended: Manifest) -> None:
+    """Apply an object as it should be, and remove the fields that only others have written.
+
+    Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+    """
+    path, query = _path(recorded), {"fieldManager": recorded.manager, "force": "true"}
+    with explaining(api):
+        answer = ask(api, "PATCH", path, denormalized(intended), content_type=APPLY_PATCH, **query)
+        applied = json.loads(answer.data)
+        if patch := removal(applied, foreign_fields(recorded, applied)):
+            ask(api, "PATCH", path, patch, content_type=_JSON_PATCH)
+
+
 def removal(found: Manifest, fields: Iterable[managed_fields.Path]) -> list[dict[str, Any]]:
-    """The JSON Patch that removes fields, if the object is still the one that was read.
+    """The JSON Patch that removes fields, if each still has the value that was read.
 
     Source: https://www.rfc-editor.org/rfc/rfc6902
     """
-    rest = copy.deepcopy(found)
-    patch = [{"op": "test", "path": "/metadata/resourceVersion", "value": found["metadata"]["resourceVersion"]}]
+    rest, patch = copy.deepcopy(found), []
     for path in fields:
-        if managed_fields.value_at(rest, path) is managed_fields.MISSING:
+        if (value := managed_fields.value_at(rest, path)) is managed_fields.MISSING:
             continue
-        patch.append({"op": "remove", "path": managed_fields.pointer(rest, path)})
+        at = managed_fields.pointer(rest, path)
+        patch += [{"op": "test", "path": at, "value": copy.deepcopy(value)}, {"op": "remove", "path": at}]
         managed_fields.remove(rest, path)
     return patch
 
 
-def _added(differences: Sequence[Difference]) -> dict[str, list[managed_fields.Path]]:
-    """The fields to remove, by resource."""
-    fields: dict[str, list[managed_fields.Path]] = defaultdict(list)
-    for each in differences:
-        if each.foreign_fields:
-            fields[each.urn] += each.foreign_fields
-    return dict(fields)
-
-
-def _remove(api: client.ApiClient, each: Difference, fields: Sequence[managed_fields.Path]) -> None:
-    path = _path(each)
-    with explaining(api):
-        try:
-            patch = removal(get(api, path), fields)
-            ask(api, "PATCH", path, patch, content_type=_JSON_PATCH)
-        except NotFoundError:
-            return
-
-
-def _path(each: Difference) -> str:
+def _path(recorded: Recorded) -> str:
     """The path of an object of the stack in the API."""
-    collection = collection_of(each.urn.split("::")[2].rpartition("$")[2])
+    collection, metadata = collection_of(recorded.type), recorded.manifest["metadata"]
     assert collection is not None  # Only objects of the cluster are compared.
     root, _, plural = collection.rpartition("/")
-    within = f"/namespaces/{each.namespace}" if each.namespace else ""
+    within = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
     # A role may have almost any name.
-    return f"{root}{within}/{plural}/{quote(each.name, safe='')}"
+    return f"{root}{within}/{plural}/{quote(metadata['name'], safe='')}"
+
+
+def _left(differences: Iterable[Difference], reasons: Mapping[str, str]) -> Iterator[str]:
+    """Each object that still differs, with its fields."""
+    fields: dict[str, list[str]] = defaultdict(list)
+    for each in differences:
+        name = "/".join(filter(None, (each.namespace, each.name)))
+        reason = f" ({reasons[each.urn]})" if each.urn in reasons else ""
+        fields[f"{each.kind} {printable(name)}{reason}"].append(printable(each.field) or "missing")
+    yield from (f"{name}: {', '.join(listed)}" for name, listed in fields.items())
 
 
 if __name__ == "__main__":

@@ -94,10 +94,10 @@ ANOTHER_CLUSTER = Wording(
     "{file}: the kubeconfig leads to the cluster {found}, but the stack was applied to {known}",
     "correct cluster.kubeconfig or cluster.context",
 )
-FIELDS_STAY = Wording(
+NOT_REPAIRED = Wording(
     "FT-OPS-052",
-    "{kind} {name}: these fields cannot be removed: {fields}: {reason}",
-    "remove them with `kubectl edit`",
+    "after the repair, the cluster still differs from stack {stack}: {objects}",
+    "`make drift STACK={stack}` names who writes to them: stop that, then run `make repair STACK={stack}` again",
 )
 NO_PREVIEWERS = Wording(
     "FT-OPS-053", "{file} has no cluster.previewers", "list the users, groups or service accounts (docs/previews.md)"

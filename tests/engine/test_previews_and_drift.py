@@ -26,6 +26,12 @@ CI, ACCOUNT = "ci", "preview"
 BINDING = "flux-tenancy-host-access"
 CONTROLLER = "kustomize-controller"
 FLAG = "--no-cross-namespace-refs=true"
+ROLE, GRANTED = "flux-tenancy-tenant", "dev-team-reconciler"
+APPENDED = {
+    (f"Deployment {CONTROLLER}", "changed", "spec.template.spec.containers[manager].args"),
+    (f"ClusterRole {ROLE}", "changed", "rules"),
+    (f"RoleBinding {GRANTED}", "changed", "subjects"),
+}
 # Every user may ask who it is and what it may do.
 EVERYBODYS = {"authentication.k8s.io", "authorization.k8s.io"}
 # Each preview makes up its own names.
@@ -78,6 +84,52 @@ class Reviewed(Environment):
 
     def patch(self, kind: str, name: str, patch: Any, *options: str) -> None:
         self.kubectl("patch", kind, name, *options, "-p", json.dumps(patch))
+
+    def lists(self) -> list[Any]:
+        """Three lists that the API server takes as a whole: flags, rules and subjects."""
+        pod = self.cluster.get("deployment", CONTROLLER, "flux-system")["spec"]["template"]["spec"]
+        role = self.cluster.get("clusterrole", ROLE)
+        return [
+            pod["containers"][0]["args"],
+            role["rules"],
+            self.cluster.get("rolebinding", GRANTED, TEAMS[0])["subjects"],
+        ]
+
+    def append(self, first: bool = False) -> None:
+        """Add two items to each list by hand, at its end or at its beginning."""
+        at = 0 if first else "-"
+        rule = {"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]}
+        subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User"}
+        for target, path, items in (
+            (
+                ("deployment", CONTROLLER, "-n", "flux-system"),
+                "/spec/template/spec/containers/0/args",
+                ["--log-level=debug", "--no-cross-namespace-refs=false"],
+            ),
+            (("clusterrole", ROLE), "/rules", [rule, rule | {"verbs": ["list"]}]),
+            (
+                ("rolebinding", GRANTED, "-n", TEAMS[0]),
+                "/subjects",
+                [subject | {"name": name} for name in ("alice", "bob")],
+            ),
+        ):
+            patch = [{"op": "add", "path": f"{path}/{at}", "value": item} for item in items]
+            self.kubectl("patch", *target, "--type=json", "-p", json.dumps(patch))
+
+    def allow(self) -> None:
+        """Write what is no drift."""
+        self.kubectl("label", "clusterrole", ROLE, "example.com/by=hand", "--overwrite")
+        self.kubectl("rollout", "restart", "deployment", CONTROLLER, "-n", "flux-system")
+
+    def check_allowed(self) -> None:
+        assert self.cluster.get("clusterrole", ROLE)["metadata"]["labels"]["example.com/by"] == "hand"
+        template = self.cluster.get("deployment", CONTROLLER, "flux-system")["spec"]["template"]
+        assert "kubectl.kubernetes.io/restartedAt" in template["metadata"]["annotations"]
+
+    def refresh(self, command: str, *options: str) -> None:
+        """Run a command that copies the cluster into the state."""
+        outcome = self.project.run(command, *options, "--yes", "--skip-preview", "--stack", NAME)
+        assert outcome.succeeded, outcome.text
 
 
 @pytest.fixture(scope="module")
@@ -228,21 +280,46 @@ class TestReview:
         times = [each["time"] for each in json.loads(managers.stdout)["metadata"]["managedFields"]]
         assert edited["since"] in times
 
-    def test_an_update_alone_does_not_see_it_and_after_a_repair_it_does(self, stack: Reviewed) -> None:
+    def test_an_update_alone_does_not_see_it_and_a_repair_restores_it(self, stack: Reviewed) -> None:
         assert stack.changes() == {}
 
         assert run(repair)[0] == 0
-        changes = stack.changes()
+        assert set(stack.changes()) == {"NetworkPolicy flux-system/allow-egress"}
         stack.up()
 
-        assert set(changes) == {
-            "NetworkPolicy flux-system/allow-egress",
-            f"ValidatingAdmissionPolicyBinding {BINDING}",
-            f"Deployment flux-system/{CONTROLLER}",
-        }
         # Somebody may need it: it is shown, and stays.
         assert [(each["what"], name) for name, each in drifted().items()] == [("foreign", "RoleBinding helper")]
         stack.kubectl("delete", "rolebinding", "helper", "-n", "dev-team")
         assert drifted() == {}
         assert run(repair) == (0, "")
         assert stack.changes() == {}
+
+    def test_a_repair_restores_lists_to_which_something_was_appended_and_leaves_what_is_allowed(
+        self, stack: Reviewed
+    ) -> None:
+        before = stack.lists()
+        stack.append()
+        stack.allow()
+        assert {(name, each["what"], each["field"]) for name, each in drifted().items()} == APPENDED
+
+        for _ in range(2):
+            assert run(repair)[0] == 0
+            assert drifted() == {}
+            assert stack.lists() == before
+            stack.check_allowed()
+        assert stack.changes() == {}
+
+    @pytest.mark.parametrize("refresh", [["refresh"], ["up", "--refresh"]], ids=" ".join)
+    def test_a_list_that_a_refresh_has_read_stays_the_stacks(self, stack: Reviewed, refresh: list[str]) -> None:
+        before = stack.lists()
+        stack.append(first=refresh == ["refresh"])
+        stack.refresh(*refresh)
+        assert {(name, each["what"], each["field"]) for name, each in drifted().items()} == APPENDED
+
+        for _ in range(2):
+            assert run(repair)[0] == 0
+            assert drifted() == {}
+            assert stack.lists() == before
+        stack.up()
+        assert stack.lists() == before
+        assert drifted() == {}

@@ -66,7 +66,8 @@ class FakeCluster:
         forbidden: paths that this user may not look at.
         asked: what was asked for in dry runs, with its path and query.
         answers: what is no list, by its path.
-        patched: the patches, each with its path.
+        patched: the patches, each with its path and query.
+        patching: answers a patch to a path.
     """
 
     objects: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -76,6 +77,7 @@ class FakeCluster:
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     answers: dict[str, dict[str, Any]] = field(default_factory=lambda: dict(DISCOVERY))
     patched: list[tuple[str, Any]] = field(default_factory=list)
+    patching: Callable[[str, Any], dict[str, Any]] = lambda *_: {}
 
     def native(self, actions: tuple[str, ...], *policies: str) -> None:
         """Let it have ValidatingAdmissionPolicies."""
@@ -124,8 +126,13 @@ def served(cluster: FakeCluster, folder: Path) -> Iterator[str]:
                 self.answer(cluster.status if found is not None else 404, found or {})
 
         def do_PATCH(self) -> None:
-            cluster.patched.append((self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
-            self.answer(200, {})
+            patch = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            path = urlsplit(self.path).path
+            if path in cluster.forbidden:
+                self.answer(403, {})
+                return
+            cluster.patched.append((self.path, patch))
+            self.answer(200, cluster.patching(path, patch))
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

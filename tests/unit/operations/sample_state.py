@@ -30,6 +30,14 @@ def stored(manifest: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
     return copy.deepcopy({**manifest, "metadata": metadata})
 
 
+def applied(manifest: dict[str, Any]) -> dict[str, Any]:
+    """An object as Pulumi applies it."""
+    metadata = {
+        key: value for key, value in manifest["metadata"].items() if key not in ("managedFields", "resourceVersion")
+    }
+    return {**manifest, "metadata": metadata}
+
+
 def resource(type_: str, manifest: dict[str, Any]) -> dict[str, Any]:
     """An object of the cluster as a resource of the state."""
     metadata = manifest["metadata"]
@@ -38,6 +46,7 @@ def resource(type_: str, manifest: dict[str, Any]) -> dict[str, Any]:
         "urn": f"urn:pulumi:staging::flux-tenancy::flux-tenancy:index:FluxInstall${type_}::{name}",
         "type": type_,
         "id": name,
+        "inputs": applied(manifest),
         "outputs": {**manifest, "__fieldManager": PULUMI, "__initialApiVersion": manifest["apiVersion"]},
     }
 

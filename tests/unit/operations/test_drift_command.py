@@ -10,7 +10,19 @@ from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster, served
-from sample_state import CLUSTER_UID, EDITED, LISTS, MARKS, PULUMI, RESOURCES, managed
+from sample_state import (
+    BINDING,
+    CLUSTER_UID,
+    CONTROLLER,
+    EDITED,
+    LISTS,
+    MARKS,
+    PULUMI,
+    RESOURCES,
+    SECRET,
+    applied,
+    managed,
+)
 from typer.testing import CliRunner
 
 from components.stack.approval import VARIABLE
@@ -20,6 +32,9 @@ from operations.wordings import NOT_LOGGED_IN, UNKNOWN_TO_PULUMI
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 NETWORKING = "/apis/networking.k8s.io/v1"
+BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+# How Pulumi prints the secret of the sample's state, and with `--show-secrets`.
+SEALED, OPEN = '"ciphertext": "v1:abc"', json.dumps({"plaintext": json.dumps({"token": "cGE1NXdvcmQ="})})[1:-1]
 KUSTOMIZATIONS = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
 STACK = "config:\n  flux-tenancy:cluster: {kubeconfig: kubeconfig}\n"
 
@@ -40,6 +55,9 @@ class Stack:
     Attributes:
         cluster: the cluster, as the update has left it.
         resources: the resources of the state.
+        applied: the resources as the last update has applied them.
+        previewed: the resources of a preview.
+        kept: objects that an update changes, but not back to what it has applied, by name.
         ran: the `pulumi` commands that were run.
     """
 
@@ -50,7 +68,11 @@ class Stack:
         # All namespaces in one answer, as few of them come.
         self.cluster.answers["/api/v1/namespaces"] = {"items": self.cluster.objects["/api/v1/namespaces"]}
         self.resources: list[dict[str, Any]] = copy.deepcopy(RESOURCES)
+        self.applied = copy.deepcopy(RESOURCES)
+        self.previewed: list[dict[str, Any]] = []
+        self.kept: dict[str, dict[str, Any]] = {}
         self.ran: list[list[str]] = []
+        self.cluster.patching = self._patched
         (folder / "Pulumi.yaml").write_text("name: flux-tenancy\n")
         (folder / "Pulumi.staging.yaml").write_text(STACK)
         for module in (drift, repair):
@@ -63,7 +85,25 @@ class Stack:
         if arguments == ["stack", "export"]:
             return json.dumps({"deployment": {"resources": self.resources}})
         self.ran.append(list(arguments))
+        if arguments[0] == "refresh":
+            self.resources = [each for each in self.resources if each["urn"] not in arguments]
+        if arguments[0] == "stack":
+            return json.dumps(
+                {"deployment": {"resources": json.loads(json.dumps(self.resources).replace(SEALED, OPEN))}}
+            )
+        if arguments[0] == "preview":
+            steps = [{"op": "same", "newState": each} for each in self.previewed]
+            return json.dumps({"steps": steps})
         return ""
+
+    def _patched(self, path: str, patch: Any) -> dict[str, Any]:
+        """What the API server has after a patch: what was applied, and what others have added until it is removed."""
+        name, plural = path.rpartition("/")[2], path.rpartition("/")[0].rpartition("/")[2]
+        listed = next(each for at, each in self.cluster.objects.items() if at.endswith(f"/{plural}"))
+        at = next(index for index, each in enumerate(listed) if each["metadata"]["name"] == name)
+        was = next(each["outputs"] for each in self.applied if each["outputs"].get("metadata", {}).get("name") == name)
+        listed[at] = copy.deepcopy(was if isinstance(patch, list) else self.kept.get(name, was))
+        return listed[at]
 
     def run(self, *arguments: str, command: Any = drift) -> tuple[int, str, str]:
         with served(self.cluster, self.folder):
@@ -90,7 +130,7 @@ class Stack:
 
     def switch_to_audit(self) -> None:
         """Switch a policy to audit as `kubectl patch` does."""
-        binding = self.cluster.objects["/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"][0]
+        binding = self.cluster.objects[BINDINGS][0]
         binding["spec"]["validationActions"] = ["Audit", "Warn"]
         actions: dict[str, Any] = {'v:"Warn"': {}, 'v:"Audit"': {}}
         entry = managed({"f:spec": {"f:validationActions": actions}}, "kubectl-patch", EDITED)
@@ -267,36 +307,101 @@ def test_a_cluster_that_does_not_answer_is_an_error_of_the_stack_file(stack):
     assert "Pulumi.staging.yaml: cluster.kubeconfig" in error
 
 
-def test_repair_refreshes_what_is_missing_or_changed_and_removes_what_was_added(stack):
+def applies(stack: Stack) -> list[tuple[str, Any]]:
+    """What was applied, by the name of the object."""
+    return [
+        (path.partition("?")[0].rpartition("/")[2], patch)
+        for path, patch in stack.cluster.patched
+        if f"?fieldManager={PULUMI}&force=true" in path
+    ]
+
+
+def test_repair_applies_what_has_changed_removes_what_was_added_and_refreshes_what_is_missing(stack):
     stack.edit_flag()
     stack.switch_to_audit()
     stack.cluster.objects[f"{NETWORKING}/networkpolicies"] = []
     stack.cluster.objects[f"{RBAC}/rolebindings"].append(role_binding())
-    binding = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/flux-tenancy-host-access"
-    listed = stack.cluster.objects["/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"][0]
-    stack.cluster.answers[binding] = listed
+    name = "flux-tenancy-host-access"
+    [kept] = copy.deepcopy(stack.cluster.objects[BINDINGS])
+    kept["spec"]["validationActions"] = ["Audit", "Deny", "Warn"]
+    stack.kept[name] = kept
 
     code, _, error = stack.run(command=repair)
 
     assert code == 0
     assert "kubectl-patch" in error, "what is repaired is shown"
+    assert applies(stack) == [("kustomize-controller", applied(CONTROLLER)), (name, applied(BINDING))]
+    assert stack.cluster.patched[-1] == (
+        f"{BINDINGS}/{name}",
+        [
+            {"op": "test", "path": "/spec/validationActions/0", "value": "Audit"},
+            {"op": "remove", "path": "/spec/validationActions/0"},
+            {"op": "test", "path": "/spec/validationActions/1", "value": "Warn"},
+            {"op": "remove", "path": "/spec/validationActions/1"},
+        ],
+    )
     (refresh,) = stack.ran
     assert refresh[:3] == ["refresh", "--yes", "--skip-preview"]
-    assert sorted(each.rpartition("::")[2] for each in refresh[4::2]) == [
-        "flux-system/allow-egress",
-        "flux-system/kustomize-controller",
-        "flux-tenancy-host-access",
-    ]
-    assert stack.cluster.patched == [
-        (
-            binding,
-            [
-                {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
-                {"op": "remove", "path": "/spec/validationActions/0"},
-                {"op": "remove", "path": "/spec/validationActions/0"},
-            ],
-        )
-    ]
+    assert [each.rpartition("::")[2] for each in refresh[4::2]] == ["flux-system/allow-egress"]
+
+
+def test_repair_applies_a_secret_as_it_is_and_shows_nothing_of_it(stack):
+    secret = stack.the("/api/v1/secrets", "dev-team-webhook")
+    fields = secret["metadata"]["managedFields"][0]["fieldsV1"]
+    fields["f:data"] = {}
+    secret["metadata"]["managedFields"].append(managed({"f:data": {"f:token": {}}}, "kubectl-edit", EDITED))
+
+    code, out, error = stack.run(command=repair)
+
+    assert code == 0
+    assert stack.ran == [["stack", "export", "--show-secrets"]]
+    assert applies(stack) == [("dev-team-webhook", {**applied(SECRET), "data": {"token": "cGE1NXdvcmQ="}})]
+    assert "cGE1NXdvcmQ=" not in out + error
+
+
+def refreshed(stack: Stack) -> dict[str, Any]:
+    """The controller of the state, after a refresh has copied an edited flag."""
+    stack.edit_flag()
+    controller = stack.the("/apis/apps/v1/deployments", "kustomize-controller")
+    fields = controller["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:template"]["f:spec"]
+    del fields["f:containers"]['k:{"name":"manager"}']["f:args"]
+    found = next(each for each in stack.resources if each["type"].endswith("Deployment"))
+    found["inputs"] = applied(copy.deepcopy(controller))
+    found["outputs"] |= copy.deepcopy(controller)
+    return found
+
+
+def test_a_repair_after_a_refresh_asks_a_preview_how_an_object_should_be(stack):
+    now = refreshed(stack)
+    stack.previewed = [{**now, "inputs": applied(CONTROLLER)}]
+
+    code, _, _ = stack.run(command=repair)
+
+    assert (code, applies(stack)) == (0, [("kustomize-controller", applied(CONTROLLER))])
+    assert stack.found() == []
+
+
+def test_a_repair_after_a_refresh_leaves_what_only_an_update_knows_and_fails(stack):
+    now = refreshed(stack)
+    unknown = {"metadata": {"name": "04da6b54-80e4-46f7-96ec-b56ff0331ba9"}}
+    stack.previewed = [{**now, "inputs": unknown}]
+
+    code, _, error = stack.run(command=repair)
+
+    assert (code, stack.cluster.patched) == (1, [])
+    assert "FT-OPS-052" in error and "only an update knows how it should be" in error
+
+
+def test_a_repair_fails_if_somebody_writes_the_difference_again(stack):
+    stack.edit_flag()
+    stack.kept["kustomize-controller"] = copy.deepcopy(stack.the("/apis/apps/v1/deployments", "kustomize-controller"))
+
+    code, _, error = stack.run(command=repair)
+
+    assert code == 1
+    assert "FT-OPS-052" in error
+    assert "Deployment flux-system/kustomize-controller: spec.template.spec.containers[manager].args" in error
+    assert stack.found() != []
 
 
 def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_update(stack):
@@ -340,7 +445,7 @@ def test_a_repair_before_an_update_that_was_not_approved_changes_nothing(stack, 
     code, _, error = stack.run(command=repair)
 
     assert (code, error.startswith(said)) == (status, True)
-    assert bool(stack.ran) is (status == 0)
+    assert bool(stack.cluster.patched) is (status == 0)
 
 
 @pytest.mark.parametrize("variable", ["", "EXIT_CODE=1"])
@@ -351,14 +456,13 @@ def test_make_passes_on_the_exit_code_option(variable):
     assert ("--exit-code" in done.stdout) is bool(variable)
 
 
-def test_a_field_that_cannot_be_removed_is_named_and_the_rest_is_repaired(stack):
+def test_an_object_that_cannot_be_changed_is_named_and_the_rest_is_repaired(stack):
     stack.edit_flag()
     stack.switch_to_audit()
-    binding = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/flux-tenancy-host-access"
-    stack.cluster.forbidden = (binding,)
+    stack.cluster.forbidden = (f"{BINDINGS}/flux-tenancy-host-access",)
 
     code, _, error = stack.run(command=repair)
 
-    assert code == 0
-    assert "FT-OPS-052" in error and "spec.validationActions[Audit]" in error
-    assert len(stack.ran) == 1
+    assert code == 1
+    assert "FT-OPS-052" in error and "spec.validationActions" in error
+    assert [name for name, _ in applies(stack)] == ["kustomize-controller"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from operations.managed_fields import MISSING, managers, normalized, pointer, remove, shown, value_at
+from operations.managed_fields import MISSING, denormalized, managers, normalized, pointer, remove, shown, value_at
 
 POD = {
     "metadata": {"labels": {"app.kubernetes.io/name": "web"}},
@@ -83,4 +83,11 @@ def test_a_removed_item_moves_those_behind_it():
 def test_null_is_left_out_of_a_normalized_value():
     assert normalized({"a": None, "b": [{"x-kubernetes-map-type": "atomic"}]}) == {
         "b": [{"x_kubernetes_map_type": "atomic"}]
+    }
+
+
+def test_a_schema_of_the_state_is_applied_under_the_names_of_the_api_server():
+    assert denormalized({"a": [{"x_kubernetes_map_type": "atomic"}], "b_c": None}) == {
+        "a": [{"x-kubernetes-map-type": "atomic"}],
+        "b_c": None,
     }
