@@ -15,7 +15,7 @@ from components.capsule.objects import CAPSULE_GROUP
 from components.config.types import RESERVED_PREFIXES
 from components.policies.names import PolicyName
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Validation
-from components.policies.request import ASK, NAME
+from components.policies.request import APPLIED_KEYS, ASK, NAME
 from components.sync.names import MANAGED_BY_LABEL, TENANT_LABEL
 from components.tenant.capsule_names import (
     CAPSULE_TENANT_LABEL,
@@ -33,15 +33,7 @@ _PLATFORM_VERBS = (
 )
 _POD_SECURITY = pod_security_labels(PodSecurity.RESTRICTED)
 _PLATFORM_LABELS = (CAPSULE_TENANT_LABEL, MANAGED_BY_LABEL, NAMESPACE_NAME_LABEL, TENANT_LABEL, *_POD_SECURITY)
-# What Flux, Helm and kubectl write on everything that they apply, and Kubernetes' recommended labels.
-_FREE = (
-    "app.kubernetes.io/",
-    "helm.toolkit.fluxcd.io/",
-    "kubectl.kubernetes.io/",
-    "kustomize.toolkit.fluxcd.io/",
-    "meta.helm.sh/",
-)
-_IS_FREE = f"(key != {text(MANAGED_BY_LABEL)} && {texts(_FREE)}.exists(prefix, key.startsWith(prefix)))"
+_IS_FREE = f"(key != {text(MANAGED_BY_LABEL)} && {texts(APPLIED_KEYS)}.exists(prefix, key.startsWith(prefix)))"
 _NAMESPACE = "(request.operation == 'CREATE' ? object : oldObject)"
 
 
