@@ -228,7 +228,7 @@ def test_a_tenants_lists_are_annotations_of_its_namespaces():
     }
     tenant = {"namespaces": [{"name": "apps"}], "source": {"url": "https://git.example.com/org/app"}, "policies": lists}
 
-    assert namespace_annotations(TenantConfig.model_validate(tenant)) == {
+    assert namespace_annotations(TenantConfig.model_validate(tenant), ()) == {
         "flux-tenancy/namespaces": "apps",
         **{f"flux-tenancy/{name}": " ".join(entries) for name, entries in lists.items()},
     }
