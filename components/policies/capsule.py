@@ -23,6 +23,7 @@ from components.tenant.capsule_names import (
     OWNER,
     SELF_MADE,
     SETTINGS,
+    TENANT,
 )
 from components.tenant.namespace_config import PodSecurity, pod_security_labels
 from components.tenant.network import NAMESPACE_NAME_LABEL
@@ -80,6 +81,7 @@ def _tenant_namespace(policy: Policy) -> Policy:
     expected = " && ".join(
         f"{_value('object', 'labels', key)} == {text(value)}" for key, value in (SELF_MADE | _POD_SECURITY).items()
     )
+    held = concatenated(text("Namespace "), NAME, text(": finalizers and owner references are the platform's"))
     reserved = f"{texts(RESERVED_PREFIXES)}.exists(prefix, {NAME}.startsWith(prefix))"
     return replace(
         policy,
@@ -131,12 +133,21 @@ def _tenant_namespace(policy: Policy) -> Policy:
                 ),
             ),
             Validation(
+                "request.operation != 'CREATE' || size(object.metadata.?finalizers.orValue([])) == 0 && "
+                "object.?spec.?finalizers.orValue([]).all(each, each == 'kubernetes') && "
+                # Capsule adds the tenant's own Tenant before the policies see the namespace.
+                "object.metadata.?ownerReferences.orValue([]).all(owner, "
+                f"owner.apiVersion.startsWith({text(CAPSULE_GROUP + '/')}) && owner.kind == {text(TENANT)} && "
+                f"owner.name == {tenant})",
+                held,
+            ),
+            Validation(
                 "request.operation != 'UPDATE' || "
                 + " && ".join(
                     f"object.{path} == oldObject.{path}"
                     for path in ("?spec", "metadata.?finalizers", "metadata.?ownerReferences")
                 ),
-                concatenated(text("Namespace "), NAME, text(": finalizers and owner references are the platform's")),
+                held,
             ),
         ),
         platform_verbs=_PLATFORM_VERBS,
