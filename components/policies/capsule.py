@@ -15,7 +15,7 @@ from components.capsule.objects import CAPSULE_GROUP
 from components.config.types import RESERVED_PREFIXES
 from components.policies.names import PolicyName
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Validation
-from components.policies.request import ASK, NAME
+from components.policies.request import APPLIED_KEYS, ASK, NAME
 from components.sync.names import MANAGED_BY_LABEL, TENANT_LABEL
 from components.tenant.capsule_names import (
     CAPSULE_TENANT_LABEL,
@@ -23,6 +23,7 @@ from components.tenant.capsule_names import (
     OWNER,
     SELF_MADE,
     SETTINGS,
+    TENANT,
 )
 from components.tenant.namespace_config import PodSecurity, pod_security_labels
 from components.tenant.network import NAMESPACE_NAME_LABEL
@@ -33,15 +34,7 @@ _PLATFORM_VERBS = (
 )
 _POD_SECURITY = pod_security_labels(PodSecurity.RESTRICTED)
 _PLATFORM_LABELS = (CAPSULE_TENANT_LABEL, MANAGED_BY_LABEL, NAMESPACE_NAME_LABEL, TENANT_LABEL, *_POD_SECURITY)
-# What Flux, Helm and kubectl write on everything that they apply, and Kubernetes' recommended labels.
-_FREE = (
-    "app.kubernetes.io/",
-    "helm.toolkit.fluxcd.io/",
-    "kubectl.kubernetes.io/",
-    "kustomize.toolkit.fluxcd.io/",
-    "meta.helm.sh/",
-)
-_IS_FREE = f"(key != {text(MANAGED_BY_LABEL)} && {texts(_FREE)}.exists(prefix, key.startsWith(prefix)))"
+_IS_FREE = f"(key != {text(MANAGED_BY_LABEL)} && {texts(APPLIED_KEYS)}.exists(prefix, key.startsWith(prefix)))"
 _NAMESPACE = "(request.operation == 'CREATE' ? object : oldObject)"
 
 
@@ -88,6 +81,7 @@ def _tenant_namespace(policy: Policy) -> Policy:
     expected = " && ".join(
         f"{_value('object', 'labels', key)} == {text(value)}" for key, value in (SELF_MADE | _POD_SECURITY).items()
     )
+    held = concatenated(text("Namespace "), NAME, text(": finalizers and owner references are the platform's"))
     reserved = f"{texts(RESERVED_PREFIXES)}.exists(prefix, {NAME}.startsWith(prefix))"
     return replace(
         policy,
@@ -139,12 +133,21 @@ def _tenant_namespace(policy: Policy) -> Policy:
                 ),
             ),
             Validation(
+                "request.operation != 'CREATE' || size(object.metadata.?finalizers.orValue([])) == 0 && "
+                "object.?spec.?finalizers.orValue([]).all(each, each == 'kubernetes') && "
+                # Capsule adds the tenant's own Tenant before the policies see the namespace.
+                "object.metadata.?ownerReferences.orValue([]).all(owner, "
+                f"owner.apiVersion.startsWith({text(CAPSULE_GROUP + '/')}) && owner.kind == {text(TENANT)} && "
+                f"owner.name == {tenant})",
+                held,
+            ),
+            Validation(
                 "request.operation != 'UPDATE' || "
                 + " && ".join(
                     f"object.{path} == oldObject.{path}"
                     for path in ("?spec", "metadata.?finalizers", "metadata.?ownerReferences")
                 ),
-                concatenated(text("Namespace "), NAME, text(": finalizers and owner references are the platform's")),
+                held,
             ),
         ),
         platform_verbs=_PLATFORM_VERBS,

@@ -21,7 +21,7 @@ from components.config.types import Duration, seconds
 from components.policies.config_wordings import MODE_IS_OFF, TOKEN_LIFETIME_TOO_SHORT
 from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from components.policies.names import PolicyName
-from components.policies.types import FinalizerName
+from components.policies.types import FinalizerName, ServiceAnnotation
 from components.sync.notifications_config import ProviderTypeName
 
 
@@ -190,6 +190,15 @@ class PoliciesConfig(Section):
         "applies also to a Kustomization without one, whose timeout is its interval.",
     )
     service_types: tuple[ServiceType, ...] = Field(("ClusterIP",), description="Types that a Service may have.")
+    service_annotations: tuple[ServiceAnnotation, ...] = Field(
+        (),
+        description="Annotations that tenants may set on Services of type LoadBalancer, e.g. "
+        "`service.beta.kubernetes.io/aws-load-balancer-type`, or `metallb.io/*` for all that begin so; by default only "
+        "those that Flux, Helm and kubectl set.",
+    )
+    load_balancer_classes: tuple[str, ...] = Field(
+        (), description="Values of `spec.loadBalancerClass` that tenants may set; none by default."
+    )
     priority_classes: tuple[str, ...] = Field((), description="Priority classes that pods may use; none by default.")
     finalizers: tuple[FinalizerName, ...] = Field(
         (),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from components.config.wordings import Wording
 
 NOT_A_FINALIZER = Wording("FT-CFG-500", "is not a finalizer with its domain", "write it like example.com/cleanup")
+NOT_AN_ANNOTATION = Wording(
+    "FT-CFG-509", "is not an annotation with its domain", "write it like example.com/name, or example.com/* for all"
+)
 TOKEN_LIFETIME_TOO_SHORT = Wording(
     "FT-CFG-501", "is shorter than {shortest}, which Kubernetes requests for every pod", "set {shortest} or more"
 )

@@ -21,6 +21,7 @@ class PolicyName(StrEnum):
     RECONCILIATION_TIMEOUT = "reconciliation-timeout"
     CONTROLLER_LOAD = "controller-load"
     SERVICE_EXPOSURE = "service-exposure"
+    LOAD_BALANCERS = "load-balancers"
     HOST_ACCESS = "host-access"
     POD_IDENTITY = "pod-identity"
     NODE_PLACEMENT = "node-placement"

@@ -60,6 +60,18 @@ and no tenant can be one: neither a service account nor a role in a namespace ad
 Source: https://kubernetes.io/docs/reference/access-authn-authz/node/
 """
 
+APPLIED_KEYS = (
+    "app.kubernetes.io/",
+    "helm.toolkit.fluxcd.io/",
+    "kubectl.kubernetes.io/",
+    "kustomize.toolkit.fluxcd.io/",
+    "meta.helm.sh/",
+)
+"""How the labels and annotations begin that Flux, Helm and kubectl set on what they apply, with the recommended ones.
+
+Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/
+"""
+
 SUBRESOURCE = "(has(request.subResource) ? request.subResource : '')"
 """The subresource of the request; empty for the object itself."""
 

@@ -14,6 +14,7 @@ from components.policies.holds import unheld_deletion
 from components.policies.ingresses import allowed_hosts, ingress_snippets
 from components.policies.kinds import allowed_kinds
 from components.policies.kyverno import kyverno
+from components.policies.load_balancers import load_balancers
 from components.policies.names import PolicyName
 from components.policies.native import native
 from components.policies.notifications import notification_addresses, notification_secrets
@@ -93,6 +94,7 @@ def _table(config: PoliciesConfig, relaxed: Collection[str], tenancy: TenancyCon
         reconciliation_timeout(config),
         controller_load(),
         service_exposure(config, with_grants=PolicyName.SERVICE_EXPOSURE in relaxed),
+        load_balancers(config),
         host_access(),
         pod_identity(config),
         node_placement(config),

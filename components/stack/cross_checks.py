@@ -30,7 +30,7 @@ from components.stack.config_wordings import (
     WEBHOOK_NEEDS_CONTROLLER,
     WEBHOOK_NEEDS_URL,
 )
-from components.stack.grant_checks import expired_grants
+from components.stack.grant_checks import expired_grants, ungrantable_groups
 from components.stack.installation_checks import INSTALLATION_CHECKS
 from components.stack.messages import dotted
 from components.stack.network_checks import NETWORK_CHECKS
@@ -187,6 +187,7 @@ CHECKS: tuple[Check, ...] = (
     *SOURCE_CHECKS,
     *POLICY_CHECKS,
     expired_grants,
+    ungrantable_groups,
     *NETWORK_CHECKS,
     *NOTIFICATION_CHECKS,
     *SYNC_CHECKS,

@@ -1,4 +1,4 @@
-"""Checks of tenants' grants: their time, and whether what they name is cluster-scoped."""
+"""Checks of tenants' grants: their API groups, their time, and whether what they name is cluster-scoped."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from components.stack.messages import dotted
 from components.stack.overlay import Path
 from components.stack.partial import Finding
 from components.tenant.grants import has_expired
-from components.tenant.grants_config import Grant
-from components.tenant.grants_wordings import GRANT_EXPIRED, GRANT_EXPIRES_SOON, NAMESPACED_OBJECT
+from components.tenant.grants_config import Grant, refused_group
+from components.tenant.grants_wordings import GRANT_EXPIRED, GRANT_EXPIRES_SOON, GROUP_NOT_GRANTABLE, NAMESPACED_OBJECT
+from components.tenant.role import READ
+from components.tenant.tenancy_config import PolicyRule
 
 WARNING = timedelta(days=14)
 """How long before its last day a grant is warned about."""
@@ -28,6 +30,35 @@ def expired_grants(config: StackConfig) -> Iterator[Finding]:
     for path, grant in _grants(config):
         if has_expired(grant, now):
             yield (*path, "expires"), GRANT_EXPIRED(today=now).of(str(grant.expires))
+
+
+def ungrantable_groups(config: StackConfig) -> Iterator[Finding]:
+    """Rights over objects of API groups that the stack does not list as grantable."""
+    listed = config.tenancy.grantable_groups
+    for path, group in _groups(config):
+        if group not in listed:
+            refused = refused_group(group) or GROUP_NOT_GRANTABLE(groups=", ".join([*listed, group]))
+            yield path, refused.of(group)
+
+
+def _groups(config: StackConfig) -> Iterator[tuple[Path, str]]:
+    """The API group of everything that is granted to tenants, each with its path."""
+    for path, grant in _grants(config):
+        for index, rule in enumerate(grant.rules):
+            for position, group in enumerate(rule.api_groups):
+                yield (*path, "rules", index, "apiGroups", position), group
+        for index, each in enumerate(grant.cluster_objects):
+            key = "apiGroup" if each.kinds_group == each.api_group else "name"
+            yield (*path, "clusterObjects", index, key), each.kinds_group
+    for index, extra in enumerate(config.tenancy.extra_rules):
+        if not _only_reads(extra):
+            for position, group in enumerate(extra.api_groups):
+                yield ("tenancy", "extraRules", index, "apiGroups", position), group
+
+
+def _only_reads(rule: PolicyRule) -> bool:
+    """Whether a rule allows nothing but to read objects; to get a subresource may be to connect to a Pod."""
+    return set(rule.verbs) <= set(READ) and not any("/" in each or "*" in each for each in rule.resources)
 
 
 def expiring_grants(config: StackConfig) -> Iterator[Message]:

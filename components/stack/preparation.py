@@ -1,4 +1,4 @@
-"""What is done in the cluster and at GitHub before the first resource: clean-up after killed updates, and adoption."""
+"""What is done in the cluster and at GitHub before the first resource: clean-up, access of teams, and adoption."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from components.stack.config import StackConfig
 from components.stack.preflight import Preflight
 from components.stack.strays import remove_strays
 from components.stack.taken_names import planned_objects
+from components.tenant.team_access import end_team_access
 
 
 async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
     """Log what the preflight warns about, remove what killed updates have left, and adopt what exists already.
+
+    The teams of a tenant that is leaving lose their access with it.
 
     A preview only logs.
 
@@ -32,5 +35,6 @@ async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
     settle_release(cluster.api, KYVERNO, cluster.kyverno_release)
     settle_release(cluster.api, CAPSULE, cluster.capsule_release)
     remove_strays(cluster.api, cluster.strays)
+    end_team_access(cluster.api, config.tenants)
     if config.cluster.adopt:
         await adopt(cluster.api, state, [*found.release, *(planned for _, planned in planned_objects(config))])

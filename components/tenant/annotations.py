@@ -7,8 +7,11 @@ annotations come from the tenant's configuration, and only the platform may writ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from components.tenant.config import TenantConfig
 from components.tenant.grants import granted_exceptions, granted_resources, granted_service_types
+from components.tenant.grants_config import Grant
 from components.tenant.kinds import resources_of
 
 PREFIX = "flux-tenancy/"
@@ -27,18 +30,23 @@ WITHOUT_GRANTS = f"{PREFIX}without-grants"
 """An annotation of any object, with which policies check it as if its tenant had no grants."""
 
 
-def namespace_annotations(config: TenantConfig) -> dict[str, str]:
-    """The annotations of a tenant's namespace; lists are separated by spaces, empty ones left out."""
+def namespace_annotations(config: TenantConfig, grants: Sequence[Grant]) -> dict[str, str]:
+    """The annotations of a tenant's namespace; lists are separated by spaces, empty ones left out.
+
+    Args:
+        config: the tenant.
+        grants: its grants that hold in this namespace.
+    """
     lists = {
         NAMESPACES: config.namespace_names,
-        KINDS: tuple(dict.fromkeys((*resources_of(config.policies.kinds), *granted_resources(config.grants)))),
+        KINDS: tuple(dict.fromkeys((*resources_of(config.policies.kinds), *granted_resources(grants)))),
         SOURCES: config.policies.sources,
         IMAGES: config.policies.images,
         VERIFIED: config.policies.verified,
         NOTIFICATIONS: config.policies.notifications,
         HOSTS: config.policies.hosts,
-        SERVICE_TYPES: granted_service_types(config.grants),
-        EXCEPTIONS: granted_exceptions(config.grants),
+        SERVICE_TYPES: granted_service_types(grants),
+        EXCEPTIONS: granted_exceptions(grants),
     }
     return {key: " ".join(entries) for key, entries in lists.items() if entries}
 

@@ -158,7 +158,7 @@ def made_metadata(
     They are those of the stack's namespaces, without what grants allow: a grant names namespaces that were reviewed.
     """
     labels = {TENANT_LABEL: name, **SELF_MADE, **pod_security_labels(PodSecurity.RESTRICTED)}
-    annotations = namespace_annotations(config.model_copy(update={"grants": ()}))
+    annotations = namespace_annotations(config, grants=())
     annotations |= account_annotations(name, account, default_account) | {OWNER: user_of(config.home, account)}
     keys = {*annotations, SETTINGS, *_set_by_capsule(limits)}
     return labels, annotations | {SETTINGS: " ".join(sorted(keys))}

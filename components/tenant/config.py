@@ -179,6 +179,10 @@ class TenantConfig(Section):
         """The namespaces in which Flux applies everything as the account of a team below the tenant."""
         return tuple(namespace.name for namespace in self.namespaces if namespace.delegated_to is not None)
 
+    def grants_in(self, namespace: str) -> tuple[Grant, ...]:
+        """The grants that hold in a namespace: none in a delegated one, whose team they would pass to."""
+        return () if namespace in self.delegated_namespaces else self.grants
+
     @model_validator(mode="after")
     def _own_namespaces(self) -> TenantConfig:
         names = self.namespace_names

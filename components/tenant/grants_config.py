@@ -16,6 +16,7 @@ from components.config.decisions import LastDay, Reason
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import matching
+from components.config.wordings import Message
 from components.tenant.grants_wordings import (
     DELETED_DEFINITION,
     EMPTY_GRANT,
@@ -53,11 +54,17 @@ class ExceptedPolicy(StrEnum):
     ALLOWED_IMAGES = "allowed-images"
 
 
-def _custom_group(group: str) -> str:
+def refused_group(group: str) -> Message | None:
+    """Why an API group can never be granted; None for the group of a custom resource."""
     if not _GROUP.fullmatch(group):
-        raise ValueError(NOT_A_GROUP())
-    if (owner := owner_of(group)) is not None:
-        raise ValueError(WITHHELD_GROUP(owner=owner))
+        return NOT_A_GROUP()
+    owner = owner_of(group)
+    return WITHHELD_GROUP(owner=owner) if owner is not None else None
+
+
+def _custom_group(group: str) -> str:
+    if (refused := refused_group(group)) is not None:
+        raise ValueError(refused)
     return group
 
 
@@ -87,6 +94,7 @@ def _choice(*values: str) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "enum": list(values), "description": " or ".join(values)})
 
 
+CustomGroup = Annotated[str, AfterValidator(_custom_group)]
 ResourceName = Annotated[str, *matching(r"^[a-z][-a-z0-9]*(/[a-z]+)?$", NOT_A_RESOURCE)]
 ObjectName = Annotated[str, *matching(r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$", NOT_AN_OBJECT_NAME)]
 Verb = Annotated[str, AfterValidator(_verb), _choice(*VERBS)]
@@ -96,8 +104,8 @@ NamedVerb = Annotated[str, AfterValidator(_named_verb), _choice(*NAMED_VERBS)]
 class GrantedRule(Section):
     """Rights over the objects of a custom resource in the tenant's namespaces."""
 
-    api_groups: tuple[Annotated[str, AfterValidator(_custom_group)], ...] = Field(
-        min_length=1, description="API groups of custom resources, e.g. `cert-manager.io`."
+    api_groups: tuple[CustomGroup, ...] = Field(
+        min_length=1, description="API groups of `tenancy.grantableGroups`, e.g. `cert-manager.io`."
     )
     resources: tuple[ResourceName, ...] = Field(min_length=1, description="Plural names, e.g. `certificates`.")
     verbs: tuple[Verb, ...] = Field(min_length=1, description="What is allowed.")
@@ -107,7 +115,7 @@ class ClusterObject(Section):
     """Rights over one cluster-scoped object of a custom resource, or over one CustomResourceDefinition."""
 
     api_group: Annotated[str, AfterValidator(_group_of_objects)] = Field(
-        description="API group of a custom resource, e.g. `cert-manager.io`, or `apiextensions.k8s.io`."
+        description="API group of `tenancy.grantableGroups`, e.g. `cert-manager.io`, or `apiextensions.k8s.io`."
     )
     resource: ResourceName = Field(description="Plural name of a cluster-scoped resource, e.g. `clusterissuers`.")
     name: ObjectName = Field(description="Name of the object.")
@@ -115,13 +123,19 @@ class ClusterObject(Section):
         min_length=1, description="What is allowed; no `delete` for a CustomResourceDefinition."
     )
 
+    @property
+    def kinds_group(self) -> str:
+        """The API group of the kind that this is about: that of a CustomResourceDefinition is in its name."""
+        of_definition = (self.api_group, self.resource) == DEFINITIONS
+        return self.name.partition(".")[2] if of_definition else self.api_group
+
     @model_validator(mode="after")
     def _own_definition(self) -> ClusterObject:
         if self.api_group != DEFINITIONS[0]:
             return self
         if self.resource != DEFINITIONS[1]:
             raise MisplacedValueError(("apiGroup",), WITHHELD_GROUP(owner="Kubernetes").of(self.api_group))
-        if (owner := owner_of(self.name.partition(".")[2])) is not None:
+        if (owner := owner_of(self.kinds_group)) is not None:
             raise MisplacedValueError(("name",), WITHHELD_DEFINITION(owner=owner).of(self.name))
         if "delete" in self.verbs:
             raise MisplacedValueError(("verbs", self.verbs.index("delete")), DELETED_DEFINITION().of("delete"))

@@ -15,6 +15,12 @@ WITHHELD_GROUP = Wording(
     "belongs to {owner}, and what the tenant role does not allow of it is withheld on purpose",
     "name the API group of a custom resource, e.g. cert-manager.io",
 )
+GROUP_NOT_GRANTABLE = Wording(
+    "FT-TEN-413",
+    "is not in tenancy.grantableGroups: whoever writes objects of this API group uses the rights of the controller "
+    "behind it",
+    "if that controller keeps tenants apart, add to the tenancy section: `grantableGroups: [{groups}]`",
+)
 NOT_A_RESOURCE = Wording(
     "FT-TEN-403",
     "is not the plural name of a resource",

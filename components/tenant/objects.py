@@ -76,6 +76,7 @@ def tenant_objects(
     """
     account = service_account_name(name, tenancy, config)
     subject, delegated = _subject(account, config.home), config.delegated_namespaces
+    undelegated = [each for each in config.namespace_names if each not in delegated]
     decryption = decryption_objects(source_meta(name, config), config.sync.decryption)
     cluster = kube_config(name, account, tenancy.capsule.proxy)
     return TenantObjects(
@@ -84,7 +85,7 @@ def tenant_objects(
             _namespace(
                 name,
                 namespace,
-                namespace_annotations(config)
+                namespace_annotations(config, config.grants_in(namespace.name))
                 | account_annotations(name, namespace.delegated_to or account, default_account),
                 _capsule_labels(name, config, tenancy, namespace.name),
             )
@@ -105,12 +106,12 @@ def tenant_objects(
         ],
         identity=service_account(name, config.home, account, proxy_annotations(tenancy.capsule.proxy)),
         granted_roles=[
-            *granted_roles(name, config.namespace_names, config.grants),
+            *granted_roles(name, undelegated, config.grants),
             *delegation_roles(name, delegated),
         ],
         access=[
             *(role_binding(name, namespace, config.home, config.role, account) for namespace in config.namespace_names),
-            *granted_bindings(name, config.namespace_names, config.grants, subject),
+            *granted_bindings(name, undelegated, config.grants, subject),
             *delegation_bindings(name, delegated, subject),
             *proxy_objects(name, tenant_meta(name, config.home), account, tenancy.capsule.proxy),
             *capsule_owner(name, config, tenancy, account),

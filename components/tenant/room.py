@@ -50,7 +50,7 @@ def room_for(config: TenantConfig | None, namespace: str, notifications: int = 0
 
 def _for_access(config: TenantConfig, namespace: str) -> dict[str, int]:
     """Roles and bindings of grants, of a team below the tenant, and of people."""
-    roles = any(grant.rules for grant in config.grants) + (namespace in config.delegated_namespaces)
+    roles = any(grant.rules for grant in config.grants_in(namespace)) + (namespace in config.delegated_namespaces)
     people = bool(config.people.viewers) + bool(config.people.developers)
     return {_ROLES: roles, _BINDINGS: roles + people}
 

@@ -13,6 +13,7 @@ from components.config.types import DnsLabel, Duration, Network, Quantity
 from components.sync.notifications_config import Notification
 from components.tenant.capsule_config import CapsuleTenancy
 from components.tenant.config_wordings import SHARED_CREDENTIAL
+from components.tenant.grants_config import CustomGroup
 from components.tenant.kinds import OpenedKind
 from components.tenant.people_config import TenancyPeople
 from components.tenant.types import QuotaResource, ServiceAccountName
@@ -121,7 +122,14 @@ class TenancyConfig(Section):
         "nodes; link-local and metadata addresses never may (docs/network.md).",
     )
     extra_rules: tuple[PolicyRule, ...] = Field(
-        (), description="Additional rules of the tenant role, e.g. for the platform's own custom resources."
+        (),
+        description="Additional rules of the tenant role, e.g. for the platform's own custom resources; those that do "
+        "more than read need `grantableGroups`.",
+    )
+    grantable_groups: tuple[CustomGroup, ...] = Field(
+        (),
+        description="API groups that `grants` and `extraRules` may give rights over, e.g. `cert-manager.io`; none by "
+        "default, since whoever writes an object uses the rights of its controller (docs/grants.md).",
     )
     kinds: tuple[OpenedKind, ...] = Field(
         (),

@@ -1,7 +1,7 @@
-"""API groups whose objects decide what tenants may do, so that no tenant gets rights over them.
+"""API groups that cannot be granted even if the stack lists them (`tenancy.grantableGroups`).
 
-The tenant role lists what it allows of Kubernetes' and Flux's own groups (`components.tenant.role`); whatever it leaves
-out there is withheld on purpose.
+Their objects decide what tenants may do. The tenant role lists what it allows of Kubernetes' and Flux's own groups
+(`components.tenant.role`); whatever it leaves out there is withheld on purpose.
 """
 
 from __future__ import annotations
@@ -41,14 +41,18 @@ _OWNERS: Mapping[str, str] = {
     "wgpolicyk8s.io": "Kyverno",
     "openreports.io": "Kyverno",
     "gatekeeper.sh": "Gatekeeper",
+    "capsule.clastix.io": "Capsule",
+    "projectcapsule.dev": "Capsule",
     "policy.networking.k8s.io": "the cluster's network",
+    "antrea.io": "the cluster's network",
     "cilium.io": "the cluster's network",
+    "k8s.ovn.org": "the cluster's network",
     "projectcalico.org": "the cluster's network",
 }
 
 
 def owner_of(group: str) -> str | None:
-    """Whose an API group is that no tenant gets rights over; None for any other, e.g. `cert-manager.io`."""
+    """Whose an API group is that cannot be granted; None for any other, e.g. `cert-manager.io`."""
     if "." not in group or group in _KUBERNETES:
         return "Kubernetes"
     return next((owner for end, owner in _OWNERS.items() if group == end or group.endswith(f".{end}")), None)

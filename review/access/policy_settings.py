@@ -307,6 +307,15 @@ SETTINGS: tuple[Setting, ...] = (
         annotation=SERVICE_TYPES,
     ),
     ListSetting(
+        (PolicyName.LOAD_BALANCERS,), (rf"^entries={_LIST}$",), "set the annotation {} of load balancers", adds=True
+    ),
+    ListSetting(
+        (PolicyName.LOAD_BALANCERS,),
+        (rf"variables\.class in {_LIST}",),
+        "choose the class {} of load balancers",
+        adds=True,
+    ),
+    ListSetting(
         (PolicyName.PRIORITY_CLASSES,), (rf"variables\.class in {_LIST}",), "use the PriorityClass {}", adds=True
     ),
     ListSetting(

@@ -96,6 +96,19 @@ def _namespaces() -> list[Case]:
     cases.bad("a node", namespace(annotations={"scheduler.alpha.kubernetes.io/node-selector": "a=b"}), only)
     cases.bad("a label that others select", namespace(labels={"istio-injection": "disabled"}), f"{only}istio-injection")
 
+    own = {"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "name": TENANT, "uid": "its-own"}
+    cases.good("owned by the tenant's Tenant", merged(namespace(), {"metadata": {"ownerReferences": [own]}}))
+    whose_ = "finalizers and owner references are the platform's"
+    for what, more in {
+        "held from the start": {"metadata": {"finalizers": ["example.com/hold"]}},
+        "held from the start by its spec": {"spec": {"finalizers": ["kubernetes", "example.com/hold"]}},
+        "another tenant's from the start": {"metadata": {"ownerReferences": [own, own | {"name": FOREIGN}]}},
+        "another kind's from the start": {
+            "metadata": {"ownerReferences": [own | {"apiVersion": "v1", "kind": "Node"}]}
+        },
+    }.items():
+        cases.bad(what, merged(namespace(), more), whose_)
+
     free = change(labels={"app.kubernetes.io/part-of": "shop"})
     cases.good("its own label", free, old=MADE)
     cases.good("nothing", change(), old=MADE)

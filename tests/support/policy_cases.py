@@ -149,6 +149,8 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
             "maximumTokenLifetime": "1h",
             "maximumTimeout": "30m",
             "serviceTypes": ["ClusterIP", "LoadBalancer", "ExternalName"],
+            "serviceAnnotations": ["lb.example.com/*", "service.example.com/size"],
+            "loadBalancerClasses": ["example.com/internal"],
             "priorityClasses": ["tenants"],
             "finalizers": ["controllers.example.com/cleanup"],
             "storageClasses": ["fast"],
@@ -1186,6 +1188,52 @@ def _services() -> list[Case]:
     return cases.made
 
 
+def _load_balancers() -> list[Case]:
+    cases = _Cases(PolicyName.LOAD_BALANCERS, config="listed")
+
+    def balanced(
+        name: str = "app", annotations: Object | None = None, port: Object | None = None, **spec: Any
+    ) -> Object:
+        ports = [{"port": 80} | (port or {})]
+        named: Object = {"metadata": {"name": name, "annotations": annotations or {}}}
+        made: Object = merged(service(type="LoadBalancer", **spec, ports=ports), named)
+        return made
+
+    cases.good("as it comes", balanced())
+    kubectl = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "meta.helm.sh/release-name": "app"}
+    cases.good("as Helm and kubectl mark it", balanced(annotations=kubectl))
+    listed_ = {"lb.example.com/scheme": "internal", "service.example.com/size": "small"}
+    cases.good("annotations that are listed", balanced(annotations=listed_))
+    cases.good("a class that is listed", balanced(loadBalancerClass="example.com/internal"))
+    cases.good(
+        "ports that Kubernetes chooses, changed", {"spec": {"sessionAffinity": "ClientIP"}}, old=balanced("kept")
+    )
+    message = "metadata.annotations: lb.example.org/address is not allowed on a Service of type LoadBalancer"
+    address = {"lb.example.org/address": "192.0.2.1"}
+    cases.bad("another annotation", balanced(annotations=address), message)
+    cases.bad("one that begins alike", balanced(annotations={"service.example.com/sized": "a"}), "is not allowed on a")
+    cases.bad("an annotation later", {"metadata": {"annotations": address}}, message, old=balanced("later"))
+    inside = merged(service(), {"metadata": {"name": "inside", "annotations": address}})
+    cases.good("an annotation of another type", merged(inside, {"metadata": {"name": "app"}}))
+    cases.bad("the type later", {"spec": {"type": "LoadBalancer"}}, message, old=inside)
+    cases.good("by the platform", balanced(annotations=address), user=User.PLATFORM)
+    cases.bad(
+        "another class", balanced(loadBalancerClass="example.com/public"), "spec.loadBalancerClass example.com/public"
+    )
+    port = "spec.ports[].nodePort and spec.healthCheckNodePort are chosen by Kubernetes"
+    cases.bad("a port of its choice", balanced(port={"nodePort": 30007}), port)
+    chosen = {"spec": {"ports": [{"port": 80, "nodePort": 30008}]}}
+    cases.bad("a port of its choice later", chosen, port, old=balanced("port-later"))
+    unowned = merged(chosen, {"metadata": {"managedFields": [{}]}})
+    cases.bad("a port of its choice without owners", unowned, port, old=balanced("unowned"))
+    health: Object = {"externalTrafficPolicy": "Local", "healthCheckNodePort": 30009}
+    cases.bad("a port for health of its choice", balanced(**health), port)
+    cases.good("a port for health that Kubernetes chooses", balanced(externalTrafficPolicy="Local"))
+    cases.config = "granted"
+    cases.bad("an annotation where the type is granted", _at(balanced(annotations=address), GRANTED), message)
+    return cases.made
+
+
 def _host_access() -> list[Case]:
     cases = _Cases(PolicyName.HOST_ACCESS)
     host_path: Object = {"volumes": [{"name": "a", "hostPath": {"path": "/etc"}}]}
@@ -1994,6 +2042,7 @@ CASES: tuple[Case, ...] = tuple(
         _timeouts,
         _controller_load,
         _services,
+        _load_balancers,
         _host_access,
         _pod_identity,
         _node_placement,

@@ -76,6 +76,7 @@ def add(stack: Environment, lab: Lab) -> None:
         stack.project.tenant(tenant, base(lab, f"{ORGANIZATION}/{NAME}", tenant))
         stack.onboard(tenant, path)
     stack.config["tenants"][GRANTED]["grants"] = GRANTS
+    stack.config["tenancy"]["grantableGroups"] = [GROUP]
 
 
 def _is_created(stack: Environment, manifest: dict[str, Any]) -> bool:

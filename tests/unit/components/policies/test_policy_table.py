@@ -39,7 +39,12 @@ def test_the_table_has_every_policy_once_in_order():
 
 
 def test_every_policy_has_its_subject_threats_and_messages():
-    asked_of_tenants = {PolicyName.NODE_PLACEMENT, PolicyName.PRIORITY_CLASSES, PolicyName.VOLUME_CLAIMS}
+    asked_of_tenants = {
+        PolicyName.LOAD_BALANCERS,
+        PolicyName.NODE_PLACEMENT,
+        PolicyName.PRIORITY_CLASSES,
+        PolicyName.VOLUME_CLAIMS,
+    }
     for policy in policies(PoliciesConfig()):
         content = policy.name in CONTENT and policy.name not in asked_of_tenants
         others = Subject.PATCHERS if policy.name in OF_DEVELOPERS else Subject.TENANTS
@@ -223,7 +228,7 @@ def test_a_tenants_lists_are_annotations_of_its_namespaces():
     }
     tenant = {"namespaces": [{"name": "apps"}], "source": {"url": "https://git.example.com/org/app"}, "policies": lists}
 
-    assert namespace_annotations(TenantConfig.model_validate(tenant)) == {
+    assert namespace_annotations(TenantConfig.model_validate(tenant), ()) == {
         "flux-tenancy/namespaces": "apps",
         **{f"flux-tenancy/{name}": " ".join(entries) for name, entries in lists.items()},
     }

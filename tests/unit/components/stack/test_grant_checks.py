@@ -21,6 +21,7 @@ DEFINITION = {
     "name": "widgets.example.com",
 }
 TYPES = {"serviceTypes": ["NodePort"]}
+GRANTABLE = {"grantableGroups": ["cert-manager.io", "example.com"]}
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,8 @@ def tenants(*grants: dict[str, Any], **more: Any) -> dict[str, Any]:
 def test_a_grant_may_combine_rights_with_one_reason(tmp_path):
     definition = DEFINITION | {"verbs": ["get", "patch"]}
     grant = {"rules": [RULE], "clusterObjects": [OBJECT, definition], "expires": "2026-03-01", **TYPES}
-    config = load(tmp_path, tenants=tenants(grant | {"exceptions": [{"policy": "allowed-images"}]}))
+    given = tenants(grant | {"exceptions": [{"policy": "allowed-images"}]})
+    config = load(tmp_path, tenants=given, tenancy=GRANTABLE)
 
     [read] = config.tenants["dev-team"].grants
     assert (read.reason, read.expires) == ("TICKET-12", TODAY)
@@ -57,6 +59,10 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
             "kustomize.toolkit.fluxcd.io": "Flux",
             "policies.kyverno.io": "Kyverno",
             "cilium.io": "the cluster's network",
+            "capsule.clastix.io": "Capsule",
+            "projectcapsule.dev": "Capsule",
+            "crd.antrea.io": "the cluster's network",
+            "k8s.ovn.org": "the cluster's network",
         }.items()
     ),
     *(
@@ -115,10 +121,60 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 @pytest.mark.parametrize(("key", "grant", "message"), REFUSED)
 def test_what_cannot_be_granted_is_one_error_with_its_key(tmp_path, key, grant, message):
-    [problem] = problems(tmp_path, tenants=tenants(grant))
+    [problem] = problems(tmp_path, tenants=tenants(grant), tenancy=GRANTABLE)
 
     path = ".".join(filter(None, ("tenants.dev-team.grants[0]", key)))
     assert problem.startswith(f"Pulumi.staging.yaml: {path}: {message}")
+
+
+RULES: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("rules[0].apiGroups[0]", {"rules": [RULE]}, "cert-manager.io"),
+    ("clusterObjects[0].apiGroup", {"clusterObjects": [OBJECT]}, "cert-manager.io"),
+    ("clusterObjects[0].name", {"clusterObjects": [DEFINITION | {"verbs": ["patch"]}]}, "example.com"),
+)
+
+
+@pytest.mark.parametrize(("key", "grant", "group"), RULES)
+def test_only_groups_that_the_stack_lists_can_be_granted(tmp_path, key, grant, group):
+    [problem] = problems(tmp_path, tenants=tenants(grant), tenancy={"grantableGroups": ["acme.dev"]})
+
+    path = f"Pulumi.staging.yaml: tenants.dev-team.grants[0].{key}: '{group}'"
+    assert problem.startswith(f"{path} is not in tenancy.grantableGroups")
+    assert problem.endswith(f"add to the tenancy section: `grantableGroups: [acme.dev, {group}]`")
+
+
+@pytest.mark.parametrize("group", ["rbac.authorization.k8s.io", "policies.kyverno.io", "capsule.clastix.io", "*"])
+def test_a_group_that_decides_what_tenants_may_do_cannot_be_listed(tmp_path, group):
+    [problem] = problems(tmp_path, tenancy={"grantableGroups": [group]})
+
+    assert problem.startswith(f"Pulumi.staging.yaml: tenancy.grantableGroups[0]: '{group}' ")
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({"apiGroups": ["acme.dev"]}, "'acme.dev' is not in tenancy.grantableGroups"),
+        ({"apiGroups": ["capsule.clastix.io"]}, "'capsule.clastix.io' belongs to Capsule"),
+        ({"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get"]}, "'' belongs to Kubernetes"),
+        ({"apiGroups": ["*"], "resources": ["*"], "verbs": ["get"]}, "'*' is not an API group"),
+    ],
+)
+def test_rules_for_all_tenants_are_held_to_the_same_list(tmp_path, rule, message):
+    [problem] = problems(tmp_path, tenancy=GRANTABLE | {"extraRules": [RULE | {"verbs": ["create"]} | rule]})
+
+    assert problem.startswith(f"Pulumi.staging.yaml: tenancy.extraRules[0].apiGroups[0]: {message}")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        RULE | {"verbs": ["*"]},
+        {"apiGroups": ["wgpolicyk8s.io"], "resources": ["policyreports"], "verbs": ["get", "list", "watch"]},
+    ],
+    ids=["of a listed group", "that only reads"],
+)
+def test_rules_for_all_tenants_may_be_about_listed_groups_and_read_others(tmp_path, rule):
+    assert load(tmp_path, tenancy=GRANTABLE | {"extraRules": [rule]}).tenancy.extra_rules
 
 
 def test_a_grant_of_the_base_file_is_reported_there(tmp_path):
@@ -147,7 +203,9 @@ def test_a_grant_is_warned_about_two_weeks_before_it_stops_updates(tmp_path, exp
 
 
 def test_one_object_of_a_namespaced_resource_is_an_error(tmp_path):
-    config = load(tmp_path, tenants=tenants({"clusterObjects": [OBJECT, OBJECT | {"resource": "issuers"}]}))
+    config = load(
+        tmp_path, tenants=tenants({"clusterObjects": [OBJECT, OBJECT | {"resource": "issuers"}]}), tenancy=GRANTABLE
+    )
     kinds = [NamespacedKind("Issuer", "/apis/cert-manager.io/v1", "issuers"), NamespacedKind("Pod", "/api/v1", "pods")]
 
     [problem] = namespaced_objects(config, lambda: kinds, "Pulumi.staging.yaml")

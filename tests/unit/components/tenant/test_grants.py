@@ -60,6 +60,22 @@ def test_a_granted_cluster_object_is_limited_to_its_name():
     assert "namespace" not in binding["metadata"]
 
 
+def test_a_grant_is_the_tenants_alone_and_does_not_hold_where_it_may_pass_rights_to_a_team():
+    namespaces = [{"name": "apps"}, {"name": "checkout", "delegatedTo": "checkout-team"}]
+    given = {"rules": [RULE], "serviceTypes": TYPES, "exceptions": [EXCEPTION]}
+    config = tenant_config(namespaces=namespaces, grants=[REASON | given])
+
+    found = tenant_objects("dev-team", config, TenancyConfig())
+
+    granted = [each for each in (*found.granted_roles, *found.access) if each["metadata"]["name"] == "dev-team-grants"]
+    assert [each["metadata"]["namespace"] for each in granted] == ["apps", "apps"]
+    home, delegated = (set(each["metadata"]["annotations"]) for each in found.namespaces)
+    assert {SERVICE_TYPES, EXCEPTIONS} <= home
+    assert {SERVICE_TYPES, EXCEPTIONS}.isdisjoint(delegated)
+    roles = "count/roles.rbac.authorization.k8s.io"
+    assert [room_for(config, each)[roles] for each in ("apps", "checkout")] == [1, 1]
+
+
 def test_policies_read_the_rest_from_annotations_of_the_namespaces():
     grants = [
         REASON | {"serviceTypes": TYPES, "exceptions": [EXCEPTION, {"policy": "disruption-budgets"}]},
@@ -67,7 +83,7 @@ def test_policies_read_the_rest_from_annotations_of_the_namespaces():
     ]
     config = tenant_config(grants=grants)
 
-    annotations = namespace_annotations(config)
+    annotations = namespace_annotations(config, config.grants)
 
     assert annotations[SERVICE_TYPES] == "LoadBalancer"
     assert annotations[EXCEPTIONS] == "allowed-images/legacy disruption-budgets"
@@ -79,7 +95,7 @@ def test_a_tenant_without_grants_has_no_trace_of_them():
 
     assert found.granted_roles == []
     assert len(found.access) == 2
-    assert {SERVICE_TYPES, EXCEPTIONS}.isdisjoint(namespace_annotations(tenant_config()))
+    assert {SERVICE_TYPES, EXCEPTIONS}.isdisjoint(namespace_annotations(tenant_config(), ()))
 
 
 def test_the_platforms_own_bindings_of_grants_are_no_further_access():

@@ -24,6 +24,8 @@ ROWS = [
         "",
     ),
     ({"serviceTypes": ["NodePort"]}, "create Services of type NodePort", "create Services of type ClusterIP"),
+    ({"serviceAnnotations": ["lb.example.com/*"]}, "set the annotation lb.example.com/* of load balancers", ""),
+    ({"loadBalancerClasses": ["lb.example.com/in"]}, "choose the class lb.example.com/in of load balancers", ""),
     ({"priorityClasses": ["gold"]}, "use the PriorityClass gold", ""),
     (
         {"images": {"allowed": ["registry.example.com/org/*"]}},
@@ -325,7 +327,7 @@ def test_several_policies_with_the_same_change_are_one_sentence():
         "+! Policies host-access, node-placement and pod-volumes are no longer in force for any tenant on production"
     ]
     assert sentences(render(), render(policies={"mode": "audit"})) == [
-        "+! All 32 policies no longer refuse, they only warn (audit), for all tenants on production"
+        "+! All 33 policies no longer refuse, they only warn (audit), for all tenants on production"
     ]
 
 
@@ -333,7 +335,7 @@ def test_a_policy_that_another_engine_still_enforces_is_in_force():
     assert sentences(render(policies={"engine": "both"}), render(policies={"engine": "native"})) == []
     assert sentences(render(policies={"engine": "kyverno"}), render(policies={"engine": "native"})) == []
     assert sentences(render(), render(policies={"engine": "none"})) == [
-        "+! All 32 policies are no longer in force for any tenant on production"
+        "+! All 33 policies are no longer in force for any tenant on production"
     ]
 
 

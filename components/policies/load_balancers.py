@@ -1,0 +1,84 @@
+"""The policy about Services of the type LoadBalancer: which type is allowed is a matter of `service-exposure`."""
+
+from __future__ import annotations
+
+from components.allowlists.cel import concatenated, joined, text, texts
+from components.policies.config import PoliciesConfig
+from components.policies.names import PolicyName
+from components.policies.parameters import STARTS
+from components.policies.policy import Policy, Resources, Subject, Validation
+from components.policies.request import APPLIED_KEYS, ASK
+from components.policies.reserved import OWNERS, annotations_of
+from components.tenant.annotations import WITHOUT_GRANTS
+
+_IS_BALANCED = "{}.spec.?type.orValue('') == 'LoadBalancer'"
+_PORTS = "{}.spec.?ports.orValue([]).map(port, port.?nodePort.orValue(0))"
+# Admission sees ports that the API server has allocated. Only those that somebody has chosen are owned.
+_CHOSEN = (
+    f"object.{OWNERS}.map(owner, dyn(owner.?fieldsV1.orValue({{}}))).exists(fields, "
+    f"fields[?{text('f:spec')}][?{text('f:healthCheckNodePort')}].hasValue() || "
+    f"fields[?{text('f:spec')}][?{text('f:ports')}].orValue({{}}).exists(key, "
+    f"fields[{text('f:spec')}][{text('f:ports')}][key][?{text('f:nodePort')}].hasValue()))"
+)
+
+
+def load_balancers(config: PoliciesConfig) -> Policy:
+    """A tenant gets a load balancer as the platform's controller makes it, without settings of its own choice.
+
+    Annotations of load balancers choose addresses, networks, certificates and host names, with the rights of the
+    cloud's controller. Each controller has its own, so only those are allowed that the platform lists.
+    """
+    return Policy(
+        name=PolicyName.LOAD_BALANCERS,
+        refuses="Services of the type LoadBalancer with a node port or a class of the tenant's choice, or with "
+        "annotations that are not listed",
+        settings=("policies.serviceAnnotations", "policies.loadBalancerClasses"),
+        threats=(20,),
+        subject=Subject.TENANTS,
+        resources=(Resources("", ("services",)),),
+        conditions={"load-balancer": _IS_BALANCED.format("object")},
+        variables={
+            "was": f"request.operation == 'UPDATE' && {_IS_BALANCED.format('oldObject')}",
+            "before": f"variables.was ? {annotations_of('oldObject')} : {{}}",
+            "after": annotations_of("object"),
+            "entries": texts(config.service_annotations),
+            "starts": f"variables.entries{STARTS}",
+            "foreign": "variables.after.filter(key, !(key in variables.before && variables.before[key] == "
+            f"variables.after[key]) && !(key in variables.entries) && key != {text(WITHOUT_GRANTS)} && "
+            f"!({texts(APPLIED_KEYS)} + variables.starts).exists(start, key.startsWith(start)))",
+            "class": "object.spec.?loadBalancerClass.orValue('')",
+            "known_ports": f"[0] + (variables.was ? {_PORTS.format('oldObject')} : [])",
+            # Without owners, as somebody may leave an object, nobody can tell who chose a port.
+            "chosen": f"({_CHOSEN}) || size(object.{OWNERS}) == 0 && "
+            f"!{_PORTS.format('object')}.all(port, port in variables.known_ports)",
+        },
+        validations=(
+            Validation(
+                "size(variables.foreign) == 0",
+                concatenated(
+                    text("metadata.annotations: "),
+                    joined("variables.foreign"),
+                    text(" is not allowed on a Service of type LoadBalancer; leave it out"),
+                    ASK,
+                    text(" (policies.serviceAnnotations)"),
+                ),
+            ),
+            Validation(
+                f"variables.class in {texts(('', *config.load_balancer_classes))}",
+                concatenated(
+                    text("spec.loadBalancerClass "),
+                    "variables.class",
+                    text(" is not allowed; leave it out"),
+                    ASK,
+                    text(" (policies.loadBalancerClasses)"),
+                ),
+            ),
+            Validation(
+                "!variables.chosen",
+                concatenated(
+                    text("spec.ports[].nodePort and spec.healthCheckNodePort are chosen by Kubernetes; leave them out"),
+                    ASK,
+                ),
+            ),
+        ),
+    )
