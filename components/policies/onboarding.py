@@ -15,7 +15,7 @@ from components.allowlists.cel import text, texts
 from components.cluster.manifests import Manifest
 from components.config.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
 from components.flux.config import FluxConfig
-from components.flux.controller_rights import SHARED_IMPERSONATION, impersonation_binding
+from components.flux.controller_rights import SERVING_ROLES, SHARED_IMPERSONATION, shared_bindings
 from components.policies.config import PolicyMode
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
@@ -76,7 +76,7 @@ def background_rules(flux: FluxConfig) -> list[Manifest]:
         {
             "apiGroups": ["rbac.authorization.k8s.io"],
             "resources": ["clusterroles"],
-            "resourceNames": [TENANT_ROLE, *([SHARED_IMPERSONATION] if flux.impersonates else [])],
+            "resourceNames": [TENANT_ROLE, *([SHARED_IMPERSONATION, *SERVING_ROLES] if flux.impersonates else [])],
             "verbs": ["bind"],
         },
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
@@ -167,11 +167,10 @@ def tenant_template(
 ) -> list[Manifest]:
     """What a labelled namespace gets; its service account has rights in this namespace only."""
     meta, account = tenant_meta(tenant, namespace), service_account_name(tenant, tenancy)
-    role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
     return [
         service_account(tenant, namespace, account),
         role_binding(tenant, namespace, namespace, Role.TENANT, account),
-        *([impersonation_binding(meta, role, flux)] if flux.impersonates else []),
+        *(shared_bindings(meta, flux) if flux.impersonates else []),
         *limiting_objects(meta, tenancy.limits, TenantNetwork.DEFAULT_DENY, room_for(None, namespace)),
     ]
 
