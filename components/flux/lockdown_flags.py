@@ -143,6 +143,11 @@ FORBIDDEN_FLAGS = {
 }
 
 
+# Each HelmRepository and HelmChart that is reconciled holds an index in memory. The controller's default is 50 MiB.
+HELM_INDEX_LIMIT = "--helm-index-max-size=26214400"
+"""The argument that bounds a Helm repository's index to 25 MiB, unless `flux.extraArgs` sets another size."""
+
+
 def flags_for(controller: Controller) -> tuple[LockdownFlag, ...]:
     """The flags of a controller."""
     return tuple(flag for flag in LOCKDOWN_FLAGS if controller in flag.controllers)

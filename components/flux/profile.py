@@ -15,7 +15,7 @@ from components.flux.controller_rights import CONFIG_WATCHERS, CONFIG_WATCHERS_O
 from components.flux.controllers import RECONCILERS, Controller
 from components.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
 from components.flux.lockdown_environment import POD_ADDRESS, variables_for
-from components.flux.lockdown_flags import arguments_for
+from components.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for
 from components.flux.network_policies import restrict_egress
 from components.flux.release import component_of
 from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
@@ -79,7 +79,7 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
                 _add_arguments(manifest, [CONFIG_WATCHERS_OFF])
             if config.impersonates and controller in RECONCILERS:
                 manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)
-            _add_arguments(manifest, _worker_arguments(controller, config, facts))
+            _add_arguments(manifest, _default_arguments(controller, config, facts))
             variables: list[Manifest]
             variables = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
             if controller is Controller.KUSTOMIZE:
@@ -106,13 +106,14 @@ def _apply_user_settings(deployment: Manifest, controller: Controller, config: F
             container.setdefault("resources", {}).setdefault(part, {}).update(getattr(resources, part))
 
 
-def _worker_arguments(controller: Controller, config: FluxConfig, facts: StackFacts) -> list[str]:
-    """The argument for more workers than a single tenant can occupy, unless the user has set their number."""
+def _default_arguments(controller: Controller, config: FluxConfig, facts: StackFacts) -> list[str]:
+    """The arguments that the user may replace: more workers than one tenant can occupy, and what bounds memory."""
     most = {Controller.KUSTOMIZE: facts.kustomizations, Controller.HELM: facts.helm_releases}.get(controller, 0)
-    own = config.extra_args.get(controller, ())
-    if not most or any(argument.startswith(CONCURRENT) for argument in own):
-        return []
-    return [f"{CONCURRENT}{most + RELEASE_WORKERS}"]
+    defaults = [f"{CONCURRENT}{most + RELEASE_WORKERS}"] if most else []
+    if controller is Controller.SOURCE:
+        defaults.append(HELM_INDEX_LIMIT)
+    own = {argument.partition("=")[0] for argument in config.extra_args.get(controller, ())}
+    return [argument for argument in defaults if argument.partition("=")[0] not in own]
 
 
 def _container(deployment: Manifest) -> Manifest:

@@ -118,6 +118,14 @@ def test_helm_controller_has_more_workers_than_one_tenant_can_occupy():
     assert workers(profile="single-tenant") == []
 
 
+def test_the_size_of_a_helm_index_is_bounded_unless_the_user_sets_another_size():
+    own = "--helm-index-max-size=52428800"
+
+    found = arguments(installed(extraArgs={"source-controller": [own]}))["source-controller"]
+
+    assert [each for each in found or () if "index" in each] == [own]
+
+
 def test_every_controller_knows_its_pods_address_before_it_listens_there():
     for manifest in installed():
         if manifest["kind"] == "Deployment":
