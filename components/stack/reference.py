@@ -75,43 +75,6 @@ _EGRESS = """
     not, and fails for these pods; use the API server's proxy instead: `kubectl get --raw
     /api/v1/namespaces/flux-system/pods/<pod>:8080/proxy/metrics`.
 
-    ## What the other controllers may connect to
-
-    They connect to any host over TLS, as in the release. Requests without TLS fail immediately, with the message
-    above, whatever the name in the URL resolves to: artifacts, metrics and a cloud's metadata have no TLS. This holds
-    for what a source names itself, for redirects, for the charts in a Helm repository's index, and for a chart's
-    dependencies. Dependencies that are fetched over TLS are not affected. Exempt (`NO_PROXY`) are:
-
-    - notification-controller's address for events;
-    - for helm-controller and source-watcher, the artifact servers. They fetch what the status of an object names, which
-      tenants cannot write;
-    - hosts without TLS that the stack itself configures: sources (`http://` or `insecure: true`) and the `address` of
-      notifications. For a `secretAddress` without TLS, list its host in `policies.notifications.hosts` and set
-      `plainHttp`;
-    - with `policies.sources.plainHttp` or `policies.notifications.plainHttp`, the hosts on the allow-lists of the stack
-      and of its tenants that may be without TLS; any host if a tenant may use any, or if namespaces are onboarded by
-      label without a list in the stack.
-
-    With `flux.egress.proxy`, everything goes to that proxy instead.
-
-    These do not follow the environment, so only a NetworkPolicy limits them: sources and Providers with a
-    `proxySecretRef` (refused by the policies); SSH; the metadata client of Google's libraries, which sends no URL of a
-    tenant; notifications of the types `gitea`, `giteapullrequestcomment` and `sentry`, those of `datadog` and of Git
-    hosts with their own certificate authority, and those that do not use HTTP, such as `nats`.
-
-    ## What bounds memory and time
-
-    source-controller reads a Helm repository's index of at most 25 MiB (`--helm-index-max-size=26214400`; the
-    controller's own default is 50 MiB), a chart of at most 10 MiB, and a file in it of at most 5 MiB. It reconciles two
-    objects of a kind at a time. `flux.extraArgs.source-controller` sets other sizes. kustomize-controller and
-    helm-controller get more workers than one tenant can occupy, if its number of objects is limited
-    ([tenants.md](tenants.md)).
-
-    No flag bounds what a file grows to when it is unpacked, rendered or decoded. The controller's memory limit ends it:
-    the container is restarted, and all tenants wait. The object is tried again after the restart, so it may happen
-    again until you suspend the object or its tenant. Only Flux itself can bound this; an
-    [alert](troubleshooting.md#a-controller-restarts-again-and-again) reports it.
-
     ## What kustomize-controller may connect to
 
     kustomize fetches every URL in a `kustomization.yaml` (in `resources`, generators, patches and components), and uses
@@ -153,7 +116,44 @@ _EGRESS = """
     - A build that multiplies its objects, or text that grows within an object, ends at the controller's memory limit
       (`flux.resources.kustomize-controller.limits.memory`, 1Gi in the release): the pod is restarted, and all tenants
       wait. Only Flux itself can limit a build; an [alert](troubleshooting.md#a-build-is-stuck) reports it.
-    """
+
+    ## What the other controllers may connect to
+
+    They connect to any host over TLS, as in the release. Requests without TLS fail immediately, with the message
+    above, whatever the name in the URL resolves to: artifacts, metrics and a cloud's metadata have no TLS. This holds
+    for what a source names itself, for redirects, for the charts in a Helm repository's index, and for a chart's
+    dependencies. Dependencies that are fetched over TLS are not affected. Exempt (`NO_PROXY`) are:
+
+    - notification-controller's address for events;
+    - for helm-controller and source-watcher, the artifact servers. They fetch what the status of an object names, which
+      tenants cannot write;
+    - hosts without TLS that the stack itself configures: sources (`http://` or `insecure: true`) and the `address` of
+      notifications. For a `secretAddress` without TLS, list its host in `policies.notifications.hosts` and set
+      `plainHttp`;
+    - with `policies.sources.plainHttp` or `policies.notifications.plainHttp`, the hosts on the allow-lists of the stack
+      and of its tenants that may be without TLS; any host if a tenant may use any, or if namespaces are onboarded by
+      label without a list in the stack.
+
+    With `flux.egress.proxy`, everything goes to that proxy instead.
+
+    These do not follow the environment, so only a NetworkPolicy limits them: sources and Providers with a
+    `proxySecretRef` (refused by the policies); SSH; the metadata client of Google's libraries, which sends no URL of a
+    tenant; notifications of the types `gitea`, `giteapullrequestcomment` and `sentry`, those of `datadog` and of Git
+    hosts with their own certificate authority, and those that do not use HTTP, such as `nats`.
+
+    ## What bounds memory and time
+
+    source-controller reads a Helm repository's index of at most 25 MiB (`--helm-index-max-size=26214400`; the
+    controller's own default is 50 MiB), a chart of at most 10 MiB, and a file in it of at most 5 MiB. It reconciles two
+    objects of a kind at a time. `flux.extraArgs.source-controller` sets other sizes. kustomize-controller and
+    helm-controller get more workers than one tenant can occupy, if its number of objects is limited
+    ([tenants.md](tenants.md)).
+
+    No flag bounds what a file grows to when it is unpacked, rendered or decoded. The controller's memory limit ends it:
+    the container is restarted, and all tenants wait. The object is tried again after the restart, so it may happen
+    again until you suspend the object or its tenant. Only Flux itself can bound this; an
+    [alert](troubleshooting.md#a-controller-restarts-again-and-again) reports it.
+"""
 
 
 def configuration_page() -> str:
