@@ -6,8 +6,9 @@ Secrets only in the namespaces whose Flux objects refer to them.
 
 kustomize-controller and helm-controller also impersonate named service accounts in named namespaces. Everything is
 applied with impersonation, so an attacker who takes over a controller gains the rights of these accounts and no more.
-Their pods run as dedicated service accounts: upstream's accounts `kustomize-controller` and `helm-controller` stay,
-because the platform's own repository is applied as them. The other controllers keep upstream's accounts.
+
+The pods run as dedicated service accounts. Upstream's accounts stay, but no pod runs as them: the platform's own
+repository is applied as `kustomize-controller`, and in a cluster that is taken over, upstream's bindings may stay.
 
 As themselves, the controllers read their own kinds and those that these refer to; service accounts; and, uncached, the
 Secrets and ConfigMaps that an object refers to in its own namespace.
@@ -113,7 +114,7 @@ _OF_ALL: _Rights = (_ACCOUNTS, _EVENTS)
 
 def account_of(controller: Controller) -> str:
     """The service account that the pods of a controller run as."""
-    return f"{controller.value}-impersonator" if controller in RECONCILERS else controller.value
+    return f"{controller.value}-{'impersonator' if controller in RECONCILERS else 'restricted'}"
 
 
 def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manifest]:
@@ -214,7 +215,7 @@ def _account_and_rights(controller: Controller, config: FluxConfig) -> list[Mani
     cluster: Manifest = {"name": f"flux-tenancy-{controller.value}", "labels": labels}
     own = [_rule(*row) for row in (*_OWN_RIGHTS[controller], *_OF_ALL)]
     return [
-        *([{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here}] if controller in RECONCILERS else []),
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here},
         _role("ClusterRole", cluster, own),
         _binding("ClusterRoleBinding", cluster, "ClusterRole", name),
         _role("Role", here, _home_rules(controller, config)),

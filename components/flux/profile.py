@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from components.cluster.manifests import Manifest
 from components.flux.config import FluxConfig, Profile
 from components.flux.controller_rights import CONFIG_WATCHERS, CONFIG_WATCHERS_OFF, account_of, restricted
-from components.flux.controllers import RECONCILERS, Controller
+from components.flux.controllers import Controller
 from components.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
 from components.flux.lockdown_environment import POD_ADDRESS, variables_for
 from components.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for
@@ -75,9 +75,8 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
             _add_arguments(manifest, arguments_for(controller, config.default_service_account))
-            if config.impersonates and controller in CONFIG_WATCHERS:
-                _add_arguments(manifest, [CONFIG_WATCHERS_OFF])
-            if config.impersonates and controller in RECONCILERS:
+            if config.impersonates:
+                _add_arguments(manifest, [CONFIG_WATCHERS_OFF] if controller in CONFIG_WATCHERS else [])
                 manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)
             _add_arguments(manifest, _default_arguments(controller, config, facts))
             variables: list[Manifest]

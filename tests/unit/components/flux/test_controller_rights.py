@@ -70,12 +70,14 @@ def rules(manifests, kind, name):
     ]
 
 
-def test_the_reconcilers_run_as_dedicated_accounts_and_other_controllers_as_before():
-    found = accounts(installed(components=EVERY))
+def test_every_controller_runs_as_a_dedicated_account():
+    manifests = installed(components=EVERY)
+    found = accounts(manifests)
 
+    assert set(found.values()) <= set(names(manifests, "ServiceAccount"))
     assert found.pop("kustomize-controller") == "kustomize-controller-impersonator"
     assert found.pop("helm-controller") == "helm-controller-impersonator"
-    assert set(found.values()) == {None}
+    assert found == {name: f"{name}-restricted" for name in found}
 
 
 def test_no_account_is_cluster_admin_if_nothing_is_applied_as_one():
@@ -207,7 +209,7 @@ def test_the_new_rights_come_before_the_controllers():
 
     assert {"flux-tenancy-secrets", "flux-tenancy-receivers"} <= set(names(access, "ClusterRole"))
     assert "flux-tenancy-source-controller" in names(access, "ClusterRoleBinding")
-    assert {"flux-secrets", "flux-receivers", "source-controller"} <= set(names(access, "RoleBinding"))
+    assert {"flux-secrets", "flux-receivers", "source-controller-restricted"} <= set(names(access, "RoleBinding"))
 
 
 @pytest.mark.parametrize("controller", [each for each in SERVING if not each.startswith("image")])
@@ -243,8 +245,8 @@ def test_in_a_tenants_namespace_the_other_controllers_get_secrets_and_patch_what
     _, _, secrets, receivers = impersonation_objects(place, ["dev-team"], flux_config(components=EVERY))
 
     assert [each["metadata"]["name"] for each in (secrets, receivers)] == ["flux-secrets", "flux-receivers"]
-    assert [subject["name"] for subject in secrets["subjects"]] == list(SERVING)
-    assert [subject["name"] for subject in receivers["subjects"]] == ["notification-controller"]
+    assert [subject["name"] for subject in secrets["subjects"]] == [f"{name}-restricted" for name in SERVING]
+    assert [subject["name"] for subject in receivers["subjects"]] == ["notification-controller-restricted"]
     assert rules(manifests, "ClusterRole", secrets["roleRef"]["name"]) == [("get", "secrets", ())]
     assert set(rules(manifests, "ClusterRole", receivers["roleRef"]["name"])) == {
         ("patch", kind, ()) for kind in NAMED_BY_RECEIVERS
@@ -263,7 +265,8 @@ def test_without_notification_controller_nobody_may_patch_what_receivers_name():
 
     assert "flux-tenancy-receivers" not in names(manifests, "ClusterRole")
     assert "flux-receivers" not in names(manifests, "RoleBinding")
-    assert [each["name"] for each in one(manifests, "RoleBinding", "flux-secrets")["subjects"]] == ["source-controller"]
+    readers = [each["name"] for each in one(manifests, "RoleBinding", "flux-secrets")["subjects"]]
+    assert readers == ["source-controller-restricted"]
 
 
 def test_in_a_namespace_onboarded_by_label_any_account_can_be_impersonated():

@@ -285,8 +285,8 @@ def test_a_binding_that_kyverno_generates_for_labeled_namespaces_is_told_for_all
     assert {subject.name: roles for subject, roles in found.items()} == {
         "kustomize-controller-impersonator": ["flux-tenancy-impersonation"],
         "helm-controller-impersonator": ["flux-tenancy-impersonation"],
-        "source-controller": ["flux-tenancy-secrets"],
-        "notification-controller": ["flux-tenancy-receivers", "flux-tenancy-secrets"],
+        "source-controller-restricted": ["flux-tenancy-secrets"],
+        "notification-controller-restricted": ["flux-tenancy-receivers", "flux-tenancy-secrets"],
     }
 
 
