@@ -40,14 +40,9 @@ IMPERSONATION = "flux-impersonation"
 SHARED_IMPERSONATION = "flux-tenancy-impersonation"
 """The ClusterRole that does so in namespaces onboarded by label, whose accounts are not known in advance."""
 
-SERVING_ROLES = ("flux-tenancy-secrets", "flux-tenancy-receivers")
-"""The ClusterRoles of the controllers that impersonate nobody, bound in each namespace with Flux objects.
-
-With the first, they get Secrets; with the second, notification-controller requests the reconciliation of what a
-Receiver names, by an annotation.
-"""
-_SECRETS, _RECEIVERS = SERVING_ROLES
 _SECRET_READERS = (Controller.SOURCE, Controller.NOTIFICATION, Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION)
+
+_TOKENS = "tokens"
 
 _RBAC = "rbac.authorization.k8s.io"
 _READ = ("get", "list", "watch")
@@ -71,7 +66,7 @@ _Rights = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
 
 def _own_kinds(group: str, *kinds: str) -> _Rights:
-    """The rights to reconcile objects: to change their spec's finalizers, their annotations and their status."""
+    """The rights to reconcile objects: to change their finalizers, annotations and status."""
     return (
         (group, tuple(part for kind in kinds for part in (kind, f"{kind}/status")), _CHANGE),
         (group, tuple(f"{kind}/finalizers" for kind in kinds), ("update",)),
@@ -132,7 +127,7 @@ def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manife
     here = platform_meta(FLUX_NAMESPACE)
     accounts = [account for entry in _platform_entries(config) for account in entry.service_accounts]
     named = _impersonation(here, accounts, config) if accounts else []
-    return [*kept, *own, *_serving_roles(config), *named, *_serving_bindings(here, config)]
+    return [*kept, *own, *serving_roles(config), *named, *_serving_bindings(here, config)]
 
 
 def is_powerful(manifest: Manifest) -> bool:
@@ -167,27 +162,40 @@ def _impersonation_binding(meta: ObjectMeta, role: Mapping[str, str], config: Fl
     return _bound(meta.metadata(IMPERSONATION), role, RECONCILERS, config)
 
 
-def _serving_roles(config: FluxConfig) -> list[Manifest]:
-    """The ClusterRoles that `_serving_bindings` bind."""
-    secrets = [_rule("", ("secrets",), ("get",)), *_token_rules(config, ())]
-    receivers = [_rule(group, kinds, ("patch",)) for group, kinds in _NOTIFYING.items()]
+def serving_roles(config: FluxConfig) -> list[Manifest]:
+    """The ClusterRoles of the controllers that impersonate nobody, bound in each namespace with Flux objects."""
     return [
-        _role("ClusterRole", {"name": _SECRETS}, secrets),
-        *([_role("ClusterRole", {"name": _RECEIVERS}, receivers)] if _notifies(config) else []),
+        _role("ClusterRole", {"name": f"flux-tenancy-{key}"}, rules) for key, (_, rules) in _serving(config).items()
     ]
 
 
 def _serving_bindings(meta: ObjectMeta, config: FluxConfig) -> list[Manifest]:
-    """The RoleBindings `flux-secrets` and `flux-receivers` in a namespace with Flux objects."""
-    bindings = [(_SECRETS, _SECRET_READERS), *([(_RECEIVERS, (Controller.NOTIFICATION,))] if _notifies(config) else [])]
+    """The RoleBindings to these roles in a namespace: `flux-secrets`, `flux-receivers`, `flux-tokens`."""
     return [
-        _bound(meta.metadata(name.replace("-tenancy", "")), {"kind": "ClusterRole", "name": name}, controllers, config)
-        for name, controllers in bindings
+        _bound(
+            meta.metadata(f"flux-{key}"), {"kind": "ClusterRole", "name": f"flux-tenancy-{key}"}, controllers, config
+        )
+        for key, (controllers, _) in _serving(config).items()
+        # An account of Flux's own namespace may be cluster-admin.
+        if (key, meta.namespace) != (_TOKENS, FLUX_NAMESPACE)
     ]
 
 
-def _notifies(config: FluxConfig) -> bool:
-    return Controller.NOTIFICATION in config.components
+def _serving_role(key: str) -> str:
+    return f"flux-tenancy-{key}"
+
+
+def _serving(config: FluxConfig) -> Mapping[str, tuple[Sequence[Controller], list[Manifest]]]:
+    """By role, the controllers that have it, and its rules."""
+    found: dict[str, tuple[Sequence[Controller], list[Manifest]]]
+    found = {"secrets": (_SECRET_READERS, [_rule("", ("secrets",), ("get",))])}
+    if Controller.NOTIFICATION in config.components:
+        # To annotate what a Receiver names, which requests its reconciliation.
+        named = [_rule(group, kinds, ("patch",)) for group, kinds in _NOTIFYING.items()]
+        found["receivers"] = ((Controller.NOTIFICATION,), named)
+    if config.workload_identity:
+        found[_TOKENS] = (_SECRET_READERS, [_token_rule()])
+    return found
 
 
 def _bound(
@@ -253,11 +261,11 @@ def _impersonation_rules(
         _rule("", ("serviceaccounts",), ("impersonate",), accounts),
         _rule("", ("configmaps", "secrets"), ("get",)),
     ]
-    return [*rules, *_token_rules(config, token_accounts)]
+    return [*rules, *([_token_rule(token_accounts)] if config.workload_identity else [])]
 
 
-def _token_rules(config: FluxConfig, accounts: Sequence[str]) -> list[Manifest]:
-    return [_rule("", ("serviceaccounts/token",), ("create",), accounts)] if config.workload_identity else []
+def _token_rule(accounts: Sequence[str] = ()) -> Manifest:
+    return _rule("", ("serviceaccounts/token",), ("create",), accounts)
 
 
 def _cluster_admins(config: FluxConfig) -> tuple[str, ...]:

@@ -253,10 +253,17 @@ def test_in_a_tenants_namespace_the_other_controllers_get_secrets_and_patch_what
     }
 
 
-def test_tokens_for_a_cloud_are_created_only_with_workload_identity():
-    allowed = rules(installed(workloadIdentity=True), "ClusterRole", "flux-tenancy-secrets")
+def test_tokens_for_a_cloud_are_created_only_with_workload_identity_and_not_in_flux_system():
+    """Where `kustomize-controller` may be cluster-admin."""
+    config = flux_config(workloadIdentity=True)
+    manifests = installed(workloadIdentity=True)
+    place = ObjectMeta("dev-team", "apps", {})
 
-    assert allowed == [("get", "secrets", ()), ("create", "serviceaccounts/token", ())]
+    assert rules(manifests, "ClusterRole", "flux-tenancy-tokens") == [("create", "serviceaccounts/token", ())]
+    assert rules(manifests, "ClusterRole", "flux-tenancy-secrets") == [("get", "secrets", ())]
+    assert "flux-tokens" in names(impersonation_objects(place, ["dev-team"], config), "RoleBinding")
+    assert "flux-tokens" not in names(manifests, "RoleBinding")
+    assert "flux-tokens" not in names(impersonation_objects(place, ["dev-team"], flux_config()), "RoleBinding")
 
 
 def test_without_notification_controller_nobody_may_patch_what_receivers_name():

@@ -6,7 +6,7 @@ import pytest
 from sample_release import one
 from sample_stack import flux_config, tenant_config
 
-from components.flux.controller_rights import SERVING_ROLES, SHARED_IMPERSONATION, impersonation_objects
+from components.flux.controller_rights import SHARED_IMPERSONATION, impersonation_objects
 from components.policies.config import PolicyMode
 from components.policies.onboarding import background_rules, onboarding, tenant_template
 from components.tenant.objects import tenant_meta, tenant_objects
@@ -123,7 +123,12 @@ def test_kyverno_may_bind_only_the_roles_that_tenants_need():
     writable = {resource for rule in rules if "create" in rule["verbs"] for resource in rule["resources"]}
 
     assert (bind["resources"], bind["verbs"]) == (["clusterroles"], ["bind"])
-    assert bind["resourceNames"] == [TENANT_ROLE, SHARED_IMPERSONATION, *SERVING_ROLES]
+    assert bind["resourceNames"] == [
+        TENANT_ROLE,
+        SHARED_IMPERSONATION,
+        "flux-tenancy-secrets",
+        "flux-tenancy-receivers",
+    ]
     tenancy = TenancyConfig.model_validate({"limits": {"containers": {"limits": {"memory": "1Gi"}}}})
     templates = spec("GeneratingPolicy", tenancy=tenancy)["generate"]
     generated = {json.loads(each["template"]["value"])["kind"] for each in templates}
