@@ -24,7 +24,7 @@ from components.flux.config_wordings import (
     SECRETS_CACHE_NEEDS_RIGHTS,
     UNSUPPORTED_FLUX_VERSION,
 )
-from components.flux.controllers import DEFAULT_CONTROLLERS, RECONCILERS, REQUIRED_CONTROLLERS, Controller
+from components.flux.controllers import DEFAULT_CONTROLLERS, REQUIRED_CONTROLLERS, Controller
 from components.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
 from components.flux.support import OLDEST_KUBERNETES, REPOSITORY, known_versions, minor
 from components.flux.types import ControllerArgument, EgressHost, FluxVersion
@@ -81,10 +81,11 @@ class VaultServer(Section):
 
 
 class ControllerRights(StrEnum):
-    """The rights of kustomize-controller and helm-controller (docs/controller-rights.md).
+    """The rights of Flux's controllers (docs/controller-rights.md).
 
-    `impersonate`: only to act as the service accounts of tenants and those in `flux.impersonate`. `release`: those of
-    the release, which is cluster-admin.
+    `impersonate`: only to reconcile their own kinds, to act as the service accounts of tenants and those in
+    `flux.impersonate`, and to get Secrets in their namespaces. `release`: those of the release: to read every Secret,
+    and for kustomize-controller and helm-controller cluster-admin.
     """
 
     IMPERSONATE = "impersonate"
@@ -146,8 +147,8 @@ class FluxConfig(Section):
     )
     controller_rights: ControllerRights = Field(
         ControllerRights.IMPERSONATE,
-        description="The rights of kustomize-controller and helm-controller under the multi-tenant profile; under the "
-        "single-tenant profile they have those of the release.",
+        description="The rights of Flux's controllers under the multi-tenant profile; under the single-tenant profile "
+        "they have those of the release.",
     )
     impersonate: tuple[Impersonation, ...] = Field(
         (),
@@ -244,12 +245,12 @@ class FluxConfig(Section):
         if self.egress.allowed and not self.egress.api_server:
             raise MisplacedValueError(("egress", "allowed"), API_SERVER_NOT_ALLOWED())
         if self.profile is Profile.MULTI_TENANT:
-            arguments = [argument for several in self.extra_args.values() for argument in several]
-            if reasons := list(filter(None, map(refusal, arguments))):
+            found = (refusal(controller, each) for controller, several in self.extra_args.items() for each in several)
+            if reasons := list(filter(None, found)):
                 raise MisplacedValueError(("extraArgs",), joined(reasons))
         if self.impersonates:
             for controller, more in self.extra_args.items():
-                if controller in RECONCILERS and any(map(caches_secrets, more)):
+                if any(map(caches_secrets, more)):
                     raise MisplacedValueError(
                         ("extraArgs",), SECRETS_CACHE_NEEDS_RIGHTS(gate=SECRETS_CACHE, controller=controller.value)
                     )

@@ -1,16 +1,20 @@
-"""Impersonate-only kustomize-controller and helm-controller, as plain manifests.
+"""Narrow rights of Flux's controllers, as plain manifests.
 
-Upstream binds both to cluster-admin and to a role that can read every Secret. Here their pods run as dedicated service
-accounts, which may only manage the controllers' own objects and impersonate named service accounts in named namespaces.
-Everything is applied with impersonation, so an attacker who takes over a controller gains the rights of these accounts
-and no more.
+Upstream binds all controllers to a role that reads every Secret and writes every Flux object, and kustomize-controller
+and helm-controller to cluster-admin as well. Here each controller may write only the objects of its own kinds, and read
+Secrets only in the namespaces whose Flux objects refer to them.
 
-Upstream's accounts `kustomize-controller` and `helm-controller` stay, because the platform's own repository is applied
-as them; no pod runs as them.
+kustomize-controller and helm-controller also impersonate named service accounts in named namespaces. Everything is
+applied with impersonation, so an attacker who takes over a controller gains the rights of these accounts and no more.
 
-As themselves, the controllers read their own kinds and sources; service accounts, before they prune; and, uncached, the
-Secrets and ConfigMaps that a Kustomization or HelmRelease refers to in its own namespace.
-Source: kustomize-controller v1.9.5, helm-controller v1.6.4 and their module github.com/fluxcd/pkg/runtime.
+The pods run as dedicated service accounts. Upstream's accounts stay, but no pod runs as them: the platform's own
+repository is applied as `kustomize-controller`, and in a cluster that is taken over, upstream's bindings may stay.
+
+As themselves, the controllers read their own kinds and those that these refer to; service accounts; and, uncached, the
+Secrets and ConfigMaps that an object refers to in its own namespace.
+Source: source-controller v1.9.5, kustomize-controller v1.9.5, helm-controller v1.6.4, notification-controller v1.9.3,
+image-reflector-controller v1.2.4, image-automation-controller v1.2.4, source-watcher v2.2.3, and their module
+github.com/fluxcd/pkg/runtime.
 """
 
 from __future__ import annotations
@@ -27,7 +31,8 @@ from components.sync.decryption_objects import decryption_account
 from components.sync.names import FLUX_NAMESPACE, PLATFORM
 
 CONFIG_WATCHERS_OFF = "--feature-gates=DisableConfigWatchers=true"
-"""Without this flag, they watch the metadata of all Secrets and ConfigMaps, which requires the right to read them."""
+CONFIG_WATCHERS = (*RECONCILERS, Controller.NOTIFICATION)
+"""The controllers that without this flag watch the metadata of all Secrets, which requires the right to read them."""
 
 IMPERSONATION = "flux-impersonation"
 """The Role that lets the controllers impersonate accounts of its namespace, and its RoleBinding."""
@@ -35,45 +40,80 @@ IMPERSONATION = "flux-impersonation"
 SHARED_IMPERSONATION = "flux-tenancy-impersonation"
 """The ClusterRole that does so in namespaces onboarded by label, whose accounts are not known in advance."""
 
+_SECRET_READERS = (Controller.SOURCE, Controller.NOTIFICATION, Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION)
+
+_TOKENS = "tokens"
+
 _RBAC = "rbac.authorization.k8s.io"
 _READ = ("get", "list", "watch")
 _CHANGE = ("get", "list", "patch", "update", "watch")
 _EVENTS = ("", ("events",), ("create", "patch"))
 _ACCOUNTS = ("", ("serviceaccounts",), _READ)
 
+_KUSTOMIZE_GROUP, _HELM_GROUP = "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"
+_SOURCE_GROUP, _EXTENSIONS_GROUP = "source.toolkit.fluxcd.io", "source.extensions.fluxcd.io"
+_IMAGE_GROUP, _NOTIFICATION_GROUP = "image.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io"
+_SOURCES = ("buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories")
+# The kinds that an Alert or a Receiver may name. Source: api/v1/reference_types.go of notification-controller.
+_NOTIFYING: Mapping[str, tuple[str, ...]] = {
+    _SOURCE_GROUP: (*_SOURCES, "externalartifacts"),
+    _EXTENSIONS_GROUP: ("artifactgenerators",),
+    _KUSTOMIZE_GROUP: ("kustomizations",),
+    _HELM_GROUP: ("helmreleases",),
+    _IMAGE_GROUP: ("imagepolicies", "imagerepositories", "imageupdateautomations"),
+}
+_Rights = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+
+
+def _own_kinds(group: str, *kinds: str) -> _Rights:
+    """The rights to reconcile objects: to change their finalizers, annotations and status."""
+    return (
+        (group, tuple(part for kind in kinds for part in (kind, f"{kind}/status")), _CHANGE),
+        (group, tuple(f"{kind}/finalizers" for kind in kinds), ("update",)),
+    )
+
+
 # What each controller may do as itself in the whole cluster: API group, resources, verbs.
-_OWN_RIGHTS: Mapping[Controller, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
+_OWN_RIGHTS: Mapping[Controller, _Rights] = {
+    Controller.SOURCE: _own_kinds(_SOURCE_GROUP, *_SOURCES),
     Controller.KUSTOMIZE: (
-        ("kustomize.toolkit.fluxcd.io", ("kustomizations", "kustomizations/status"), _CHANGE),
-        ("kustomize.toolkit.fluxcd.io", ("kustomizations/finalizers",), ("update",)),
-        (
-            "source.toolkit.fluxcd.io",
-            ("buckets", "externalartifacts", "gitrepositories", "ocirepositories"),
-            _READ,
-        ),
-        _ACCOUNTS,
-        _EVENTS,
+        *_own_kinds(_KUSTOMIZE_GROUP, "kustomizations"),
+        (_SOURCE_GROUP, ("buckets", "externalartifacts", "gitrepositories", "ocirepositories"), _READ),
     ),
     Controller.HELM: (
-        ("helm.toolkit.fluxcd.io", ("helmreleases", "helmreleases/status"), _CHANGE),
-        ("helm.toolkit.fluxcd.io", ("helmreleases/finalizers",), ("update",)),
+        *_own_kinds(_HELM_GROUP, "helmreleases"),
         # It creates one from `spec.chart` of each HelmRelease.
-        ("source.toolkit.fluxcd.io", ("helmcharts",), ("create", "delete", *_CHANGE)),
-        ("source.toolkit.fluxcd.io", ("externalartifacts", "ocirepositories"), _READ),
-        _ACCOUNTS,
-        _EVENTS,
+        (_SOURCE_GROUP, ("helmcharts",), ("create", "delete", *_CHANGE)),
+        (_SOURCE_GROUP, ("externalartifacts", "ocirepositories"), _READ),
+    ),
+    # It reads the labels and annotations of what Alerts and Receivers may name, through a cache of the whole cluster.
+    Controller.NOTIFICATION: (
+        *_own_kinds(_NOTIFICATION_GROUP, "alerts", "providers", "receivers"),
+        *((group, kinds, _READ) for group, kinds in _NOTIFYING.items()),
+    ),
+    Controller.IMAGE_REFLECTOR: _own_kinds(_IMAGE_GROUP, "imagepolicies", "imagerepositories"),
+    Controller.IMAGE_AUTOMATION: (
+        *_own_kinds(_IMAGE_GROUP, "imageupdateautomations"),
+        (_IMAGE_GROUP, ("imagepolicies",), _READ),
+        (_SOURCE_GROUP, ("gitrepositories",), _READ),
+    ),
+    Controller.SOURCE_WATCHER: (
+        *_own_kinds(_EXTENSIONS_GROUP, "artifactgenerators"),
+        # It creates them from ArtifactGenerators.
+        (_SOURCE_GROUP, ("externalartifacts", "externalartifacts/status"), ("create", "delete", *_CHANGE)),
+        (_SOURCE_GROUP, _SOURCES, _READ),
     ),
 }
+_OF_ALL: _Rights = (_ACCOUNTS, _EVENTS)
 
 
 def account_of(controller: Controller) -> str:
     """The service account that the pods of a controller run as."""
-    return f"{controller.value}-impersonator"
+    return f"{controller.value}-{'impersonator' if controller in RECONCILERS else 'restricted'}"
 
 
 def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manifest]:
     """The release with restricted rights. The manifests are changed in place."""
-    controllers = [controller for controller in RECONCILERS if controller in config.components]
     powerful = _cluster_admins(config)
     kept = []
     for manifest in manifests:
@@ -82,10 +122,12 @@ def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manife
             if not manifest["subjects"]:
                 continue
         kept.append(manifest)
+    controllers = [controller for controller in Controller if controller in config.components]
     own = [each for controller in controllers for each in _account_and_rights(controller, config)]
+    here = platform_meta(FLUX_NAMESPACE)
     accounts = [account for entry in _platform_entries(config) for account in entry.service_accounts]
-    named = impersonation_objects(platform_meta(FLUX_NAMESPACE), accounts, config) if accounts else []
-    return [*kept, *own, *named]
+    named = _impersonation(here, accounts, config) if accounts else []
+    return [*kept, *own, *serving_roles(config), *named, *_serving_bindings(here, config)]
 
 
 def is_powerful(manifest: Manifest) -> bool:
@@ -94,31 +136,79 @@ def is_powerful(manifest: Manifest) -> bool:
 
 
 def impersonation_objects(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
-    """The Role and RoleBinding to impersonate these accounts of a namespace and read what its Flux objects refer to."""
-    accounts = list(dict.fromkeys([*accounts, config.default_service_account]))
-    role = {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "Role",
-        "metadata": meta.metadata(IMPERSONATION),
-        "rules": _impersonation_rules(config, accounts),
-    }
-    return [role, impersonation_binding(meta, {"kind": "Role", "name": IMPERSONATION}, config)]
+    """What lets the controllers impersonate these accounts of a namespace and read what its Flux objects refer to."""
+    return [*_impersonation(meta, accounts, config), *_serving_bindings(meta, config)]
 
 
-def impersonation_binding(meta: ObjectMeta, role: Mapping[str, str], config: FluxConfig) -> Manifest:
-    """Binds the controllers to a role in a namespace."""
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": meta.metadata(IMPERSONATION),
-        "roleRef": {"apiGroup": _RBAC, **role},
-        "subjects": [_subject(account_of(each)) for each in RECONCILERS if each in config.components],
-    }
+def shared_bindings(meta: ObjectMeta, config: FluxConfig) -> list[Manifest]:
+    """What lets the controllers do so in a namespace whose accounts are not known in advance."""
+    role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
+    return [_impersonation_binding(meta, role, config), *_serving_bindings(meta, config)]
 
 
 def shared_impersonation(config: FluxConfig) -> Manifest:
     """The ClusterRole to impersonate any account of a namespace, where its accounts are not known in advance."""
     return _role("ClusterRole", {"name": SHARED_IMPERSONATION}, _impersonation_rules(config, ()))
+
+
+def _impersonation(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
+    """The Role and RoleBinding to impersonate these accounts of a namespace."""
+    accounts = list(dict.fromkeys([*accounts, config.default_service_account]))
+    role = _role("Role", meta.metadata(IMPERSONATION), _impersonation_rules(config, accounts))
+    return [role, _impersonation_binding(meta, {"kind": "Role", "name": IMPERSONATION}, config)]
+
+
+def _impersonation_binding(meta: ObjectMeta, role: Mapping[str, str], config: FluxConfig) -> Manifest:
+    return _bound(meta.metadata(IMPERSONATION), role, RECONCILERS, config)
+
+
+def serving_roles(config: FluxConfig) -> list[Manifest]:
+    """The ClusterRoles of the controllers that impersonate nobody, bound in each namespace with Flux objects."""
+    return [
+        _role("ClusterRole", {"name": f"flux-tenancy-{key}"}, rules) for key, (_, rules) in _serving(config).items()
+    ]
+
+
+def _serving_bindings(meta: ObjectMeta, config: FluxConfig) -> list[Manifest]:
+    """The RoleBindings to these roles in a namespace: `flux-secrets`, `flux-receivers`, `flux-tokens`."""
+    return [
+        _bound(
+            meta.metadata(f"flux-{key}"), {"kind": "ClusterRole", "name": f"flux-tenancy-{key}"}, controllers, config
+        )
+        for key, (controllers, _) in _serving(config).items()
+        # An account of Flux's own namespace may be cluster-admin.
+        if (key, meta.namespace) != (_TOKENS, FLUX_NAMESPACE)
+    ]
+
+
+def _serving_role(key: str) -> str:
+    return f"flux-tenancy-{key}"
+
+
+def _serving(config: FluxConfig) -> Mapping[str, tuple[Sequence[Controller], list[Manifest]]]:
+    """By role, the controllers that have it, and its rules."""
+    found: dict[str, tuple[Sequence[Controller], list[Manifest]]]
+    found = {"secrets": (_SECRET_READERS, [_rule("", ("secrets",), ("get",))])}
+    if Controller.NOTIFICATION in config.components:
+        # To annotate what a Receiver names, which requests its reconciliation.
+        named = [_rule(group, kinds, ("patch",)) for group, kinds in _NOTIFYING.items()]
+        found["receivers"] = ((Controller.NOTIFICATION,), named)
+    if config.workload_identity:
+        found[_TOKENS] = (_SECRET_READERS, [_token_rule()])
+    return found
+
+
+def _bound(
+    metadata: Manifest, role: Mapping[str, str], controllers: Iterable[Controller], config: FluxConfig
+) -> Manifest:
+    """A RoleBinding of those of these controllers that are installed."""
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": _RBAC, **role},
+        "subjects": [_subject(account_of(each)) for each in controllers if each in config.components],
+    }
 
 
 def platform_meta(namespace: str) -> ObjectMeta:
@@ -131,7 +221,7 @@ def _account_and_rights(controller: Controller, config: FluxConfig) -> list[Mani
     name, labels = account_of(controller), {COMPONENT_LABEL: controller.value}
     here: Manifest = {"name": name, "namespace": FLUX_NAMESPACE, "labels": labels}
     cluster: Manifest = {"name": f"flux-tenancy-{controller.value}", "labels": labels}
-    own = [_rule(*row) for row in _OWN_RIGHTS[controller]]
+    own = [_rule(*row) for row in (*_OWN_RIGHTS[controller], *_OF_ALL)]
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here},
         _role("ClusterRole", cluster, own),
@@ -171,9 +261,11 @@ def _impersonation_rules(
         _rule("", ("serviceaccounts",), ("impersonate",), accounts),
         _rule("", ("configmaps", "secrets"), ("get",)),
     ]
-    if config.workload_identity:
-        rules.append(_rule("", ("serviceaccounts/token",), ("create",), token_accounts))
-    return rules
+    return [*rules, *([_token_rule(token_accounts)] if config.workload_identity else [])]
+
+
+def _token_rule(accounts: Sequence[str] = ()) -> Manifest:
+    return _rule("", ("serviceaccounts/token",), ("create",), accounts)
 
 
 def _cluster_admins(config: FluxConfig) -> tuple[str, ...]:
@@ -191,7 +283,7 @@ def _platform_entries(config: FluxConfig) -> list[Impersonation]:
 
 def _remove_subjects(binding: Manifest, kept: Sequence[str]) -> None:
     """Remove upstream's accounts from a binding, except those to keep."""
-    gone = {each.value for each in RECONCILERS} - set(kept)
+    gone = {each.value for each in Controller} - set(kept)
     binding["subjects"] = [subject for subject in binding.get("subjects", ()) if subject["name"] not in gone]
 
 

@@ -1,4 +1,4 @@
-"""The hosts that kustomize-controller may connect to over HTTP under the multi-tenant profile.
+"""The hosts that Flux's controllers may connect to over HTTP under the multi-tenant profile.
 
 kustomize fetches every URL in a kustomization.yaml, with the controller's network access: other tenants' artifacts,
 which source-controller serves to every client; internal services; a cloud's metadata service. Go sends each request to
@@ -7,6 +7,9 @@ where requests fail at once, and the hosts that it needs are exempt.
 
 Artifacts are exempt under a name that no tenant knows. It is a Service of type ExternalName, which has no address and
 therefore no reverse DNS record that would reveal its name.
+
+The other controllers connect to hosts that tenants name, too, so only their requests without TLS go to that address:
+all that the same targets answer.
 
 Source: https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config
 """
@@ -34,9 +37,12 @@ _HOST_VARIABLES = {
 }
 # Go reads both; other programs in the image read only one of them.
 _EXEMPTION_VARIABLES = ("NO_PROXY", "no_proxy")
+# The other controllers that fetch artifacts: only those that the status of an object names, which tenants do not write.
+_ARTIFACT_READERS = (Controller.HELM, Controller.SOURCE_WATCHER)
 _SECRET = "artifact-hosts"
 _CLUSTER_DOMAIN = "cluster.local."
-_ADVERTISED, _EVENTS = "--storage-adv-addr=", "--events-addr="
+# notification-controller itself has an address to listen at in place of the URL.
+_ADVERTISED, _EVENTS = "--storage-adv-addr=", "--events-addr=http"
 # The kubelet sets this variable in every container, and client-go reads the API server's address from it.
 _API_SERVER = "$(KUBERNETES_SERVICE_HOST)"
 
@@ -127,8 +133,22 @@ def egress_variables(
         {"name": host.variable, "valueFrom": {"secretKeyRef": {"name": _SECRET, "key": host.server.value}}}
         for host in hosts
     ]
-    value = ",".join(dict.fromkeys(exempt))
-    return [*names, *({"name": name, "value": value} for name in _EXEMPTION_VARIABLES)]
+    return [*names, *_exemptions(exempt)]
+
+
+def plain_http_variables(
+    controller: Controller, deployment: Manifest, hosts: Sequence[ArtifactHost], plain_http: Iterable[str]
+) -> list[Manifest]:
+    """The `env` entries of another controller: the hosts to which it may connect without TLS.
+
+    Args:
+        controller: any but kustomize-controller.
+        deployment: its Deployment.
+        hosts: the artifact servers.
+        plain_http: the hosts to which the stack lets it connect without TLS; `*` for all.
+    """
+    artifacts = _server_names(hosts) if controller in _ARTIFACT_READERS else ()
+    return _exemptions([*artifacts, *_events_hosts(_arguments(deployment)), *plain_http])
 
 
 def proxied(
@@ -145,11 +165,20 @@ def proxied(
         proxy: URL of the proxy.
     """
     given = {each["name"]: each for each in variables}
-    servers = (f"{host.server}.{host.domain}" for host in hosts)
-    exempt = ",".join(dict.fromkeys([_API_SERVER, *servers, *_events_hosts(_arguments(deployment))]))
-    values = dict.fromkeys(PROXY_VARIABLES, proxy)
-    values |= {name: exempt for name in _EXEMPTION_VARIABLES if name not in given}
-    return list((given | {name: {"name": name, "value": value} for name, value in values.items()}).values())
+    exempt = _exemptions([_API_SERVER, *_server_names(hosts), *_events_hosts(_arguments(deployment))])
+    values = [{"name": name, "value": proxy} for name in PROXY_VARIABLES]
+    values += [each for each in exempt if each["name"] not in given]
+    return list((given | {each["name"]: each for each in values}).values())
+
+
+def _exemptions(hosts: Iterable[str]) -> list[Manifest]:
+    """The `env` entries for hosts that are exempt from the proxy; none without hosts."""
+    value = ",".join(dict.fromkeys(hosts))
+    return [{"name": name, "value": value} for name in _EXEMPTION_VARIABLES] if value else []
+
+
+def _server_names(hosts: Iterable[ArtifactHost]) -> list[str]:
+    return [f"{host.server}.{host.domain}" for host in hosts]
 
 
 def _arguments(deployment: Manifest) -> list[str]:
@@ -166,4 +195,4 @@ def _domain(arguments: Iterable[str]) -> str:
 
 def _events_hosts(arguments: Iterable[str]) -> list[str]:
     """The hosts to which the release sends events."""
-    return [urlsplit(each.removeprefix(_EVENTS)).netloc for each in arguments if each.startswith(_EVENTS)]
+    return [urlsplit(each.partition("=")[2]).netloc for each in arguments if each.startswith(_EVENTS)]

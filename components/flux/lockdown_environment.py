@@ -12,6 +12,9 @@ from components.flux.controllers import Controller
 CLOSED_PROXY = "http://127.0.0.1:9"
 """A proxy address whose port (of the discard protocol) is closed in every pod."""
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+_PLAIN_PROXY_VARIABLES = ("HTTP_PROXY", "http_proxy")
+POD_ADDRESS = "POD_IP"
+"""The variable with the address of the controller's pod, which its listeners are bound to."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,17 @@ LOCKDOWN_ENVIRONMENT = (
             "all builds with a host that never answers",
         )
         for name in PROXY_VARIABLES
+    ),
+    # What these fetch over TLS goes on as before: a server inside the cluster has no certificate that they trust.
+    *(
+        LockdownVariable(
+            name,
+            CLOSED_PROXY,
+            frozenset(Controller) - {Controller.KUSTOMIZE},
+            "reach other tenants' artifacts, internal services or a cloud's metadata by what a source, an index or a "
+            "redirect names",
+        )
+        for name in _PLAIN_PROXY_VARIABLES
     ),
 )
 

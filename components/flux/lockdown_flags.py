@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from components.config.wordings import Message
 from components.flux.config_wordings import FLAG_OF_PROFILE, FORBIDDEN_FLAG
 from components.flux.controllers import RECONCILERS, Controller
+from components.flux.lockdown_environment import POD_ADDRESS
 
 _ALL = frozenset(Controller)
 _RECONCILERS = frozenset(RECONCILERS)
@@ -23,6 +24,10 @@ CANCEL_HEALTH_CHECK = "CancelHealthCheckOnNewRevision"
 # The flag, on the controllers that apply, for which `flux.defaultServiceAccount` has the value.
 DEFAULT_ACCOUNT = "default-service-account"
 _IMAGE = frozenset({Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION})
+# Where notification-controller listens for events; on the other controllers, the URL that they send events to.
+_EVENTS_ADDRESS = "events-addr"
+# The brackets are for IPv6; Go accepts an IPv4 address in them, too.
+_POD_ADDRESS = f"[$({POD_ADDRESS})]"
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,23 @@ LOCKDOWN_FLAGS = (
         frozenset({Controller.HELM}),
         "keep a worker of the controller waiting for an outdated release",
     ),
+    # Go sends requests to loopback addresses past every proxy. On the pod's address, the ports answer the kubelet and
+    # Services as before.
+    *(
+        LockdownFlag(name, f"{_POD_ADDRESS}:{port}", controllers, f"reach {what} through the controller's own loopback")
+        for name, port, controllers, what in (
+            ("metrics-addr", 8080, _ALL, "metrics and profiles"),
+            ("health-addr", 9440, _ALL, "health checks"),
+            (
+                "storage-addr",
+                9090,
+                frozenset({Controller.SOURCE, Controller.SOURCE_WATCHER}),
+                "the artifacts of all tenants",
+            ),
+            (_EVENTS_ADDRESS, 9090, frozenset({Controller.NOTIFICATION}), "the receiver of events"),
+            ("receiverAddr", 9292, frozenset({Controller.NOTIFICATION}), "the receiver of webhooks"),
+        )
+    ),
 )
 
 # Flags that would undo the profile; they are refused with it.
@@ -119,6 +141,11 @@ FORBIDDEN_FLAGS = {
     "insecure-kubeconfig-tls": "a tenant's kubeconfig could turn off certificate checks",
     "sops-age-secret": "every tenant could decrypt with the cluster-wide fallback key",
 }
+
+
+# Each HelmRepository and HelmChart that is reconciled holds an index in memory. The controller's default is 50 MiB.
+HELM_INDEX_LIMIT = "--helm-index-max-size=26214400"
+"""The argument that bounds a Helm repository's index to 25 MiB, unless `flux.extraArgs` sets another size."""
 
 
 def flags_for(controller: Controller) -> tuple[LockdownFlag, ...]:
@@ -141,13 +168,20 @@ def arguments_for(controller: Controller, default_account: str) -> list[str]:
     ]
 
 
-def refusal(argument: str) -> Message | None:
+def unknown_to(controller: Controller) -> frozenset[str]:
+    """The names of the profile's flags without which a controller has to be started."""
+    own = {flag.name for flag in flags_for(controller)}
+    return frozenset(flag.name for flag in LOCKDOWN_FLAGS) - own - {_EVENTS_ADDRESS}
+
+
+def refusal(controller: Controller, argument: str) -> Message | None:
     """Why an argument from the configuration is refused under the multi-tenant profile, or None if it is allowed."""
     name = argument.removeprefix("--").split("=", 1)[0]
     if name in FORBIDDEN_FLAGS:
         return FORBIDDEN_FLAG(flag=name, reason=FORBIDDEN_FLAGS[name])
     # More feature gates are harmless: the lockdown appends its own to the list.
-    if name != "feature-gates" and any(name == flag.name for flag in LOCKDOWN_FLAGS):
+    own = {flag.name for flag in flags_for(controller)}
+    if name != "feature-gates" and name in own | unknown_to(controller):
         return FLAG_OF_PROFILE(flag=name)
     return None
 

@@ -5,25 +5,26 @@ Source: Flux RFC-0003 and https://fluxcd.io/flux/installation/configuration/mult
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from components.cluster.manifests import Manifest
 from components.flux.config import FluxConfig, Profile
-from components.flux.controller_rights import CONFIG_WATCHERS_OFF, account_of, restricted
-from components.flux.controllers import RECONCILERS, Controller
-from components.flux.egress import artifact_hosts, egress_variables, proxied
-from components.flux.lockdown_environment import variables_for
-from components.flux.lockdown_flags import arguments_for
+from components.flux.controller_rights import CONFIG_WATCHERS, CONFIG_WATCHERS_OFF, account_of, restricted
+from components.flux.controllers import Controller
+from components.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
+from components.flux.lockdown_environment import POD_ADDRESS, variables_for
+from components.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for
 from components.flux.network_policies import restrict_egress
 from components.flux.release import component_of
 from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
 
 FEATURE_GATES = "--feature-gates="
 CONCURRENT = "--concurrent="
-# The controller's own default: the number of workers that other tenants still have.
+# The controllers' own default: the number of workers that other tenants still have.
 RELEASE_WORKERS = 4
+_POD_ADDRESS: Manifest = {"name": POD_ADDRESS, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,14 @@ class StackFacts:
     Attributes:
         key_services: hosts of key management services that decrypt for the stack's syncs.
         kustomizations: how many Kustomizations a tenant may have; kustomize-controller gets more workers than that.
+        helm_releases: the same for HelmReleases and helm-controller.
+        plain_http: hosts that a controller may connect to without TLS; `*` for all.
     """
 
     key_services: tuple[str, ...] = ()
     kustomizations: int = 0
+    helm_releases: int = 0
+    plain_http: Mapping[Controller, tuple[str, ...]] = field(default_factory=dict)
 
 
 NO_TENANTS = StackFacts()
@@ -70,17 +75,19 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
         controller = component_of(manifest)
         if manifest["kind"] == "Deployment" and controller is not None:
             _add_arguments(manifest, arguments_for(controller, config.default_service_account))
-            if config.impersonates and controller in RECONCILERS:
-                _add_arguments(manifest, [CONFIG_WATCHERS_OFF])
+            if config.impersonates:
+                _add_arguments(manifest, [CONFIG_WATCHERS_OFF] if controller in CONFIG_WATCHERS else [])
                 manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)
+            _add_arguments(manifest, _default_arguments(controller, config, facts))
             variables: list[Manifest]
             variables = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
             if controller is Controller.KUSTOMIZE:
                 variables += egress_variables(manifest, hosts, config, facts.key_services)
-                _add_arguments(manifest, _worker_arguments(config, facts.kustomizations))
+            elif config.egress.proxy is None:
+                variables += plain_http_variables(controller, manifest, hosts, facts.plain_http.get(controller, ()))
             if (proxy := config.egress.proxy) is not None:
                 variables = proxied(variables, manifest, hosts, proxy)
-            _set_variables(manifest, variables)
+            _set_variables(manifest, [_POD_ADDRESS, *variables])
         if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)
     return manifests
@@ -98,12 +105,14 @@ def _apply_user_settings(deployment: Manifest, controller: Controller, config: F
             container.setdefault("resources", {}).setdefault(part, {}).update(getattr(resources, part))
 
 
-def _worker_arguments(config: FluxConfig, kustomizations: int) -> list[str]:
-    """The argument for more workers than a single tenant can occupy, unless the user has set their number."""
-    own = config.extra_args.get(Controller.KUSTOMIZE, ())
-    if not kustomizations or any(argument.startswith(CONCURRENT) for argument in own):
-        return []
-    return [f"{CONCURRENT}{kustomizations + RELEASE_WORKERS}"]
+def _default_arguments(controller: Controller, config: FluxConfig, facts: StackFacts) -> list[str]:
+    """The arguments that the user may replace: more workers than one tenant can occupy, and what bounds memory."""
+    most = {Controller.KUSTOMIZE: facts.kustomizations, Controller.HELM: facts.helm_releases}.get(controller, 0)
+    defaults = [f"{CONCURRENT}{most + RELEASE_WORKERS}"] if most else []
+    if controller is Controller.SOURCE:
+        defaults.append(HELM_INDEX_LIMIT)
+    own = {argument.partition("=")[0] for argument in config.extra_args.get(controller, ())}
+    return [argument for argument in defaults if argument.partition("=")[0] not in own]
 
 
 def _container(deployment: Manifest) -> Manifest:

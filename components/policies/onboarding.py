@@ -15,7 +15,7 @@ from components.allowlists.cel import text, texts
 from components.cluster.manifests import Manifest
 from components.config.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
 from components.flux.config import FluxConfig
-from components.flux.controller_rights import SHARED_IMPERSONATION, impersonation_binding
+from components.flux.controller_rights import SHARED_IMPERSONATION, serving_roles, shared_bindings
 from components.policies.config import PolicyMode
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
@@ -68,6 +68,7 @@ def onboarding(tenancy: TenancyConfig, flux: FluxConfig, mode: PolicyMode) -> li
 
 def background_rules(flux: FluxConfig) -> list[Manifest]:
     """RBAC rules that Kyverno's background controller needs; it may bind only the roles that tenants need."""
+    impersonated = [SHARED_IMPERSONATION, *(role["metadata"]["name"] for role in serving_roles(flux))]
     change = ["create", "delete", "get", "list", "patch", "update", "watch"]
     return [
         {"apiGroups": [""], "resources": ["limitranges", "resourcequotas", "serviceaccounts"], "verbs": change},
@@ -76,7 +77,7 @@ def background_rules(flux: FluxConfig) -> list[Manifest]:
         {
             "apiGroups": ["rbac.authorization.k8s.io"],
             "resources": ["clusterroles"],
-            "resourceNames": [TENANT_ROLE, *([SHARED_IMPERSONATION] if flux.impersonates else [])],
+            "resourceNames": [TENANT_ROLE, *(impersonated if flux.impersonates else [])],
             "verbs": ["bind"],
         },
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
@@ -167,11 +168,10 @@ def tenant_template(
 ) -> list[Manifest]:
     """What a labelled namespace gets; its service account has rights in this namespace only."""
     meta, account = tenant_meta(tenant, namespace), service_account_name(tenant, tenancy)
-    role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
     return [
         service_account(tenant, namespace, account),
         role_binding(tenant, namespace, namespace, Role.TENANT, account),
-        *([impersonation_binding(meta, role, flux)] if flux.impersonates else []),
+        *(shared_bindings(meta, flux) if flux.impersonates else []),
         *limiting_objects(meta, tenancy.limits, TenantNetwork.DEFAULT_DENY, room_for(None, namespace)),
     ]
 

@@ -67,13 +67,22 @@ OF_SYNCS: Mapping[type[BaseModel], str] = {
 
 
 _EGRESS = """
+    ## Where the controllers listen
+
+    Each port is bound to the pod's address (`POD_IP`, from `status.podIP`), so nothing answers on `localhost` or
+    another loopback address: Go sends requests to these past every proxy, and requests to the pod's address to the
+    closed one. The kubelet's probes, Services and Prometheus use the pod's address anyway. `kubectl port-forward` does
+    not, and fails for these pods; use the API server's proxy instead: `kubectl get --raw
+    /api/v1/namespaces/flux-system/pods/<pod>:8080/proxy/metrics`.
+
     ## What kustomize-controller may connect to
 
     kustomize fetches every URL in a `kustomization.yaml` (in `resources`, generators, patches and components), and uses
     the controller's network access for it. Nothing listens at the proxy address above, so such a build fails
     immediately, and the tenant reads `proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused` in the
-    status of the Kustomization. Keep such files in the repository, or list their hosts in `flux.egress.hosts`. If a
-    host redirects to another one, list both. SSH, DNS and what source-controller fetches are not affected.
+    status of the Kustomization. The controller's own metrics and profiles are refused in the same way. Keep such files
+    in the repository, or list their hosts in `flux.egress.hosts`. If a host redirects to another one, list both. SSH,
+    DNS and what source-controller fetches are not affected.
 
     Exempt from the proxy (`NO_PROXY`) are:
 
@@ -93,8 +102,8 @@ _EGRESS = """
 
     What remains possible:
 
-    - Go connects to `localhost` and loopback addresses without the proxy. So a tenant can make the controller fetch its
-      own metrics and health endpoints, and whatever a sidecar serves there.
+    - Go connects to `localhost` and loopback addresses without the proxy. No port of a controller answers there, but a
+      sidecar's would.
     - A tenant that learns a random name can make the controller fetch every artifact. Anyone who may list the Services
       or read the Secrets of `flux-system` can learn it. So can a tenant whose Kustomization is reconciled while
       source-controller does not answer for more than three minutes, since the controller's error contains the URL. To
@@ -107,7 +116,44 @@ _EGRESS = """
     - A build that multiplies its objects, or text that grows within an object, ends at the controller's memory limit
       (`flux.resources.kustomize-controller.limits.memory`, 1Gi in the release): the pod is restarted, and all tenants
       wait. Only Flux itself can limit a build; an [alert](troubleshooting.md#a-build-is-stuck) reports it.
-    """
+
+    ## What the other controllers may connect to
+
+    They connect to any host over TLS, as in the release. Requests without TLS fail immediately, with the message
+    above, whatever the name in the URL resolves to: artifacts, metrics and a cloud's metadata have no TLS. This holds
+    for what a source names itself, for redirects, for the charts in a Helm repository's index, and for a chart's
+    dependencies. Dependencies that are fetched over TLS are not affected. Exempt (`NO_PROXY`) are:
+
+    - notification-controller's address for events;
+    - for helm-controller and source-watcher, the artifact servers. They fetch what the status of an object names, which
+      tenants cannot write;
+    - hosts without TLS that the stack itself configures: sources (`http://` or `insecure: true`) and the `address` of
+      notifications. For a `secretAddress` without TLS, list its host in `policies.notifications.hosts` and set
+      `plainHttp`;
+    - with `policies.sources.plainHttp` or `policies.notifications.plainHttp`, the hosts on the allow-lists of the stack
+      and of its tenants that may be without TLS; any host if a tenant may use any, or if namespaces are onboarded by
+      label without a list in the stack.
+
+    With `flux.egress.proxy`, everything goes to that proxy instead.
+
+    These do not follow the environment, so only a NetworkPolicy limits them: sources and Providers with a
+    `proxySecretRef` (refused by the policies); SSH; the metadata client of Google's libraries, which sends no URL of a
+    tenant; notifications of the types `gitea`, `giteapullrequestcomment` and `sentry`, those of `datadog` and of Git
+    hosts with their own certificate authority, and those that do not use HTTP, such as `nats`.
+
+    ## What bounds memory and time
+
+    source-controller reads a Helm repository's index of at most 25 MiB (`--helm-index-max-size=26214400`; the
+    controller's own default is 50 MiB), a chart of at most 10 MiB, and a file in it of at most 5 MiB. It reconciles two
+    objects of a kind at a time. `flux.extraArgs.source-controller` sets other sizes. kustomize-controller and
+    helm-controller get more workers than one tenant can occupy, if its number of objects is limited
+    ([tenants.md](tenants.md)).
+
+    No flag bounds what a file grows to when it is unpacked, rendered or decoded. The controller's memory limit ends it:
+    the container is restarted, and all tenants wait. The object is tried again after the restart, so it may happen
+    again until you suspend the object or its tenant. Only Flux itself can bound this; an
+    [alert](troubleshooting.md#a-controller-restarts-again-and-again) reports it.
+"""
 
 
 def configuration_page() -> str:
@@ -178,8 +224,8 @@ def lockdown_page() -> str:
 
         # The multi-tenant profile
 
-        This page lists the flags and environment variables that the profile sets. The rights that it removes from
-        kustomize-controller and helm-controller are in [controller-rights.md](controller-rights.md).
+        This page lists the flags and environment variables that the profile sets. The rights that it removes from the
+        controllers are in [controller-rights.md](controller-rights.md).
 
         ## Flags that it sets
 

@@ -88,6 +88,9 @@ class Tenant(pulumi.ComponentResource):
     ) -> tuple[Mapping[str, RegisteredSource], dict[str, pulumi.CustomResource]]:
         """The tenant's identity, sources, access and syncs."""
         identity = self._register(objects.identity, after=limited)
+        if args.impersonation is not None:
+            for namespace in args.config.namespace_names:
+                limited = [*limited, *args.impersonation.before_sources(namespace, after=limited)]
         sources = {
             meta.prefix: registered
             for meta, source in all_sources(name, args.config)

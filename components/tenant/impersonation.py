@@ -1,4 +1,4 @@
-"""The Roles that let Flux's controllers impersonate the service accounts of tenants and of the platform."""
+"""What lets Flux's controllers impersonate the service accounts of tenants and of the platform, and read Secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from components.cluster.manifests import Manifest, name_of, register, resource_t
 from components.cluster.object_meta import ObjectMeta
 from components.engine.state import State
 from components.flux.config import FluxConfig
-from components.flux.controller_rights import impersonation_objects, platform_meta
+from components.flux.controller_rights import IMPERSONATION, impersonation_objects, platform_meta
 from components.sync.names import FLUX_NAMESPACE
 from components.tenant.config import TenantConfig
 from components.tenant.objects import service_account_name, tenant_meta
@@ -22,7 +22,7 @@ _RIGHTS = ("rules", "roleRef", "subjects")
 def impersonations(
     flux: FluxConfig, tenants: Mapping[str, TenantConfig], tenancy: TenancyConfig
 ) -> dict[str, list[Manifest]]:
-    """The objects by namespace that let the controllers impersonate accounts; empty if they are cluster-admin.
+    """The objects by namespace that let the controllers do so; empty if they have the rights of the release.
 
     Flux's own namespace is not included: FluxInstall creates it with everything that its controllers need.
     """
@@ -53,7 +53,7 @@ def _is_granted(manifest: Manifest, state: State) -> bool:
 
 
 class Impersonation:
-    """The Roles that let the controllers impersonate accounts of a namespace, and their RoleBindings.
+    """The Roles and RoleBindings that let the controllers impersonate accounts of a namespace and read its Secrets.
 
     In namespaces that already exist, they are created and changed before the controllers. So when an older installation
     is updated to controllers that need these Roles, every sync keeps working. Such objects cannot depend on their
@@ -83,13 +83,31 @@ class Impersonation:
         """
         self._objects = objects
         self._opts = opts
-        self._registered: dict[str, list[pulumi.Resource]] = {}
+        self._registered: dict[tuple[str, bool], list[pulumi.Resource]] = {}
         early = [namespace for namespace in objects if namespace in existing and namespace not in settled]
-        self.in_existing = [each for namespace in early for each in self.within(namespace, after=[])]
+        self.in_existing = [
+            each
+            for namespace in early
+            for each in (*self.before_sources(namespace, after=[]), *self.within(namespace, after=[]))
+        ]
+
+    def before_sources(self, namespace: str, after: Sequence[pulumi.Input[pulumi.Resource]]) -> list[pulumi.Resource]:
+        """The objects without which no source can be fetched that needs a Secret, and no message be sent."""
+        return self._register(namespace, after, impersonating=False)
 
     def within(self, namespace: str, after: Sequence[pulumi.Input[pulumi.Resource]]) -> list[pulumi.Resource]:
-        """The objects in a namespace, which are registered with a dependency on `after` unless they already are."""
-        if namespace not in self._registered:
+        """The other objects in a namespace."""
+        return self._register(namespace, after, impersonating=True)
+
+    def _register(
+        self, namespace: str, after: Sequence[pulumi.Input[pulumi.Resource]], *, impersonating: bool
+    ) -> list[pulumi.Resource]:
+        """Register the objects with a dependency on `after`, unless they already are."""
+        if (namespace, impersonating) not in self._registered:
             opts = pulumi.ResourceOptions.merge(self._opts, pulumi.ResourceOptions(depends_on=list(after)))
-            self._registered[namespace] = [register(each, opts) for each in self._objects.get(namespace, ())]
-        return self._registered[namespace]
+            self._registered[namespace, impersonating] = [
+                register(each, opts)
+                for each in self._objects.get(namespace, ())
+                if (each["metadata"]["name"] == IMPERSONATION) is impersonating
+            ]
+        return self._registered[namespace, impersonating]

@@ -51,6 +51,7 @@ numbers are far above what an ordinary application needs.
 # Resource names of quotas that do not name a kind, so they get no prefix `count/`.
 _NOT_COUNTED_BY_KIND = ("services.loadbalancers",)
 
+_RELEASES = "count/helmreleases.helm.toolkit.fluxcd.io"
 SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
 """A quota's resource name for Kustomizations."""
 
@@ -67,7 +68,7 @@ def limiting_objects(
         room: counted objects that are not the tenant's (`room_for`), added to its limits.
     """
     counts = {_flux_count(resource): limits.flux_objects for resource in flux_resources()}
-    counts[SYNCS] = limits.most_kustomizations
+    counts |= {SYNCS: limits.most_kustomizations, _RELEASES: limits.most_helm_releases}
     objects = [_quota(meta, _FLUX_OBJECTS, _with_room(counts, room))]
     if counts := _object_counts(limits):
         objects.append(_quota(meta, "objects", _with_room(counts, room)))

@@ -62,6 +62,13 @@ class TenantLimits(Section):
         description="Maximum number of Kustomizations, at most `fluxObjects`; Flux builds one at a time, so a tenant's "
         "push waits for those of others.",
     )
+    helm_releases: int | None = Field(
+        None,
+        ge=1,
+        description="Maximum number of HelmReleases, at most `fluxObjects`, which is the default. helm-controller gets "
+        "as many workers as the largest tenant may have HelmReleases, and four more; without this limit at most 20, "
+        "all of which a tenant with more could occupy (docs/tenants.md).",
+    )
     quota: dict[QuotaResource, Quantity] = Field(
         default_factory=dict,
         description="`hard` of a ResourceQuota, e.g. `requests.cpu: 4`, `pods: 50`; Pods have to set the requests and "
@@ -82,6 +89,11 @@ class TenantLimits(Section):
     def most_kustomizations(self) -> int:
         """How many Kustomizations a tenant may have in a namespace."""
         return min(self.kustomizations, self.flux_objects)
+
+    @property
+    def most_helm_releases(self) -> int:
+        """How many HelmReleases a tenant may have in a namespace."""
+        return min(self.helm_releases or self.flux_objects, self.flux_objects)
 
 
 class TenantNetwork(StrEnum):

@@ -8,7 +8,7 @@ from components.cluster.manifests import Manifest
 from components.config.printable import printable
 from components.config.wordings import Message
 from components.flux.controllers import Controller
-from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, arguments_for, flags_for
+from components.flux.lockdown_flags import FORBIDDEN_FLAGS, arguments_for, flags_for, unknown_to
 from components.flux.profile import FEATURE_GATES
 from components.flux.release import component_of
 from components.stack.review_rules import RuleName
@@ -41,8 +41,7 @@ def _messages(controller: Controller, flags: dict[str, str], default_account: st
             is_set = flags.get(name) == value
         if not is_set:
             yield FLAG_MISSING(argument=argument, purpose=flag.purpose, controller=controller)
-    names = {flag.name for flag in known}
-    for name in sorted({flag.name for flag in LOCKDOWN_FLAGS} & flags.keys() - names):
+    for name in sorted(unknown_to(controller) & flags.keys()):
         yield FLAG_UNKNOWN(flag=name, controller=controller)
     for name in sorted(FORBIDDEN_FLAGS.keys() & flags.keys()):
         if flags[name] not in ("", "false"):

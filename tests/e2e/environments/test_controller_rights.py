@@ -1,4 +1,4 @@
-"""What an attacker with the token of kustomize-controller or helm-controller could do."""
+"""What an attacker with the token of a controller could do."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from tests.support.environment import Environment
 from tests.support.lab import KUBECTL, Lab, eventually
 
 CONTROLLERS = ("kustomize-controller", "helm-controller")
+SERVING = ("source-controller", "notification-controller")
+WRITING = {"create", "update", "patch", "delete", "deletecollection", "*"}
 NOTE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\n"
 PROJECT = Path(__file__).parents[3]
 PLATFORM = ("default", "flux-system", "kube-system")
@@ -89,6 +91,53 @@ def test_a_controller_may_impersonate_the_tenant_and_read_referenced_objects_in_
     assert touching(allowed, "secrets", "configmaps") == {("get", "secrets", ()), ("get", "configmaps", ())}
     # The control: so the tenant is served.
     assert stolen.kubectl("get", "pods", "-n", "apps", "--as=system:serviceaccount:apps:dev-team").returncode == 0
+
+
+@pytest.mark.parametrize("controller", SERVING)
+def test_a_controller_that_impersonates_nobody_gets_secrets_only_of_tenants_and_of_flux(
+    production_stack: Environment, tmp_path: Path, controller: str
+) -> None:
+    stolen = Stolen(production_stack, controller, tmp_path)
+
+    for place in ("default", "kube-system"):
+        allowed = stolen.allowed(place)
+        assert not [each for each in allowed if "*" in each[:2] or each[0] in ("impersonate", "bind", "escalate")]
+        assert not touching(allowed, "secrets", "configmaps", "serviceaccounts/token", "pods")
+        assert "is forbidden" in stolen.kubectl("get", "secrets", "-n", place).stderr
+    for place in ("apps", "flux-system"):
+        allowed = stolen.allowed(place)
+        assert touching(allowed, "secrets", "configmaps", "serviceaccounts/token") == {("get", "secrets", ())}
+        assert "is forbidden" in stolen.kubectl("get", "secrets", "-n", place).stderr
+        # The control: so a source's credentials are read.
+        found = stolen.kubectl("get", "secret", "none", "-n", place).stderr
+        assert "NotFound" in found
+
+
+def test_source_controller_writes_no_object_of_others(production_stack: Environment, tmp_path: Path) -> None:
+    allowed = Stolen(production_stack, "source-controller", tmp_path).allowed("apps")
+
+    written = {resource for verb, resource, _ in allowed if verb in WRITING}
+    assert {each for each in written if not each.endswith((".authorization.k8s.io", ".authentication.k8s.io"))} == {
+        "events",
+        *(
+            f"{kind}{part}.source.toolkit.fluxcd.io"
+            for kind in ("buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories")
+            for part in ("", "/status", "/finalizers")
+        ),
+    }
+
+
+def test_notification_controller_annotates_what_receivers_name_in_tenants_namespaces_only(
+    production_stack: Environment, tmp_path: Path
+) -> None:
+    stolen = Stolen(production_stack, "notification-controller", tmp_path)
+    syncs = "kustomizations.kustomize.toolkit.fluxcd.io"
+
+    def writing(place: str) -> set[str]:
+        return {verb for verb, resource, _ in stolen.allowed(place) if resource == syncs and verb in WRITING}
+
+    assert writing("default") == set()
+    assert writing("apps") == {"patch"}
 
 
 @pytest.mark.parametrize(

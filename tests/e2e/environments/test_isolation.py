@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -16,6 +17,7 @@ from tests.e2e.manifests import git_repository, kustomization
 from tests.support.environment import Environment
 from tests.support.isolation import assert_safe, run, run_stack
 from tests.support.lab import Lab, eventually
+from tests.support.own_address import own_address
 
 TENANT = "system:serviceaccount:apps:dev-team"
 
@@ -104,35 +106,45 @@ class Elsewhere:
     written, so the same name in capital letters stands for a host that is neither.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1", answer: bytes = b"", location: str = "") -> None:
         self.asked: list[str] = []
         asked = self.asked
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 asked.append(self.path)
-                content = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: fetched}, data: {a: b}}"
-                self.send_response(200)
+                content = answer or b"{apiVersion: v1, kind: ConfigMap, metadata: {name: fetched}, data: {a: b}}"
+                self.send_response(302 if location else 200)
                 self.send_header("Content-Length", str(len(content)))
+                self.send_header("Location", location)
                 self.end_headers()
                 self.wfile.write(content)
 
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://LOCALHOST:{self.server.server_port}"
+        self.server = ThreadingHTTPServer((host, 0), Handler)
+        port = self.server.server_port
+        self.url = f"http://LOCALHOST:{port}"
+        self.address = f"http://{host}:{port}"
+
+
+@contextmanager
+def serving(elsewhere: Elsewhere) -> Iterator[Elsewhere]:
+    thread = Thread(target=elsewhere.server.serve_forever)
+    thread.start()
+    try:
+        yield elsewhere
+    finally:
+        elsewhere.server.shutdown()
+        thread.join()
+        elsewhere.server.server_close()
 
 
 @pytest.fixture
 def elsewhere() -> Iterator[Elsewhere]:
-    elsewhere = Elsewhere()
-    thread = Thread(target=elsewhere.server.serve_forever)
-    thread.start()
-    yield elsewhere
-    elsewhere.server.shutdown()
-    thread.join()
-    elsewhere.server.server_close()
+    with serving(Elsewhere()) as each:
+        yield each
 
 
 @pytest.mark.parametrize(
@@ -165,6 +177,76 @@ def test_a_remote_file_is_refused_before_any_connection(
     [artifacts] = [line for line in service.split() if "/artifacts-" in line]
     assert artifacts.partition("/")[2] not in message
     assert staging_stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True"
+
+
+def test_a_build_does_not_reach_an_address_like_that_of_the_controllers_pod(
+    lab: Lab, staging_stack: Environment, attempts: Attempts, tmp_path: Path
+) -> None:
+    """Where the controllers listen (test_listeners.py): with metrics and profiles, health checks and artifacts."""
+    if (host := own_address()) is None:
+        pytest.skip("this machine has only loopback addresses")
+    with serving(Elsewhere(host)) as pod:
+        files = {"staging/kustomization.yaml": f"resources: ['{pod.address}/metrics']\n"}
+        assert not attempts.create(
+            git_repository("of-the-pod", lab.repository("mallory", "of-the-pod", files, tmp_path))
+        )
+        assert not attempts.create(kustomization("of-the-pod", source="of-the-pod"))
+
+        message = staging_stack.cluster.refusal("kustomization", "of-the-pod", "apps", saying="kustomize build failed")
+
+    assert "proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused" in message
+    assert not pod.asked
+
+
+INDEX = b"apiVersion: v1\nentries: {}\n"
+
+
+def helm_repository(name: str, url: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "HelmRepository",
+        "metadata": {"name": name, "namespace": "apps"},
+        "spec": {"interval": "1h", "url": url},
+    }
+
+
+def test_an_index_or_a_redirect_leads_source_controller_nowhere_without_tls(
+    staging_stack: Environment, attempts: Attempts, elsewhere: Elsewhere
+) -> None:
+    """Staging has no policies, which would refuse the first of the URLs."""
+    cluster = staging_stack.cluster
+    with serving(Elsewhere(location=f"{elsewhere.url}/index.yaml")) as leading, serving(Elsewhere(answer=INDEX)) as own:
+        urls = {"named": elsewhere.url, "redirected": leading.address}
+        for name, url in {**urls, "loopback": own.address}.items():
+            assert not attempts.create(helm_repository(name, url))
+        messages = {name: cluster.refusal("helmrepository", name, "apps", saying="proxyconnect") for name in urls}
+        # The control: requests to loopback addresses go through no proxy, and nothing of Flux listens there.
+        eventually(lambda: cluster.ready("helmrepository", "loopback", "apps")[0] == "True")
+
+    assert all("127.0.0.1:9: connect: connection refused" in message for message in messages.values())
+    assert leading.asked and not elsewhere.asked
+
+
+def test_a_charts_dependency_leads_source_controller_nowhere_without_tls(
+    lab: Lab, staging_stack: Environment, attempts: Attempts, elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    dependency = f"[{{name: other, version: 1.0.0, repository: '{elsewhere.url}'}}]"
+    files = {
+        "alone/Chart.yaml": "apiVersion: v2\nname: alone\nversion: 0.1.0\n",
+        "chart/Chart.yaml": f"apiVersion: v2\nname: leading\nversion: 0.1.0\ndependencies: {dependency}\n",
+    }
+    assert not attempts.create(git_repository("leading", lab.repository("mallory", "leading", files, tmp_path)))
+    for name in ("chart", "alone"):
+        spec = {"interval": "1h", "chart": name, "sourceRef": {"kind": "GitRepository", "name": "leading"}}
+        metadata = {"name": name, "namespace": "apps"}
+        chart = {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart", "metadata": metadata, "spec": spec}
+        assert not attempts.create(chart)
+
+    message = staging_stack.cluster.refusal("helmchart", "chart", "apps", saying="proxyconnect")
+
+    assert "127.0.0.1:9: connect: connection refused" in message
+    assert not elsewhere.asked
+    eventually(lambda: staging_stack.cluster.ready("helmchart", "alone", "apps")[0] == "True")
 
 
 def test_waiting_kustomizations_do_not_block_other_tenants(

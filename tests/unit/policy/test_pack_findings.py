@@ -10,6 +10,8 @@ from sample_pack import UNKNOWN, Pack, rules, secret
 
 from components.config.decisions import today
 from components.config.errors import ConfigurationError, Problem
+from components.flux.controllers import Controller
+from components.flux.lockdown_flags import arguments_for
 from components.git.github import DEPLOY_KEY_TYPE
 from components.policies.config import PolicyEngine, PolicyMode
 from components.stack.review_config import Waiver
@@ -147,10 +149,10 @@ def deployment(*arguments):
 
 
 def test_flags_of_controllers_are_judged():
-    complete = ("--default-service-account=default", "--feature-gates=ObjectLevelWorkloadIdentity=true")
+    complete = arguments_for(Controller.SOURCE, "default")
 
     assert said_of(deployment(*complete)) == []
-    assert said_of(deployment(*complete[:1])) == ["lockdown-flags"]
+    assert said_of(deployment(*complete[1:])) == ["lockdown-flags"]
     assert said_of(deployment(*complete, "--no-remote-bases=true")) == ["lockdown-flags"]
 
 

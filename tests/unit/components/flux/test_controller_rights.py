@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from sample_release import names, one, release
+from sample_release import arguments, names, one, release
 from sample_stack import DIGEST, flux_config, load
 
 from components.cluster.object_meta import ObjectMeta
 from components.flux.controller_rights import impersonation_objects, is_powerful, shared_impersonation
+from components.flux.controllers import Controller
 from components.flux.phases import in_phases
 from components.flux.profile import configured
 from components.tenant.impersonation import impersonations
@@ -24,6 +25,24 @@ EVERYTHING = {
 }
 SYNC = {"source": {"url": "https://git.example.com/platform/fleet"}}
 SYSTEM = "flux-system"
+EVERY = [controller.value for controller in Controller]
+SERVING = ("source-controller", "notification-controller", "image-reflector-controller", "image-automation-controller")
+# What a Receiver may name: the values of `kind` in the API of notification-controller 1.9.
+NAMED_BY_RECEIVERS = {
+    "buckets",
+    "gitrepositories",
+    "kustomizations",
+    "helmreleases",
+    "helmcharts",
+    "helmrepositories",
+    "imagerepositories",
+    "imagepolicies",
+    "imageupdateautomations",
+    "ocirepositories",
+    "artifactgenerators",
+    "externalartifacts",
+}
+WRITING = {"create", "update", "patch", "delete", "deletecollection", "*"}
 
 
 def installed(**flux):
@@ -51,12 +70,14 @@ def rules(manifests, kind, name):
     ]
 
 
-def test_the_reconcilers_run_as_dedicated_accounts_and_other_controllers_as_before():
-    found = accounts(installed())
+def test_every_controller_runs_as_a_dedicated_account():
+    manifests = installed(components=EVERY)
+    found = accounts(manifests)
 
+    assert set(found.values()) <= set(names(manifests, "ServiceAccount"))
     assert found.pop("kustomize-controller") == "kustomize-controller-impersonator"
     assert found.pop("helm-controller") == "helm-controller-impersonator"
-    assert set(found.values()) == {None}
+    assert found == {name: f"{name}-restricted" for name in found}
 
 
 def test_no_account_is_cluster_admin_if_nothing_is_applied_as_one():
@@ -76,15 +97,55 @@ def test_accounts_listed_in_impersonate_stay_cluster_admin():
     assert ("impersonate", "serviceaccounts", ("helm-controller", "apps", "default")) in found
 
 
-def test_the_releases_broad_role_is_bound_only_to_the_other_controllers():
-    bound = {subject["name"] for subject in one(installed(), "ClusterRoleBinding", "controllers")["subjects"]}
+def test_the_releases_broad_role_is_bound_to_no_controller():
+    manifests = installed(components=EVERY)
+    bound = {subject["name"] for subject in one(manifests, "ClusterRoleBinding", "controllers")["subjects"]}
 
-    assert bound == {"source-controller", "image-reflector-controller", "of-another-kind"}
+    assert bound == {"of-another-kind"}
 
 
-@pytest.mark.parametrize("controller", ["kustomize-controller", "helm-controller"])
+def test_a_binding_of_controllers_only_is_removed():
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "crd-controller"}
+
+    kept = configured([*release(), {**EVERYTHING, "roleRef": role}], flux_config())
+
+    assert "cluster-reconciler" not in names(kept, "ClusterRoleBinding")
+
+
+@pytest.mark.parametrize(
+    ("controller", "written"),
+    [
+        ("source-controller", {"buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories"}),
+        ("notification-controller", {"alerts", "providers", "receivers"}),
+        ("image-reflector-controller", {"imagepolicies", "imagerepositories"}),
+        ("image-automation-controller", {"imageupdateautomations"}),
+        ("source-watcher", {"artifactgenerators", "externalartifacts"}),
+        ("kustomize-controller", {"kustomizations"}),
+        ("helm-controller", {"helmreleases", "helmcharts"}),
+    ],
+)
+def test_in_the_whole_cluster_a_controller_writes_only_its_own_kinds_and_events(controller, written):
+    found = rules(installed(components=EVERY), "ClusterRole", f"flux-tenancy-{controller}")
+
+    assert {resource.split("/")[0] for verb, resource, _ in found if verb in WRITING} == {*written, "events"}
+    assert {resource for verb, resource, _ in found if verb in ("create", "delete")} <= {
+        "events",
+        "helmcharts",
+        "externalartifacts",
+        "externalartifacts/status",
+    }
+
+
+def test_notification_controller_reads_what_alerts_and_receivers_may_name():
+    found = rules(installed(), "ClusterRole", "flux-tenancy-notification-controller")
+
+    assert {(verb, kind, ()) for verb in ("get", "list", "watch") for kind in NAMED_BY_RECEIVERS} <= set(found)
+
+
+@pytest.mark.parametrize("controller", EVERY)
 def test_no_cluster_wide_rule_allows_secrets_or_another_identity(controller):
-    found = rules(installed(sync=SYNC, workloadIdentity=True), "ClusterRole", f"flux-tenancy-{controller}")
+    manifests = installed(components=EVERY, sync=SYNC, workloadIdentity=True)
+    found = rules(manifests, "ClusterRole", f"flux-tenancy-{controller}")
 
     assert not {resource for _, resource, _ in found} & {"secrets", "configmaps", "serviceaccounts/token", "*"}
     assert not {verb for verb, _, _ in found} & {"impersonate", "bind", "escalate", "*"}
@@ -142,10 +203,27 @@ def test_rights_are_granted_before_the_controllers_change_and_removed_after(righ
     assert "cluster-reconciler" in names(getattr(phases, phase), "ClusterRoleBinding")
 
 
+def test_the_new_rights_come_before_the_controllers():
+    config = flux_config()
+    access = in_phases(configured([*release(), EVERYTHING], config), config).access
+
+    assert {"flux-tenancy-secrets", "flux-tenancy-receivers"} <= set(names(access, "ClusterRole"))
+    assert "flux-tenancy-source-controller" in names(access, "ClusterRoleBinding")
+    assert {"flux-secrets", "flux-receivers", "source-controller-restricted"} <= set(names(access, "RoleBinding"))
+
+
+@pytest.mark.parametrize("controller", [each for each in SERVING if not each.startswith("image")])
+def test_the_gate_for_uncached_secrets_is_on_where_a_controller_knows_it(controller):
+    given = arguments(installed())[controller] or ()
+    gates = next(each for each in given if each.startswith("--feature-gates="))
+
+    assert ("DisableConfigWatchers=true" in gates) is (controller == "notification-controller")
+
+
 def test_in_a_tenants_namespace_only_its_account_and_the_default_account_can_be_impersonated():
     place = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
 
-    role, binding = impersonation_objects(place, ["dev-team"], flux_config())
+    role, binding, *_ = impersonation_objects(place, ["dev-team"], flux_config())
 
     assert role["rules"] == [
         {
@@ -158,6 +236,44 @@ def test_in_a_tenants_namespace_only_its_account_and_the_default_account_can_be_
     ]
     assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "flux-impersonation"}
     assert role["metadata"]["labels"] == place.labels
+
+
+def test_in_a_tenants_namespace_the_other_controllers_get_secrets_and_patch_what_receivers_name():
+    place = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
+    manifests = installed(components=EVERY)
+
+    _, _, secrets, receivers = impersonation_objects(place, ["dev-team"], flux_config(components=EVERY))
+
+    assert [each["metadata"]["name"] for each in (secrets, receivers)] == ["flux-secrets", "flux-receivers"]
+    assert [subject["name"] for subject in secrets["subjects"]] == [f"{name}-restricted" for name in SERVING]
+    assert [subject["name"] for subject in receivers["subjects"]] == ["notification-controller-restricted"]
+    assert rules(manifests, "ClusterRole", secrets["roleRef"]["name"]) == [("get", "secrets", ())]
+    assert set(rules(manifests, "ClusterRole", receivers["roleRef"]["name"])) == {
+        ("patch", kind, ()) for kind in NAMED_BY_RECEIVERS
+    }
+
+
+def test_tokens_for_a_cloud_are_created_only_with_workload_identity_and_not_in_flux_system():
+    """Where `kustomize-controller` may be cluster-admin."""
+    config = flux_config(workloadIdentity=True)
+    manifests = installed(workloadIdentity=True)
+    place = ObjectMeta("dev-team", "apps", {})
+
+    assert rules(manifests, "ClusterRole", "flux-tenancy-tokens") == [("create", "serviceaccounts/token", ())]
+    assert rules(manifests, "ClusterRole", "flux-tenancy-secrets") == [("get", "secrets", ())]
+    assert "flux-tokens" in names(impersonation_objects(place, ["dev-team"], config), "RoleBinding")
+    assert "flux-tokens" not in names(manifests, "RoleBinding")
+    assert "flux-tokens" not in names(impersonation_objects(place, ["dev-team"], flux_config()), "RoleBinding")
+
+
+def test_without_notification_controller_nobody_may_patch_what_receivers_name():
+    without = ["source-controller", "kustomize-controller"]
+    manifests = installed(components=without)
+
+    assert "flux-tenancy-receivers" not in names(manifests, "ClusterRole")
+    assert "flux-receivers" not in names(manifests, "RoleBinding")
+    readers = [each["name"] for each in one(manifests, "RoleBinding", "flux-secrets")["subjects"]]
+    assert readers == ["source-controller-restricted"]
 
 
 def test_in_a_namespace_onboarded_by_label_any_account_can_be_impersonated():
@@ -183,7 +299,7 @@ def test_every_namespace_of_a_tenant_and_of_the_platform_has_its_own_role(tmp_pa
 
     found = {
         namespace: role["rules"][0]["resourceNames"]
-        for namespace, (role, _) in impersonations(config.flux, config.tenants, config.tenancy).items()
+        for namespace, (role, *_) in impersonations(config.flux, config.tenants, config.tenancy).items()
     }
 
     assert found == {

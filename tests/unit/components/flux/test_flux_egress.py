@@ -12,10 +12,12 @@ from sample_stack import FLUX, flux_config, load
 from components.cluster.manifests import Manifest
 from components.config.errors import ConfigurationError
 from components.flux.component import FluxInstall, FluxInstallArgs
+from components.flux.controllers import Controller
 from components.flux.profile import StackFacts, configured
 from tests.support.network import Network, Peer
 
 PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}
+PLAIN = {"HTTP_PROXY", "http_proxy"}
 SERVICE = "Service flux-system/artifacts-of-source-controller"
 SECRET = "Secret flux-system/artifact-hosts"
 
@@ -67,11 +69,44 @@ def test_a_variable_comes_after_the_variables_that_it_refers_to():
     assert names.index("SOURCE_CONTROLLER_LOCALHOST") < names.index("NO_PROXY")
 
 
-def test_only_kustomize_controller_in_the_multi_tenant_profile_has_the_proxy():
+def test_the_other_controllers_send_only_plain_http_to_the_closed_port():
     locked = configured(advertised(), flux_config())
+
     for name in ("source-controller", "helm-controller", "notification-controller"):
-        assert not environment(locked, name)
-    assert not environment(configured(advertised(), flux_config(profile="single-tenant")))
+        found = environment(locked, name)
+        assert {found[variable] for variable in PLAIN} == {"http://127.0.0.1:9"}
+        assert not found.keys() & (PROXIES - PLAIN)
+
+
+def test_only_those_that_fetch_artifacts_may_reach_their_servers():
+    locked = configured(advertised(), flux_config())
+
+    assert environment(locked, "helm-controller")["NO_PROXY"] == "source-controller.flux-system.svc.cluster.local."
+    assert not environment(locked, "source-controller").keys() & {"NO_PROXY", "no_proxy"}
+    events = "notification-controller.flux-system.svc.cluster.local."
+    container(sending := advertised(), "source-controller")["args"].append(f"--events-addr=http://{events}/")
+    assert environment(configured(sending, flux_config()), "source-controller")["NO_PROXY"] == events
+
+
+def test_hosts_that_the_stack_allows_without_tls_are_exempt_for_their_controller():
+    facts = StackFacts(plain_http={Controller.SOURCE: ("charts.example.com:8080", "*.example.org")})
+    locked = configured(advertised(), flux_config(), facts)
+
+    assert environment(locked, "source-controller")["no_proxy"] == "charts.example.com:8080,*.example.org"
+    assert "no_proxy" not in environment(locked, "notification-controller")
+
+
+def test_a_forward_proxy_replaces_the_closed_port_for_all():
+    proxy = "http://proxy.example.com:3128"
+    locked = configured(advertised(), flux_config(egress={"proxy": proxy}))
+
+    for name in ("source-controller", "helm-controller", "notification-controller", "kustomize-controller"):
+        assert {environment(locked, name)[variable] for variable in PROXIES} == {proxy}
+
+
+def test_the_single_tenant_profile_has_no_proxy():
+    for name in ("source-controller", "kustomize-controller"):
+        assert not environment(configured(advertised(), flux_config(profile="single-tenant")), name)
 
 
 def test_vaults_key_services_and_configured_hosts_are_also_exempt():

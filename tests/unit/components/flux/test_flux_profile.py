@@ -108,6 +108,31 @@ def test_kustomize_controller_has_more_workers_than_one_tenant_can_occupy():
     assert workers(profile="single-tenant") == workers(0) == []
 
 
+def test_helm_controller_has_more_workers_than_one_tenant_can_occupy():
+    def workers(**flux):
+        found = configured(release(), flux_config(**flux), StackFacts(helm_releases=30))
+        return [each for each in arguments(found)["helm-controller"] or () if "concurrent" in each]
+
+    assert workers() == ["--concurrent=34"]
+    assert workers(extraArgs={"helm-controller": ["--concurrent=8"]}) == ["--concurrent=8"]
+    assert workers(profile="single-tenant") == []
+
+
+def test_the_size_of_a_helm_index_is_bounded_unless_the_user_sets_another_size():
+    own = "--helm-index-max-size=52428800"
+
+    found = arguments(installed(extraArgs={"source-controller": [own]}))["source-controller"]
+
+    assert [each for each in found or () if "index" in each] == [own]
+
+
+def test_every_controller_knows_its_pods_address_before_it_listens_there():
+    for manifest in installed():
+        if manifest["kind"] == "Deployment":
+            env = manifest["spec"]["template"]["spec"]["containers"][0]["env"]
+            assert {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}} in env
+
+
 def test_feature_gates_of_operator_release_and_lockdown_are_joined_in_one_flag():
     gates = ["--feature-gates=Beta=true,ObjectLevelWorkloadIdentity=false"]
 
@@ -152,6 +177,6 @@ def test_the_multi_tenant_profile_adds_its_variables_to_the_releases_own():
 
     expected = [{"name": each.name, "value": each.value} for each in variables_for(Controller.KUSTOMIZE)]
     found = environment(locked, "kustomize-controller")
-    assert found is not None and found[: len(expected) + 1] == [own, *expected]
+    address = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    assert found is not None and found[: len(expected) + 2] == [own, address, *expected]
     assert {"name": "GIT_ALLOW_PROTOCOL", "value": "none"} in expected
-    assert environment(locked, "source-controller") is None

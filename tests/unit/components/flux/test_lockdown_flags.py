@@ -6,7 +6,11 @@ from components.flux.config_wordings import FLAG_OF_PROFILE, FORBIDDEN_FLAG
 from components.flux.controllers import Controller
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, flags_for, refusal
 
-CLOSED_TO_THE_OPERATOR = {flag.name for flag in LOCKDOWN_FLAGS} - {"feature-gates"} | set(FORBIDDEN_FLAGS)
+OF_LOCKDOWN = {flag.name for flag in LOCKDOWN_FLAGS}
+CLOSED_TO_THE_OPERATOR = OF_LOCKDOWN - {"feature-gates"} | set(FORBIDDEN_FLAGS)
+LISTENERS = {"--metrics-addr=[$(POD_IP)]:8080", "--health-addr=[$(POD_IP)]:9440"}
+ARTIFACTS = {"--storage-addr=[$(POD_IP)]:9090"}
+RECEIVERS = {"--events-addr=[$(POD_IP)]:9090", "--receiverAddr=[$(POD_IP)]:9292"}
 GATE = "--feature-gates=ObjectLevelWorkloadIdentity=true"
 CANCEL = "--feature-gates=CancelHealthCheckOnNewRevision=true"
 
@@ -14,7 +18,7 @@ CANCEL = "--feature-gates=CancelHealthCheckOnNewRevision=true"
 @pytest.mark.parametrize(
     ("controller", "arguments"),
     [
-        (Controller.SOURCE, {"--default-service-account=default", GATE}),
+        (Controller.SOURCE, {"--default-service-account=default", GATE} | ARTIFACTS),
         (
             Controller.KUSTOMIZE,
             {
@@ -37,23 +41,27 @@ CANCEL = "--feature-gates=CancelHealthCheckOnNewRevision=true"
                 CANCEL,
             },
         ),
-        (Controller.NOTIFICATION, {"--no-cross-namespace-refs=true", "--default-service-account=default", GATE}),
+        (
+            Controller.NOTIFICATION,
+            {"--no-cross-namespace-refs=true", "--default-service-account=default", GATE} | RECEIVERS,
+        ),
         (Controller.IMAGE_REFLECTOR, {"--no-cross-namespace-refs=true", "--default-service-account=default", GATE}),
         (Controller.IMAGE_AUTOMATION, {"--no-cross-namespace-refs=true", "--default-service-account=default", GATE}),
-        (Controller.SOURCE_WATCHER, {"--no-cross-namespace-refs=true"}),
+        (Controller.SOURCE_WATCHER, {"--no-cross-namespace-refs=true"} | ARTIFACTS),
     ],
 )
 def test_each_controller_of_flux_2_9_gets_exactly_the_flags_that_it_supports(controller, arguments):
     given = [flag.argument for flag in flags_for(controller)]
 
     assert len(given) == len(set(given))
-    assert set(given) == arguments
+    assert set(given) == arguments | LISTENERS
 
 
 @pytest.mark.parametrize("name", sorted(CLOSED_TO_THE_OPERATOR))
 @pytest.mark.parametrize("form", ["--{}", "--{}=", "--{}=false", "--{}=true"])
 def test_extra_arguments_must_not_set_flags_of_the_lockdown_in_any_form(name, form):
-    reason = refusal(form.format(name))
+    controller = next(flag.controllers for flag in LOCKDOWN_FLAGS if flag.name == name) if name in OF_LOCKDOWN else ()
+    reason = refusal(next(iter(controller), Controller.HELM), form.format(name))
 
     assert reason is not None
     assert reason.code in (FLAG_OF_PROFILE.code, FORBIDDEN_FLAG.code)
@@ -65,4 +73,13 @@ def test_extra_arguments_must_not_set_flags_of_the_lockdown_in_any_form(name, fo
     ["--concurrent=8", "--feature-gates=OOMWatch=true", "--no-remote-bases-at-all=true", "--log-level=debug"],
 )
 def test_other_extra_arguments_are_allowed(argument):
-    assert refusal(argument) is None
+    assert refusal(Controller.KUSTOMIZE, argument) is None
+
+
+def test_where_a_controller_sends_its_events_is_no_flag_of_the_lockdown():
+    assert refusal(Controller.HELM, "--events-addr=http://events.example.com") is None
+    assert refusal(Controller.NOTIFICATION, "--events-addr=:9090") is not None
+
+
+def test_a_flag_of_the_lockdown_is_refused_for_controllers_that_do_not_know_it():
+    assert refusal(Controller.SOURCE, "--no-remote-bases=true") is not None

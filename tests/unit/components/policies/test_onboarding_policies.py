@@ -6,10 +6,10 @@ import pytest
 from sample_release import one
 from sample_stack import flux_config, tenant_config
 
-from components.flux.controller_rights import SHARED_IMPERSONATION
+from components.flux.controller_rights import SHARED_IMPERSONATION, impersonation_objects
 from components.policies.config import PolicyMode
 from components.policies.onboarding import background_rules, onboarding, tenant_template
-from components.tenant.objects import tenant_objects
+from components.tenant.objects import tenant_meta, tenant_objects
 from components.tenant.role import TENANT_ROLE
 from components.tenant.tenancy_config import TenancyConfig
 
@@ -37,8 +37,9 @@ def test_a_labelled_namespace_gets_the_objects_of_a_listed_tenant():
     def by_name(manifests):
         return {(each["kind"], each["metadata"]["name"]): each for each in manifests}
 
+    bindings = impersonation_objects(tenant_meta("dev-team", "apps"), [], FLUX)[1:]
     impersonation = by_name(labelled).pop(("RoleBinding", "flux-impersonation"))
-    assert by_name(labelled) == by_name([listed.identity, *listed.access, *listed.limits, impersonation])
+    assert by_name(labelled) == by_name([listed.identity, *listed.access, *listed.limits, *bindings, impersonation])
     assert impersonation["roleRef"]["name"] == SHARED_IMPERSONATION
     assert {(each["namespace"], each["name"]) for each in impersonation["subjects"]} == {
         ("flux-system", "kustomize-controller-impersonator"),
@@ -72,7 +73,7 @@ def test_a_labelled_namespace_has_a_network_policy_even_if_listed_ones_have_none
         json.loads(each["template"]["value"])["kind"]
         for each in spec("GeneratingPolicy", tenancy=TenancyConfig())["generate"]
     ]
-    assert kinds == ["ServiceAccount", "RoleBinding", "RoleBinding", "ResourceQuota", "ResourceQuota", "NetworkPolicy"]
+    assert kinds == ["ServiceAccount", *["RoleBinding"] * 4, "ResourceQuota", "ResourceQuota", "NetworkPolicy"]
 
 
 def test_generated_objects_are_synchronized_and_outlive_the_policy():
@@ -122,7 +123,12 @@ def test_kyverno_may_bind_only_the_roles_that_tenants_need():
     writable = {resource for rule in rules if "create" in rule["verbs"] for resource in rule["resources"]}
 
     assert (bind["resources"], bind["verbs"]) == (["clusterroles"], ["bind"])
-    assert bind["resourceNames"] == [TENANT_ROLE, SHARED_IMPERSONATION]
+    assert bind["resourceNames"] == [
+        TENANT_ROLE,
+        SHARED_IMPERSONATION,
+        "flux-tenancy-secrets",
+        "flux-tenancy-receivers",
+    ]
     tenancy = TenancyConfig.model_validate({"limits": {"containers": {"limits": {"memory": "1Gi"}}}})
     templates = spec("GeneratingPolicy", tenancy=tenancy)["generate"]
     generated = {json.loads(each["template"]["value"])["kind"] for each in templates}

@@ -609,21 +609,16 @@ def test_a_stack_is_multi_tenant_with_the_published_release_unless_it_says_other
     assert flux.url == "https://github.com/fluxcd/flux2/releases/download/v2.9.5/install.yaml"
 
 
-def test_a_controller_that_only_impersonates_may_not_watch_all_secrets(tmp_path):
+@pytest.mark.parametrize("controller", ["helm-controller", "source-controller"])
+def test_a_controller_with_narrow_rights_may_not_watch_all_secrets(tmp_path, controller):
     gate = ["--feature-gates=CacheSecretsAndConfigMaps=true"]
-    flux = FLUX | {"extraArgs": {"helm-controller": gate}}
+    flux = FLUX | {"extraArgs": {controller: gate}}
 
-    problem = SECRETS_CACHE_NEEDS_RIGHTS(gate="CacheSecretsAndConfigMaps", controller="helm-controller")
+    problem = SECRETS_CACHE_NEEDS_RIGHTS(gate="CacheSecretsAndConfigMaps", controller=controller)
     assert problems(tmp_path, flux=flux) == [f"Pulumi.staging.yaml: flux.extraArgs: {problem}"]
 
 
-@pytest.mark.parametrize(
-    "flux",
-    [
-        {"extraArgs": {"helm-controller": ["--feature-gates=CacheSecretsAndConfigMaps=true"]}}
-        | {"controllerRights": "release"},
-        {"extraArgs": {"source-controller": ["--feature-gates=CacheSecretsAndConfigMaps=true"]}},
-    ],
-)
-def test_a_controller_that_may_read_all_secrets_may_keep_them_in_memory(tmp_path, flux):
-    assert load(tmp_path, flux=FLUX | flux).flux.extra_args
+def test_a_controller_that_may_read_all_secrets_may_keep_them_in_memory(tmp_path):
+    arguments = {"extraArgs": {"helm-controller": ["--feature-gates=CacheSecretsAndConfigMaps=true"]}}
+
+    assert load(tmp_path, flux=FLUX | arguments | {"controllerRights": "release"}).flux.extra_args

@@ -1,5 +1,6 @@
 """What Flux's profile learns of the rest of the stack."""
 
+import pytest
 from sample_stack import FLUX, load
 
 from components.flux.profile import StackFacts
@@ -12,11 +13,21 @@ KEYS = ["arn:aws:kms:eu-1:1:key/2"]
 def test_a_tenants_quota_holds_in_each_of_its_namespaces(tmp_path):
     config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": {"kustomizations": 7}})
 
-    assert stack_facts(config) == StackFacts(kustomizations=14)
+    assert stack_facts(config) == StackFacts(kustomizations=14, helm_releases=16)
 
 
 def test_a_stack_without_tenants_may_get_some_by_label(tmp_path):
-    assert stack_facts(load(tmp_path, tenants={})) == StackFacts(kustomizations=5)
+    assert stack_facts(load(tmp_path, tenants={})) == StackFacts(kustomizations=5, helm_releases=16)
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [({"helmReleases": 30}, 60), ({"helmReleases": 300}, 200), ({"fluxObjects": 3}, 6), ({}, 16)],
+)
+def test_a_limit_of_helm_releases_decides_how_many_workers_they_can_occupy(tmp_path, limits, most):
+    config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": limits})
+
+    assert stack_facts(config).helm_releases == most
 
 
 def test_key_services_of_all_syncs_are_known_once(tmp_path):

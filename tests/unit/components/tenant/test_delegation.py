@@ -28,7 +28,7 @@ def test_flux_may_impersonate_only_the_account_of_the_team_in_its_namespace(tmp_
 
     found = impersonations(config.flux, config.tenants, config.tenancy)
 
-    names = {namespace: role["rules"][0]["resourceNames"] for namespace, (role, _) in found.items()}
+    names = {namespace: role["rules"][0]["resourceNames"] for namespace, (role, *_) in found.items()}
     assert names == {"apps": ["dev-team", "default"], "checkout": ["checkout-team", "default"]}
 
 

@@ -15,9 +15,14 @@ from components.git.source import GitAccess
 from components.tenant.component import Tenant, TenantArgs
 from components.tenant.impersonation import Impersonation, granted, impersonations
 
-ROLES = {"Role apps/flux-impersonation", "RoleBinding apps/flux-impersonation"}
+IMPERSONATION = {"Role apps/flux-impersonation", "RoleBinding apps/flux-impersonation"}
+ROLES = IMPERSONATION | {"RoleBinding apps/flux-secrets", "RoleBinding apps/flux-receivers"}
 SYNC = "Kustomization apps/dev-team"
-CONTROLLERS = {"Deployment flux-system/kustomize-controller", "Deployment flux-system/helm-controller"}
+SOURCE = "GitRepository apps/dev-team"
+CONTROLLERS = {
+    f"Deployment flux-system/{name}"
+    for name in ("source-controller", "kustomize-controller", "helm-controller", "notification-controller")
+}
 
 
 @pytest.fixture
@@ -41,14 +46,20 @@ def registered(tmp_path):
 
 @pytest.mark.parametrize("existing", [[], ["apps"]])
 def test_the_sync_is_created_after_the_right_to_impersonate_the_tenant(registered, existing):
-    assert registered(existing)[SYNC].after >= ROLES
+    assert registered(existing)[SYNC].after >= IMPERSONATION
+
+
+@pytest.mark.parametrize("existing", [[], ["apps"]])
+def test_the_source_is_created_after_the_right_to_read_its_secrets(registered, existing):
+    assert registered(existing)[SOURCE].after >= {"RoleBinding apps/flux-secrets"}
 
 
 def test_in_a_new_namespace_the_right_is_granted_after_the_identity_and_the_controllers(registered):
     resources = registered([])
 
     for role in ROLES:
-        assert {"Namespace apps", "ServiceAccount apps/dev-team"} <= resources[role].after
+        assert "Namespace apps" in resources[role].after
+    assert "ServiceAccount apps/dev-team" in resources["RoleBinding apps/flux-impersonation"].after
     for controller in CONTROLLERS:
         assert not ROLES & resources[controller].after
 
@@ -85,7 +96,7 @@ def test_what_the_state_has_with_other_rights_is_not_granted_yet(tmp_path, kind,
     config = load(tmp_path, flux=FLUX, tenants={"dev-team": {}})
     roles = impersonations(config.flux, config.tenants, config.tenancy)
     state = {(resource_type(each), name_of(each)): each for each in roles["apps"]}
-    [changed] = (key for key in state if key[0].endswith(f":{kind}"))
+    changed = next(key for key in state if key[0].endswith(f":{kind}"))
     if change is None:
         del state[changed]
     else:

@@ -282,7 +282,12 @@ def test_a_binding_that_kyverno_generates_for_labeled_namespaces_is_told_for_all
     }
     assert found.pop(Subject(SubjectKind.TENANT, LABELED)) == ["flux-tenancy-tenant"]
     assert {subject.namespace for subject in found} == {"flux-system"}
-    assert set(map(tuple, found.values())) == {("flux-tenancy-impersonation",)}
+    assert {subject.name: roles for subject, roles in found.items()} == {
+        "kustomize-controller-impersonator": ["flux-tenancy-impersonation"],
+        "helm-controller-impersonator": ["flux-tenancy-impersonation"],
+        "source-controller-restricted": ["flux-tenancy-secrets"],
+        "notification-controller-restricted": ["flux-tenancy-receivers", "flux-tenancy-secrets"],
+    }
 
 
 def test_what_the_stack_adds_to_the_rights_of_kyverno_is_told_for_its_background_controller():

@@ -31,6 +31,8 @@ def test_a_render_has_every_object_of_a_tenant_below_its_name(tmp_path):
         "dev-team/apps/role-flux-impersonation.yaml",
         "dev-team/apps/rolebinding-dev-team-reconciler.yaml",
         "dev-team/apps/rolebinding-flux-impersonation.yaml",
+        "dev-team/apps/rolebinding-flux-receivers.yaml",
+        "dev-team/apps/rolebinding-flux-secrets.yaml",
         "dev-team/apps/secret-dev-team-git.yaml",
         "dev-team/apps/serviceaccount-dev-team.yaml",
         "dev-team/cluster/namespace-apps.yaml",
