@@ -16,6 +16,9 @@ from components.keys.ssh_keys import SshKey, read_private_key
 DEPLOY_KEY_TYPE = "github:index/repositoryDeployKey:RepositoryDeployKey"
 WEBHOOK_TYPE = "github:index/repositoryWebhook:RepositoryWebhook"
 
+Registration = tuple[str, str]
+"""Type and name of the resource of a deploy key or webhook."""
+
 
 @dataclass(frozen=True)
 class GitHubArgs:

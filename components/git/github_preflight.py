@@ -5,15 +5,25 @@ Repositories where everything is registered already are not checked again, which
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from components.config.errors import Problem
+from components.config.wordings import Message
 from components.engine.state import State
 from components.git.config import GitSource
-from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name, registered_key
+from components.git.github import (
+    DEPLOY_KEY_TYPE,
+    WEBHOOK_TYPE,
+    Registration,
+    deploy_key_name,
+    recorded_keys,
+    registered_key,
+    source_of_deploy_key,
+)
 from components.git.sources import Sources, github_key_path
+from components.git.wordings import REPOSITORY_LOST, REPOSITORY_NOT_FOUND
 
 WORKERS = 8
 
@@ -33,14 +43,44 @@ def repository_problems(sources: Sources, new: Mapping[str, GitSource], stack_fi
     return [Problem(stack_file, github_key_path(name), reason) for name, reason in reasons.items() if reason]
 
 
+def lost_repositories(new: Mapping[str, GitSource], problems: Iterable[Problem], state: State) -> dict[str, Message]:
+    """The sources whose repository this stack knows and GitHub does not find any more, by name, each with a warning.
+
+    Nothing can be registered there, such as the new key of a rotation. That is the tenant's loss alone: others must be
+    able to change, and it must be able to leave.
+
+    Args:
+        new: the sources of which something is to be registered (`unregistered`).
+        problems: what `repository_problems` has found about them.
+        state: the stack's state.
+    """
+    missing = {problem.path: problem.message for problem in problems if problem.code == REPOSITORY_NOT_FOUND.code}
+    lost: dict[str, Message] = {}
+    for name, source in new.items():
+        if source.github is None or (reason := missing.get(github_key_path(name))) is None:
+            continue
+        if source.github.name.lower() in _registered_in(name, state):
+            lost[name] = REPOSITORY_LOST(source=github_key_path(name), reason=reason)
+    return lost
+
+
+def _registered_in(name: str, state: State) -> set[str]:
+    """The repositories, in lower case, in which something is registered for a source."""
+    found = {key.repository for key in recorded_keys(state) if source_of_deploy_key(key.name) == name}
+    webhook = state.resources.get((WEBHOOK_TYPE, name), {})
+    return {repository.lower() for repository in (*found, webhook.get("repository", ""))}
+
+
 def unregistered(sources: Sources, state: State) -> dict[str, GitSource]:
     """The sources, by name, whose deploy key or webhook is to be registered and not yet in the state."""
-    keys, webhooks = state.names(DEPLOY_KEY_TYPE), state.names(WEBHOOK_TYPE)
-    new: dict[str, GitSource] = {}
-    for name, source in sources.by_name.items():
-        if source.github is None:
-            continue
-        key = registered_key(source)
-        if (key and deploy_key_name(name, key) not in keys) or (source.webhook and name not in webhooks):
-            new[name] = source
-    return new
+    return {name: source for name, source in sources.by_name.items() if new_registrations(name, source, state)}
+
+
+def new_registrations(name: str, source: GitSource, state: State) -> set[Registration]:
+    """What is to be registered at GitHub for a source and not yet in the state."""
+    if source.github is None:
+        return set()
+    wanted = {(DEPLOY_KEY_TYPE, deploy_key_name(name, key))} if (key := registered_key(source)) else set()
+    if source.webhook:
+        wanted.add((WEBHOOK_TYPE, name))
+    return wanted - state.resources.keys()

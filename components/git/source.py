@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from secrets import token_urlsafe
@@ -15,7 +15,16 @@ from components.cluster.manifests import register
 from components.cluster.object_meta import ObjectMeta
 from components.engine.update_plans import made_once
 from components.git.config import GitSource
-from components.git.github import GitHub, GitHubArgs, RegisteredKey, registered_key
+from components.git.github import (
+    DEPLOY_KEY_TYPE,
+    WEBHOOK_TYPE,
+    GitHub,
+    GitHubArgs,
+    RegisteredKey,
+    Registration,
+    deploy_key_name,
+    registered_key,
+)
 from components.git.source_objects import source_objects, webhook_path, webhook_secret
 from components.git.sources import Sources
 
@@ -31,12 +40,14 @@ class GitAccess:
         github: GitHub, or None where no source registers anything there.
         webhook_url: where Git hosts reach this cluster's Receivers, or None.
         previous_keys: by source, the previous deploy keys that stay registered (`components.git.rotation`).
+        lost: what cannot be registered, since its repository is gone.
     """
 
     known_hosts: Sequence[str]
     github: GitHub | None
     webhook_url: str | None
     previous_keys: Mapping[str, Sequence[RegisteredKey]] = field(default_factory=dict)
+    lost: Collection[Registration] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -56,10 +67,14 @@ class RegisteredSource:
     registered: tuple[pulumi.Resource, ...]
 
 
-def git_access(sources: Sources, previous_keys: Mapping[str, Sequence[RegisteredKey]] | None = None) -> GitAccess:
+def git_access(
+    sources: Sources,
+    previous_keys: Mapping[str, Sequence[RegisteredKey]] | None = None,
+    lost: Collection[Registration] = frozenset(),
+) -> GitAccess:
     """What the sources of a stack share; without GitHub if nothing is registered there."""
     github = GitHub("github", GitHubArgs(sources.github, owners)) if (owners := sources.github_owners) else None
-    return GitAccess(sources.known_hosts, github, sources.webhook_url, previous_keys or {})
+    return GitAccess(sources.known_hosts, github, sources.webhook_url, previous_keys or {}, lost)
 
 
 def register_source(
@@ -92,7 +107,9 @@ def register_source(
             access.github.register_key(each, source.github, opts())
             for each in access.previous_keys.get(meta.prefix, ())
         ]
-        earlier += [access.github.deploy_key(meta.prefix, key, source.github, opts()), *previous]
+        if (DEPLOY_KEY_TYPE, deploy_key_name(meta.prefix, key)) not in access.lost:
+            earlier.append(access.github.deploy_key(meta.prefix, key, source.github, opts()))
+        earlier += previous
     secrets = [register(secret, opts()) for secret in objects.secrets]
     earlier += secrets
     names = generated_names(zip(objects.secrets, secrets, strict=True))
@@ -110,7 +127,7 @@ def register_source(
     receiver = register(objects.receiver, opts(token_secret, registered))
     url = token.apply(lambda text: f"{(access.webhook_url or '').rstrip('/')}{webhook_path(text, meta)}")
     announcing: list[pulumi.Resource] = [token_secret, receiver]
-    if source.github is not None:
+    if source.github is not None and (WEBHOOK_TYPE, meta.prefix) not in access.lost:
         assert access.github is not None  # `git_access` creates it for every source that sets `github`.
         announcing.append(access.github.webhook(meta.prefix, url, token, source.github, opts(receiver)))
     return RegisteredSource(registered, receiver, url, (*earlier, registered, *announcing))

@@ -75,6 +75,11 @@ DEPLOY_KEY_TAKEN = Wording(
     "its deploy key is already registered in {repository} as {title!r}",
     "remove it there or generate another key",
 )
+REPOSITORY_LOST = Wording(
+    "FT-GIT-014",
+    "{source}: {reason}",
+    "until then, nothing new is registered there, and everything else is applied",
+)
 ROTATED = Wording(
     "FT-GIT-030",
     "{sync}: Flux has fetched with the new deploy key {new}; the next `pulumi up` removes the previous one, "

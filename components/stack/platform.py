@@ -89,7 +89,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     transformations = [guard.waiting, counted, *_released(found)]
     guarded = partial(on_cluster, depends_on=before, transformations=transformations)
 
-    access = git_access(config.git_sources, previous)
+    access = git_access(config.git_sources, previous, found.lost)
     platform = None
     if (sync := config.flux.sync) is not None:
         args = PlatformSyncArgs(sync, platform_path(sync, pulumi.get_stack()), access, config.flux.notifications)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,11 @@ from components.config.wordings import Message
 from components.engine.pulumi_command import creates_nothing, ignores_protection
 from components.engine.state import State
 from components.flux.release import read_release
+from components.git.github import Registration
 from components.git.github_identity import identity_problems, unneeded_owners
 from components.git.github_leftovers import Leftover, github_leftovers
-from components.git.github_preflight import repository_problems, unregistered
-from components.git.sources import Sources
+from components.git.github_preflight import lost_repositories, new_registrations, repository_problems, unregistered
+from components.git.sources import Sources, github_key_path
 from components.kyverno.chart import kyverno_chart
 from components.stack.cluster_checks import ClusterFindings, check_cluster
 from components.stack.config import StackConfig
@@ -45,6 +46,7 @@ class Preflight:
         warnings: what the user should know and does not stop the update.
         protected: the resources that this update protects.
         capsule: Capsule's chart and definitions, digest verified; None if the stack has no Capsule.
+        lost: what cannot be registered at GitHub, since a repository is gone that was there before.
     """
 
     release: list[Manifest]
@@ -54,6 +56,7 @@ class Preflight:
     warnings: tuple[Message, ...]
     protected: frozenset[ProtectedResource] = frozenset()
     capsule: CapsuleRelease | None = None
+    lost: frozenset[Registration] = frozenset()
 
 
 def preflight(config: StackConfig, state: State, stack_file: str, project: Path) -> Preflight:
@@ -73,16 +76,19 @@ def preflight(config: StackConfig, state: State, stack_file: str, project: Path)
     if deleting:
         config = existing_only(config)
     cluster, of_cluster = check_cluster(config, state, stack_file, project)
-    leftovers, of_github = _check_github(config.git_sources, state, stack_file)
+    lost, leftovers, of_github = _check_github(config.git_sources, state, stack_file)
     objects = [*(release or ()), *(capsule.definitions if capsule else ())]
     if release is not None and cluster is not None and not deleting and not ignores_protection():
         problems += deletion_problems(config, objects, cluster.facts, state, stack_file)
     if problems := [*problems, *of_cluster, *of_github]:
         raise ConfigurationError(problems)
     assert release is not None and cluster is not None  # Each that is missing is a problem.
-    warnings = (*cluster.warnings, *unneeded_owners(config.git_sources, stack_file), *expiring_grants(config))
+    by_name = config.git_sources.by_name
+    unregistrable = frozenset(each for name in lost for each in new_registrations(name, by_name[name], state))
+    of_owners = unneeded_owners(config.git_sources, stack_file)
+    warnings = (*cluster.warnings, *lost.values(), *of_owners, *expiring_grants(config))
     protected = protected_resources(described, objects, pulumi.get_stack(), cluster.facts, state)
-    return Preflight(release, chart, cluster, leftovers, warnings, protected, capsule)
+    return Preflight(release, chart, cluster, leftovers, warnings, protected, capsule, unregistrable)
 
 
 def read_releases(
@@ -128,11 +134,16 @@ def _pinned(read: Callable[[], _T], stack_file: str, problems: list[Problem]) ->
         return None
 
 
-def _check_github(sources: Sources, state: State, stack_file: str) -> tuple[list[Leftover], list[Problem]]:
+def _check_github(
+    sources: Sources, state: State, stack_file: str
+) -> tuple[Mapping[str, Message], list[Leftover], list[Problem]]:
     new = unregistered(sources, state)
     problems = repository_problems(sources, new, stack_file)
-    leftovers, taken = github_leftovers(sources, new, state, pulumi.get_stack(), stack_file)
+    lost = lost_repositories(new, problems, state)
+    problems = [problem for problem in problems if problem.path not in {github_key_path(name) for name in lost}]
+    present = {name: source for name, source in new.items() if name not in lost}
+    leftovers, taken = github_leftovers(sources, present, state, pulumi.get_stack(), stack_file)
     # Deploy keys and webhooks of a repository without access cannot be read either; one problem is enough.
     reported = {problem.path for problem in problems}
     problems += [problem for problem in taken if problem.path not in reported]
-    return leftovers, problems + identity_problems(sources, new, stack_file)
+    return lost, leftovers, problems + identity_problems(sources, new, stack_file)

@@ -12,6 +12,8 @@ from recorded_program import GENERATED, run
 from sample_sources import app_key, own_source, private_key, public_key, signing_key, stack, with_deploy_key
 
 from components.cluster.object_meta import ObjectMeta
+from components.engine.state import State
+from components.git.github_preflight import new_registrations
 from components.git.source import git_access, register_source
 
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
@@ -94,6 +96,18 @@ def test_a_webhook_at_github_needs_no_deploy_key():
     resources = registered({"github": {"repository": "acme/apps"}, "webhook": {}})
 
     assert set(after(resources)) == {SOURCE, TOKEN, RECEIVER, WEBHOOK}
+
+
+def test_what_cannot_be_registered_is_left_out_and_everything_else_is_there():
+    def program():
+        parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
+        config = stack({"dev-team": EVERYTHING})
+        sources = config.git_sources
+        lost = new_registrations("dev-team", sources.by_name["dev-team"], State({}))
+        register_source(PLACE, own_source(config), git_access(sources, lost=lost), parent, [])
+
+    everything = {KEY, GIT, SIGNERS, SOURCE, RECEIVER, TOKEN, WEBHOOK}
+    assert {_without_key_id(name) for name in run(program)} & everything == everything - {KEY, WEBHOOK}
 
 
 def test_all_parts_are_children_of_the_component():

@@ -9,8 +9,8 @@ from sample_sources import app_key, private_key, stack, with_deploy_key
 
 from components.engine.state import State
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, deploy_key_name
-from components.git.github_preflight import repository_problems, unregistered
-from components.keys.ssh_keys import read_private_key
+from components.git.github_preflight import lost_repositories, repository_problems, unregistered
+from components.keys.ssh_keys import SshKey, read_private_key
 
 NOTHING = State({})
 APPS = "/api/v3/repos/acme/apps"
@@ -293,3 +293,20 @@ def test_the_public_api_has_no_path_prefix(monkeypatch):
         "https://api.github.com",
         "https://github.example.com/api/v3",
     ]
+
+
+@pytest.mark.parametrize(
+    ("repository", "status", "lost"),
+    [("Apps", 404, ["dev-team"]), ("other", 404, []), ("apps", 401, []), ("apps", 403, [])],
+)
+def test_only_a_repository_that_is_gone_and_was_there_before_is_no_error(repository, status, lost):
+    """Such as that of a rotation; a typing error, or credentials that are refused, are errors as before."""
+    before = {"repository": repository, "key": "ssh-ed25519 AAAA", "title": "flux-tenancy staging/dev-team"}
+    state = State({(DEPLOY_KEY_TYPE, deploy_key_name("dev-team", SshKey("", before["key"], ""))): before})
+    with serving({}, status) as server:
+        config = stack({"dev-team": with_deploy_key()}, github=github(server))
+        new = unregistered(config.git_sources, state)
+        found = repository_problems(config.git_sources, new, "Pulumi.staging.yaml")
+
+    assert new and found
+    assert list(lost_repositories(new, found, state)) == lost
