@@ -1,4 +1,4 @@
-"""Admission that keeps a namespace that a tenant has made empty until its limits are in it.
+"""Admission that keeps a namespace that a tenant has made empty until all of its limits are in it.
 
 Capsule makes the limits and the tenant's rights at the same time, and repeats what fails. Without this, a tenant could
 use a namespace whose network policy or quota is late, or cannot be written at all. It is Kubernetes' own admission in
@@ -12,55 +12,76 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/validating-admis
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable
 
+from components.allowlists.cel import text
 from components.cluster.manifests import Manifest
 from components.policies.policy import Resources, tenant_resources
 from components.policies.rendering import OBJECT_PREFIX, TENANT_NAMESPACES
-from components.tenant.capsule_names import SELF_MADE
+from components.policies.request import TENANT
+from components.sync.names import TENANT_LABEL
+from components.tenant.capsule_names import LIMIT_LABEL, SELF_MADE
+from components.tenant.capsule_objects import required_limits
+from components.tenant.tenancy_config import TenancyConfig
 
 _API = "admissionregistration.k8s.io/v1"
-# API version, kind and plural of what every namespace of a tenant has.
-_LIMITS = (("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"), ("v1", "ResourceQuota", "resourcequotas"))
+_PLURALS = {"LimitRange": "limitranges", "NetworkPolicy": "networkpolicies", "ResourceQuota": "resourcequotas"}
 # The certificate of the API server and the account `default`.
-_BY_KUBERNETES = ("configmaps", "serviceaccounts")
+_BY_KUBERNETES = (("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default"))
 
 
-def limits_first() -> list[Manifest]:
-    """A policy with its binding for each kind of limits that has to exist first."""
-    return [manifest for limit in _LIMITS for manifest in _policy(*limit)]
+def limits_first(tenancy: TenancyConfig) -> list[Manifest]:
+    """A policy for each kind of limits, with a binding for each limit that has to exist first.
+
+    Args:
+        tenancy: the settings of all tenants, which say what the limits are.
+    """
+    limits = required_limits(tenancy)
+    kinds = dict.fromkeys((api_version, kind) for api_version, kind, _ in limits)
+    bindings = [_binding(kind, limit) for _, kind, limit in limits]
+    return [*(_policy(api_version, kind) for api_version, kind in kinds), *bindings]
 
 
-def _policy(api_version: str, kind: str, plural: str) -> Iterator[Manifest]:
-    name = f"{OBJECT_PREFIX}limits-first-{plural}"
-    yield {
+def _name(kind: str) -> str:
+    return f"{OBJECT_PREFIX}limits-first-{_PLURALS[kind]}"
+
+
+def _policy(api_version: str, kind: str) -> Manifest:
+    own = f"params.metadata.labels[{text(TENANT_LABEL)}] == {TENANT}"
+    return {
         "apiVersion": _API,
         "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
+        "metadata": {"name": _name(kind)},
         "spec": {
             "failurePolicy": "Fail",
             "paramKind": {"apiVersion": api_version, "kind": kind},
             "matchConstraints": {
                 "namespaceSelector": {"matchLabels": dict(SELF_MADE)},
-                "resourceRules": [each.rule("Namespaced") for each in _created()],
+                "resourceRules": [each.rule("Namespaced") for each in tenant_resources(("CREATE",))],
+                "excludeResourceRules": list(_by_kubernetes()),
             },
-            # Any of the platform's is enough; the binding denies where there is none.
-            "validations": [{"expression": "params != null", "message": f"the namespace has no {kind} yet"}],
+            # A binding denies where its limit is missing.
+            "validations": [{"expression": own, "message": f"the {kind} of this namespace is another tenant's"}],
         },
     }
-    yield {
+
+
+def _binding(kind: str, limit: str) -> Manifest:
+    return {
         "apiVersion": _API,
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
+        "metadata": {"name": f"{OBJECT_PREFIX}limits-first-{limit}"},
         "spec": {
-            "policyName": name,
-            "paramRef": {"selector": TENANT_NAMESPACES, "parameterNotFoundAction": "Deny"},
+            "policyName": _name(kind),
+            "paramRef": {
+                "selector": {"matchLabels": {LIMIT_LABEL: limit}, **TENANT_NAMESPACES},
+                "parameterNotFoundAction": "Deny",
+            },
             "validationActions": ["Deny"],
         },
     }
 
 
-def _created() -> Iterator[Resources]:
-    for each in tenant_resources(("CREATE",)):
-        yield replace(each, names=tuple(name for name in each.names if name not in _BY_KUBERNETES))
+def _by_kubernetes() -> Iterable[Manifest]:
+    for resource, name in _BY_KUBERNETES:
+        yield Resources("", (resource,), ("CREATE",)).rule("Namespaced") | {"resourceNames": [name]}

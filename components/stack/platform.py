@@ -19,6 +19,7 @@ from components.git import git_access
 from components.git.rotation import PreviousKeys
 from components.kyverno import KyvernoInstall
 from components.policies.limits_first import limits_first
+from components.policies.made_settings import made_settings
 from components.stack.admission import capsule_installation, kyverno_installation, policies_in_force, serves
 from components.stack.capsule_checks import TENANT_TYPE, owned_namespaces
 from components.stack.config import StackConfig
@@ -110,7 +111,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
 
 def _for_made_namespaces(config: StackConfig) -> list[Manifest]:
     """What all namespaces need that tenants make themselves; nothing where they make none."""
-    return [*replication_objects(), *limits_first()] if config.makes_namespaces else []
+    return [*replication_objects(), *limits_first(config.tenancy), *made_settings()] if config.makes_namespaces else []
 
 
 def _released(found: Preflight) -> list[pulumi.ResourceTransformation]:

@@ -26,6 +26,8 @@ MADE_BY_TENANT = "capsule"
 SELF_MADE = {MANAGED_BY_LABEL: MADE_BY_TENANT}
 OWNER = f"{PREFIX}owner"
 """The annotation of such a namespace with the user who may change and delete it."""
+LIMIT_LABEL = f"{PREFIX}limit"
+"""The label of each limit in such a namespace with its name, the same for all tenants."""
 SETTINGS = f"{PREFIX}settings"
 """The annotation of such a namespace with the keys of all annotations that the platform sets on it."""
 

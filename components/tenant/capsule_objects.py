@@ -21,6 +21,7 @@ from components.tenant.annotations import account_annotations, namespace_annotat
 from components.tenant.capsule_config import CapsuleLimits
 from components.tenant.capsule_names import (
     CAPSULE_API,
+    LIMIT_LABEL,
     NAMESPACE_READER,
     NODE_SELECTOR,
     OWNER,
@@ -132,6 +133,12 @@ def capsule_owner(name: str, config: TenantConfig, tenancy: TenancyConfig, accou
     return [_object(TENANT_OWNER, name, {OWNER_OF_LABEL: name, TENANT_LABEL: name}, spec)]
 
 
+def required_limits(tenancy: TenancyConfig) -> list[tuple[str, str, str]]:
+    """API version, kind and name (`LIMIT_LABEL`) of each limit of a namespace that a tenant makes."""
+    limits = _limits("", tenancy, {})
+    return [(each["apiVersion"], each["kind"], each["metadata"]["labels"][LIMIT_LABEL]) for each in limits]
+
+
 def bound_roles(tenants: Iterable[TenantConfig]) -> list[str]:
     """The names of the ClusterRoles that Capsule binds in the namespaces that these tenants make.
 
@@ -229,10 +236,7 @@ def _replication(name: str, config: TenantConfig, tenancy: TenancyConfig) -> Man
     room = room_for(config, "")
     room |= {_BINDINGS: room.get(_BINDINGS, 0) + 3}
     meta = _made_meta(name)
-    limits = [
-        *limiting_objects(meta, tenancy.limits, TenantNetwork.DEFAULT_DENY, room),
-        *network_openings(meta, config.network),
-    ]
+    limits = [*_limits(name, tenancy, room), *network_openings(meta, config.network)]
     spec = {
         "tenantSelector": {"matchLabels": {TENANT_LABEL: name}},
         "scope": "Namespace",
@@ -248,6 +252,17 @@ def _replication(name: str, config: TenantConfig, tenancy: TenancyConfig) -> Man
         ],
     }
     return _object(REPLICATION, f"flux-tenancy-{name}", {TENANT_LABEL: name}, spec)
+
+
+def _limits(tenant: str, tenancy: TenancyConfig, room: Mapping[str, int]) -> list[Manifest]:
+    """The limits of a namespace that a tenant makes, each labeled with its name without the tenant's."""
+    meta = _made_meta(tenant)
+    limits = limiting_objects(meta, tenancy.limits, TenantNetwork.DEFAULT_DENY, room)
+    for each in limits:
+        metadata = each["metadata"]
+        name = metadata["name"].removeprefix(f"{meta.name}-")
+        metadata["labels"] = metadata["labels"] | {LIMIT_LABEL: name}
+    return limits
 
 
 def _made_meta(tenant: str) -> ObjectMeta:

@@ -7,6 +7,8 @@ from sample_stack import tenant_config
 
 from components.cluster.manifests import name_of
 from components.policies.limits_first import limits_first
+from components.policies.made_settings import made_settings
+from components.tenant.capsule_names import LIMIT_LABEL
 from components.tenant.capsule_objects import replication_objects
 from components.tenant.config import TenantConfig
 from components.tenant.objects import tenant_objects
@@ -48,7 +50,8 @@ def test_a_tenant_of_capsule_has_exactly_these_objects():
 
     golden = yaml.safe_load_all((HERE / "golden" / "capsule-dev-team.yaml").read_text())
     owners = [each for each in found.access if each["kind"] == "TenantOwner"]
-    assert [*found.capsule, *owners, *replication_objects(), *limits_first()] == list(golden)
+    of_policies = [*limits_first(TenancyConfig()), *made_settings()]
+    assert [*found.capsule, *owners, *replication_objects(), *of_policies] == list(golden)
 
 
 def test_without_capsule_nothing_is_its_own():
@@ -161,13 +164,39 @@ def test_the_same_tenant_differs_between_the_modes_by_capsules_objects_and_label
 
 def test_a_made_namespace_waits_for_its_limits_and_for_nothing_that_comes_before_them():
     """The API server denies what a policy matches without its parameter, whoever asks."""
-    policies = [each for each in limits_first() if each["kind"] == "ValidatingAdmissionPolicy"]
+    policies = [each for each in limits_first(TenancyConfig()) if each["kind"] == "ValidatingAdmissionPolicy"]
 
     assert {each["spec"]["paramKind"]["kind"] for each in policies} == {"NetworkPolicy", "ResourceQuota"}
     for policy in policies:
         rules = policy["spec"]["matchConstraints"]["resourceRules"]
         waiting = {f"{name}.{rule['apiGroups'][0]}" for rule in rules for name in rule["resources"]}
         assert {"pods.", "services.", "deployments.apps", "kustomizations.kustomize.toolkit.fluxcd.io"} <= waiting
-        first = {"configmaps.", "serviceaccounts.", "limitranges.", "resourcequotas."}
+        excluded = {each["resources"][0]: each["resourceNames"] for each in _excluded(policy)}
+        assert excluded == {"configmaps": ["kube-root-ca.crt"], "serviceaccounts": ["default"]}
+        first = {"limitranges.", "resourcequotas."}
         first |= {"networkpolicies.networking.k8s.io", "rolebindings.rbac.authorization.k8s.io"}
         assert not waiting & (first | {"rulestatuses.capsule.clastix.io"})
+
+
+def _excluded(policy):
+    return policy["spec"]["matchConstraints"]["excludeResourceRules"]
+
+
+def test_a_made_namespace_waits_for_every_limit_that_the_stack_sets():
+    limits = {"quota": {"pods": "5"}, "containers": {"requests": {"cpu": "50m"}}}
+    tenancy = TenancyConfig.model_validate({"mode": "capsule", "limits": limits})
+    replicated = tenant_objects("dev-team", tenant_config(namespaces=NAMESPACES), tenancy).capsule[1]
+    [items] = replicated["spec"]["resources"]
+    made = {(each["kind"], each["metadata"]["labels"][LIMIT_LABEL]) for each in items["rawItems"]}
+    policies = limits_first(tenancy)
+    kinds = {
+        each["metadata"]["name"]: each["spec"]["paramKind"]["kind"] for each in policies if "paramKind" in each["spec"]
+    }
+
+    bindings = [each["spec"] for each in policies if each["kind"].endswith("Binding")]
+
+    waiting = {
+        (kinds[each["policyName"]], each["paramRef"]["selector"]["matchLabels"][LIMIT_LABEL]) for each in bindings
+    }
+    assert waiting == made
+    assert len(waiting) == 5
