@@ -36,7 +36,6 @@ def test_an_entry_allows_the_images_that_it_names(entry, image, allowed):
     "entry",
     [
         "",
-        "*",
         "git.example.com/org/*",
         "https://",
         "ssh://git@git.example.com",

@@ -40,6 +40,7 @@ def test_the_table_has_every_policy_once_in_order():
 
 def test_every_policy_has_its_subject_threats_and_messages():
     asked_of_tenants = {
+        PolicyName.ALLOWED_KINDS,
         PolicyName.LOAD_BALANCERS,
         PolicyName.NODE_PLACEMENT,
         PolicyName.PRIORITY_CLASSES,
@@ -212,7 +213,8 @@ def test_every_setting_is_a_key_of_the_configuration():
     tenant = {f"tenant: policies.{key}" for key in keys_of(TenantPolicies)}
     named = {key for policy in policies(PoliciesConfig()) for key in policy.settings}
 
-    assert named <= stack | tenant
+    elsewhere = {"tenancy.kinds", "tenancy.extraRules", "tenant: grants"}
+    assert named <= stack | tenant | elsewhere
     sections = ("sources", "images", "notifications", "ingress")
     general = {f"policies.{key}" for key in ("engine", "mode", "modes", *sections)}
     of_kyverno_alone = {key for key in stack if key.startswith(OF_KYVERNO_ALONE)}
