@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "f8de6afdbd131046bf2c16b8e61ce45202ca8219"
-"""The last one before `components` became packages. After a commit that changes applied stacks on purpose, use that."""
+COMMIT = "a843d299b01de4d95e2a8b0995fd069937f6cb4f"
+"""The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
 @dataclass(frozen=True)
