@@ -38,6 +38,7 @@ from components.kyverno.objects import MANAGED_BY_LABEL
 from components.policies.native import NATIVE_SINCE
 from components.stack.applied import kinds_of
 from components.stack.capsule_checks import TENANTS_PATH, capsule_problems
+from components.stack.closed_objects import closed_objects, read_unmarked
 from components.stack.config import StackConfig
 from components.stack.foreign_installations import foreign_capsule, foreign_flux, foreign_kyverno, read_capsules
 from components.stack.grant_checks import namespaced_objects
@@ -116,6 +117,7 @@ def check_cluster(
         tenants = if_readable(partial(read_names, api, TENANTS_PATH), set()) if config.makes_namespaces else ()
         problems += capsule_problems(config, facts, state, tenants, stack_file)
         problems += namespaced_objects(config, partial(read_namespaced_kinds, api), stack_file)
+        closed = tuple(closed_objects(config, read_unmarked(api))) if config.tenants else ()
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
             problems += foreign_kyverno(facts, webhooks, state, stack_file)
@@ -133,6 +135,7 @@ def check_cluster(
     warnings = tuple(
         held_message(found, config.cluster.context) for name, found in holds.items() if found and name not in listed
     )
+    warnings = (*warnings, *closed)
     lost = lost_namespaces(facts, state)
     owners = co_owners(syncs, state)
     return ClusterFindings(api, facts, lost, warnings, owners, kyverno_release, strays, capsule_release), problems

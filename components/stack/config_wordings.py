@@ -182,6 +182,16 @@ SOURCE_NOT_ALLOWED = Wording(
     "is not an allowed source for tenant {tenant}; allowed: {allowed}",
     "add it to policies.sources.allowed, or to policies.sources of {path}",
 )
+KIND_NOT_OPEN = Wording(
+    "FT-CFG-680",
+    "{objects}: not open to tenant {tenant}, and refused at the next change",
+    "to keep it open, add {entry} to policies.kinds of the tenant, or to tenancy.kinds",
+)
+SOURCE_NOT_LISTED = Wording(
+    "FT-CFG-681",
+    "{objects}: not an allowed source for tenant {tenant}, and refused at the next change",
+    "to allow it, add {entry} to policies.sources of the tenant, or to policies.sources.allowed",
+)
 SOURCE_NOT_VERIFIED = Wording(
     "FT-CFG-676",
     "has no verify, but a {kind} of this tenant must be verified (policies.sources.verified, or policies.verified of "
