@@ -35,6 +35,7 @@ class PolicyName(StrEnum):
     # Limits what a tenant, unlike the platform, may do in its namespace.
     PLATFORM_OBJECTS = "platform-objects"
     UNHELD_DELETION = "unheld-deletion"
+    RELEASE_SIZE = "release-size"
     TENANT_NAMESPACE = "tenant-namespace"
     TENANT_LIMITS = "tenant-limits"
     TENANT_ACCESS = "tenant-access"
