@@ -22,6 +22,7 @@ RESOURCES: Mapping[str, tuple[str, str]] = {
     "Secret": ("", "secrets"),
     "Service": ("", "services"),
     "ServiceAccount": ("", "serviceaccounts"),
+    "ControllerRevision": ("apps", "controllerrevisions"),
     "DaemonSet": ("apps", "daemonsets"),
     "Deployment": ("apps", "deployments"),
     "StatefulSet": ("apps", "statefulsets"),

@@ -1,4 +1,4 @@
-"""What blocks the deletion of a namespace, as the cluster itself reports it.
+"""What blocks the deletion of a namespace: objects with finalizers, and what the cluster itself reports.
 
 Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/ and the conditions in
 pkg/controller/namespace/deletion/status_condition_utils.go of Kubernetes 1.36
@@ -10,19 +10,17 @@ import json
 import re
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any
 
-from components.cluster.client import explaining, get, items
+from components.cluster.client import METADATA_LIST, explaining, get, items
+from components.cluster.namespaced_kinds import POD, read_namespaced_kinds
 from components.cluster.unreadable import if_readable
 from components.config.printable import printable
 
 if TYPE_CHECKING:
     from kubernetes import client
 
-# How the message of the condition NamespaceContentRemaining lists each resource.
-_REMAINING = re.compile(r"([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances")
-# Other reasons: an API that does not answer, content that cannot be deleted.
+# Reasons besides finalizers: an API that does not answer, content that cannot be deleted.
 _FAILURES = (
     "NamespaceDeletionDiscoveryFailure",
     "NamespaceDeletionGroupVersionParsingFailure",
@@ -60,11 +58,15 @@ class NamespaceHolds:
         namespace: its name.
         objects: the objects with finalizers.
         failures: other reasons that the cluster reports.
+        unread: resources that this user may not list.
+        pods: how many pods are left, with finalizers or without.
     """
 
     namespace: str
     objects: tuple[Held, ...] = ()
     failures: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    pods: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.objects or self.failures)
@@ -84,11 +86,14 @@ class NamespaceHolds:
         lines = [_line(each, self.namespace, at) for each in self.objects[:_SHOWN]]
         if (more := len(self.objects) - _SHOWN) > 0:
             lines.append(f"and {more} more")
-        return "".join(f"\n  {line}" for line in (*lines, *self.failures))
+        unread = [f"{', '.join(self.unread)} that this user may not list"] if self.unread else []
+        return "".join(f"\n  {line}" for line in (*lines, *self.failures, *unread))
 
 
 def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHolds | None:
     """What blocks the deletion of a namespace, or None if it is gone.
+
+    The objects themselves are listed: the condition about remaining content is not there while pods end.
 
     Raises:
         ClusterUnavailable: the cluster does not answer.
@@ -100,38 +105,32 @@ def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHold
             found = get(api, f"/api/v1/namespaces/{namespace}")
         except NotFoundError:
             return None
-        conditions = {
-            condition["type"]: condition.get("message", "")
-            for condition in found.get("status", {}).get("conditions", ())
-            if condition["status"] == "True"
-        }
-    remaining = _REMAINING.findall(conditions.get("NamespaceContentRemaining", ""))
+    conditions = {
+        condition["type"]: condition.get("message", "")
+        for condition in found.get("status", {}).get("conditions", ())
+        if condition["status"] == "True"
+    }
     failures = [f"{each}: {printable(conditions[each])}" for each in _FAILURES if each in conditions]
     objects: list[Held] = []
-    for resource, group in remaining:
-        held = if_readable(partial(_held, api, namespace, resource, group), None)
-        if held is None:
-            failures.append(f"{resource} that this user may not list")
-        objects += held or ()
-    return NamespaceHolds(namespace, tuple(objects), tuple(failures))
+    unread: list[str] = []
+    pods = 0
+    for kind in read_namespaced_kinds(api):
+        remaining = if_readable(partial(_remaining, api, kind.path(namespace)), None)
+        if remaining is None:
+            unread.append(kind.name)
+            continue
+        pods += len(remaining) if kind.kind == POD else 0
+        objects += (
+            Held(kind.name, each["name"], tuple(each["finalizers"]), kind.path(namespace, each["name"]))
+            for each in remaining
+            if each.get("finalizers")
+        )
+    return NamespaceHolds(namespace, tuple(objects), tuple(failures), tuple(unread), pods)
 
 
-def _held(api: client.ApiClient, namespace: str, resource: str, group: str) -> list[Held]:
+def _remaining(api: client.ApiClient, path: str) -> list[dict[str, Any]]:
     with explaining(api):
-        root = f"/apis/{_version(api, group)}" if group else "/api/v1"
-        path = f"{root}/namespaces/{namespace}/{resource}"
-        found = [each["metadata"] for each in items(api, path)]
-    called = f"{resource}.{group}" if group else resource
-    return [
-        Held(called, each["name"], tuple(each["finalizers"]), f"{path}/{quote(each['name'], safe='')}")
-        for each in found
-        if each.get("finalizers")
-    ]
-
-
-def _version(api: client.ApiClient, group: str) -> str:
-    version: str = get(api, f"/apis/{group}")["preferredVersion"]["groupVersion"]
-    return version
+        return [each["metadata"] for each in items(api, path, accept=METADATA_LIST)]
 
 
 def _line(held: Held, namespace: str, at: str) -> str:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 from components.cluster.client import ask, explaining
 
 if TYPE_CHECKING:
     from kubernetes import client
 
+POD = "Pod"
 _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -29,9 +31,16 @@ class NamespacedKind(NamedTuple):
     root: str
     resource: str
 
-    def path(self, namespace: str) -> str:
-        """The path of all its objects in a namespace."""
-        return f"{self.root}/namespaces/{namespace}/{self.resource}"
+    @property
+    def name(self) -> str:
+        """Its resource as kubectl takes it, e.g. `deployments.apps`; without the group for Kubernetes' core."""
+        group = self.root.split("/")[2:-1]
+        return ".".join([self.resource, *group])
+
+    def path(self, namespace: str, name: str = "") -> str:
+        """The path of all its objects in a namespace, or of the one of a name."""
+        path = f"{self.root}/namespaces/{namespace}/{self.resource}"
+        return f"{path}/{quote(name, safe='')}" if name else path
 
 
 def read_namespaced_kinds(api: client.ApiClient) -> list[NamespacedKind]:

@@ -205,6 +205,18 @@ class PoliciesConfig(Section):
         description="Finalizers that tenants may set in addition to those of Kubernetes and Flux, e.g. "
         "`example.com/cleanup`; a controller with cluster-wide rights needs no entry for its own.",
     )
+    maximum_release_size: int = Field(
+        128,
+        ge=1,
+        le=1024,
+        description="Maximum size, in KiB, of the Secret in which Helm stores a release; helm-controller may need a "
+        "thousand times as much memory to read it.",
+    )
+    # Databases and runners of jobs take minutes to stop; the longest defaults of well-known charts are an hour.
+    maximum_termination_grace_period: Duration = Field(
+        "1h",
+        description="Maximum `terminationGracePeriodSeconds` of pods, for which they can hold up the drain of a node.",
+    )
     csi_drivers: tuple[str, ...] = Field(
         (),
         description="CSI drivers whose volumes pods may mount inline, without a claim, e.g. "

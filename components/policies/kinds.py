@@ -15,10 +15,11 @@ from components.tenant.role import FLUX_GROUPS, MANAGED
 from components.tenant.tenancy_config import TenancyConfig
 
 # Kinds of Kubernetes beyond those of the tenant role, for tenants with another role. Other policies say who may write
-# limits, endpoints and access, and who binds pods. ControllerRevisions are missing: Kubernetes makes pods of them.
+# limits, endpoints, access and ControllerRevisions, and who binds pods.
 _KUBERNETES = (
     *(group_resource("", name) for name in ("bindings", "events", "podtemplates", "replicationcontrollers")),
     *(group_resource("", name) for name in ("endpoints", "limitranges", "resourcequotas")),
+    group_resource("apps", "controllerrevisions"),
     group_resource("discovery.k8s.io", "endpointslices"),
     group_resource("events.k8s.io", "events"),
     group_resource("networking.k8s.io", "networkpolicies"),

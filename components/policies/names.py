@@ -37,6 +37,7 @@ class PolicyName(StrEnum):
     ALLOWED_KINDS = "allowed-kinds"
     PLATFORM_OBJECTS = "platform-objects"
     UNHELD_DELETION = "unheld-deletion"
+    RELEASE_SIZE = "release-size"
     TENANT_NAMESPACE = "tenant-namespace"
     TENANT_LIMITS = "tenant-limits"
     TENANT_ACCESS = "tenant-access"

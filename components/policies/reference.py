@@ -128,9 +128,9 @@ _NOT_SEEN = (
         "`policies.storageClasses`",
     ),
     (
-        "how many pods a PodDisruptionBudget selects: `minAvailable: 1` blocks a drain if there is one pod. Many "
-        "charts have such a budget, so it is not refused",
-        "a drain's own timeout",
+        "how many pods a PodDisruptionBudget selects: `minAvailable: 1` blocks a drain if there is one pod, and any "
+        "budget does if nothing scales its pods. Many charts have such a budget, so it is not refused",
+        "a drain's own timeout, or `kubectl drain --disable-eviction`",
     ),
     (
         "what an operator with rights in the whole cluster does for a tenant: it passes the policies about tenants",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from components.cluster.manifests import Manifest
 from components.policies.config import PolicyMode
 from components.policies.names import PolicyName
-from components.policies.policy import Policy, Subject, Validation
+from components.policies.policy import SPEC, Policy, Subject, Validation
 from components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE, labelled
 from components.sync.names import TENANT_LABEL
 
@@ -53,7 +53,9 @@ def spec(policy: Policy, *, may_change: str, updater: str, by_scan: str = "") ->
     conditions, variables = dict(policy.conditions), dict(policy.variables)
     guard, platform = "", f"{policy.platform_verbs}.exists(verb, {may_change})"
     if policy.subject is Subject.CONTENT:
-        conditions = {"changes-content": changes(policy.reads)} | conditions
+        # Of an object without a spec there is nothing to check, and CEL would fail on it.
+        of_spec = {"has-spec": "has(object.spec)"} if policy.reads == SPEC else {}
+        conditions = {"changes-content": changes(policy.reads)} | of_spec | conditions
         if any(each.exempts_platform_objects for each in policy.validations):
             platform = f"{by_scan} || {platform}" if by_scan else platform
             variables |= {PLATFORM: platform, PLATFORM_OBJECT: f"{labelled('object')} && variables.{PLATFORM}"}

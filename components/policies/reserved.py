@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.allowlists.cel import concatenated, joined, text, texts
+from components.allowlists.cel import concatenated, field_of, joined, text, texts
 from components.cluster.object_meta import SECRET_SUFFIX
 from components.policies.names import PolicyName
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation, tenant_resources
@@ -33,8 +33,9 @@ _KUBERNETES = ("system:kube-controller-manager", "system:kube-scheduler")
 _NOT_BY_KUBERNETES = (
     f"!(request.userInfo.username in {texts(_KUBERNETES)} || 'system:nodes' in request.userInfo.?groups.orValue([]))"
 )
-# Templates whose labels Kubernetes copies to the objects that it creates.
-_TEMPLATES = ("spec.template", "spec.jobTemplate", "spec.jobTemplate.spec.template")
+# Templates whose labels Kubernetes and Flux's helm-controller copy to the objects that they create.
+_TEMPLATES = ("spec.template", "spec.jobTemplate", "spec.jobTemplate.spec.template", "spec.chart")
+_CLAIM_TEMPLATES = "spec.volumeClaimTemplates"
 
 
 def platform_objects() -> Policy:
@@ -42,7 +43,12 @@ def platform_objects() -> Policy:
 
     Tenants may still request a reconciliation.
     """
-    templates = " || ".join(labelled(f"object.?{path.replace('.', '.?')}") for path in _TEMPLATES)
+    templates = " || ".join(
+        (
+            *(labelled(field_of("object", path)) for path in _TEMPLATES),
+            f"{field_of('object', _CLAIM_TEMPLATES)}.orValue([]).exists(template, {labelled('template')})",
+        )
+    )
     return Policy(
         name=PolicyName.PLATFORM_OBJECTS,
         refuses="writing, changing and deleting objects with the label `toolkit.fluxcd.io/tenant`, which are "
@@ -212,18 +218,22 @@ def status_writes() -> Policy:
     """Only Flux writes the status of its objects, and only Kubernetes the status of quotas, pods and services.
 
     The status of Ingresses limits nothing, and an Ingress controller may be the tenant's own.
+
+    A ControllerRevision is what a StatefulSet was: its controller creates pods from it, and no policy checks that
+    controller as a tenant. What it creates pods from is checked when a tenant writes it: the templates of workloads.
     """
     groups = dict.fromkeys(group for group, _ in MANAGED if group.endswith(_FLUX))
     of_flux = f"request.resource.group.endsWith({text(_FLUX)})"
     return Policy(
         name=PolicyName.STATUS_WRITES,
         refuses="writing the status of Flux's objects, of quotas, pods, services, claims, workloads and disruption "
-        "budgets, binding a pod to a node, and any change of ExternalArtifacts",
-        threats=(12, 37),
+        "budgets, binding a pod to a node, ControllerRevisions, and any change of ExternalArtifacts",
+        threats=(12, 37, 50),
         subject=Subject.TENANTS,
         resources=(
             *(Resources(group, ("*/status",), ("UPDATE",)) for group in (*groups, *_STATUS_GROUPS)),
             Resources("", ("bindings", "pods/binding"), ("CREATE",)),
+            Resources("apps", ("controllerrevisions",)),
             Resources("source.toolkit.fluxcd.io", ("externalartifacts",), ANY_CHANGE),
         ),
         # They write all the time, and a webhook must block neither scheduling nor kubelets.
@@ -234,6 +244,16 @@ def status_writes() -> Policy:
                 concatenated(
                     OBJECT,
                     text(": what has been fetched is told by Flux's controllers alone; change the spec of the source"),
+                ),
+            ),
+            Validation(
+                "request.resource.resource != 'controllerrevisions'",
+                concatenated(
+                    OBJECT,
+                    text(
+                        ": only Kubernetes may write what a StatefulSet or DaemonSet was; leave it out, and change the "
+                        "StatefulSet or DaemonSet"
+                    ),
                 ),
             ),
             Validation(

@@ -1,14 +1,14 @@
-"""Policies about the nodes that a tenant's pods run on, and their drains."""
+"""Policies about the nodes that a tenant's pods run on, the other pods that count there, and drains."""
 
 from __future__ import annotations
 
-from components.allowlists.cel import boolean, joined, text, texts
+from components.allowlists.cel import boolean, concatenated, joined, text, texts
 from components.policies.config import ANY_TAINT, PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.pods import POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
-from components.policies.request import ASK
+from components.policies.request import ASK, OWN_NAMESPACES, is_own
 
 # Kubernetes adds tolerations of these to pods before admission. They open no dedicated nodes.
 # Source: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
@@ -21,14 +21,31 @@ _USUAL_TAINTS = (
 _OWN_TAINTS = r"^(node|node-role|node\.cloudprovider)\.kubernetes\.io/"
 _HOSTNAME = "kubernetes.io/hostname"
 _AFFINITY = "variables.pod.?affinity.?nodeAffinity"
+# A required term keeps pods of the namespaces that it names from nodes and zones, and a preferred one ranks them lower.
+# Source: https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#namespace-selector
+_POD_TERMS = " + ".join(
+    f"variables.pod.?affinity.?{kind}.?{when}.orValue([]){term}"
+    for kind in ("podAffinity", "podAntiAffinity")
+    for when, term in (
+        ("requiredDuringSchedulingIgnoredDuringExecution", ""),
+        ("preferredDuringSchedulingIgnoredDuringExecution", ".map(each, each.podAffinityTerm)"),
+    )
+)
+_UNAVAILABLE = r"^0*[1-9][0-9]*%?$"
+_AVAILABLE = r"^(0*[01]|0*([0-9]|[1-4][0-9]|50)%)$"
 
 
-def node_placement(config: PoliciesConfig) -> Policy:
-    """The scheduler chooses the nodes of a tenant's pods, among those that tenants may use.
+def node_placement(config: PoliciesConfig, *, makes_namespaces: bool = False) -> Policy:
+    """The scheduler chooses the nodes of a tenant's pods, among those that tenants may use, and others' pods stay out.
 
     The DaemonSet controller names nodes and adds tolerations, so the policy checks only what tenants write.
+
+    Args:
+        config: the stack's policies.
+        makes_namespaces: whether tenants make namespaces.
     """
     key = "toleration.?key.orValue('')"
+    own = is_own("name", "variables.own", makes_namespaces=makes_namespaces)
     if config.tolerations is None:
         allowed = f"({key} in {texts(_USUAL_TAINTS)} || ({key} != '' && !{key}.matches({text(_OWN_TAINTS)})))"
         remedy = "name the taint of the nodes that are meant for it, and none of Kubernetes' own"
@@ -38,9 +55,10 @@ def node_placement(config: PoliciesConfig) -> Policy:
     return Policy(
         name=PolicyName.NODE_PLACEMENT,
         refuses="pods and templates of pods that tolerate every taint, or those of control planes and of nodes that "
-        "are being drained, or that choose a node by its name",
+        "are being drained, that choose a node by its name, or whose affinity to other pods leaves the tenant's "
+        "namespaces",
         settings=("policies.tolerations", "policies.nodeNames"),
-        threats=(41,),
+        threats=(41, 48),
         subject=Subject.TENANTS,
         resources=WORKLOADS,
         conditions={"changes-pods": changes(POD)},
@@ -52,6 +70,10 @@ def node_placement(config: PoliciesConfig) -> Policy:
             "terms": f"{_AFFINITY}.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([]) + "
             f"{_AFFINITY}.?preferredDuringSchedulingIgnoredDuringExecution.orValue([])"
             ".map(term, term.?preference.orValue({}))",
+            "own": OWN_NAMESPACES,
+            "elsewhere": f"({_POD_TERMS}).map(term, (has(term.namespaceSelector) ? ['namespaceSelector'] : []) + "
+            f"term.?namespaces.orValue([]).filter(name, !({own}))).map(found, found.join(', '))"
+            ".filter(found, found != '')",
         },
         validations=(
             Validation(
@@ -70,26 +92,46 @@ def node_placement(config: PoliciesConfig) -> Policy:
                     ASK,
                 ),
             ),
+            Validation(
+                "size(variables.elsewhere) == 0",
+                of_pod(
+                    "affinity.podAffinity or podAntiAffinity: ",
+                    joined("variables.elsewhere"),
+                    " reaches pods of other tenants, and could keep them from being scheduled; leave it out, or list "
+                    "these in namespaces: ",
+                    joined("variables.own"),
+                    ASK,
+                ),
+            ),
         ),
     )
 
 
 def disruption_budgets(config: PoliciesConfig) -> Policy:
-    """A disruption budget allows at least one eviction, so that the platform can drain nodes."""
+    """A disruption budget leaves room for evictions, so that the platform can drain nodes.
+
+    A budget does not say how many pods it covers, so the policy lists those that leave room whatever their number, and
+    in addition the one that many charts have: one pod that stays available.
+    """
     return Policy(
         name=PolicyName.DISRUPTION_BUDGETS,
-        refuses="PodDisruptionBudgets that allow no eviction: `maxUnavailable` of 0, `minAvailable` of 100%",
+        refuses="PodDisruptionBudgets other than `maxUnavailable` of 1 or more, `minAvailable` of 1, or of 50% or less",
         settings=("policies.blockingDisruptionBudgets",),
-        threats=(41,),
+        threats=(41, 48),
         subject=Subject.CONTENT,
         resources=(Resources("policy", ("poddisruptionbudgets",)),),
         validations=(
             Validation(
                 f"{boolean(config.blocking_disruption_budgets)} || "
-                "!(string(object.spec.?maxUnavailable.orValue('1')).matches('^0+%?$') || "
-                "string(object.spec.?minAvailable.orValue('0')).matches('^0*100%$'))",
-                text("spec allows no eviction at all, which holds up every drain of a node; let maxUnavailable be 1")
-                + f" + {ASK}",
+                f"(string(object.spec.?maxUnavailable.orValue('1')).matches({text(_UNAVAILABLE)}) && "
+                f"string(object.spec.?minAvailable.orValue('0')).matches({text(_AVAILABLE)}))",
+                concatenated(
+                    text(
+                        "spec may allow no eviction, which holds up every drain of a node; set maxUnavailable to 1 or "
+                        "more, or minAvailable to 1, or to 50% or less"
+                    ),
+                    ASK,
+                ),
             ),
         ),
     )

@@ -10,6 +10,7 @@ from components.policies.capsule import with_capsule
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.controller_load import controller_load, reconciliation_timeout
 from components.policies.exceptions import may_be_excepted, with_exceptions
+from components.policies.helm_storage import release_size
 from components.policies.holds import unheld_deletion
 from components.policies.ingresses import allowed_hosts, ingress_snippets
 from components.policies.kinds import allowed_kinds
@@ -97,7 +98,7 @@ def _table(config: PoliciesConfig, relaxed: Collection[str], tenancy: TenancyCon
         load_balancers(config),
         host_access(),
         pod_identity(config),
-        node_placement(config),
+        node_placement(config, makes_namespaces=makes_namespaces),
         priority_classes(config),
         volume_claims(config),
         volume_classes(config),
@@ -109,6 +110,7 @@ def _table(config: PoliciesConfig, relaxed: Collection[str], tenancy: TenancyCon
         allowed_kinds(tenancy),
         platform_objects(),
         unheld_deletion(config),
+        release_size(config),
         tenant_namespace(),
         tenant_limits(),
         tenant_access(makes_namespaces=makes_namespaces),

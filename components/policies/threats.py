@@ -78,4 +78,7 @@ THREATS: Mapping[int, Threat] = {
     42: Threat("A secret in plain text under another project's name, or without one", (_CHECKS,), False),
     43: Threat("A change of what Flux applies, by a person who may only ask for a reconciliation", ("its role",)),
     44: Threat("An object of a kind that nobody has opened, whose controller acts for its author", (_ROLE,)),
+    46: Threat("A Helm release that grows in the controller that reads it", ()),
+    48: Threat("Others' pods that cannot be scheduled, and pods that end after a year", ()),
+    50: Threat("A platform controller that makes what the tenant may not", (_ROLE,)),
 }

@@ -1,4 +1,4 @@
-"""What is removed by force when a tenant's objects are not deleted in time: its access, and Flux's finalizers."""
+"""What is removed by force when a tenant's objects are not deleted in time: access, Flux's finalizers, pods."""
 
 from __future__ import annotations
 
@@ -65,6 +65,18 @@ def remove_finalizer(api: client.ApiClient, path: str) -> None:
 
     with explaining(api), suppress(NotFoundError):
         patch_current(api, path, _without_finalizer)
+
+
+def end_pods(api: client.ApiClient, namespace: str) -> None:
+    """Delete the pods of a namespace that is being deleted at once, without the time that they asked for to end.
+
+    Finalizers of pods stay.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        ask(api, "DELETE", f"/api/v1/namespaces/{namespace}/pods", gracePeriodSeconds="0")
 
 
 def _without_finalizer(found: Mapping[str, Any]) -> Manifest:

@@ -2,10 +2,10 @@
 
 Flux prunes as the tenant's service account, so the sync is deleted while the account may still delete. If that takes
 too long, the account and its role bindings are deleted anyway, and Flux's finalizer is removed: without the account
-Flux cannot prune, and what it applied goes with the namespaces. For a source, a Receiver or a Provider, Flux only
-cleans up its own copies, so their deletion does not wait for a controller that is busy or backs off. These are error
-hooks and not delete hooks, for which `pulumi destroy` would need `--run-program`; without the program the engine runs
-none of them.
+Flux cannot prune, and what it applied goes with the namespaces. Pods that take too long to end are deleted at once. For
+a source, a Receiver or a Provider, Flux only cleans up its own copies, so their deletion does not wait for a controller
+that is busy or backs off. These are error hooks and not delete hooks, for which `pulumi destroy` would need
+`--run-program`; without the program the engine runs none of them.
 
 Source: https://www.pulumi.com/docs/iac/concepts/resources/options/hooks/ and finalize in
 internal/controller/kustomization_controller.go of kustomize-controller 1.9
@@ -27,7 +27,7 @@ from components.config.wordings import Message
 from components.engine import log
 from components.sync.flux_objects import request_reconciliation
 from components.sync.names import TENANT_LABEL
-from components.tenant.forced_removal import FLUX_FINALIZER, Sync, remove_access, remove_finalizer
+from components.tenant.forced_removal import FLUX_FINALIZER, Sync, end_pods, remove_access, remove_finalizer
 from components.tenant.wordings import (
     ACCESS_REMOVED,
     FINALIZER_REMOVED,
@@ -39,6 +39,8 @@ from components.tenant.wordings import (
     NAMESPACE_RELEASED,
     OBJECT_HELD,
     OBJECT_NOT_DELETED,
+    PODS_ENDED,
+    PODS_NOT_ENDED,
     SYNC_HELD,
     SYNC_NOT_PRUNED,
 )
@@ -172,6 +174,13 @@ class Offboarding:
         except ClusterUnavailable as error:
             log.error(NAMESPACE_FINALIZERS_UNKNOWN(namespace=failed.name, reason=error))
             return False
+        if holds is not None and holds.pods and len(failed.errors) < _ATTEMPTS:
+            try:
+                await in_thread(end_pods, self._api, failed.name)
+            except ClusterUnavailable as error:
+                log.error(PODS_NOT_ENDED(namespace=failed.name, reason=error))
+                return False
+            log.warn(PODS_ENDED(namespace=failed.name, count=holds.pods))
         of_flux = [] if holds is None or self._stays(failed.old_inputs) else holds.only_by(FLUX_FINALIZER)
         if of_flux and len(failed.errors) < _ATTEMPTS:
             try:

@@ -51,3 +51,9 @@ NAMESPACE_HELD = Wording(
     "namespace {namespace} is being deleted, and finalizers block it; nobody has access to it any more",
     "once nothing needs these finalizers, remove them and run `pulumi up` again:{finalizers}",
 )
+PODS_ENDED = Wording(
+    "FT-TEN-022",
+    "namespace {namespace}: {count} of its pods had not ended in time and were deleted with a grace period of 0, "
+    "because nobody has access any more",
+)
+PODS_NOT_ENDED = Wording("FT-TEN-023", "namespace {namespace}: cannot delete the pods that have not ended: {reason}")

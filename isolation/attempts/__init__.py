@@ -14,7 +14,7 @@ from isolation.attempts.references import identities, references, remote_bases
 from isolation.attempts.reserved import access, elsewhere, holding, limits
 from isolation.attempts.sources import notifications, options, places
 from isolation.attempts.webhooks import webhooks
-from isolation.attempts.workloads import identity_of_pods, network_and_priority, nodes, scheduling, volumes
+from isolation.attempts.workloads import identity_of_pods, network_and_priority, nodes, others, scheduling, volumes
 from isolation.model import Attempt, Control
 from isolation.scene import Scene
 
@@ -39,6 +39,7 @@ _PARTS = (
     identity_of_pods,
     notifications,
     scheduling,
+    others,
 )
 
 NOT_ASKED: Mapping[int, str] = {

@@ -27,6 +27,7 @@ from isolation.model import Attempt, Layer, Request
 from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
+_ROLE_ADMISSION = (Layer.ROLE, Layer.ADMISSION)
 _TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob")
 _YEARS_IN_SECONDS = 10 * 365 * 24 * 3600
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -221,3 +222,38 @@ def _stateful(scene: Scene, template: Manifest) -> Manifest:
     manifest = workload(scene, "StatefulSet", pod_spec(scene))
     manifest["spec"]["volumeClaimTemplates"] = [template]
     return manifest
+
+
+def others(scene: Scene) -> Iterator[Attempt]:
+    """Controllers and nodes that all tenants share (threats 46, 48 and 50)."""
+    named = {"name": f"sh.helm.release.v1.{NAME}.v1"}
+    stored = made(scene, "Secret", metadata=named, type="helm.sh/release.v1")
+    yield Attempt.at_admission(
+        "46-release",
+        46,
+        "a Secret of a Helm release of 512 KiB",
+        stored | {"stringData": {"release": "a" * 512 * 1024}},
+        baseline=stored | {"stringData": {"release": "a"}},
+    )
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}, "namespaceSelector": {}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    yield Attempt.at_admission(
+        "48-anti-affinity",
+        48,
+        "pods that keep those of all namespaces from their nodes",
+        deployment(scene, affinity=apart),
+        baseline=deployment(scene),
+    )
+    yield Attempt.at_admission(
+        "48-grace-period",
+        48,
+        "pods that may take a year to end",
+        deployment(scene, terminationGracePeriodSeconds=365 * 24 * 3600),
+        baseline=deployment(scene),
+    )
+    yield Attempt(
+        "50-controller-revision",
+        50,
+        "a ControllerRevision, from which Kubernetes creates pods",
+        (Request(made(scene, "ControllerRevision", revision=1), _ROLE_ADMISSION),),
+    )

@@ -55,6 +55,15 @@ _ALWAYS = (
 )
 
 
+def _duration(length: float) -> str:
+    """Seconds in Flux's notation."""
+    whole = int(length)
+    for unit, size in (("h", _HOUR), ("m", 60)):
+        if whole and whole == length and whole % size == 0:
+            return f"{whole // size}{unit}"
+    return f"{length:g}s"
+
+
 @dataclass(frozen=True)
 class Checked:
     """What checks the requests of a tenant in one namespace.
@@ -143,6 +152,7 @@ class BoundSetting:
         wider: words for a bound that allows more; `{}` is the new bound.
         narrower: the same for one that allows less.
         read: the number in such a place.
+        shown: words for such a number.
         least: whether it is the smallest that is allowed instead of the largest.
     """
 
@@ -151,6 +161,7 @@ class BoundSetting:
     wider: str
     narrower: str
     read: Callable[[str], float] = seconds
+    shown: Callable[[float], str] = _duration
     least: bool = False
     annotation: ClassVar[str] = ""
 
@@ -160,14 +171,14 @@ class BoundSetting:
         if before is None or after is None or before == after:
             return "", ""
         is_wider = (after < before) is self.least
-        words = (self.wider if is_wider else self.narrower).replace("{}", _duration(after))
-        said = f"{words} (before: {_duration(before)})"
+        words = (self.wider if is_wider else self.narrower).replace("{}", self.shown(after))
+        said = f"{words} (before: {self.shown(before)})"
         return (said, "") if is_wider else ("", said)
 
     def allowed(self, checked: Checked) -> str:
         """Words for what is allowed; empty if there is no bound."""
         bound = self._bound(checked)
-        return "" if bound is None else self.wider.replace("{}", _duration(bound))
+        return "" if bound is None else self.wider.replace("{}", self.shown(bound))
 
     def _bound(self, checked: Checked) -> float | None:
         """The strictest bound of all engines."""
@@ -282,15 +293,6 @@ def _includes(one: str, other: str) -> bool:
 def _shown(entries: Iterable[str]) -> str:
     told = (entry for entry in entries if entry not in _ALWAYS)
     return counted((_USUAL_TAINTS if entry.startswith(_EXCEPT) else entry for entry in told), "")
-
-
-def _duration(length: float) -> str:
-    """Seconds in Flux's notation."""
-    whole = int(length)
-    for unit, size in (("h", _HOUR), ("m", 60)):
-        if whole and whole == length and whole % size == 0:
-            return f"{whole // size}{unit}"
-    return f"{length:g}s"
 
 
 _NOTIFICATIONS = (PolicyName.NOTIFICATION_ADDRESSES, PolicyName.NOTIFICATION_SECRETS)
@@ -426,7 +428,7 @@ SETTINGS: tuple[Setting, ...] = (
     _flag(
         (PolicyName.DISRUPTION_BUDGETS,),
         "create PodDisruptionBudgets that block node drains",
-        rf"{_FLAG} \|\| !\(string\(object\.spec\.\?maxUnavailable",
+        rf"{_FLAG} \|\| \(string\(object\.spec\.\?maxUnavailable",
     ),
     ListSetting(
         (PolicyName.ALLOWED_HOSTS,),
@@ -448,6 +450,21 @@ SETTINGS: tuple[Setting, ...] = (
         annotation=KINDS,
     ),
     ListSetting((PolicyName.UNHELD_DELETION,), (rf"!\(finalizer in {_LIST}",), "set the finalizer {}", adds=True),
+    BoundSetting(
+        (PolicyName.RELEASE_SIZE,),
+        (r"variables\.characters <= ([0-9]+)",),
+        "store Helm releases of up to {}",
+        "store Helm releases of more than {}",
+        read=float,
+        shown=lambda characters: f"{characters * 3 / 4 / 1024:.0f} KiB",
+    ),
+    BoundSetting(
+        (PolicyName.UNHELD_DELETION,),
+        (r"terminationGracePeriodSeconds\.orValue\(0\) > ([0-9]+) &&",),
+        "run pods that may take up to {} to end",
+        "run pods that may take more than {} to end",
+        read=float,
+    ),
     *(ExceptionSetting((PolicyName(policy),)) for policy in ExceptedPolicy),
 )
 """All settings, in the order of docs/policies.md."""

@@ -19,10 +19,11 @@ from components.policies.table import policy_set
 from lab.build import ensure
 from lab.settings import Settings
 from review.admission.program import Answer, FieldError, Request, Surroundings, ask
+from review.admission.program import User as ReviewUser
 from tests.support import capsule_cases
 from tests.support.offline_requests import ACCESS, PROGRAM, request
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, Case, User, kustomization, made
-from tests.support.policy_requests import KYVERNO_KINDS
+from tests.support.policy_requests import KYVERNO_KINDS, USERS
 
 FLUX = "flux-bundle-2.9.5"
 ALL_CASES = (*CASES, *capsule_cases.CASES)
@@ -75,6 +76,26 @@ def test_a_request_of_the_table_gets_the_same_verdict_as_from_the_api_server(cas
     assert first.policy == object_name(case.policy)
     assert first.denied
     assert case.refused in first.message
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_no_expression_fails_on_an_object_without_a_spec(config: str) -> None:
+    """Such an error says nothing that a tenant understands. Built-in kinds that need a spec are invalid before."""
+    kinds = {case.target["kind"] for case in CASES}
+    assert {each["spec"]["names"]["kind"] for each in definitions()} <= kinds
+    unspecified = [made(kind) for kind in sorted(kinds)]
+    asked = [Request("CREATE", each, user=ReviewUser(USERS[User.MEMBER])) for each in unspecified]
+    found = ask(tool(PROGRAM), surroundings(config), asked)
+
+    accepted = [each["kind"] for each, answer in zip(unspecified, found, strict=True) if not answer.errors]
+    assert {"Kustomization", "HelmRelease", "GitRepository"} <= set(accepted)
+    failed = [
+        (each["kind"], objection)
+        for each, answer in zip(unspecified, found, strict=True)
+        for objection in answer.objections
+        if "resulted in error" in objection.message or "no such key" in objection.message
+    ]
+    assert failed == []
 
 
 @pytest.mark.parametrize("user", [User.TENANT, User.MEMBER])

@@ -153,6 +153,8 @@ CONFIGS: Mapping[str, PoliciesConfig] = {
             "loadBalancerClasses": ["example.com/internal"],
             "priorityClasses": ["tenants"],
             "finalizers": ["controllers.example.com/cleanup"],
+            "maximumTerminationGracePeriod": "2h",
+            "maximumReleaseSize": 256,
             "storageClasses": ["fast"],
             "csiDrivers": ["secrets-store.csi.k8s.io"],
             "volumeTypes": ["nfs"],
@@ -304,6 +306,7 @@ API_VERSIONS = {
     "Deployment": "apps/v1",
     "DaemonSet": "apps/v1",
     "StatefulSet": "apps/v1",
+    "ControllerRevision": "apps/v1",
     "ReplicaSet": "apps/v1",
     "Job": "batch/v1",
     "CronJob": "batch/v1",
@@ -314,7 +317,6 @@ API_VERSIONS = {
     "Policy": "kyverno.io/v1",
     "TenantResource": "capsule.clastix.io/v1beta2",
     "Widget": "example.com/v1",
-    "ControllerRevision": "apps/v1",
     "PolicyException": "policies.kyverno.io/v1",
     "NamespacedValidatingPolicy": "policies.kyverno.io/v1",
     "TokenRequest": "authentication.k8s.io/v1",
@@ -765,8 +767,6 @@ def _allowed_kinds() -> list[Case]:
     cases.bad("what to ask for", slack, ask.format("Provider"))
     message = f"Widget {closed}; {ask.format('widgets.example.com')}"
     cases.bad("a kind that nobody knows", widget, message, user=User.MEMBER)
-    revision = made("ControllerRevision", revision=1, data={"spec": {}})
-    cases.bad("a revision of a workload", revision, f"ControllerRevision {closed}", user=User.MEMBER)
     from_git = {"sourceRef": {"kind": "GitRepository", "name": "app"}}
     message = "sourceRef.kind is GitRepository: such a chart may have dependencies from anywhere"
     cases.bad("a chart from Git", release(namespace=CLOSED, template=from_git), f"spec.chart.spec.{message}")
@@ -789,7 +789,6 @@ def _allowed_kinds() -> list[Case]:
     )
     cases.good("the platform's", merged(slack, {"metadata": {"labels": PLATFORMS_OWN}}), user=User.PLATFORM)
     cases.good("another one of the platform's", widget, user=User.PLATFORM)
-    cases.good("a revision by Kubernetes", revision, user=User.CONTROLLER)
     older = merged(widget, {"metadata": {"name": "older"}, "data": {"a": 1}})
     relabeled = {"metadata": {"labels": {"a": "b"}}}
     cases.good("metadata of what is older than the policy", relabeled, old=older, user=User.MEMBER)
@@ -1441,6 +1440,24 @@ def _node_placement() -> list[Case]:
     preferred = {"weight": 1, "preference": {"matchExpressions": [host]}}
     rather = {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}
     cases.bad("a node rather than others", deployment(affinity={"nodeAffinity": rather}), chosen)
+    apart_of = "affinity.podAffinity or podAntiAffinity:"
+    for kind in ("podAntiAffinity", "podAffinity"):
+        preferred_term: Object = {"weight": 1, "podAffinityTerm": spread}
+        terms: Mapping[str, Object] = {
+            "required": {"requiredDuringSchedulingIgnoredDuringExecution": [spread]},
+            "preferred": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred_term]},
+        }
+        for when, term in terms.items():
+
+            def reaching(of: Object, kind: str = kind, term: Object = term) -> Object:
+                [(key, [entry])] = term.items()
+                entry = merged(entry, {"podAffinityTerm": of} if "podAffinityTerm" in entry else of)
+                return {"affinity": {kind: {key: [entry]}}}
+
+            cases.good(f"{when} {kind} in its own", deployment(**reaching({"namespaces": [APPS, LISTED]})))
+            said = f"{apart_of} namespaceSelector reaches pods of other tenants"
+            cases.bad(f"{when} {kind} in all", deployment(**reaching({"namespaceSelector": {}})), said)
+            cases.bad(f"{when} {kind} in another's", pod(**reaching({"namespaces": [APPS, FOREIGN]})), f"{apart_of} ot")
     of_daemons = pod(
         affinity={"nodeAffinity": required({"matchFields": [named]})}, tolerations=[{"operator": "Exists"}]
     )
@@ -1485,10 +1502,15 @@ def _disruption_budgets() -> list[Case]:
     cases.good("a part", disruption_budget(maxUnavailable="10%"))
     cases.good("all but one, as charts have it", disruption_budget(minAvailable=1))
     cases.good("half", disruption_budget(minAvailable="50%"))
-    message = "spec allows no eviction at all, which holds up every drain of a node"
+    cases.good("a few", disruption_budget(maxUnavailable=25))
+    cases.good("none at all", disruption_budget(minAvailable=0))
+    message = "spec may allow no eviction, which holds up every drain of a node; set maxUnavailable to 1 or more"
     cases.bad("none", disruption_budget(maxUnavailable=0), message)
     cases.bad("none in a hundred", disruption_budget(maxUnavailable="0%"), message)
     cases.bad("all of them", disruption_budget(minAvailable="100%"), message)
+    cases.bad("nearly all of them", disruption_budget(minAvailable="99%"), message)
+    cases.bad("more than half", disruption_budget(minAvailable="51%"), message)
+    cases.bad("more than there are", disruption_budget(minAvailable=2147483647), message)
     older = disruption_budget(name="older", maxUnavailable=1)
     cases.bad("none any more", {"spec": {"maxUnavailable": 0}}, message, old=older)
     cases.config = "listed"
@@ -1676,6 +1698,13 @@ def _platform_objects() -> list[Case]:
         cases.good(f"{user} has another sync", kustomization(name=f"{TENANT}-jobs"))
         template = template_of("Deployment", {"containers": [container()]}, labels=PLATFORMS_OWN)
         cases.bad(f"{user} labels a template", template, message)
+        cases.bad(f"{user} labels the chart of its release", _with_chart_labels(PLATFORMS_OWN), message)
+        cases.good(f"{user} labels the chart of its release as its own", _with_chart_labels({"app": "app"}))
+        claims = [merged(claim(storageClassName="fast"), {"metadata": {"namespace": None, "labels": PLATFORMS_OWN}})]
+        stateful = merged(
+            template_of("StatefulSet", {"containers": [container()]}), {"spec": {"volumeClaimTemplates": claims}}
+        )
+        cases.bad(f"{user} labels the claims of its pods", stateful, message)
     cases.bad("member deletes its access", {}, message, old=access, operation="DELETE")
     labelled = merged(pod(), {"metadata": {"labels": PLATFORMS_OWN}})
     cases.user = User.PLATFORM
@@ -1685,6 +1714,39 @@ def _platform_objects() -> list[Case]:
     cases.good("the platform takes its name", made("Secret", name=f"{TENANT}-webhook"))
     cases.user = User.PATCHER
     cases.good("a controller patches the sync", {"metadata": {"finalizers": ["a.example.com/b"]}}, old=sync)
+    return cases.made
+
+
+def _with_chart_labels(labels: Object) -> Object:
+    labelled: Object = merged(release(), {"spec": {"chart": {"metadata": {"labels": labels}}}})
+    return labelled
+
+
+def _release_size() -> list[Case]:
+    cases = _Cases(PolicyName.RELEASE_SIZE)
+    stored: Object = {"name": "sh.helm.release.v1.app.v1", "labels": {"owner": "helm", "name": "app"}}
+
+    def helm(size: int, **more: Any) -> Object:
+        return made("Secret", type="helm.sh/release.v1", data={"release": encoded("a" * size)}, **(stored | more))
+
+    most = 128 * 1024
+    message = ": release has 129 KiB; at most 128 KiB are allowed, since helm-controller reads it into its memory"
+    for user in (User.TENANT, User.MEMBER):
+        cases.user = user
+        cases.good(f"a release of {user}", helm(most))
+        cases.bad(f"a large release of {user}", helm(most + 1024), f"Secret sh.helm.release.v1.app.v1{message}")
+        cases.bad(f"one of {user} by its name alone", helm(most + 1024, labels=None), message)
+        cases.bad(f"one of {user} by its label alone", helm(most + 1024, name="app"), f"Secret app{message}")
+        cases.good(f"another large Secret of {user}", helm(most + 1024, name="app", labels=None))
+        grown = {"data": {"release": encoded("a" * (most + 1024))}}
+        cases.bad(f"one of {user} that grows", grown, message, old=helm(1, name="sh.helm.release.v1.app.v2"))
+        unlabelled = helm(most + 1024, name=f"to-be-labelled-{user}", labels=None)
+        cases.bad(f"one of {user} labelled later", {"metadata": {"labels": stored["labels"]}}, message, old=unlabelled)
+    text = made("Secret", **stored, stringData={"release": "a" * (most + 1024)})
+    cases.bad("a large release as text", text, message)
+    cases.good("a large release of the platform", helm(most + 1024), user=User.PLATFORM)
+    cases.config = "listed"
+    cases.good("a large release where it may", helm(most + 1024))
     return cases.made
 
 
@@ -1735,6 +1797,26 @@ def _unheld_deletion() -> list[Case]:
         allowed = held("controllers.example.com/cleanup")
         cases.good(f"{user} has one that is allowed", allowed, config="listed")
         cases.bad(f"{user} has one that is allowed elsewhere", allowed, "has controllers.example.com/cleanup")
+    for kind, finalizer in {
+        "Pod": "batch.kubernetes.io/job-tracking",
+        "Service": "service.kubernetes.io/load-balancer-cleanup",
+    }.items():
+        each = pod() if kind == "Pod" else service()
+        tracked = merged(each, {"metadata": {"finalizers": [finalizer]}})
+        cases.bad(f"a finalizer of another {kind}", tracked, f"{kind} app: metadata.finalizers has {finalizer}")
+        cases.good(f"labels of a {kind} with it", labels, old=merged(tracked, {"metadata": {"name": "tracked"}}))
+    slow: Object = {"terminationGracePeriodSeconds": 3601}
+    message = ": terminationGracePeriodSeconds is 3601; the longest that is allowed is 1h: shorten it"
+    cases.good("a pod that ends in an hour", pod(terminationGracePeriodSeconds=3600))
+    cases.bad("a pod that ends later", pod(**slow), f"Pod app{message}")
+    for kind in TEMPLATES:
+        slow_template = template_of(kind, {"containers": [container()], **slow})
+        cases.bad(f"a {kind} whose pods end later", slow_template, f"{kind} app{message}", user=User.MEMBER)
+    older = merged(deployment(**slow), {"metadata": {"name": "slow"}})
+    cases.good("the number of what is older than the policy", {"spec": {"replicas": 3}}, old=older)
+    cases.config = "listed"
+    cases.good("a pod that may", pod(container={"image": DIGESTED}, terminationGracePeriodSeconds=7200))
+    cases.config = "open"
     cases.user = User.MEMBER
     held_role = merged(made("Role", rules=[]), {"metadata": {"finalizers": [foreign]}})
     cases.bad("member holds a role", held_role, f"Role app: metadata.finalizers has {foreign}")
@@ -1880,6 +1962,13 @@ def _kubernetes_status() -> list[Case]:
     cases.good("why there is no node", pending, subresource="status", **scheduler)
     cases.good("an address by a controller", address, old=opened, subresource="status", user=User.PATCHER)
     evicted = made("Eviction", name="unbound")
+    revision = made("ControllerRevision", name="app", revision=1, data={"spec": {"template": {"spec": {}}}})
+    forged = "ControllerRevision {}: only Kubernetes may write what a StatefulSet or DaemonSet was; leave it out"
+    cases.bad("what a StatefulSet never was", revision, forged.format("app"))
+    older = merged(revision, {"metadata": {"name": "older"}})
+    cases.bad("what it was, later", {"revision": 2}, forged.format("older"), old=older)
+    cases.good("what it was, gone", {}, old=older, operation="DELETE")
+    cases.good("what it was, by its controller", revision, user=User.CONTROLLER)
     cases.good("an eviction", evicted, old=unbound, operation="CREATE", subresource="eviction")
     web = made("Ingress", {"defaultBackend": {"service": {"name": "app", "port": {"number": 80}}}}, name="status")
     cases.good("an address by a controller of its own", address, old=web, subresource="status")
@@ -1942,7 +2031,7 @@ def _grants() -> list[Case]:
             pod(container={"image": "registry.example.com/org/app:1"}, tolerations=[{"operator": "Exists"}]),
             "tolerations",
         ),
-        PolicyName.DISRUPTION_BUDGETS: (disruption_budget(maxUnavailable=0), "spec allows no eviction"),
+        PolicyName.DISRUPTION_BUDGETS: (disruption_budget(maxUnavailable=0), "spec may allow no eviction"),
         PolicyName.ALLOWED_IMAGES: (pod(container=image), "is no allowed image"),
     }
     found: list[Case] = []
@@ -2056,6 +2145,7 @@ CASES: tuple[Case, ...] = tuple(
         _listed_images,
         _platform_objects,
         _unheld_deletion,
+        _release_size,
         _tenant_namespace,
         _tenant_limits,
         _tenant_access,

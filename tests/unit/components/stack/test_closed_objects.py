@@ -9,8 +9,8 @@ from components.stack.closed_objects import closed_objects
 from components.stack.config_wordings import KIND_NOT_OPEN, SOURCE_NOT_LISTED
 
 URL = "https://git.example.com/dev-team/apps"
-FROM_GIT = {"chart": {"spec": {"chart": "a", "sourceRef": {"kind": "GitRepository", "name": "a"}}}}
-FROM_HELM = {"chart": {"spec": {"chart": "a", "sourceRef": {"kind": "HelmRepository", "name": "a"}}}}
+FROM_GIT: dict[str, Any] = {"chart": {"spec": {"chart": "a", "sourceRef": {"kind": "GitRepository", "name": "a"}}}}
+FROM_HELM: dict[str, Any] = {"chart": {"spec": {"chart": "a", "sourceRef": {"kind": "HelmRepository", "name": "a"}}}}
 
 
 def thing(kind: str, name: str = "a", namespace: str = "apps", **spec: Any) -> dict[str, Any]:

@@ -13,13 +13,37 @@ from loopback import serving
 from message_codes import codes
 from sample_stack import Hook
 
+from components.cluster.client import ClusterUnavailable
 from components.cluster.namespace_holds import Held, NamespaceHolds, read_namespace_holds
 from components.tenant.forced_removal import remove_finalizer
 from components.tenant.offboarding import Offboarding
 
-REMAINING = (
-    "Some resources are remaining: configmaps. has 2 resource instances, widgets.example.com has 1 resource instances"
-)
+
+def discovery(*groups):
+    """The answer of an API server to what kinds it has: group, version, resource, kind."""
+    return {
+        "items": [
+            {
+                "metadata": {"name": group},
+                "versions": [
+                    {
+                        "version": version,
+                        "resources": [
+                            {
+                                "resource": resource,
+                                "responseKind": {"kind": kind},
+                                "scope": "Namespaced",
+                                "verbs": ["delete", "list"],
+                            }
+                        ],
+                    }
+                ],
+            }
+            for group, version, resource, kind in groups
+        ]
+    }
+
+
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1"
 KUSTOMIZATION = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/tools/kustomizations/ops-team"
 SOURCE_PATH = "/apis/source.toolkit.fluxcd.io/v1/namespaces/tools/gitrepositories/ops-team"
@@ -55,17 +79,21 @@ def condition(kind, message, status="True"):
     return {"type": kind, "status": status, "message": message}
 
 
+NO_KINDS = {"/api": discovery(), "/apis": discovery()}
+# As Kubernetes 1.36 has it while pods end.
+NO_CONTENT = condition("NamespaceContentRemaining", "All content successfully removed", status="False")
 HELD = {
-    "/api/v1/namespaces/tools": {"status": {"conditions": [condition("NamespaceContentRemaining", REMAINING)]}},
+    "/api": discovery(("", "v1", "configmaps", "ConfigMap")),
+    "/apis": discovery(("example.com", "v2", "widgets", "Widget")),
+    "/api/v1/namespaces/tools": {"status": {"conditions": [NO_CONTENT]}},
     "/api/v1/namespaces/tools/configmaps": {"items": [metadata("held", "example.com/a"), metadata("free")]},
-    "/apis/example.com": {"preferredVersion": {"groupVersion": "example.com/v2"}},
     "/apis/example.com/v2/namespaces/tools/widgets": {"items": [metadata("$(x)\n", "example.com/b", "orphan")]},
 }
 
 
 @contextmanager
 def cluster(answers, asked=None, statuses=None, bodies=None):
-    found = {path: json.dumps(answer).encode() for path, answer in answers.items()}
+    found = {path: json.dumps(answer).encode() for path, answer in (NO_KINDS | answers).items()}
     with serving(
         found, 404, asked=asked, statuses=dict.fromkeys(found, 200) | (statuses or {}), bodies=bodies
     ) as server:
@@ -129,7 +157,8 @@ def test_a_preview_names_the_resources_that_its_user_may_not_list(monkeypatch):
 
     assert holds is not None
     assert [each.resource for each in holds.objects] == ["widgets.example.com"]
-    assert holds.failures == ("configmaps that this user may not list",)
+    assert holds.unread == ("configmaps",)
+    assert holds.listing(None).endswith("\n  configmaps that this user may not list")
 
 
 def test_long_lists_are_cut():
@@ -172,6 +201,44 @@ def test_a_blocked_namespace_ends_the_update_with_what_blocks_it(logged):
 def test_a_slow_namespace_is_deleted_again_twice(times, again):
     with cluster({"/api/v1/namespaces/tools": {"status": {}}}) as api:
         assert retried(api, "namespace", failed("tools", times=times)) is again
+
+
+PODS = {
+    "/api": discovery(("", "v1", "pods", "Pod")),
+    "/api/v1/namespaces/tools": {"status": {"conditions": [NO_CONTENT]}},
+}
+PODS_PATH = "/api/v1/namespaces/tools/pods"
+
+
+@pytest.mark.parametrize(("times", "again"), [(1, True), (2, True), (3, False)])
+def test_pods_that_take_too_long_to_end_are_deleted_at_once(logged, times, again):
+    asked: list[str] = []
+    with cluster(PODS | {PODS_PATH: {"items": [metadata("slow"), metadata("slower")]}}, asked) as api:
+        assert retried(api, "namespace", failed("tools", NAMESPACE, times=times)) is again
+
+    ended = [each for each in asked if each.startswith("DELETE ")]
+    assert ended == ([f"DELETE {PODS_PATH}?gracePeriodSeconds=0"] if again else [])
+    assert codes(logged) == (["FT-TEN-022"] if again else [])
+
+
+def test_a_pod_with_a_finalizer_is_named_and_the_others_end(logged):
+    held = metadata("tracked", "batch.kubernetes.io/job-tracking")
+    with cluster(PODS | {PODS_PATH: {"items": [held, metadata("slow")]}}) as api:
+        assert retried(api, "namespace", failed("tools", NAMESPACE)) is False
+
+    assert codes(logged) == ["FT-TEN-022", "FT-TEN-021"]
+    assert "pods tracked by batch.kubernetes.io/job-tracking: kubectl patch pods tracked -n tools" in logged[1]
+
+
+def test_pods_that_cannot_be_deleted_are_reported(logged, monkeypatch):
+    def denied(*_):
+        raise ClusterUnavailable("context", "no")
+
+    monkeypatch.setattr("components.tenant.offboarding.end_pods", denied)
+    with cluster(PODS | {PODS_PATH: {"items": [metadata("slow")]}}) as api:
+        assert retried(api, "namespace", failed("tools", NAMESPACE)) is False
+
+    assert codes(logged) == ["FT-TEN-023"]
 
 
 def test_a_sync_that_is_not_pruned_loses_its_access_and_its_finalizer(logged):
@@ -256,12 +323,11 @@ def test_an_object_that_is_gone_needs_no_release():
 
 def with_flux_objects(*finalizers):
     """A namespace that two sources keep."""
-    remaining = "Some resources are remaining: gitrepositories.source.toolkit.fluxcd.io has 2 resource instances"
     objects = [metadata("one", FLUX), metadata("two", *finalizers)]
     sources = "/apis/source.toolkit.fluxcd.io/v1/namespaces/tools/gitrepositories"
     return {
-        "/api/v1/namespaces/tools": {"status": {"conditions": [condition("NamespaceContentRemaining", remaining)]}},
-        "/apis/source.toolkit.fluxcd.io": {"preferredVersion": {"groupVersion": "source.toolkit.fluxcd.io/v1"}},
+        "/api/v1/namespaces/tools": {"status": {"conditions": [NO_CONTENT]}},
+        "/apis": discovery(("source.toolkit.fluxcd.io", "v1", "gitrepositories", "GitRepository")),
         sources: {"items": objects},
         **{f"{sources}/{each['metadata']['name']}": each for each in objects},
     }

@@ -86,6 +86,10 @@ ROWS = [
     ({"ingress": {"hosts": ["*.example.com"]}}, "", "publish any host (only *.example.com)"),
     ({"ingress": {"snippets": True}}, "write snippets of proxy configuration in Ingresses", ""),
     ({"finalizers": ["example.com/cleanup"]}, "set the finalizer example.com/cleanup", ""),
+    ({"maximumReleaseSize": 256}, "store Helm releases of up to 256 KiB (before: 128 KiB)", ""),
+    ({"maximumReleaseSize": 64}, "", "store Helm releases of more than 64 KiB (before: 128 KiB)"),
+    ({"maximumTerminationGracePeriod": "2h"}, "run pods that may take up to 2h to end (before: 1h)", ""),
+    ({"maximumTerminationGracePeriod": "30m"}, "", "run pods that may take more than 30m to end (before: 1h)"),
 ]
 # Keys that change who checks, or what Kyverno alone checks, and not what tenants may use.
 NO_SETTINGS = {"engine", "mode", "modes", "flux_images", "onboarding", "images.signatures", "images.registries"}
@@ -330,7 +334,7 @@ def test_several_policies_with_the_same_change_are_one_sentence():
         "+! Policies host-access, node-placement and pod-volumes are no longer in force for any tenant on production"
     ]
     assert sentences(render(), render(policies={"mode": "audit"})) == [
-        "+! All 34 policies no longer refuse, they only warn (audit), for all tenants on production"
+        "+! All 35 policies no longer refuse, they only warn (audit), for all tenants on production"
     ]
 
 
@@ -338,7 +342,7 @@ def test_a_policy_that_another_engine_still_enforces_is_in_force():
     assert sentences(render(policies={"engine": "both"}), render(policies={"engine": "native"})) == []
     assert sentences(render(policies={"engine": "kyverno"}), render(policies={"engine": "native"})) == []
     assert sentences(render(), render(policies={"engine": "none"})) == [
-        "+! All 34 policies are no longer in force for any tenant on production"
+        "+! All 35 policies are no longer in force for any tenant on production"
     ]
 
 
