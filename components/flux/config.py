@@ -110,7 +110,7 @@ class Impersonation(Section):
     def _not_the_clusters(cls, namespace: str) -> str:
         """The Role reads all Secrets of the namespace, here those of the cluster's components."""
         if namespace != FLUX_NAMESPACE and namespace.startswith(_CLUSTERS_OWN):
-            raise ValueError(SECRETS_OF_THE_CLUSTER(namespace=namespace))
+            raise ValueError(SECRETS_OF_THE_CLUSTER())
         return namespace
 
 

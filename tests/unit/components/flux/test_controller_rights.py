@@ -199,7 +199,7 @@ def test_no_account_can_be_impersonated_where_the_secrets_are_those_of_the_clust
 
     [problem] = problems(tmp_path, flux=FLUX | {"impersonate": named})
 
-    assert "flux.impersonate[0].namespace: belongs to the cluster's own components" in problem
+    assert f"flux.impersonate[0].namespace: '{namespace}' belongs to the cluster's own components" in problem
 
 
 @pytest.mark.parametrize("namespace", [SYSTEM, "flux-infra", "monitoring", "kubeflow"])
