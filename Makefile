@@ -153,7 +153,7 @@ drift: $(VENV)/installed ## Show what in the cluster differs from STACK, by whom
 	@$(IN_STACK) $(RUN) -m operations.drift --stack "$$arg_STACK" --output "$$arg_OUTPUT" \
 		$(if $(EXIT_CODE),--exit-code)
 
-repair: $(VENV)/installed ## Prepare that the next update of STACK restores what differs in the cluster
+repair: $(VENV)/installed ## Restore what differs from STACK in the cluster; the next update creates what is missing
 	@$(IN_STACK) $(RUN) -m operations.repair --stack "$$arg_STACK"
 
 previewer-role: $(VENV)/installed ## Print the ClusterRole of STACK's previewers and its binding, for a cluster that has no Flux yet

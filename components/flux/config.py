@@ -11,7 +11,7 @@ from components.config.errors import MisplacedValueError
 from components.config.networks import NetworkRange
 from components.config.resources import Resources
 from components.config.section import Section
-from components.config.types import DnsLabel, Network, RepositoryPath, Sha256, WebUrl
+from components.config.types import RESERVED_PREFIXES, DnsLabel, Network, RepositoryPath, Sha256, WebUrl
 from components.config.wordings import joined
 from components.flux.config_wordings import (
     ACCOUNT_OF_FLUX,
@@ -22,6 +22,7 @@ from components.flux.config_wordings import (
     NOTIFICATIONS_WITHOUT_SYNC,
     ONE_MANIFEST,
     SECRETS_CACHE_NEEDS_RIGHTS,
+    SECRETS_OF_THE_CLUSTER,
     UNSUPPORTED_FLUX_VERSION,
 )
 from components.flux.controllers import DEFAULT_CONTROLLERS, REQUIRED_CONTROLLERS, Controller
@@ -30,9 +31,11 @@ from components.flux.support import OLDEST_KUBERNETES, REPOSITORY, known_version
 from components.flux.types import ControllerArgument, EgressHost, FluxVersion
 from components.git.config import GitSource
 from components.sync.config import Reconciliation
+from components.sync.names import FLUX_NAMESPACE
 from components.sync.notifications_config import Notification
 
 RELEASE_URL = f"{REPOSITORY}/releases/download/v{{version}}/install.yaml"
+_CLUSTERS_OWN = tuple(prefix for prefix in RESERVED_PREFIXES if not FLUX_NAMESPACE.startswith(prefix))
 
 
 class Profile(StrEnum):
@@ -95,10 +98,21 @@ class ControllerRights(StrEnum):
 class Impersonation(Section):
     """Service accounts of the platform in one namespace."""
 
-    namespace: DnsLabel = Field(description="Their namespace: `flux-system`, a tenant's, or another existing one.")
+    namespace: DnsLabel = Field(
+        description="Their namespace: `flux-system`, a tenant's, or another existing one, except those of the "
+        "cluster's own components, like `kube-system`."
+    )
     service_accounts: tuple[DnsLabel, ...] = Field(
         min_length=1, description="Their names; the platform team creates them and binds them to the roles they need."
     )
+
+    @field_validator("namespace")
+    @classmethod
+    def _not_the_clusters(cls, namespace: str) -> str:
+        """The Role reads all Secrets of the namespace, here those of the cluster's components."""
+        if namespace != FLUX_NAMESPACE and namespace.startswith(_CLUSTERS_OWN):
+            raise ValueError(SECRETS_OF_THE_CLUSTER())
+        return namespace
 
 
 class FluxEgress(Section):

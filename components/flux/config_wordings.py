@@ -35,13 +35,18 @@ FORBIDDEN_FLAG = Wording(
 FLAG_OF_PROFILE = Wording(
     "FT-CFG-311",
     "sets --{flag}, which the multi-tenant profile sets itself",
-    "remove it, or use the single-tenant profile",
+    "remove it",
 )
 SECRETS_CACHE_NEEDS_RIGHTS = Wording(
     "FT-CFG-312",
     "enables the feature gate {gate}, with which {controller} watches all Secrets of the cluster; "
     "controllerRights: impersonate does not allow that",
-    "remove the gate, or set controllerRights to release",
+    "remove the gate",
+)
+SECRETS_OF_THE_CLUSTER = Wording(
+    "FT-CFG-313",
+    "belongs to the cluster's own components, whose Secrets Flux could then read",
+    "run the account and its Flux objects in a namespace of their own",
 )
 NOTIFICATIONS_WITHOUT_SYNC = Wording(
     "FT-MSG-061",

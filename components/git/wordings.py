@@ -73,7 +73,7 @@ LEFTOVER_NOT_REMOVED = Wording("FT-GIT-024", "cannot remove {what} of {repositor
 DEPLOY_KEY_TAKEN = Wording(
     "FT-GIT-025",
     "its deploy key is already registered in {repository} as {title!r}",
-    "remove it there or generate another key",
+    "generate another key with `make deploy-key`, or remove it there if nothing uses it",
 )
 REPOSITORY_LOST = Wording(
     "FT-GIT-014",

@@ -82,7 +82,7 @@ DAMAGED_SSH_KEY = Wording(
 SSH_KEY_WITH_PASSPHRASE = Wording(
     "FT-CFG-139",
     "is protected by a passphrase, which Flux cannot enter",
-    "remove it with `ssh-keygen -p -N '' -f <file>`, or use a separate key without a passphrase",
+    "create a separate key with `make deploy-key`, which stores it encrypted",
 )
 DSA_SSH_KEY = Wording("FT-CFG-140", "is a DSA key, which Git hosts no longer accept", _STRONG_SSH_KEY)
 SHORT_SSH_KEY = Wording("FT-CFG-141", "is an RSA key of only {bits} bits", _STRONG_SSH_KEY)
@@ -115,7 +115,7 @@ AGE_PLUGIN_IDENTITY = Wording(
 AGE_IDENTITIES_WITH_PASSPHRASE = Wording(
     "FT-CFG-704",
     "line {line} begins a file that is protected by a passphrase, which Flux cannot enter",
-    "decrypt it with `age --decrypt <file>`, and set the identities in it",
+    "set what is in it: `age --decrypt <file> | pulumi config set --secret --path <key>`",
 )
 NOT_AN_AGE_IDENTITY = Wording("FT-CFG-705", "line {line} is not an age identity", _NEW_AGE_IDENTITY)
 DAMAGED_AGE_IDENTITY = Wording(
@@ -151,8 +151,7 @@ DUPLICATE_OPENPGP_KEY = Wording("FT-CFG-726", "contains the key {fingerprint} tw
 OPENPGP_KEY_WITH_PASSPHRASE = Wording(
     "FT-CFG-727",
     "is protected by a passphrase, which Flux cannot enter",
-    "remove it with `gpg --change-passphrase <key>` and export the key again, or create one with "
-    "`make sops-key OPENPGP=1`",
+    "create a separate key with `make sops-key OPENPGP=1`, which stores it encrypted",
 )
 NO_OPENPGP_SUBKEY = Wording(
     "FT-CFG-728",

@@ -71,9 +71,7 @@ SHARED_REGISTRATION = Wording(
     "FT-SRC-046", "cannot be set for a shared source, which has an object for each tenant", "remove it"
 )
 SHARED_TWICE = Wording("FT-SRC-047", "lists {tenant} twice", "keep one of them")
-PROXY_REFUSED = Wording(
-    "FT-SRC-049", "is refused by the policy source-options", "remove it, or set policies.modes.source-options to off"
-)
+PROXY_REFUSED = Wording("FT-SRC-049", "is refused by the policy source-options", "remove it")
 PROVIDER_REFUSED = Wording("FT-SRC-050", "is not in policies.sources.providers", "add it there, or use credentials")
 REGION_REFUSED = Wording("FT-SRC-051", "is not in policies.sources.bucketRegions", "use one of {regions}")
 TOKENS_REFUSED = Wording(

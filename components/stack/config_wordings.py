@@ -76,7 +76,8 @@ ENCRYPTED_IN_BASE = Wording(
 UNREADABLE_OFFLINE = Wording(
     "FT-CFG-649",
     "is encrypted but is not a secret, so a review cannot read it",
-    "set it in plain text with `pulumi config set --plaintext --path {key} …`",
+    "if it is no secret, set it again as plain text; a secret stays encrypted and belongs to a key that takes one "
+    "(docs/secrets.md): `pulumi config set --secret --path <key>` reads it from standard input",
 )
 SOPS_METADATA = Wording(
     "FT-CFG-644", "is the metadata of a file that SOPS encrypted", "use the file as it was before encryption"

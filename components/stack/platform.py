@@ -77,7 +77,9 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     served = on_cluster(depends_on=serving.after, transformations=[serving.waiting, counted])
     of_tenants = {name for tenant in config.active_tenants.values() for name in tenant.namespace_names}
     settled = of_tenants & granted(roles, found.cluster.lost.state)
-    impersonation = Impersonation(roles, facts.namespaces, served, settled)
+    # Those of the platform's own accounts always: a render has no cluster, and shows them, too.
+    early = facts.namespaces.keys() | (roles.keys() - of_tenants)
+    impersonation = Impersonation(roles, early, served, settled)
     flux_args = FluxInstallArgs(config.flux, found.release, impersonation.in_existing, stack_facts(config))
     flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())

@@ -16,9 +16,12 @@ from components.engine.state import State
 from components.git.source_objects import webhook_secret
 from components.sources.objects import objects_of
 from components.stack.config import StackConfig
-from components.stack.wordings import IMMUTABLE_NAME_TAKEN, NAME_TAKEN
+from components.stack.wordings import IMMUTABLE_NAME_TAKEN, NAME_TAKEN, PRUNING_NAME_TAKEN
 from components.sync.names import TENANT_LABEL
 from components.tenant.objects import all_sources, tenant_objects
+
+# Their deletion deletes what they have applied, and a change of their path prunes it.
+_PRUNING = frozenset({"Kustomization", "HelmRelease"})
 
 
 def taken_names(
@@ -72,6 +75,9 @@ def planned_objects(config: StackConfig) -> Iterator[tuple[str, Manifest]]:
 def _problem(tenant: str, manifest: Manifest, found: Mapping[str, Any], stack_file: str) -> Problem:
     metadata = manifest["metadata"]
     target = f"{manifest['kind'].lower()} {metadata['name']} -n {metadata['namespace']}"
-    wording = IMMUTABLE_NAME_TAKEN if found.get("immutable") else NAME_TAKEN
+    if manifest["kind"] in _PRUNING:
+        wording = PRUNING_NAME_TAKEN
+    else:
+        wording = IMMUTABLE_NAME_TAKEN if found.get("immutable") else NAME_TAKEN
     fields = {"kind": manifest["kind"], "name": name_of(manifest), "target": target, "label": TENANT_LABEL}
     return Problem(stack_file, f"tenants.{tenant}", wording(**fields, tenant=tenant))

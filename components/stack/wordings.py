@@ -27,22 +27,26 @@ NO_ADMISSION_POLICIES = Wording(
 FOREIGN_FLUX = Wording(
     "FT-CLU-105",
     "the cluster has a namespace {namespace} that does not belong to this stack",
-    "set cluster.adopt to take it over (docs/adoption.md), or remove it",
+    "set cluster.adopt to take it over (docs/adoption.md); do not delete it, since Flux would then prune what it has "
+    "applied",
 )
 FOREIGN_KYVERNO = Wording(
     "FT-CLU-106",
     "the cluster has a Kyverno that does not belong to this stack ({found}); it cannot be taken over",
-    "uninstall it, or remove kyverno from the stack",
+    "remove kyverno from the stack and set policies.engine to native; uninstall the other one only once nothing needs "
+    "its policies",
 )
 FOREIGN_CAPSULE = Wording(
     "FT-CAP-020",
     "the cluster has a Capsule that does not belong to this stack ({found}); it cannot be taken over",
-    "uninstall it with its custom resource definitions, or remove capsule from the stack",
+    "remove capsule from the stack, and set tenancy.mode to namespaces; do not delete Capsule's Tenants or their "
+    "definition, since that deletes the namespaces that they own",
 )
 FOREIGN_NAMESPACE = Wording(
     "FT-CLU-107",
     "namespace {namespace!r} exists in the cluster and does not belong to this tenant",
-    "choose another name, or hand it over with `kubectl label namespace {namespace} {label}={tenant}`",
+    "choose another name, or, if all that is in it is this tenant's, hand it over with `kubectl label namespace "
+    "{namespace} {label}={tenant}`",
 )
 UNKNOWN_NAMESPACE = Wording(
     "FT-CLU-108",
@@ -76,9 +80,18 @@ OBJECTS_MISSING = Wording(
 NAME_TAKEN = Wording(
     "FT-CLU-114",
     "{kind} {name} exists in the cluster and does not belong to the platform, which needs this name",
-    "delete it with `kubectl delete {target}`, or hand it over with `kubectl label {target} {label}={tenant}`",
+    "hand it over with `kubectl label {target} {label}={tenant}`, or, once nothing uses it, delete it with "
+    "`kubectl delete {target}`",
 )
-IMMUTABLE_NAME_TAKEN = Wording("FT-CLU-115", NAME_TAKEN.text, "delete it with `kubectl delete {target}`")
+IMMUTABLE_NAME_TAKEN = Wording(
+    "FT-CLU-115", NAME_TAKEN.text, "once nothing uses it, delete it with `kubectl delete {target}`"
+)
+PRUNING_NAME_TAKEN = Wording(
+    "FT-CLU-117",
+    NAME_TAKEN.text,
+    "suspend it with `flux suspend {target}`, so that its deletion leaves what it has applied, and delete it with "
+    "`kubectl delete {target}`",
+)
 _DELETE_ON_PURPOSE = (
     "run `pulumi up --ignore-protect`, or set cluster.protect to false and run `pulumi up` before (docs/running.md)"
 )
@@ -114,5 +127,5 @@ PROTECTED_NAMESPACE = Wording(
 NOT_IN_THE_FILE = Wording(
     "FT-REV-505",
     "stack {stack} takes values from {source}, which its render does not contain",
-    "keep all values of the stack in {file}, or run `pulumi up` without an approved digest",
+    "keep all values of the stack in {file}",
 )

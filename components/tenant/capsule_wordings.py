@@ -13,8 +13,8 @@ NAMESPACE_NOT_RELEASED = Wording(
 FOREIGN_TENANT = Wording(
     "FT-CAP-051",
     "Capsule has a Tenant {tenant} that this stack does not manage",
-    "choose another name for this tenant, or delete the Tenant once its namespaces are moved; to take it over with its "
-    "namespaces, set cluster.adopt to true",
+    "choose another name for this tenant; to take the Tenant over with its namespaces, set cluster.adopt to true. "
+    "Deleting the Tenant deletes the namespaces that it owns",
 )
 FOREIGN_OWNER = Wording(
     "FT-CAP-052",

@@ -47,7 +47,7 @@ NOT_A_LIST_OF_STACKS = Wording(
 NOT_MERGED = Wording(
     "FT-REV-520",
     "commit {commit} was not made by merging a pull request, so nobody has approved what it applies",
-    "change stacks by pull request; to apply this commit nevertheless, run `make apply` with a digest of your own",
+    "change stacks by pull request: revert the commit, and open one",
 )
 NOT_REVIEWED = Wording(
     "FT-REV-521",

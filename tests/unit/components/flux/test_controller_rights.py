@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sample_release import arguments, names, one, release
-from sample_stack import DIGEST, flux_config, load
+from sample_stack import DIGEST, FLUX, flux_config, load, problems
 
 from components.cluster.object_meta import ObjectMeta
 from components.flux.controller_rights import impersonation_objects, is_powerful, shared_impersonation
@@ -307,3 +307,19 @@ def test_every_namespace_of_a_tenant_and_of_the_platform_has_its_own_role(tmp_pa
         "jobs": ["dev-team", "default"],
         "infra": ["infra", "default"],
     }
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "kube-public", "kube-node-lease", "kyverno", "capsule-system"])
+def test_no_account_can_be_impersonated_where_the_secrets_are_those_of_the_cluster(tmp_path, namespace):
+    named = [{"namespace": namespace, "serviceAccounts": ["applier"]}]
+
+    [problem] = problems(tmp_path, flux=FLUX | {"impersonate": named})
+
+    assert f"flux.impersonate[0].namespace: '{namespace}' belongs to the cluster's own components" in problem
+
+
+@pytest.mark.parametrize("namespace", [SYSTEM, "flux-infra", "monitoring", "kubeflow"])
+def test_accounts_of_the_platform_can_be_impersonated_elsewhere(namespace):
+    named = [{"namespace": namespace, "serviceAccounts": ["applier"]}]
+
+    assert [each.namespace for each in flux_config(impersonate=named).impersonate] == [namespace]

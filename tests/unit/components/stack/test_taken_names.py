@@ -48,6 +48,18 @@ def test_an_object_that_can_be_changed_may_be_handed_over(tmp_path, labels):
     assert f"`kubectl label receiver dev-team -n apps {TENANT}=dev-team`" in problem.message
 
 
+def test_the_remedy_for_a_kustomization_keeps_what_it_has_applied(tmp_path):
+    [problem] = found(tmp_path, {"Kustomization apps/dev-team": {"metadata": {}}})[0]
+
+    assert problem.code == "FT-CLU-117"
+    suspended, deleted = (
+        "`flux suspend kustomization dev-team -n apps`",
+        "`kubectl delete kustomization dev-team -n apps`",
+    )
+    assert -1 < problem.message.find(suspended) < problem.message.find(deleted)
+    assert "kubectl label" not in problem.message
+
+
 def test_every_object_of_the_tenant_that_is_not_in_the_state_is_looked_up(tmp_path):
     _, asked = found(tmp_path, {}, recorded=[(resource_type({"apiVersion": "v1", "kind": "Secret"}), SECRET[7:])])
 

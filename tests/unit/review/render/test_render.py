@@ -39,6 +39,20 @@ def test_a_render_has_every_object_of_a_tenant_below_its_name(tmp_path):
     ]
 
 
+def test_a_render_and_its_digest_have_what_flux_may_do_in_a_namespace_that_is_not_of_the_stack(tmp_path):
+    named = {"impersonate": [{"namespace": "infra", "serviceAccounts": ["applier"]}]}
+    before, after = rendered(tmp_path / "a"), rendered(tmp_path / "b", flux=named)
+
+    paths = {str(each.path) for each in after.objects} - {str(each.path) for each in before.objects}
+
+    assert {path.rpartition("/")[2] for path in paths} == {
+        "role-flux-impersonation.yaml",
+        "rolebinding-flux-impersonation.yaml",
+    }
+    assert all("/infra/" in path for path in paths)
+    assert before.digest != after.digest
+
+
 def test_no_two_objects_have_the_same_file(tmp_path):
     paths = [each.path for each in rendered(tmp_path / "project", policies={"engine": "native"}).objects]
 
