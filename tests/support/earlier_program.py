@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "a843d299b01de4d95e2a8b0995fd069937f6cb4f"
+COMMIT = "49473a0c3edb639b43662189729529c44fb3d76a"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
