@@ -177,9 +177,9 @@ def test_providers_are_opened_only_with_their_types_and_hosts(tmp_path, opened):
 
     assert problems(tmp_path, tenants={"dev-team": own}, tenancy=tenancy) == [
         f"Pulumi.staging.yaml: {place}: " + PROVIDERS_WITHOUT_LIST(tenant="dev-team", keys=keys)
-        for keys in ("policies.notifications.types", hosts)
+        for keys in (hosts, "policies.notifications.types")
     ]
-    load(tmp_path, tenants={"dev-team": own}, tenancy=tenancy, policies=lists)
+    load(tmp_path / "listed", tenants={"dev-team": own}, tenancy=tenancy, policies=lists)
 
 
 def test_the_allow_lists_of_notifications_hold_for_the_configuration(tmp_path):

@@ -35,12 +35,13 @@ def test_where_plain_http_is_allowed_the_entries_that_may_be_plain_are_exempt(tm
     assert found[Controller.NOTIFICATION] == ()
 
 
-@pytest.mark.parametrize("section", ["sources", "notifications"])
-def test_where_plain_http_is_allowed_without_a_list_nothing_is_closed(tmp_path, section):
-    found = of(load(tmp_path, policies={section: {"plainHttp": True}}, tenants={"dev-team": {}}))
+@pytest.mark.parametrize(("allowed", "exempt"), [([], ()), (["*"], ("*",))])
+def test_where_plain_http_is_allowed_the_list_says_for_which_hosts(tmp_path, allowed, exempt):
+    policies = {"sources": {"plainHttp": True, "allowed": allowed}, "notifications": {"plainHttp": True}}
 
-    open_one = Controller.SOURCE if section == "sources" else Controller.NOTIFICATION
-    assert found == {each: ("*",) if each is open_one else () for each in found}
+    found = of(load(tmp_path, policies=policies, tenants={"dev-team": {}}))
+
+    assert found == {Controller.SOURCE: exempt, Controller.NOTIFICATION: ()}
 
 
 def test_hosts_of_notifications_are_those_of_notification_controller(tmp_path):

@@ -48,6 +48,8 @@ def test_a_render_and_its_digest_have_what_flux_may_do_in_a_namespace_that_is_no
     assert {path.rpartition("/")[2] for path in paths} == {
         "role-flux-impersonation.yaml",
         "rolebinding-flux-impersonation.yaml",
+        "rolebinding-flux-receivers.yaml",
+        "rolebinding-flux-secrets.yaml",
     }
     assert all("/infra/" in path for path in paths)
     assert before.digest != after.digest
