@@ -173,13 +173,17 @@ def test_providers_are_opened_only_with_their_types_and_hosts(tmp_path, opened):
     own = {"policies": {"kinds": ["Provider"]}} if opened == "tenant" else {}
     place = "tenancy.kinds" if opened == "stack" else "tenants.dev-team.policies.kinds"
     hosts = "policies.notifications.hosts, or policies.notifications of tenants.dev-team"
-    lists = {"notifications": {"types": ["slack"], "hosts": ["hooks.slack.com"]}}
 
     assert problems(tmp_path, tenants={"dev-team": own}, tenancy=tenancy) == [
         f"Pulumi.staging.yaml: {place}: " + PROVIDERS_WITHOUT_LIST(tenant="dev-team", keys=keys)
         for keys in (hosts, "policies.notifications.types")
     ]
-    load(tmp_path / "listed", tenants={"dev-team": own}, tenancy=tenancy, policies=lists)
+
+
+def test_providers_with_types_and_hosts_may_be_opened(tmp_path):
+    policies = {"notifications": {"types": ["slack"], "hosts": ["hooks.slack.com"]}}
+
+    load(tmp_path, tenants={"dev-team": {}}, tenancy={"kinds": ["Provider"]}, policies=policies)
 
 
 def test_the_allow_lists_of_notifications_hold_for_the_configuration(tmp_path):
