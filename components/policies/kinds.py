@@ -12,7 +12,7 @@ from components.policies.request import TENANT
 from components.tenant.annotations import KINDS
 from components.tenant.kinds import FLUX_KINDS, OPEN_FLUX_KINDS, group_resource, resources_of
 from components.tenant.role import FLUX_GROUPS, MANAGED
-from components.tenant.tenancy_config import TenancyConfig
+from components.tenant.tenancy_config import TenancyConfig, TenancyMode
 
 # Kinds of Kubernetes beyond those of the tenant role, for tenants with another role. Other policies say who may write
 # limits, endpoints, access and ControllerRevisions, and who binds pods.
@@ -25,9 +25,9 @@ _KUBERNETES = (
     group_resource("networking.k8s.io", "networkpolicies"),
     *(group_resource("rbac.authorization.k8s.io", name) for name in ("rolebindings", "roles")),
 )
-# The policies `status-writes` and `policy-objects` refuse them with reasons of their own.
+# The policies `status-writes` and `policy-objects` refuse them with reasons of their own, Capsule's only where it is.
 _EXTERNAL_ARTIFACTS = group_resource("source.toolkit.fluxcd.io", "externalartifacts")
-_REFUSED_ELSEWHERE = " || request.resource.group in ['kyverno.io', 'policies.kyverno.io']"
+_KYVERNO, _CAPSULE = ("kyverno.io", "policies.kyverno.io"), ("capsule.clastix.io",)
 
 # How a tenant gets the same without writing such objects.
 _INSTEAD: Mapping[str, str] = {
@@ -62,7 +62,11 @@ def allowed_kinds(tenancy: TenancyConfig) -> Policy:
         tenancy: the settings of all tenants, with the kinds that the stack opens.
     """
     opened = (*resources_of(tenancy.kinds), *_of_extra_rules(tenancy))
-    closed = f"!({RESOURCE} in {texts(_always_open())} || {RESOURCE} in {texts(opened)}{_REFUSED_ELSEWHERE})"
+    elsewhere = (*_KYVERNO, *(_CAPSULE if tenancy.mode is TenancyMode.CAPSULE else ()))
+    closed = (
+        f"!({RESOURCE} in {texts(_always_open())} || {RESOURCE} in {texts(opened)} || "
+        f"request.resource.group in {texts(elsewhere)})"
+    )
     return Policy(
         name=PolicyName.ALLOWED_KINDS,
         refuses="objects of kinds that are not open to tenants, unknown ones included, and charts from Git and "

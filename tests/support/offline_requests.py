@@ -19,6 +19,8 @@ def request(case: Case) -> Request:
         old, object = merged(old, leaving), object and merged(object, leaving)
     if object and case.applied:
         object = merged(object, {"metadata": {"managedFields": [_owner(case.object)]}})
+    elif object and case.operation == "CREATE" and "managedFields" not in object["metadata"]:
+        object = merged(object, {"metadata": {"managedFields": [_owner(object) | {"operation": "Update"}]}})
     old, object = (each and _with_account(each) for each in (old, object))
     user = User(USERS[case.user], (*GROUPS.get(case.user, ()), "system:authenticated"))
     return Request(case.operation, object, old, case.subresource, user)
