@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "49473a0c3edb639b43662189729529c44fb3d76a"
+COMMIT = "d854d720b07768dfc62a68e67a140f82ae1d8b01"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
