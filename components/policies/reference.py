@@ -18,6 +18,7 @@ from components.tenant.annotations import (
     HOSTS,
     IMAGES,
     IMPLIED_ACCOUNT,
+    KINDS,
     NAMESPACES,
     NOTIFICATIONS,
     SERVICE_ACCOUNT,
@@ -104,8 +105,8 @@ _NOT_SEEN = (
         f"{_NETWORK}; charts from OCI registries have no index",
     ),
     (
-        "dependencies of a chart from a GitRepository or Bucket, which its Chart.yaml names, `http://` included",
-        f"{_NETWORK}; `policies.sources.verified: [HelmChart]` refuses charts from there",
+        "dependencies of a chart from a GitRepository or Bucket, which its Chart.yaml names",
+        f"such charts are closed unless `HelmChart` is among the kinds; {_NETWORK}",
     ),
     ("submodules, where `policies.sources.submodules` allows them", _NETWORK),
     (
@@ -119,9 +120,8 @@ _NOT_SEEN = (
         f"`policies.notifications.hosts`, {_NETWORK}",
     ),
     (
-        "a Provider's address in a Secret that is not an HTTP URL, or that a controller of the platform writes, such "
-        "as External Secrets",
-        f"with `policies.notifications.hosts`, addresses in any other form are also refused; {_NETWORK}",
+        "a Provider's Secret that a controller of the platform writes, such as External Secrets",
+        _NETWORK,
     ),
     (
         "what a storage class provisions: a class of static volumes looks like any other",
@@ -206,7 +206,7 @@ def policies_page() -> str:
         ## Settings of a tenant
 
         Lists of a tenant are annotations of its namespaces, written from its configuration and separated by spaces:
-        `{NAMESPACES}`, `{SOURCES}`, `{IMAGES}`, `{VERIFIED}`,
+        `{NAMESPACES}`, `{KINDS}`, `{SOURCES}`, `{IMAGES}`, `{VERIFIED}`,
         `{NOTIFICATIONS}` and `{HOSTS}`. An entry that is not a valid pattern allows nothing.
 
         `{SERVICE_ACCOUNT}` is the name of the tenant's service account if it differs from the tenant's

@@ -1851,7 +1851,7 @@ def _tenant_namespace() -> list[Case]:
 
 def _tenant_limits() -> list[Case]:
     cases = _Cases(PolicyName.TENANT_LIMITS, user=User.MEMBER)
-    quota = made("ResourceQuota", {"hard": {"pods": "10"}}, name="quota")
+    quota = made("ResourceQuota", {"hard": {"pods": "50"}}, name="quota")
     network = made("NetworkPolicy", {"podSelector": {}}, name="network")
     message = "objects of this namespace are the platform's alone"
     cases.bad("a higher quota", {"spec": {"hard": {"pods": "99"}}}, f"ResourceQuota {message}", old=quota)
@@ -1943,7 +1943,7 @@ def _kubernetes_status() -> list[Case]:
     target: Object = {"target": {"apiVersion": "v1", "kind": "Node", "name": "a"}}
     address: Object = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}
     for name, old, status in (
-        ("a quota that is free again", made("ResourceQuota", {"hard": {"pods": "10"}}, name="free"), {"used": {}}),
+        ("a quota that is free again", made("ResourceQuota", {"hard": {"pods": "50"}}, name="free"), {"used": {}}),
         ("a pod that is elsewhere", unbound, {"podIP": "192.0.2.1"}),
         ("a volume of another size", claim(name="sized", storageClassName="fast"), {"capacity": {"storage": "1Mi"}}),
         ("a budget that allows nothing", disruption_budget(name="status"), {"disruptionsAllowed": 0}),

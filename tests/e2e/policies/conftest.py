@@ -50,7 +50,7 @@ def upgraded_stack(
             policies={
                 "engine": "both",
                 "images": {"allowed": [f"{registry.prefix}/*", "registry.example.com/*"], "signatures": [signed]},
-                "sources": {"plainHttp": True},
+                "sources": {"allowed": ["*"], "plainHttp": True},
                 "onboarding": True,
             },
         )

@@ -26,7 +26,12 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
     with lab.cluster(NAME) as cluster:
         flux = lab.bundle("2.9.5") | {"webhookUrl": cluster.webhook_url}
         environment = Environment(
-            lab, project, cluster, flux=flux, policies={"engine": "native"}, tenancy={"networkPolicy": "default-deny"}
+            lab,
+            project,
+            cluster,
+            flux=flux,
+            policies={"engine": "native", "sources": {"allowed": ["*"]}},
+            tenancy={"networkPolicy": "default-deny"},
         )
         for module in sorted(Path(__file__).parent.glob("given_*.py")):
             importlib.import_module(f"tests.e2e.tenants.{module.stem}").add(environment, lab)
