@@ -17,7 +17,6 @@ from isolation.attempts.objects import (
     named,
     pod,
     pod_spec,
-    receiver,
     service,
     workload,
 )
@@ -58,12 +57,6 @@ def _tenants(scene: Scene) -> Iterator[Control]:
         kustomization(scene),
         kustomization(scene, targetNamespace=scene.tenancy.home, timeout="3m"),
         helm_release(scene),
-        receiver(scene),
-        made(
-            scene,
-            "Alert",
-            {"providerRef": {"name": NAME}, "eventSources": [{"kind": "Kustomization", "name": "*"}]},
-        ),
     ]
     if scene.storage_classes:
         objects.append(claim(scene))

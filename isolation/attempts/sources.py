@@ -10,7 +10,7 @@ from isolation.attempts.objects import (
     chart,
     git_repository,
     helm_release,
-    made,
+    named,
     pod,
     provider,
     receiver,
@@ -132,12 +132,13 @@ def notifications(scene: Scene) -> Iterator[Attempt]:
         "notifications to a service in the cluster",
         provider(scene, address=f"http://source-controller.{scene.flux}.svc/"),
     )
+    of_provider = named(scene, "Secret", "provider-generic")
     yield Attempt.at_admission(
         "36-provider-secret",
         36,
         "notifications to an address in the cluster that is given in a Secret",
-        made(scene, "Secret", stringData={"address": f"http://source-controller.{scene.flux}.svc/"}),
-        baseline=made(scene, "Secret", stringData={"a": "b"}),
+        of_provider | {"stringData": {"address": f"http://source-controller.{scene.flux}.svc/"}},
+        baseline=of_provider | {"stringData": {"token": "b"}},
     )
     yield Attempt.at_admission(
         "36-provider-proxy",
