@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from kubernetes import client
 
+from components.tenant.kinds import FLUX_KINDS
 from operations.dry_run import Kind, served_kinds
 
 RBAC = "rbac.authorization.k8s.io"
-_SOURCE, _IMAGE, _NOTIFICATION = (f"{name}.toolkit.fluxcd.io" for name in ("source", "image", "notification"))
 
 RESOURCES: Mapping[str, tuple[str, str]] = {
     "ConfigMap": ("", "configmaps"),
@@ -36,21 +36,8 @@ RESOURCES: Mapping[str, tuple[str, str]] = {
     "PodDisruptionBudget": ("policy", "poddisruptionbudgets"),
     "Role": (RBAC, "roles"),
     "RoleBinding": (RBAC, "rolebindings"),
-    "Bucket": (_SOURCE, "buckets"),
-    "ExternalArtifact": (_SOURCE, "externalartifacts"),
-    "GitRepository": (_SOURCE, "gitrepositories"),
-    "HelmChart": (_SOURCE, "helmcharts"),
-    "HelmRepository": (_SOURCE, "helmrepositories"),
-    "OCIRepository": (_SOURCE, "ocirepositories"),
-    "ArtifactGenerator": ("source.extensions.fluxcd.io", "artifactgenerators"),
-    "Kustomization": ("kustomize.toolkit.fluxcd.io", "kustomizations"),
-    "HelmRelease": ("helm.toolkit.fluxcd.io", "helmreleases"),
-    "ImagePolicy": (_IMAGE, "imagepolicies"),
-    "ImageRepository": (_IMAGE, "imagerepositories"),
-    "ImageUpdateAutomation": (_IMAGE, "imageupdateautomations"),
-    "Alert": (_NOTIFICATION, "alerts"),
-    "Provider": (_NOTIFICATION, "providers"),
-    "Receiver": (_NOTIFICATION, "receivers"),
+    **FLUX_KINDS,
+    "ExternalArtifact": ("source.toolkit.fluxcd.io", "externalartifacts"),
     "Policy": ("kyverno.io", "policies"),
     "NamespacedValidatingPolicy": ("policies.kyverno.io", "namespacedvalidatingpolicies"),
     "PolicyException": ("policies.kyverno.io", "policyexceptions"),
