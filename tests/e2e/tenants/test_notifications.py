@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from typing import Any
@@ -93,15 +94,13 @@ class TestMessages:
     def test_a_tenant_can_neither_redirect_nor_silence_its_messages(self, stack: Environment) -> None:
         kubectl = stack.cluster.kubectl
         patch = '{"spec": {"suspend": true}}'
-        denied = [
-            kubectl("patch", kind, PROVIDER, "-n", NAMESPACE, "--type=merge", "-p", patch, user=ACCOUNT).stderr
-            for kind in ("provider", "alert")
-        ]
-        denied += [
-            kubectl("delete", kind, PROVIDER, "-n", NAMESPACE, user=ACCOUNT).stderr for kind in ("provider", "alert")
-        ]
 
-        assert all("which marks what the platform put here" in each for each in denied), denied
+        # The policy `allowed-kinds` refuses a patch, too, and the API server reports any one of the two.
+        for kind in ("provider", "alert"):
+            done = kubectl("patch", kind, PROVIDER, "-n", NAMESPACE, "--type=merge", "-p", patch, user=ACCOUNT)
+            assert re.search("which marks what the platform put here|are not open to tenant", done.stderr), done.stderr
+            done = kubectl("delete", kind, PROVIDER, "-n", NAMESPACE, user=ACCOUNT)
+            assert "which marks what the platform put here" in done.stderr, done.stderr
 
     def test_a_new_address_takes_over_without_a_gap(self, stack: Environment, lab: Lab) -> None:
         """The Secret that the Provider refers to exists all the time."""
