@@ -30,6 +30,9 @@ _FAILURES = (
 # and one that a terminal would interpret is escaped.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 _SHOWN = 20
+_PODS = "pods"
+# Finalizers that a controller of Kubernetes removes once it has finished, and it may only be slow.
+_OF_KUBERNETES = re.compile(r"([a-z.]+\.)?kubernetes\.io/.+|foregroundDeletion|orphan")
 _RELEASE = '{"metadata":{"finalizers":null}}'
 
 
@@ -59,17 +62,23 @@ class NamespaceHolds:
         objects: the objects with finalizers.
         failures: other reasons that the cluster reports.
         unread: resources that this user may not list.
-        pods: how many pods are left, with finalizers or without.
+        pods: names of the pods that are left, with finalizers or without.
     """
 
     namespace: str
     objects: tuple[Held, ...] = ()
     failures: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    pods: int = 0
+    pods: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.objects or self.failures)
+
+    @property
+    def only_by_kubernetes(self) -> bool:
+        """Whether Kubernetes itself removes all that blocks the deletion, as it does once pods have ended."""
+        finalizers = {each for held in self.objects for each in held.finalizers}
+        return not self.failures and all(_OF_KUBERNETES.fullmatch(each) for each in finalizers)
 
     def only_by(self, finalizer: str) -> list[Held]:
         """The objects, if nothing but this one finalizer blocks the deletion; otherwise none."""
@@ -86,8 +95,11 @@ class NamespaceHolds:
         lines = [_line(each, self.namespace, at) for each in self.objects[:_SHOWN]]
         if (more := len(self.objects) - _SHOWN) > 0:
             lines.append(f"and {more} more")
+        held = {each.name for each in self.objects if each.resource == _PODS}
+        ending = [printable(each) for each in self.pods if each not in held]
+        pods = [f"pods that have not ended: {', '.join(ending[:_SHOWN])}"] if ending else []
         unread = [f"{', '.join(self.unread)} that this user may not list"] if self.unread else []
-        return "".join(f"\n  {line}" for line in (*lines, *self.failures, *unread))
+        return "".join(f"\n  {line}" for line in (*lines, *pods, *self.failures, *unread))
 
 
 def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHolds | None:
@@ -113,19 +125,19 @@ def read_namespace_holds(api: client.ApiClient, namespace: str) -> NamespaceHold
     failures = [f"{each}: {printable(conditions[each])}" for each in _FAILURES if each in conditions]
     objects: list[Held] = []
     unread: list[str] = []
-    pods = 0
+    pods: list[str] = []
     for kind in read_namespaced_kinds(api):
         remaining = if_readable(partial(_remaining, api, kind.path(namespace)), None)
         if remaining is None:
             unread.append(kind.name)
             continue
-        pods += len(remaining) if kind.kind == POD else 0
+        pods += [each["name"] for each in remaining] if kind.kind == POD else []
         objects += (
             Held(kind.name, each["name"], tuple(each["finalizers"]), kind.path(namespace, each["name"]))
             for each in remaining
             if each.get("finalizers")
         )
-    return NamespaceHolds(namespace, tuple(objects), tuple(failures), tuple(unread), pods)
+    return NamespaceHolds(namespace, tuple(objects), tuple(failures), tuple(unread), tuple(pods))
 
 
 def _remaining(api: client.ApiClient, path: str) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ from components.tenant.wordings import (
 if TYPE_CHECKING:
     from kubernetes import client
 
-# Attempts to delete a namespace that is only slow: nothing in it has finalizers.
+# Attempts to delete a namespace that is only slow: Kubernetes itself removes the finalizers in it.
 _ATTEMPTS = 3
 _SELF_CLEANED = frozenset({"GitRepository", "Provider", "Receiver"})
 # A healthy controller needs less than a second. After an error it retries with a back-off, which has grown to minutes
@@ -174,15 +174,18 @@ class Offboarding:
         except ClusterUnavailable as error:
             log.error(NAMESPACE_FINALIZERS_UNKNOWN(namespace=failed.name, reason=error))
             return False
-        if holds is not None and holds.pods and len(failed.errors) < _ATTEMPTS:
+        if holds is None:
+            return True
+        last = len(failed.errors) >= _ATTEMPTS
+        if holds.pods and not last:
             try:
                 await in_thread(end_pods, self._api, failed.name)
             except ClusterUnavailable as error:
                 log.error(PODS_NOT_ENDED(namespace=failed.name, reason=error))
                 return False
-            log.warn(PODS_ENDED(namespace=failed.name, count=holds.pods))
-        of_flux = [] if holds is None or self._stays(failed.old_inputs) else holds.only_by(FLUX_FINALIZER)
-        if of_flux and len(failed.errors) < _ATTEMPTS:
+            log.warn(PODS_ENDED(namespace=failed.name, count=len(holds.pods)))
+        of_flux = [] if self._stays(failed.old_inputs) else holds.only_by(FLUX_FINALIZER)
+        if of_flux and not last:
             try:
                 for each in of_flux:
                     await in_thread(remove_finalizer, self._api, each.path)
@@ -191,11 +194,10 @@ class Offboarding:
                 return False
             log.warn(NAMESPACE_RELEASED(namespace=failed.name, count=len(of_flux)))
             return True
-        if holds:
-            log.error(held_message(holds, self._context))
-            return False
-        # It is gone by now, or its contents only take their time.
-        return holds is None or len(failed.errors) < _ATTEMPTS
+        again = holds.only_by_kubernetes and not last
+        if holds or last:
+            (log.warn if again else log.error)(held_message(holds, self._context))
+        return again
 
 
 def held_message(holds: NamespaceHolds, context: str | None) -> Message:

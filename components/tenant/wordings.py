@@ -48,12 +48,11 @@ NAMESPACE_RELEASED = Wording(
 )
 NAMESPACE_HELD = Wording(
     "FT-TEN-021",
-    "namespace {namespace} is being deleted, and finalizers block it; nobody has access to it any more",
-    "once nothing needs these finalizers, remove them and run `pulumi up` again:{finalizers}",
+    "namespace {namespace} is still being deleted, and the objects below block it",
+    "once nothing needs their finalizers, remove them and run `pulumi up` again:{finalizers}",
 )
 PODS_ENDED = Wording(
     "FT-TEN-022",
-    "namespace {namespace}: {count} of its pods had not ended in time and were deleted with a grace period of 0, "
-    "because nobody has access any more",
+    "namespace {namespace}: {count} of its pods had not ended in time and were deleted with a grace period of 0",
 )
 PODS_NOT_ENDED = Wording("FT-TEN-023", "namespace {namespace}: cannot delete the pods that have not ended: {reason}")
