@@ -8,17 +8,18 @@ from components.policies.config import IngressRules
 from components.policies.names import PolicyName
 from components.policies.parameters import ENTRIES_OR_NONE, listed, unrestricted
 from components.policies.policy import SPEC, Policy, Resources, Subject, Validation
+from components.policies.rendering import changes
 from components.policies.request import ASK, TENANT
 from components.tenant.annotations import HOSTS
 
 _INGRESSES = Resources("networking.k8s.io", ("ingresses",))
-# Annotations of ingress-nginx, haproxy-ingress and external-dns that publish further names.
-_NAMING = (
-    "nginx.ingress.kubernetes.io/server-alias",
-    "haproxy-ingress.github.io/server-alias",
-    "haproxy-ingress.github.io/server-alias-regex",
-    "external-dns.alpha.kubernetes.io/hostname",
-    "external-dns.alpha.kubernetes.io/internal-hostname",
+# Annotations that publish further names: of ingress-nginx, haproxy-ingress, Kong, Azure's gateway, cert-manager and
+# external-dns, and of any controller that calls them alike.
+_NAMING = r"[./-](server-alias|host-aliases|hostnames?|hostname-extension|alt-names|common-name|redirect-from)$"
+# Those whose names cannot be compared with a list: regular expressions, routes and rules of the controller's own.
+_UNREADABLE = (
+    r"[./-]((server-alias|redirect-from)-regex|from-to-www-redirect|skipper-routes|skipper-predicate)$|"
+    r"^alb\.ingress\.kubernetes\.io/conditions\.|/router\.tls\.domains\."
 )
 _NAME = r"^(\*\.)?[a-z0-9.-]+$"
 # The first form is ingress-nginx's and haproxytech's; haproxy-ingress has a key for each section of the configuration.
@@ -28,25 +29,26 @@ _SNIPPET = r"-snippets?$|/config-(backend|defaults|frontend|global|proxy|section
 def allowed_hosts(config: IngressRules) -> Policy:
     """A tenant publishes only its own host names."""
     anywhere = unrestricted(HOSTS, config.hosts)
-    annotations = [f"{{object}}.metadata.?annotations[?{text(key)}].orValue('')" for key in _NAMING]
+    naming, unreadable = _keys(_NAMING), _keys(_UNREADABLE)
     published = " + ".join(
         (
             "object.spec.?rules.orValue([]).map(rule, rule.?host.orValue('') == '' ? '*' : rule.host)",
             "(has(object.spec.defaultBackend) ? ['*'] : [])",
             "object.spec.?tls.orValue([]).map(each, each.?hosts.orValue([]).join(' '))",
-            f"[{', '.join(each.format(object='object') for each in annotations)}]",
+            f"{naming}.map(key, object.metadata.annotations[key])",
         )
     )
     return Policy(
         name=PolicyName.ALLOWED_HOSTS,
-        refuses="host names of Ingresses, and in annotations for external-dns, that are on neither the stack's nor the "
-        "tenant's list; an Ingress without a host is for every one",
+        refuses="host names of Ingresses, and in annotations that publish further ones, that are on neither the "
+        "stack's nor the tenant's list or cannot be compared with it; an Ingress without a host is for every one",
         settings=("policies.ingress.hosts", "tenant: policies.hosts"),
         threats=(41,),
         subject=Subject.CONTENT,
         resources=(_INGRESSES, Resources("", ("services",))),
-        reads=f"[{', '.join(f'dyn({each})' for each in (SPEC + '.orValue({{}})', *annotations))}]",
+        conditions={"changes-content": f"{changes(SPEC)} || {_changed(naming)} || {_changed(unreadable)}"},
         variables={
+            "unreadable": unreadable,
             "published": f"({published}).join(' ').replace(',', ' ').lowerAscii().split(' ').filter(name, name != '')",
             "entries": f"({texts(config.hosts or ())} + {listed(HOSTS)})",
             "foreign": f"variables.published.filter(name, !name.matches({text(_NAME)}) || "
@@ -65,15 +67,22 @@ def allowed_hosts(config: IngressRules) -> Policy:
                     ASK,
                 ),
             ),
+            Validation(
+                f"{anywhere} || size(variables.unreadable) == 0",
+                concatenated(
+                    text("metadata.annotations: "),
+                    joined("variables.unreadable"),
+                    text(" may publish hosts that cannot be compared with the allowed ones; list hosts in spec.rules"),
+                    ASK,
+                ),
+            ),
         ),
     )
 
 
 def ingress_snippets(config: IngressRules) -> Policy:
     """A tenant writes no configuration of the proxy that all tenants share."""
-    keys = f"{{part}}.metadata.?annotations.orValue({{{{}}}}).filter(key, key.matches({text(_SNIPPET)}))"
-    snippets = keys.format(part="object")
-    before = "oldObject.metadata.?annotations[?key].orValue('')"
+    snippets = _keys(_SNIPPET)
     return Policy(
         name=PolicyName.INGRESS_SNIPPETS,
         refuses="annotations of Ingresses that hold pieces of the proxy's own configuration",
@@ -81,11 +90,7 @@ def ingress_snippets(config: IngressRules) -> Policy:
         threats=(41,),
         subject=Subject.CONTENT,
         resources=(_INGRESSES,),
-        # Controllers write other annotations of an Ingress, and a filtered map cannot be compared.
-        conditions={
-            "changes-content": f"request.operation == 'CREATE' || {snippets}"
-            f".exists(key, object.metadata.annotations[key] != {before})"
-        },
+        conditions={"changes-content": f"request.operation == 'CREATE' || {_changed(snippets)}"},
         variables={"snippets": snippets},
         validations=(
             Validation(
@@ -99,3 +104,16 @@ def ingress_snippets(config: IngressRules) -> Policy:
             ),
         ),
     )
+
+
+def _keys(pattern: str) -> str:
+    """CEL for the keys of an object's annotations that match a pattern."""
+    return f"object.metadata.?annotations.orValue({{}}).filter(key, key.matches({text(pattern)}))"
+
+
+def _changed(keys: str) -> str:
+    """CEL for whether one of these annotations is new or has changed; controllers write others.
+
+    Removing one is no change. A filtered map cannot be compared.
+    """
+    return f"{keys}.exists(key, object.metadata.annotations[key] != oldObject.metadata.?annotations[?key].orValue(''))"

@@ -1544,11 +1544,45 @@ def _ingresses() -> list[Case]:
     cases.bad("another's certificate", ingress("shop.example.com", namespace=LISTED, tls=others), "host login.example")
     alias = {"nginx.ingress.kubernetes.io/server-alias": "a.dev.example.com, LOGIN.example.com"}
     cases.bad("an alias", ingress("shop.example.com", namespace=LISTED, annotations=alias), "host login.example.com is")
+    for key in (
+        "haproxy-ingress.github.io/server-alias",
+        "ingress.kubernetes.io/redirect-from",
+        "konghq.com/host-aliases",
+        "appgw.ingress.kubernetes.io/hostname-extension",
+        "cert-manager.io/alt-names",
+        "external-dns.alpha.kubernetes.io/internal-hostname",
+    ):
+        names = "a.dev.example.com,login.example.com"
+        cases.bad(
+            key,
+            ingress("shop.example.com", namespace=LISTED, annotations={key: names}),
+            f"host login.example.com{foreign}",
+        )
+        cases.good(
+            f"{key}, its own", ingress("shop.example.com", namespace=LISTED, annotations={key: "a.dev.example.com"})
+        )
+    unreadable = " may publish hosts that cannot be compared with the allowed ones; list hosts in spec.rules; ask"
+    for key, value in {
+        "ingress.kubernetes.io/server-alias-regex": "^.*$",
+        "nginx.ingress.kubernetes.io/from-to-www-redirect": "true",
+        "alb.ingress.kubernetes.io/conditions.app": "[]",
+        "zalando.org/skipper-routes": "*",
+        "traefik.ingress.kubernetes.io/router.tls.domains.0.main": "login.example.com",
+    }.items():
+        published = ingress("shop.example.com", namespace=LISTED, annotations={key: value})
+        cases.bad(key, published, f"metadata.annotations: {key}{unreadable}")
+        cases.good(f"{key} where nothing is listed", ingress("shop.example.com", annotations={key: value}))
+    cases.good(
+        "a host for the backend",
+        ingress("shop.example.com", namespace=LISTED, annotations={"nginx.ingress.kubernetes.io/upstream-vhost": "a"}),
+    )
     published = merged(service(), {"metadata": {"namespace": LISTED, "annotations": {named: "login.example.com"}}})
     cases.bad("a Service's name", published, f"host login.example.com{foreign}")
     cases.good("a Service without one", merged(service(), {"metadata": {"namespace": LISTED}}))
     older = merged(ingress("shop.example.com", namespace=LISTED, annotations=alias), {"metadata": {"name": "older"}})
     cases.good("what a controller notes down", {"metadata": {"annotations": {"a.example.com/b": "c"}}}, old=older)
+    cases.good("one less", {"metadata": {"annotations": dict.fromkeys(alias)}}, old=older)
+    cases.bad("another alias", {"metadata": {"annotations": {named: "login.example.com"}}}, "host login.", old=older)
     cases.bad("another name", {"spec": {"rules": [{"host": "login.example.com"}]}}, "host login.", old=older)
     cases.config = "listed"
     cases.good("the stack's", ingress("a.apps.example.com"))
