@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from components.config.printable import without_controls
 from components.config.wordings import code_of
 
 
@@ -58,10 +59,14 @@ class ConfigurationError(Exception):
 
 
 def coded(message: object) -> str:
-    """A message, or that of an error, with its code in brackets at the end; a list that follows it stays below."""
+    """A message, or that of an error, with its code in brackets at the end; a list that follows it stays below.
+
+    Whatever a message quotes, it does not control the terminal that shows it.
+    """
+    text = without_controls(str(message))
     if not (code := code_of(message)):
-        return str(message)
-    sentence, *listed = str(message).split("\n")
+        return text
+    sentence, *listed = text.split("\n")
     if not listed:
         return f"{sentence} ({code})"
     return "\n".join([f"{sentence.removesuffix(':')} ({code}):", *listed])

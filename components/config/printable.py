@@ -12,3 +12,8 @@ def printable(text: str) -> str:
     Source: https://docs.python.org/3/library/stdtypes.html#str.isprintable
     """
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def without_controls(text: str) -> str:
+    """A text of several lines, in which every character that controls a terminal has become a space."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)

@@ -8,7 +8,9 @@ import unicodedata
 import pytest
 from sample_text import ESCAPES, SHOWN
 
+from components.config.errors import ConfigurationError, Problem, coded
 from components.config.printable import printable
+from components.config.wordings import Message
 
 
 def test_an_escape_sequence_a_line_of_its_own_and_an_override_of_direction_are_taken_away():
@@ -26,3 +28,11 @@ def test_no_character_of_unicode_gets_through_that_is_not_shown():
 
     assert len(hidden) > 100_000
     assert {printable(f"a{letter}b") for letter in hidden} == {"a b"}
+
+
+def test_a_message_keeps_its_lines_and_nothing_else_that_steers_a_terminal():
+    message = Message("sync app: \x1b]0;title\x07 failed:\n  one\r\u202e", "FT-TEN-001")
+
+    assert coded(message) == "sync app:  ]0;title  failed (FT-TEN-001):\n  one  "
+    assert "\x1b" not in str(ConfigurationError([Problem("file", "path", message)]))
+    assert coded(ValueError("a\x1b[1mb")) == "a [1mb"
