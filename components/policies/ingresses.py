@@ -28,7 +28,6 @@ _SNIPPET = r"-snippets?$|/config-(backend|defaults|frontend|global|proxy|section
 
 def allowed_hosts(config: IngressRules) -> Policy:
     """A tenant publishes only its own host names."""
-    anywhere = unrestricted(HOSTS, config.hosts)
     naming, unreadable = _keys(_NAMING), _keys(_UNREADABLE)
     published = " + ".join(
         (
@@ -48,6 +47,7 @@ def allowed_hosts(config: IngressRules) -> Policy:
         resources=(_INGRESSES, Resources("", ("services",))),
         conditions={"changes-content": f"{changes(SPEC)} || {_changed(naming)} || {_changed(unreadable)}"},
         variables={
+            "anywhere": unrestricted(HOSTS, config.hosts),
             "unreadable": unreadable,
             "published": f"({published}).join(' ').replace(',', ' ').lowerAscii().split(' ').filter(name, name != '')",
             "entries": f"({texts(config.hosts or ())} + {listed(HOSTS)})",
@@ -56,7 +56,7 @@ def allowed_hosts(config: IngressRules) -> Policy:
         },
         validations=(
             Validation(
-                f"{anywhere} || size(variables.foreign) == 0",
+                "variables.anywhere || size(variables.foreign) == 0",
                 concatenated(
                     text("host "),
                     joined("variables.foreign.map(name, name == '*' ? 'left out, which means every one,' : name)"),
@@ -68,7 +68,7 @@ def allowed_hosts(config: IngressRules) -> Policy:
                 ),
             ),
             Validation(
-                f"{anywhere} || size(variables.unreadable) == 0",
+                "variables.anywhere || size(variables.unreadable) == 0",
                 concatenated(
                     text("metadata.annotations: "),
                     joined("variables.unreadable"),

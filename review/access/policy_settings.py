@@ -436,7 +436,7 @@ SETTINGS: tuple[Setting, ...] = (
         "publish the host {}",
         "publish any host",
         annotation=HOSTS,
-        anywhere=rf"{_anywhere(HOSTS)} \|\| size\(variables\.foreign\)",
+        anywhere=rf"^anywhere={_anywhere(HOSTS)}$",
     ),
     _flag(
         (PolicyName.INGRESS_SNIPPETS,),
