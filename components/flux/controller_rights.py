@@ -40,9 +40,12 @@ IMPERSONATION = "flux-impersonation"
 SHARED_IMPERSONATION = "flux-tenancy-impersonation"
 """The ClusterRole that does so in namespaces onboarded by label, whose accounts are not known in advance."""
 
+WEBHOOKS = "flux-webhooks"
+"""The Role that lets notification-controller annotate sources with a webhook of the stack, and its RoleBinding."""
+
 _SECRET_READERS = (Controller.SOURCE, Controller.NOTIFICATION, Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION)
 
-_TOKENS = "tokens"
+_TOKENS, _RECEIVERS = "tokens", "receivers"
 
 _RBAC = "rbac.authorization.k8s.io"
 _READ = ("get", "list", "watch")
@@ -127,7 +130,11 @@ def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manife
     here = platform_meta(FLUX_NAMESPACE)
     accounts = [account for entry in _platform_entries(config) for account in entry.service_accounts]
     named = _impersonation(here, accounts, config) if accounts else []
-    return [*kept, *own, *serving_roles(config), *named, *_serving_bindings(here, config)]
+    if accounts or config.sync is not None:
+        named += _serving_bindings(here, config, receivers=False)
+    if config.sync is not None and config.sync.source.webhook is not None:
+        named += _webhook_objects(here, [PLATFORM.name])
+    return [*kept, *own, *serving_roles(config), *named]
 
 
 def is_powerful(manifest: Manifest) -> bool:
@@ -135,15 +142,31 @@ def is_powerful(manifest: Manifest) -> bool:
     return bool(manifest["kind"] == "ClusterRoleBinding" and manifest["roleRef"]["name"] == "cluster-admin")
 
 
-def impersonation_objects(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
-    """What lets the controllers impersonate these accounts of a namespace and read what its Flux objects refer to."""
-    return [*_impersonation(meta, accounts, config), *_serving_bindings(meta, config)]
+def impersonation_objects(
+    meta: ObjectMeta,
+    accounts: Sequence[str],
+    config: FluxConfig,
+    *,
+    receivers: bool = False,
+    webhooks: Sequence[str] = (),
+) -> list[Manifest]:
+    """What lets the controllers impersonate accounts of a namespace and serve its Flux objects.
+
+    Args:
+        meta: the namespace, and the labels of the objects.
+        accounts: the accounts.
+        config: the `flux` section of the stack.
+        receivers: whether others than the stack may write Receivers there, which may name any Flux object.
+        webhooks: the names of the GitRepositories whose Receivers the stack declares.
+    """
+    served = [*_impersonation(meta, accounts, config), *_serving_bindings(meta, config, receivers=receivers)]
+    return [*served, *(_webhook_objects(meta, webhooks) if webhooks else [])]
 
 
-def shared_bindings(meta: ObjectMeta, config: FluxConfig) -> list[Manifest]:
+def shared_bindings(meta: ObjectMeta, config: FluxConfig, *, receivers: bool = False) -> list[Manifest]:
     """What lets the controllers do so in a namespace whose accounts are not known in advance."""
     role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
-    return [_impersonation_binding(meta, role, config), *_serving_bindings(meta, config)]
+    return [_impersonation_binding(meta, role, config), *_serving_bindings(meta, config, receivers=receivers)]
 
 
 def shared_impersonation(config: FluxConfig) -> Manifest:
@@ -169,7 +192,7 @@ def serving_roles(config: FluxConfig) -> list[Manifest]:
     ]
 
 
-def _serving_bindings(meta: ObjectMeta, config: FluxConfig) -> list[Manifest]:
+def _serving_bindings(meta: ObjectMeta, config: FluxConfig, *, receivers: bool) -> list[Manifest]:
     """The RoleBindings to these roles in a namespace: `flux-secrets`, `flux-receivers`, `flux-tokens`."""
     return [
         _bound(
@@ -177,12 +200,16 @@ def _serving_bindings(meta: ObjectMeta, config: FluxConfig) -> list[Manifest]:
         )
         for key, (controllers, _) in _serving(config).items()
         # An account of Flux's own namespace may be cluster-admin.
-        if (key, meta.namespace) != (_TOKENS, FLUX_NAMESPACE)
+        if (key, meta.namespace) != (_TOKENS, FLUX_NAMESPACE) and (receivers or key != _RECEIVERS)
     ]
 
 
-def _serving_role(key: str) -> str:
-    return f"flux-tenancy-{key}"
+def _webhook_objects(meta: ObjectMeta, sources: Sequence[str]) -> list[Manifest]:
+    """The Role and RoleBinding to annotate these GitRepositories of a namespace, and nothing else there."""
+    return [
+        _role("Role", meta.metadata(WEBHOOKS), [_rule(_SOURCE_GROUP, ("gitrepositories",), ("patch",), sources)]),
+        _binding("RoleBinding", meta.metadata(WEBHOOKS), "Role", account_of(Controller.NOTIFICATION)),
+    ]
 
 
 def _serving(config: FluxConfig) -> Mapping[str, tuple[Sequence[Controller], list[Manifest]]]:
@@ -192,7 +219,7 @@ def _serving(config: FluxConfig) -> Mapping[str, tuple[Sequence[Controller], lis
     if Controller.NOTIFICATION in config.components:
         # To annotate what a Receiver names, which requests its reconciliation.
         named = [_rule(group, kinds, ("patch",)) for group, kinds in _NOTIFYING.items()]
-        found["receivers"] = ((Controller.NOTIFICATION,), named)
+        found[_RECEIVERS] = ((Controller.NOTIFICATION,), named)
     if config.workload_identity:
         found[_TOKENS] = (_SECRET_READERS, [_token_rule()])
     return found
