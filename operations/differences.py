@@ -29,6 +29,9 @@ HIDDEN = "(secret)"
 _FREE_METADATA = frozenset({"f:annotations", "f:labels", "f:finalizers"})
 # Set by `kubectl rollout restart`.
 _RESTARTED_AT = "f:kubectl.kubernetes.io/restartedAt"
+_METADATA = "f:metadata"
+# The object itself, and how `kubectl scale` writes `spec.replicas`; controllers write `status` and other subresources.
+_WRITING_SPEC = frozenset({"", "scale"})
 _SECRET = "Secret"
 _FILLED_IN = frozenset({"f:webhooks", "f:rules", "f:subjects"})
 
@@ -114,9 +117,10 @@ def taken_fields(recorded: Recorded) -> frozenset[Path]:
     return frozenset(
         path
         for each in _others(recorded, recorded.manifest)
-        if not each.subresource
+        if each.subresource in _WRITING_SPEC
         for path in each.fields - _own(recorded, recorded.manifest)
-        if not _is_expected(recorded, path) and _is_input(recorded, path)
+        # Of metadata, what the stack sets is its own, too, such as the labels of Pod Security.
+        if _is_input(recorded, path) and (path[0] == _METADATA or not _is_expected(recorded, path))
     )
 
 
@@ -206,16 +210,17 @@ def _added(recorded: Recorded, ours: frozenset[Path], others: Sequence[Manager])
 
 def _is_expected(recorded: Recorded, path: Path) -> bool:
     """Whether a field is one that controllers or people write in every cluster."""
-    # Kyverno and Capsule fill in objects of theirs, which the stack creates empty.
-    filled = bool({MANAGED_BY_LABEL, CREATED_BY_LABEL} & (recorded.manifest["metadata"].get("labels") or {}).keys())
-    if path[0] == "f:metadata":
+    # Kyverno and Capsule fill in objects of theirs, which the stack creates empty. The label counts only if the stack
+    # sets it: after a refresh, the manifest also has what others have added.
+    filled = bool({MANAGED_BY_LABEL, CREATED_BY_LABEL} & (recorded.inputs["metadata"].get("labels") or {}).keys())
+    if path[0] == _METADATA:
         return len(path) < 2 or path[1] in _FREE_METADATA or (path[1] == "f:ownerReferences" and filled)
     return path[0] == "f:status" or path[-1] == _RESTARTED_AT or (path[0] in _FILLED_IN and filled)
 
 
 def _is_hidden(recorded: Recorded, path: Path, value: Any) -> bool:
     """Whether a value is secret; of a Secret nothing but the metadata is read."""
-    return is_sealed(value) or (recorded.manifest["kind"] == _SECRET and path[0] != "f:metadata")
+    return is_sealed(value) or (recorded.manifest["kind"] == _SECRET and path[0] != _METADATA)
 
 
 def _values(recorded: Recorded, found: Manifest, path: Path) -> tuple[Any, Any]:
