@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "d854d720b07768dfc62a68e67a140f82ae1d8b01"
+COMMIT = "749c663c4123323186c75c2189f10757bf5dba4b"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
