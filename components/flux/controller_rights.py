@@ -57,14 +57,18 @@ _KUSTOMIZE_GROUP, _HELM_GROUP = "kustomize.toolkit.fluxcd.io", "helm.toolkit.flu
 _SOURCE_GROUP, _EXTENSIONS_GROUP = "source.toolkit.fluxcd.io", "source.extensions.fluxcd.io"
 _IMAGE_GROUP, _NOTIFICATION_GROUP = "image.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io"
 _SOURCES = ("buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories")
-# The kinds that an Alert or a Receiver may name. Source: api/v1/reference_types.go of notification-controller.
-_NOTIFYING: Mapping[str, tuple[str, ...]] = {
+NOTIFYING: Mapping[str, tuple[str, ...]] = {
     _SOURCE_GROUP: (*_SOURCES, "externalartifacts"),
     _EXTENSIONS_GROUP: ("artifactgenerators",),
     _KUSTOMIZE_GROUP: ("kustomizations",),
     _HELM_GROUP: ("helmreleases",),
     _IMAGE_GROUP: ("imagepolicies", "imagerepositories", "imageupdateautomations"),
 }
+"""The kinds that an Alert or a Receiver may name, by their API group.
+
+Source: api/v1/reference_types.go of notification-controller
+"""
+
 _Rights = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
 
@@ -92,7 +96,7 @@ _OWN_RIGHTS: Mapping[Controller, _Rights] = {
     # It reads the labels and annotations of what Alerts and Receivers may name, through a cache of the whole cluster.
     Controller.NOTIFICATION: (
         *_own_kinds(_NOTIFICATION_GROUP, "alerts", "providers", "receivers"),
-        *((group, kinds, _READ) for group, kinds in _NOTIFYING.items()),
+        *((group, kinds, _READ) for group, kinds in NOTIFYING.items()),
     ),
     Controller.IMAGE_REFLECTOR: _own_kinds(_IMAGE_GROUP, "imagepolicies", "imagerepositories"),
     Controller.IMAGE_AUTOMATION: (
@@ -218,7 +222,7 @@ def _serving(config: FluxConfig) -> Mapping[str, tuple[Sequence[Controller], lis
     found = {"secrets": (_SECRET_READERS, [_rule("", ("secrets",), ("get",))])}
     if Controller.NOTIFICATION in config.components:
         # To annotate what a Receiver names, which requests its reconciliation.
-        named = [_rule(group, kinds, ("patch",)) for group, kinds in _NOTIFYING.items()]
+        named = [_rule(group, kinds, ("patch",)) for group, kinds in NOTIFYING.items()]
         found[_RECEIVERS] = ((Controller.NOTIFICATION,), named)
     if config.workload_identity:
         found[_TOKENS] = (_SECRET_READERS, [_token_rule()])

@@ -153,6 +153,20 @@ def test_notification_controller_patches_only_what_receivers_may_name(
     assert ("patch", "kustomizations.kustomize.toolkit.fluxcd.io", ()) in patched(production, "tools")
 
 
+def test_notification_controller_changes_nothing_but_annotations(staging_stack: Environment, tmp_path: Path) -> None:
+    stolen = Stolen(staging_stack, "notification-controller", tmp_path)
+
+    def patched(content: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+        source = ("gitrepository", "dev-team", "-n", "apps")
+        return stolen.kubectl("patch", *source, "--type=merge", "--dry-run=server", "-p", json.dumps(content))
+
+    for changed in ({"spec": {"suspend": True}}, {"metadata": {"labels": {"by": "hand"}}}):
+        assert "changes annotations of Flux's objects, and nothing else" in patched(changed).stderr
+    # The control: so a webhook is announced.
+    asked = patched({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}})
+    assert asked.returncode == 0, asked.stderr
+
+
 @pytest.mark.parametrize(
     "identity",
     [

@@ -183,6 +183,26 @@ def test_the_allow_list_of_vaults_can_be_read_and_tokens_created_for_them():
     assert ("create", "serviceaccounts/token", ("flux-system-decryption",)) in found
 
 
+@pytest.mark.parametrize(
+    ("flux", "admitted"),
+    [
+        ({}, ["flux-tenancy-receivers"]),
+        ({"components": EVERY[:3]}, []),
+        ({"controllerRights": "release"}, []),
+        ({"profile": "single-tenant"}, []),
+    ],
+)
+def test_what_notification_controller_may_patch_is_limited_to_annotations(flux, admitted):
+    manifests = installed(**flux)
+
+    assert names(manifests, "ValidatingAdmissionPolicy") == admitted
+    assert names(manifests, "ValidatingAdmissionPolicyBinding") == admitted
+    if admitted:
+        spec = one(manifests, "ValidatingAdmissionPolicy", "flux-tenancy-receivers")["spec"]
+        matched = {kind for rule in spec["matchConstraints"]["resourceRules"] for kind in rule["resources"]}
+        assert matched == NAMED_BY_RECEIVERS
+
+
 @pytest.mark.parametrize("flux", [{"controllerRights": "release"}, {"profile": "single-tenant"}])
 def test_the_release_keeps_its_rights_if_configured(flux):
     def access(manifests):
