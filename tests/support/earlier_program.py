@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "749c663c4123323186c75c2189f10757bf5dba4b"
+COMMIT = "b6b9d78efd8073cf1eacd1e93ac3760d40891e5c"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
