@@ -30,8 +30,8 @@ _FREE_METADATA = frozenset({"f:annotations", "f:labels", "f:finalizers"})
 # Set by `kubectl rollout restart`.
 _RESTARTED_AT = "f:kubectl.kubernetes.io/restartedAt"
 _METADATA = "f:metadata"
-# The object itself, and how `kubectl scale` writes `spec.replicas`; controllers write `status` and other subresources.
-_WRITING_SPEC = frozenset({"", "scale"})
+# `kubectl scale` takes this field from its owner, and need not become one.
+_REPLICAS = ("f:spec", "f:replicas")
 _SECRET = "Secret"
 _FILLED_IN = frozenset({"f:webhooks", "f:rules", "f:subjects"})
 
@@ -114,14 +114,16 @@ def foreign_fields(recorded: Recorded, applied: Manifest) -> list[Path]:
 
 def taken_fields(recorded: Recorded) -> frozenset[Path]:
     """The fields of the stack that others had written when a refresh has copied the object into the state."""
-    return frozenset(
+    by_others = {
         path
         for each in _others(recorded, recorded.manifest)
-        if each.subresource in _WRITING_SPEC
-        for path in each.fields - _own(recorded, recorded.manifest)
+        if not each.subresource
+        for path in each.fields
         # Of metadata, what the stack sets is its own, too, such as the labels of Pod Security.
-        if _is_input(recorded, path) and (path[0] == _METADATA or not _is_expected(recorded, path))
-    )
+        if path[0] == _METADATA or not _is_expected(recorded, path)
+    }
+    ours = _own(recorded, recorded.manifest)
+    return frozenset(path for path in {*by_others, _REPLICAS} - ours if _is_input(recorded, path))
 
 
 def unowned(what: What, kind: str, found: Manifest) -> Difference:

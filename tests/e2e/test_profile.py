@@ -66,8 +66,7 @@ class TestProfile:
         expected = ("ClusterRole ", "ClusterRoleBinding ", *(f"{kind} flux-system/" for kind in kinds))
         expected += tuple(f"{kind} apps/flux-impersonation" for kind in ("Role", "RoleBinding"))
         expected += ("RoleBinding apps/flux-secrets",)
-        kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-        expected += tuple(f"{kind} flux-tenancy-receivers" for kind in kinds)
+        expected += tuple(f"ValidatingAdmissionPolicy{part} flux-tenancy-receivers" for part in ("", "Binding"))
         # With them go the names of artifact servers, which only the locked-down controller needs.
         expected += ("Service flux-system/artifacts-of-", "Secret flux-system/artifact-hosts")
         assert not [name for name in changes if not name.startswith(expected)]
