@@ -25,6 +25,7 @@ from lab.pulumi import up as apply_stack
 from lab.removal import remove_clusters
 from lab.settings import STATE_PARTS, Settings
 from lab.shell import execute, exports, missing_cluster, prepare_update
+from operations.errors import Operation
 
 _DEFAULT_STACK = "staging"
 
@@ -133,12 +134,15 @@ def env(
     _say_where_files_are(settings)
 
 
-@app.command(name="exec")
+@app.command(name="exec", cls=Operation)
 def execute_command(
     stack: Annotated[str, typer.Argument(help="name of the stack")],
     command: Annotated[list[str], typer.Argument(help="the command and its arguments, after --", metavar="COMMAND…")],
 ) -> None:
-    """Run a command for a stack, with the settings of `env` if the stack has a cluster in the lab."""
+    """Run a command for a stack, with the settings of `env` if the stack has a cluster in the lab.
+
+    A name that no stack may have is refused, so `pulumi` and the shell get none.
+    """
     execute(Settings.load(), stack, command)
 
 

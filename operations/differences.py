@@ -29,6 +29,9 @@ HIDDEN = "(secret)"
 _FREE_METADATA = frozenset({"f:annotations", "f:labels", "f:finalizers"})
 # Set by `kubectl rollout restart`.
 _RESTARTED_AT = "f:kubectl.kubernetes.io/restartedAt"
+_METADATA = "f:metadata"
+# `kubectl scale` takes this field from its owner, and need not become one.
+_REPLICAS = ("f:spec", "f:replicas")
 _SECRET = "Secret"
 _FILLED_IN = frozenset({"f:webhooks", "f:rules", "f:subjects"})
 
@@ -111,13 +114,16 @@ def foreign_fields(recorded: Recorded, applied: Manifest) -> list[Path]:
 
 def taken_fields(recorded: Recorded) -> frozenset[Path]:
     """The fields of the stack that others had written when a refresh has copied the object into the state."""
-    return frozenset(
+    by_others = {
         path
         for each in _others(recorded, recorded.manifest)
         if not each.subresource
-        for path in each.fields - _own(recorded, recorded.manifest)
-        if not _is_expected(recorded, path) and _is_input(recorded, path)
-    )
+        for path in each.fields
+        # Of metadata, what the stack sets is its own, too, such as the labels of Pod Security.
+        if path[0] == _METADATA or not _is_expected(recorded, path)
+    }
+    ours = _own(recorded, recorded.manifest)
+    return frozenset(path for path in {*by_others, _REPLICAS} - ours if _is_input(recorded, path))
 
 
 def unowned(what: What, kind: str, found: Manifest) -> Difference:
@@ -206,16 +212,17 @@ def _added(recorded: Recorded, ours: frozenset[Path], others: Sequence[Manager])
 
 def _is_expected(recorded: Recorded, path: Path) -> bool:
     """Whether a field is one that controllers or people write in every cluster."""
-    # Kyverno and Capsule fill in objects of theirs, which the stack creates empty.
-    filled = bool({MANAGED_BY_LABEL, CREATED_BY_LABEL} & (recorded.manifest["metadata"].get("labels") or {}).keys())
-    if path[0] == "f:metadata":
+    # Kyverno and Capsule fill in objects of theirs, which the stack creates empty. The label counts only if the stack
+    # sets it: after a refresh, the manifest also has what others have added.
+    filled = bool({MANAGED_BY_LABEL, CREATED_BY_LABEL} & (recorded.inputs["metadata"].get("labels") or {}).keys())
+    if path[0] == _METADATA:
         return len(path) < 2 or path[1] in _FREE_METADATA or (path[1] == "f:ownerReferences" and filled)
     return path[0] == "f:status" or path[-1] == _RESTARTED_AT or (path[0] in _FILLED_IN and filled)
 
 
 def _is_hidden(recorded: Recorded, path: Path, value: Any) -> bool:
     """Whether a value is secret; of a Secret nothing but the metadata is read."""
-    return is_sealed(value) or (recorded.manifest["kind"] == _SECRET and path[0] != "f:metadata")
+    return is_sealed(value) or (recorded.manifest["kind"] == _SECRET and path[0] != _METADATA)
 
 
 def _values(recorded: Recorded, found: Manifest, path: Path) -> tuple[Any, Any]:

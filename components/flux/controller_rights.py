@@ -40,9 +40,12 @@ IMPERSONATION = "flux-impersonation"
 SHARED_IMPERSONATION = "flux-tenancy-impersonation"
 """The ClusterRole that does so in namespaces onboarded by label, whose accounts are not known in advance."""
 
+WEBHOOKS = "flux-webhooks"
+"""The Role that lets notification-controller annotate sources with a webhook of the stack, and its RoleBinding."""
+
 _SECRET_READERS = (Controller.SOURCE, Controller.NOTIFICATION, Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION)
 
-_TOKENS = "tokens"
+_TOKENS, _RECEIVERS = "tokens", "receivers"
 
 _RBAC = "rbac.authorization.k8s.io"
 _READ = ("get", "list", "watch")
@@ -54,14 +57,18 @@ _KUSTOMIZE_GROUP, _HELM_GROUP = "kustomize.toolkit.fluxcd.io", "helm.toolkit.flu
 _SOURCE_GROUP, _EXTENSIONS_GROUP = "source.toolkit.fluxcd.io", "source.extensions.fluxcd.io"
 _IMAGE_GROUP, _NOTIFICATION_GROUP = "image.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io"
 _SOURCES = ("buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories")
-# The kinds that an Alert or a Receiver may name. Source: api/v1/reference_types.go of notification-controller.
-_NOTIFYING: Mapping[str, tuple[str, ...]] = {
+NOTIFYING: Mapping[str, tuple[str, ...]] = {
     _SOURCE_GROUP: (*_SOURCES, "externalartifacts"),
     _EXTENSIONS_GROUP: ("artifactgenerators",),
     _KUSTOMIZE_GROUP: ("kustomizations",),
     _HELM_GROUP: ("helmreleases",),
     _IMAGE_GROUP: ("imagepolicies", "imagerepositories", "imageupdateautomations"),
 }
+"""The kinds that an Alert or a Receiver may name, by their API group.
+
+Source: api/v1/reference_types.go of notification-controller
+"""
+
 _Rights = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
 
@@ -89,7 +96,7 @@ _OWN_RIGHTS: Mapping[Controller, _Rights] = {
     # It reads the labels and annotations of what Alerts and Receivers may name, through a cache of the whole cluster.
     Controller.NOTIFICATION: (
         *_own_kinds(_NOTIFICATION_GROUP, "alerts", "providers", "receivers"),
-        *((group, kinds, _READ) for group, kinds in _NOTIFYING.items()),
+        *((group, kinds, _READ) for group, kinds in NOTIFYING.items()),
     ),
     Controller.IMAGE_REFLECTOR: _own_kinds(_IMAGE_GROUP, "imagepolicies", "imagerepositories"),
     Controller.IMAGE_AUTOMATION: (
@@ -127,7 +134,11 @@ def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manife
     here = platform_meta(FLUX_NAMESPACE)
     accounts = [account for entry in _platform_entries(config) for account in entry.service_accounts]
     named = _impersonation(here, accounts, config) if accounts else []
-    return [*kept, *own, *serving_roles(config), *named, *_serving_bindings(here, config)]
+    if accounts or config.sync is not None:
+        named += _serving_bindings(here, config, receivers=False)
+    if config.sync is not None and config.sync.source.webhook is not None:
+        named += _webhook_objects(here, [PLATFORM.name])
+    return [*kept, *own, *serving_roles(config), *named]
 
 
 def is_powerful(manifest: Manifest) -> bool:
@@ -135,15 +146,31 @@ def is_powerful(manifest: Manifest) -> bool:
     return bool(manifest["kind"] == "ClusterRoleBinding" and manifest["roleRef"]["name"] == "cluster-admin")
 
 
-def impersonation_objects(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
-    """What lets the controllers impersonate these accounts of a namespace and read what its Flux objects refer to."""
-    return [*_impersonation(meta, accounts, config), *_serving_bindings(meta, config)]
+def impersonation_objects(
+    meta: ObjectMeta,
+    accounts: Sequence[str],
+    config: FluxConfig,
+    *,
+    receivers: bool = False,
+    webhooks: Sequence[str] = (),
+) -> list[Manifest]:
+    """What lets the controllers impersonate accounts of a namespace and serve its Flux objects.
+
+    Args:
+        meta: the namespace, and the labels of the objects.
+        accounts: the accounts.
+        config: the `flux` section of the stack.
+        receivers: whether others than the stack may write Receivers there, which may name any Flux object.
+        webhooks: the names of the GitRepositories whose Receivers the stack declares.
+    """
+    served = [*_impersonation(meta, accounts, config), *_serving_bindings(meta, config, receivers=receivers)]
+    return [*served, *(_webhook_objects(meta, webhooks) if webhooks else [])]
 
 
-def shared_bindings(meta: ObjectMeta, config: FluxConfig) -> list[Manifest]:
+def shared_bindings(meta: ObjectMeta, config: FluxConfig, *, receivers: bool = False) -> list[Manifest]:
     """What lets the controllers do so in a namespace whose accounts are not known in advance."""
     role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
-    return [_impersonation_binding(meta, role, config), *_serving_bindings(meta, config)]
+    return [_impersonation_binding(meta, role, config), *_serving_bindings(meta, config, receivers=receivers)]
 
 
 def shared_impersonation(config: FluxConfig) -> Manifest:
@@ -169,7 +196,7 @@ def serving_roles(config: FluxConfig) -> list[Manifest]:
     ]
 
 
-def _serving_bindings(meta: ObjectMeta, config: FluxConfig) -> list[Manifest]:
+def _serving_bindings(meta: ObjectMeta, config: FluxConfig, *, receivers: bool) -> list[Manifest]:
     """The RoleBindings to these roles in a namespace: `flux-secrets`, `flux-receivers`, `flux-tokens`."""
     return [
         _bound(
@@ -177,12 +204,16 @@ def _serving_bindings(meta: ObjectMeta, config: FluxConfig) -> list[Manifest]:
         )
         for key, (controllers, _) in _serving(config).items()
         # An account of Flux's own namespace may be cluster-admin.
-        if (key, meta.namespace) != (_TOKENS, FLUX_NAMESPACE)
+        if (key, meta.namespace) != (_TOKENS, FLUX_NAMESPACE) and (receivers or key != _RECEIVERS)
     ]
 
 
-def _serving_role(key: str) -> str:
-    return f"flux-tenancy-{key}"
+def _webhook_objects(meta: ObjectMeta, sources: Sequence[str]) -> list[Manifest]:
+    """The Role and RoleBinding to annotate these GitRepositories of a namespace, and nothing else there."""
+    return [
+        _role("Role", meta.metadata(WEBHOOKS), [_rule(_SOURCE_GROUP, ("gitrepositories",), ("patch",), sources)]),
+        _binding("RoleBinding", meta.metadata(WEBHOOKS), "Role", account_of(Controller.NOTIFICATION)),
+    ]
 
 
 def _serving(config: FluxConfig) -> Mapping[str, tuple[Sequence[Controller], list[Manifest]]]:
@@ -191,8 +222,8 @@ def _serving(config: FluxConfig) -> Mapping[str, tuple[Sequence[Controller], lis
     found = {"secrets": (_SECRET_READERS, [_rule("", ("secrets",), ("get",))])}
     if Controller.NOTIFICATION in config.components:
         # To annotate what a Receiver names, which requests its reconciliation.
-        named = [_rule(group, kinds, ("patch",)) for group, kinds in _NOTIFYING.items()]
-        found["receivers"] = ((Controller.NOTIFICATION,), named)
+        named = [_rule(group, kinds, ("patch",)) for group, kinds in NOTIFYING.items()]
+        found[_RECEIVERS] = ((Controller.NOTIFICATION,), named)
     if config.workload_identity:
         found[_TOKENS] = (_SECRET_READERS, [_token_rule()])
     return found

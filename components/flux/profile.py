@@ -17,6 +17,7 @@ from components.flux.egress import artifact_hosts, egress_variables, plain_http_
 from components.flux.lockdown_environment import POD_ADDRESS, variables_for
 from components.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for
 from components.flux.network_policies import restrict_egress
+from components.flux.receiver_admission import annotations_only
 from components.flux.release import component_of
 from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
 
@@ -64,7 +65,10 @@ def configured(manifests: Iterable[Manifest], config: FluxConfig, facts: StackFa
         result.append(vault_config_map(config.vaults))
     if config.profile is Profile.MULTI_TENANT:
         result = lock_down(result, config, facts)
-    return restricted(result, config) if config.impersonates else result
+    if not config.impersonates:
+        return result
+    annotating = annotations_only() if Controller.NOTIFICATION in config.components else []
+    return [*restricted(result, config), *annotating]
 
 
 def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts = NO_TENANTS) -> list[Manifest]:

@@ -23,6 +23,7 @@ from components.policies.rendering import ACTIONS, object_name
 from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.annotations import NAMESPACES, account_annotations
 from components.tenant.config import Role
+from components.tenant.kinds import RECEIVER
 from components.tenant.limits import limiting_objects
 from components.tenant.namespace_config import PodSecurity, pod_security_labels
 from components.tenant.objects import (
@@ -171,7 +172,7 @@ def tenant_template(
     return [
         service_account(tenant, namespace, account),
         role_binding(tenant, namespace, namespace, Role.TENANT, account),
-        *(shared_bindings(meta, flux) if flux.impersonates else []),
+        *(shared_bindings(meta, flux, receivers=RECEIVER in tenancy.kinds) if flux.impersonates else []),
         *limiting_objects(meta, tenancy.limits, TenantNetwork.DEFAULT_DENY, room_for(None, namespace)),
     ]
 

@@ -11,9 +11,11 @@ from components.cluster.object_meta import ObjectMeta
 from components.engine.state import State
 from components.flux.config import FluxConfig
 from components.flux.controller_rights import IMPERSONATION, impersonation_objects, platform_meta
+from components.git.config import GitSource
 from components.sync.names import FLUX_NAMESPACE
 from components.tenant.config import TenantConfig
-from components.tenant.objects import service_account_name, tenant_meta
+from components.tenant.kinds import RECEIVER
+from components.tenant.objects import all_sources, service_account_name, tenant_meta
 from components.tenant.tenancy_config import TenancyConfig
 
 _RIGHTS = ("rules", "roleRef", "subjects")
@@ -30,16 +32,34 @@ def impersonations(
         return {}
     places: dict[str, ObjectMeta] = {}
     accounts: dict[str, list[str]] = {}
+    open_to_receivers: set[str] = set()
+    webhooks: dict[str, list[str]] = {}
     for name, tenant in tenants.items():
         for namespace in tenant.namespaces:
             places[namespace.name] = tenant_meta(name, namespace.name)
             accounts[namespace.name] = [namespace.delegated_to or service_account_name(name, tenancy, tenant)]
+        if RECEIVER in (*tenancy.kinds, *tenant.policies.kinds):
+            open_to_receivers.update(tenant.namespace_names)
+        webhooks[tenant.home] = [
+            meta.name
+            for meta, source in all_sources(name, tenant)
+            if isinstance(source, GitSource) and source.webhook is not None
+        ]
     for entry in flux.impersonate:
         if entry.namespace == FLUX_NAMESPACE:
             continue
         places.setdefault(entry.namespace, platform_meta(entry.namespace))
         accounts.setdefault(entry.namespace, []).extend(entry.service_accounts)
-    return {namespace: impersonation_objects(meta, accounts[namespace], flux) for namespace, meta in places.items()}
+    return {
+        namespace: impersonation_objects(
+            meta,
+            accounts[namespace],
+            flux,
+            receivers=namespace in open_to_receivers,
+            webhooks=webhooks.get(namespace, ()),
+        )
+        for namespace, meta in places.items()
+    }
 
 
 def granted(objects: Mapping[str, Sequence[Manifest]], state: State) -> set[str]:

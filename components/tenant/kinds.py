@@ -18,6 +18,8 @@ from components.tenant.withheld import owner_of
 
 _SOURCE, _IMAGE, _NOTIFICATION = (f"{name}.toolkit.fluxcd.io" for name in ("source", "image", "notification"))
 
+RECEIVER = "Receiver"
+
 FLUX_KINDS: Mapping[str, tuple[str, str]] = {
     "Bucket": (_SOURCE, "buckets"),
     "GitRepository": (_SOURCE, "gitrepositories"),
@@ -29,7 +31,7 @@ FLUX_KINDS: Mapping[str, tuple[str, str]] = {
     "HelmRelease": ("helm.toolkit.fluxcd.io", "helmreleases"),
     "Alert": (_NOTIFICATION, "alerts"),
     "Provider": (_NOTIFICATION, "providers"),
-    "Receiver": (_NOTIFICATION, "receivers"),
+    RECEIVER: (_NOTIFICATION, "receivers"),
     "ImagePolicy": (_IMAGE, "imagepolicies"),
     "ImageRepository": (_IMAGE, "imagerepositories"),
     "ImageUpdateAutomation": (_IMAGE, "imageupdateautomations"),

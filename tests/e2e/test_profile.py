@@ -65,7 +65,8 @@ class TestProfile:
         kinds = ("Deployment", "ServiceAccount", "Role", "RoleBinding")
         expected = ("ClusterRole ", "ClusterRoleBinding ", *(f"{kind} flux-system/" for kind in kinds))
         expected += tuple(f"{kind} apps/flux-impersonation" for kind in ("Role", "RoleBinding"))
-        expected += tuple(f"RoleBinding apps/flux-{name}" for name in ("secrets", "receivers"))
+        expected += ("RoleBinding apps/flux-secrets",)
+        expected += tuple(f"ValidatingAdmissionPolicy{part} flux-tenancy-receivers" for part in ("", "Binding"))
         # With them go the names of artifact servers, which only the locked-down controller needs.
         expected += ("Service flux-system/artifacts-of-", "Secret flux-system/artifact-hosts")
         assert not [name for name in changes if not name.startswith(expected)]

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from components.cluster.previewers import PREVIEWER
+from components.flux.controller_rights import IMPERSONATION
 from operations import drift, previewer_role, repair
 from tests.support.environment import Environment
-from tests.support.lab import Lab
+from tests.support.lab import Lab, eventually
 from tests.support.project import Project
 
 NAME = "reviewed"
@@ -25,6 +26,7 @@ TEAMS = ("dev-team", "ops-team", "new-team")
 CI, ACCOUNT = "ci", "preview"
 BINDING = "flux-tenancy-host-access"
 CONTROLLER = "kustomize-controller"
+SCALED = "helm-controller"
 FLAG = "--no-cross-namespace-refs=true"
 ROLE, GRANTED = "flux-tenancy-tenant", "dev-team-reconciler"
 APPENDED = {
@@ -126,6 +128,38 @@ class Reviewed(Environment):
         template = self.cluster.get("deployment", CONTROLLER, "flux-system")["spec"]["template"]
         assert "kubectl.kubernetes.io/restartedAt" in template["metadata"]["annotations"]
 
+    @contextmanager
+    def refusing_updates(self, role: str, message: str) -> Iterator[None]:
+        """Refuse every update of a ClusterRole during the block."""
+        policy, bound = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
+        rule = {
+            "apiGroups": ["rbac.authorization.k8s.io"],
+            "apiVersions": ["v1"],
+            "operations": ["UPDATE"],
+            "resources": ["clusterroles"],
+            "resourceNames": [role],
+        }
+        specs = {
+            policy: {
+                "matchConstraints": {"resourceRules": [rule]},
+                "validations": [{"expression": "false", "message": message}],
+            },
+            bound: {"policyName": "refusing", "validationActions": ["Deny"]},
+        }
+        dry_run = ("label", "clusterrole", role, "example.com/asked=now", "--dry-run=server")
+        for kind, spec in specs.items():
+            metadata = {"name": "refusing"}
+            self.cluster.apply(
+                {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": metadata, "spec": spec}
+            )
+        try:
+            eventually(lambda: message in self.cluster.kubectl(*dry_run).stderr)
+            yield
+        finally:
+            for kind in specs:
+                self.kubectl("delete", kind, "refusing")
+            eventually(lambda: self.cluster.kubectl(*dry_run).returncode == 0)
+
     def refresh(self, command: str, *options: str) -> None:
         """Run a command that copies the cluster into the state."""
         outcome = self.project.run(command, *options, "--yes", "--skip-preview", "--stack", NAME)
@@ -148,7 +182,8 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Review
             lab,
             project,
             cluster,
-            flux=lab.bundle("2.9.5"),
+            # In a namespace that is not of the stack.
+            flux=lab.bundle("2.9.5") | {"impersonate": [{"namespace": CI, "serviceAccounts": [ACCOUNT]}]},
             github={},
             policies={"engine": "native", "sources": {"plainHttp": True}},
             tenancy={"settleTimeout": "1s"},
@@ -161,10 +196,16 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Review
         yield environment
 
 
-def run(module: Any, *arguments: str) -> tuple[int, str]:
-    """Run a command for the stack; returns its exit code and what it prints."""
+def invoke(module: Any, *arguments: str) -> Result:
+    """Run a command for the stack."""
     done = CliRunner().invoke(module.app, ["--stack", NAME, *arguments])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def run(module: Any, *arguments: str) -> tuple[int, str]:
+    """Run a command for the stack; returns its exit code and what it prints."""
+    done = invoke(module, *arguments)
     return done.exit_code, done.stdout
 
 
@@ -188,7 +229,8 @@ class TestReview:
         with stack.as_previewer():
             seen = stack.preview()
 
-        assert [step for step in seen if "Deployment::flux-system/kustomize-controller" in step[1]][0][0] == "create"
+        for created in (f"Deployment::flux-system/{CONTROLLER}", f"Role::{CI}/{IMPERSONATION}"):
+            assert [step[0] for step in seen if step[1].endswith(created)] == ["create"]
         assert seen == stack.preview()
 
     def test_an_update_takes_the_role_over(self, stack: Reviewed) -> None:
@@ -196,7 +238,22 @@ class TestReview:
 
         subjects = stack.cluster.get("clusterrolebinding", PREVIEWER)["subjects"]
         assert subjects == [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": CI}]
+        impersonate, read = stack.cluster.get("role", IMPERSONATION, CI)["rules"]
+        assert (impersonate["verbs"], impersonate["resourceNames"]) == (["impersonate"], [ACCOUNT, "default"])
+        assert (read["verbs"], read["resources"]) == (["get"], ["configmaps", "secrets"])
         assert stack.changes() == {}
+
+    def test_no_account_is_impersonated_in_a_namespace_of_the_clusters_components(self, stack: Reviewed) -> None:
+        before = stack.config["flux"]
+        stack.config["flux"] = before | {"impersonate": [{"namespace": "kube-system", "serviceAccounts": [ACCOUNT]}]}
+        stack.write()
+        try:
+            outcome = stack.project.run("preview", "--stack", NAME)
+        finally:
+            stack.config["flux"] = before
+            stack.write()
+
+        assert not outcome.succeeded and "FT-CFG-313" in outcome.text
 
     def test_a_previewer_sees_every_change_as_an_admin_does(self, stack: Reviewed) -> None:
         """A tenant comes, another leaves, a role grows, a policy is relaxed and a controller gets another flag."""
@@ -308,6 +365,24 @@ class TestReview:
             assert stack.lists() == before
             stack.check_allowed()
         assert stack.changes() == {}
+
+    def test_a_repair_that_is_refused_fails_and_names_what_still_differs(self, stack: Reviewed) -> None:
+        rules = stack.cluster.get("clusterrole", ROLE)["rules"]
+        added = {"op": "add", "path": "/rules/-", "value": rules[0] | {"verbs": ["get"]}}
+        stack.patch("clusterrole", ROLE, [added], "--type=json")
+        stack.kubectl("scale", "deployment", SCALED, "-n", "flux-system", "--replicas=0")
+
+        with stack.refusing_updates(ROLE, "not now"):
+            done = invoke(repair)
+
+        assert done.exit_code == 1
+        assert f"after the repair, the cluster still differs from stack {NAME}: ClusterRole {ROLE} (" in done.stderr
+        assert "answers 422" in done.stderr and "): rules (FT-OPS-052)" in done.stderr
+        # The control: the rest is repaired, and once nobody refuses it, that is, too.
+        assert set(drifted()) == {f"ClusterRole {ROLE}"}
+        assert run(repair)[0] == 0
+        assert drifted() == {}
+        assert stack.cluster.get("clusterrole", ROLE)["rules"] == rules
 
     @pytest.mark.parametrize("refresh", [["refresh"], ["up", "--refresh"]], ids=" ".join)
     def test_a_list_that_a_refresh_has_read_stays_the_stacks(self, stack: Reviewed, refresh: list[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "d854d720b07768dfc62a68e67a140f82ae1d8b01"
+COMMIT = "b6b9d78efd8073cf1eacd1e93ac3760d40891e5c"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 

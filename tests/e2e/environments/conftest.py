@@ -61,5 +61,6 @@ def production_stack(lab: Lab, platform: Project, production: RunningCluster) ->
         environment.onboard(tenant, "./production")
     # With an account by another name than the tenant's, too.
     environment.config["tenants"]["ops-team"]["serviceAccountName"] = "flux"
+    environment.config["tenants"]["ops-team"]["policies"] = {"kinds": ["Receiver"]}
     environment.up()
     return environment

@@ -18,6 +18,7 @@ from tests.support.lab import KUBECTL, Lab, eventually
 CONTROLLERS = ("kustomize-controller", "helm-controller")
 SERVING = ("source-controller", "notification-controller")
 WRITING = {"create", "update", "patch", "delete", "deletecollection", "*"}
+NAMED_GROUPS = {f"{name}.toolkit.fluxcd.io" for name in ("source", "kustomize", "helm", "image")}
 NOTE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\n"
 PROJECT = Path(__file__).parents[3]
 PLATFORM = ("default", "flux-system", "kube-system")
@@ -94,22 +95,24 @@ def test_a_controller_may_impersonate_the_tenant_and_read_referenced_objects_in_
 
 
 @pytest.mark.parametrize("controller", SERVING)
-def test_a_controller_that_impersonates_nobody_gets_secrets_only_of_tenants_and_of_flux(
-    production_stack: Environment, tmp_path: Path, controller: str
+def test_a_controller_that_impersonates_nobody_gets_secrets_only_of_tenants_and_of_the_platforms_sync(
+    production_stack: Environment, staging_stack: Environment, tmp_path: Path, controller: str
 ) -> None:
     stolen = Stolen(production_stack, controller, tmp_path)
 
-    for place in ("default", "kube-system"):
+    for place in PLATFORM:
         allowed = stolen.allowed(place)
         assert not [each for each in allowed if "*" in each[:2] or each[0] in ("impersonate", "bind", "escalate")]
         assert not touching(allowed, "secrets", "configmaps", "serviceaccounts/token", "pods")
         assert "is forbidden" in stolen.kubectl("get", "secrets", "-n", place).stderr
-    for place in ("apps", "flux-system"):
-        allowed = stolen.allowed(place)
+    (tmp_path / "syncing").mkdir()
+    syncing = Stolen(staging_stack, controller, tmp_path / "syncing")
+    for reading, place in ((stolen, "apps"), (syncing, "flux-system")):
+        allowed = reading.allowed(place)
         assert touching(allowed, "secrets", "configmaps", "serviceaccounts/token") == {("get", "secrets", ())}
-        assert "is forbidden" in stolen.kubectl("get", "secrets", "-n", place).stderr
+        assert "is forbidden" in reading.kubectl("get", "secrets", "-n", place).stderr
         # The control: so a source's credentials are read.
-        found = stolen.kubectl("get", "secret", "none", "-n", place).stderr
+        found = reading.kubectl("get", "secret", "none", "-n", place).stderr
         assert "NotFound" in found
 
 
@@ -127,17 +130,41 @@ def test_source_controller_writes_no_object_of_others(production_stack: Environm
     }
 
 
-def test_notification_controller_annotates_what_receivers_name_in_tenants_namespaces_only(
-    production_stack: Environment, tmp_path: Path
+def test_notification_controller_patches_only_what_receivers_may_name(
+    production_stack: Environment, staging_stack: Environment, tmp_path: Path
 ) -> None:
-    stolen = Stolen(production_stack, "notification-controller", tmp_path)
-    syncs = "kustomizations.kustomize.toolkit.fluxcd.io"
+    """Staging has a source with a webhook; in production one of two tenants may write Receivers."""
+    (tmp_path / "staging").mkdir()
+    production = Stolen(production_stack, "notification-controller", tmp_path)
+    staging = Stolen(staging_stack, "notification-controller", tmp_path / "staging")
 
-    def writing(place: str) -> set[str]:
-        return {verb for verb, resource, _ in stolen.allowed(place) if resource == syncs and verb in WRITING}
+    def patched(stolen: Stolen, place: str) -> Allowed:
+        return {
+            each
+            for each in stolen.allowed(place)
+            if each[0] in WRITING and each[1].partition(".")[2] in NAMED_GROUPS and "/" not in each[1]
+        }
 
-    assert writing("default") == set()
-    assert writing("apps") == {"patch"}
+    for stolen, place in ((production, "default"), (production, "flux-system"), (production, "apps")):
+        assert patched(stolen, place) == set()
+    assert patched(staging, "flux-system") == set()
+    assert patched(staging, "apps") == {("patch", "gitrepositories.source.toolkit.fluxcd.io", ("dev-team",))}
+    # The control: so a tenant's own Receivers work.
+    assert ("patch", "kustomizations.kustomize.toolkit.fluxcd.io", ()) in patched(production, "tools")
+
+
+def test_notification_controller_changes_nothing_but_annotations(staging_stack: Environment, tmp_path: Path) -> None:
+    stolen = Stolen(staging_stack, "notification-controller", tmp_path)
+
+    def patched(content: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+        source = ("gitrepository", "dev-team", "-n", "apps")
+        return stolen.kubectl("patch", *source, "--type=merge", "--dry-run=server", "-p", json.dumps(content))
+
+    for changed in ({"spec": {"suspend": True}}, {"metadata": {"labels": {"by": "hand"}}}):
+        assert "changes annotations of Flux's objects, and nothing else" in patched(changed).stderr
+    # The control: so a webhook is announced.
+    asked = patched({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}})
+    assert asked.returncode == 0, asked.stderr
 
 
 @pytest.mark.parametrize(

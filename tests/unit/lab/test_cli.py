@@ -392,6 +392,14 @@ def test_exec_runs_a_command_for_another_stack_in_the_callers_environment(state,
     assert (done.returncode, done.stdout) == (0, "/mine:\n")
 
 
+@pytest.mark.parametrize("stack", ["..", "a;b", "acme/../staging"])
+def test_exec_runs_nothing_for_a_name_that_no_stack_may_have(state, stack):
+    done = lab_exec(state, stack, "--", "echo", "ran")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error: Pulumi.{stack}.yaml: {stack!r} is not") and "FT-CFG-630" in done.stderr
+
+
 def test_exec_of_a_missing_program_is_an_error(state):
     done = lab_exec(state, "eu-1", "--", "no-such-program")
 

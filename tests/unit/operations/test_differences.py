@@ -15,13 +15,14 @@ from sample_state import (
     NETWORK_POLICY,
     PULUMI,
     RESOURCES,
+    ROLE_BINDING,
     SECRET,
     applied,
     managed,
     stored,
 )
 
-from operations.differences import HIDDEN, Difference, What, differences, foreign_fields
+from operations.differences import HIDDEN, Difference, What, differences, foreign_fields, taken_fields
 from operations.managed_fields import MISSING
 from operations.recorded_state import Recorded, recorded_state
 
@@ -107,6 +108,46 @@ def test_a_field_that_a_refresh_has_copied_differs_even_if_its_value_is_that_of_
     before = Recorded("urn", "type", copy.deepcopy(controller), PULUMI, applied(controller))
 
     assert [each.what for each in differences(before, controller)] == [What.CHANGED]
+
+
+@pytest.mark.parametrize("by", ["kubectl", ""])
+def test_replicas_that_a_refresh_has_copied_stay_the_stacks(controller, by):
+    controller["spec"]["replicas"] = 0
+    del own(controller)["f:spec"]["f:replicas"]
+    scaled = managed({"f:spec": {"f:replicas": {}}}, "kubectl", EDITED, subresource="scale")
+    status = managed({"f:status": {"f:replicas": {}}}, "kube-controller-manager", EDITED, subresource="status")
+    controller["metadata"]["managedFields"] += [scaled, status] if by else [status]
+    before = Recorded("urn", "type", copy.deepcopy(controller), PULUMI, applied(CONTROLLER))
+
+    assert brief(list(differences(before, controller))) == [(What.CHANGED, "spec.replicas", 1, 0, by)]
+    assert taken_fields(before) == {("f:spec", "f:replicas")}
+
+
+def test_a_label_that_a_refresh_has_copied_stays_the_stacks_if_the_stack_sets_it():
+    enforced, added = "pod-security.kubernetes.io/enforce", "example.com/by"
+    given = applied(NAMESPACE)
+    given["metadata"] = {**given["metadata"], "labels": {**NAMESPACE["metadata"]["labels"], enforced: "restricted"}}
+    now = copy.deepcopy(NAMESPACE)
+    now["metadata"]["labels"] |= {enforced: "privileged", added: "hand"}
+    edit = managed({"f:metadata": {"f:labels": {f"f:{enforced}": {}, f"f:{added}": {}}}}, "kubectl-label", EDITED)
+    now["metadata"]["managedFields"].append(edit)
+    before = Recorded("urn", "type", copy.deepcopy(now), PULUMI, given)
+
+    assert brief(list(differences(before, now))) == [
+        (What.CHANGED, f"metadata.labels[{enforced}]", "restricted", "privileged", "kubectl-label")
+    ]
+    assert taken_fields(before) == {("f:metadata", "f:labels", f"f:{enforced}")}
+
+
+def test_a_label_of_kyverno_that_a_refresh_has_copied_does_not_hide_added_subjects():
+    now = copy.deepcopy(ROLE_BINDING)
+    now["metadata"]["labels"]["webhook.kyverno.io/managed-by"] = "kyverno"
+    now["subjects"].append({"kind": "User", "name": "alice"})
+    del own(now)["f:subjects"]
+    now["metadata"]["managedFields"].append(managed({"f:subjects": {}}, "kubectl-edit", EDITED))
+    before = Recorded("urn", "type", copy.deepcopy(now), PULUMI, applied(ROLE_BINDING))
+
+    assert [(each.what, each.field) for each in differences(before, now)] == [(What.CHANGED, "subjects")]
 
 
 def test_a_key_of_a_secret_that_a_refresh_has_copied_is_not_taken_for_an_addition():

@@ -42,6 +42,11 @@ NAMED_BY_RECEIVERS = {
     "artifactgenerators",
     "externalartifacts",
 }
+URL = "https://git.example.com/dev-team/apps"
+FURTHER = {
+    "announced": {"kind": "GitRepository", "url": URL, "webhook": {}},
+    "silent": {"kind": "GitRepository", "url": URL},
+}
 WRITING = {"create", "update", "patch", "delete", "deletecollection", "*"}
 
 
@@ -178,6 +183,26 @@ def test_the_allow_list_of_vaults_can_be_read_and_tokens_created_for_them():
     assert ("create", "serviceaccounts/token", ("flux-system-decryption",)) in found
 
 
+@pytest.mark.parametrize(
+    ("flux", "admitted"),
+    [
+        ({}, ["flux-tenancy-receivers"]),
+        ({"components": EVERY[:3]}, []),
+        ({"controllerRights": "release"}, []),
+        ({"profile": "single-tenant"}, []),
+    ],
+)
+def test_what_notification_controller_may_patch_is_limited_to_annotations(flux, admitted):
+    manifests = installed(**flux)
+
+    assert names(manifests, "ValidatingAdmissionPolicy") == admitted
+    assert names(manifests, "ValidatingAdmissionPolicyBinding") == admitted
+    if admitted:
+        spec = one(manifests, "ValidatingAdmissionPolicy", "flux-tenancy-receivers")["spec"]
+        matched = {kind for rule in spec["matchConstraints"]["resourceRules"] for kind in rule["resources"]}
+        assert matched == NAMED_BY_RECEIVERS
+
+
 @pytest.mark.parametrize("flux", [{"controllerRights": "release"}, {"profile": "single-tenant"}])
 def test_the_release_keeps_its_rights_if_configured(flux):
     def access(manifests):
@@ -209,7 +234,28 @@ def test_the_new_rights_come_before_the_controllers():
 
     assert {"flux-tenancy-secrets", "flux-tenancy-receivers"} <= set(names(access, "ClusterRole"))
     assert "flux-tenancy-source-controller" in names(access, "ClusterRoleBinding")
-    assert {"flux-secrets", "flux-receivers", "source-controller-restricted"} <= set(names(access, "RoleBinding"))
+    assert "source-controller-restricted" in names(access, "RoleBinding")
+
+
+@pytest.mark.parametrize(
+    ("flux", "bound"),
+    [
+        ({}, set()),
+        ({"impersonate": [{"namespace": "infra", "serviceAccounts": ["applier"]}]}, set()),
+        ({"impersonate": [{"namespace": SYSTEM, "serviceAccounts": ["applier"]}]}, {"flux-secrets"}),
+        ({"sync": SYNC}, {"flux-secrets"}),
+        ({"sync": {"source": SYNC["source"] | {"webhook": {}}}}, {"flux-secrets", "flux-webhooks"}),
+    ],
+)
+def test_in_flux_system_a_controller_gets_only_what_an_object_of_the_stack_needs(flux, bound):
+    manifests = installed(components=EVERY, workloadIdentity=True, **flux)
+
+    found = {name for name in names(manifests, "RoleBinding") if name.startswith("flux-")}
+    assert found - {"flux-impersonation"} == bound
+    if "flux-webhooks" in bound:
+        assert rules(manifests, "Role", "flux-webhooks") == [("patch", "gitrepositories", (SYSTEM,))]
+        [subject] = one(manifests, "RoleBinding", "flux-webhooks")["subjects"]
+        assert subject["name"] == "notification-controller-restricted"
 
 
 @pytest.mark.parametrize("controller", [each for each in SERVING if not each.startswith("image")])
@@ -238,11 +284,12 @@ def test_in_a_tenants_namespace_only_its_account_and_the_default_account_can_be_
     assert role["metadata"]["labels"] == place.labels
 
 
-def test_in_a_tenants_namespace_the_other_controllers_get_secrets_and_patch_what_receivers_name():
+def test_in_a_tenants_namespace_the_other_controllers_get_secrets_and_patch_what_its_receivers_may_name():
     place = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
     manifests = installed(components=EVERY)
 
-    _, _, secrets, receivers = impersonation_objects(place, ["dev-team"], flux_config(components=EVERY))
+    config = flux_config(components=EVERY)
+    _, _, secrets, receivers = impersonation_objects(place, ["dev-team"], config, receivers=True)
 
     assert [each["metadata"]["name"] for each in (secrets, receivers)] == ["flux-secrets", "flux-receivers"]
     assert [subject["name"] for subject in secrets["subjects"]] == [f"{name}-restricted" for name in SERVING]
@@ -271,8 +318,11 @@ def test_without_notification_controller_nobody_may_patch_what_receivers_name():
     manifests = installed(components=without)
 
     assert "flux-tenancy-receivers" not in names(manifests, "ClusterRole")
-    assert "flux-receivers" not in names(manifests, "RoleBinding")
-    readers = [each["name"] for each in one(manifests, "RoleBinding", "flux-secrets")["subjects"]]
+    bindings = impersonation_objects(
+        ObjectMeta("dev-team", "apps", {}), ["dev-team"], flux_config(components=without), receivers=True
+    )
+    assert "flux-receivers" not in names(bindings, "RoleBinding")
+    readers = [each["name"] for each in one(bindings, "RoleBinding", "flux-secrets")["subjects"]]
     assert readers == ["source-controller-restricted"]
 
 
@@ -307,6 +357,37 @@ def test_every_namespace_of_a_tenant_and_of_the_platform_has_its_own_role(tmp_pa
         "jobs": ["dev-team", "default"],
         "infra": ["infra", "default"],
     }
+
+
+@pytest.mark.parametrize(
+    ("tenancy", "tenant", "bound"),
+    [
+        ({}, {}, {}),
+        ({"kinds": ["Alert"]}, {"policies": {"kinds": ["Bucket"]}}, {}),
+        ({"kinds": ["Receiver"]}, {}, {"apps": "flux-receivers", "jobs": "flux-receivers"}),
+        ({}, {"policies": {"kinds": ["Receiver"]}}, {"apps": "flux-receivers", "jobs": "flux-receivers"}),
+        ({}, {"source": {"url": URL, "webhook": {}}, "sources": FURTHER}, {"apps": "flux-webhooks"}),
+        ({}, {"source": {"url": URL, "webhook": {}}, "state": "leaving"}, {}),
+    ],
+)
+def test_objects_are_annotated_only_where_a_receiver_may_be(tmp_path, tenancy, tenant, bound):
+    team = {"namespaces": [{"name": "apps"}, {"name": "jobs"}], **tenant}
+    named = [{"namespace": "infra", "serviceAccounts": ["infra"]}]
+    flux = {"version": "2.9.5", "sha256": DIGEST, "impersonate": named}
+    config = load(tmp_path, flux=flux, tenants={"dev-team": team}, tenancy=tenancy)
+
+    objects = impersonations(config.flux, config.active_tenants, config.tenancy)
+
+    annotating = {
+        namespace: each["metadata"]["name"]
+        for namespace, manifests in objects.items()
+        for each in manifests
+        if each["kind"] == "RoleBinding" and each["metadata"]["name"] in ("flux-receivers", "flux-webhooks")
+    }
+    assert annotating == bound
+    if "flux-webhooks" in bound.values():
+        found = rules(objects["apps"], "Role", "flux-webhooks")
+        assert found == [("patch", "gitrepositories", ("dev-team", "announced"))]
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "kube-public", "kube-node-lease", "kyverno", "capsule-system"])

@@ -29,15 +29,18 @@ def spec(kind, mode=PolicyMode.ENFORCE, tenancy=TENANCY, flux=FLUX):
     return one(onboarding(tenancy, flux, mode), kind, NAME)["spec"]
 
 
-def test_a_labelled_namespace_gets_the_objects_of_a_listed_tenant():
+@pytest.mark.parametrize("kinds", [(), ("Alert", "Receiver")])
+def test_a_labelled_namespace_gets_the_objects_of_a_listed_tenant(kinds):
     listed = tenant_objects("dev-team", tenant_config(namespaces=[{"name": "apps"}]), TENANCY)
 
-    labelled = tenant_template(TENANCY, FLUX, "dev-team", "apps")
+    tenancy = TENANCY.model_copy(update={"kinds": kinds})
+    labelled = tenant_template(tenancy, FLUX, "dev-team", "apps")
 
     def by_name(manifests):
         return {(each["kind"], each["metadata"]["name"]): each for each in manifests}
 
-    bindings = impersonation_objects(tenant_meta("dev-team", "apps"), [], FLUX)[1:]
+    bindings = impersonation_objects(tenant_meta("dev-team", "apps"), [], FLUX, receivers="Receiver" in kinds)[1:]
+    assert len(bindings) == (3 if kinds else 2)
     impersonation = by_name(labelled).pop(("RoleBinding", "flux-impersonation"))
     assert by_name(labelled) == by_name([listed.identity, *listed.access, *listed.limits, *bindings, impersonation])
     assert impersonation["roleRef"]["name"] == SHARED_IMPERSONATION
@@ -73,7 +76,7 @@ def test_a_labelled_namespace_has_a_network_policy_even_if_listed_ones_have_none
         json.loads(each["template"]["value"])["kind"]
         for each in spec("GeneratingPolicy", tenancy=TenancyConfig())["generate"]
     ]
-    assert kinds == ["ServiceAccount", *["RoleBinding"] * 4, "ResourceQuota", "ResourceQuota", "NetworkPolicy"]
+    assert kinds == ["ServiceAccount", *["RoleBinding"] * 3, "ResourceQuota", "ResourceQuota", "NetworkPolicy"]
 
 
 def test_generated_objects_are_synchronized_and_outlive_the_policy():

@@ -16,7 +16,7 @@ from components.tenant.component import Tenant, TenantArgs
 from components.tenant.impersonation import Impersonation, granted, impersonations
 
 IMPERSONATION = {"Role apps/flux-impersonation", "RoleBinding apps/flux-impersonation"}
-ROLES = IMPERSONATION | {"RoleBinding apps/flux-secrets", "RoleBinding apps/flux-receivers"}
+ROLES = IMPERSONATION | {"RoleBinding apps/flux-secrets", "Role apps/flux-webhooks", "RoleBinding apps/flux-webhooks"}
 SYNC = "Kustomization apps/dev-team"
 SOURCE = "GitRepository apps/dev-team"
 CONTROLLERS = {
@@ -28,7 +28,7 @@ CONTROLLERS = {
 @pytest.fixture
 def registered(tmp_path):
     """The resources of a stack with one tenant, by whether the tenant's namespace already exists."""
-    config = load(tmp_path, flux=FLUX, tenants={"dev-team": {}})
+    config = load(tmp_path, flux=FLUX, tenants={"dev-team": {"source": {"webhook": {}}}})
 
     def of(existing, settled=()):
         def program():

@@ -286,7 +286,7 @@ def test_a_binding_that_kyverno_generates_for_labeled_namespaces_is_told_for_all
         "kustomize-controller-impersonator": ["flux-tenancy-impersonation"],
         "helm-controller-impersonator": ["flux-tenancy-impersonation"],
         "source-controller-restricted": ["flux-tenancy-secrets"],
-        "notification-controller-restricted": ["flux-tenancy-receivers", "flux-tenancy-secrets"],
+        "notification-controller-restricted": ["flux-tenancy-secrets"],
     }
 
 

@@ -31,7 +31,6 @@ def test_a_render_has_every_object_of_a_tenant_below_its_name(tmp_path):
         "dev-team/apps/role-flux-impersonation.yaml",
         "dev-team/apps/rolebinding-dev-team-reconciler.yaml",
         "dev-team/apps/rolebinding-flux-impersonation.yaml",
-        "dev-team/apps/rolebinding-flux-receivers.yaml",
         "dev-team/apps/rolebinding-flux-secrets.yaml",
         "dev-team/apps/secret-dev-team-git.yaml",
         "dev-team/apps/serviceaccount-dev-team.yaml",
@@ -48,7 +47,6 @@ def test_a_render_and_its_digest_have_what_flux_may_do_in_a_namespace_that_is_no
     assert {path.rpartition("/")[2] for path in paths} == {
         "role-flux-impersonation.yaml",
         "rolebinding-flux-impersonation.yaml",
-        "rolebinding-flux-receivers.yaml",
         "rolebinding-flux-secrets.yaml",
     }
     assert all("/infra/" in path for path in paths)
