@@ -1712,6 +1712,14 @@ def _platform_objects() -> list[Case]:
             cases.bad(f"{user} labels the volumes of a {kind}", of_kind(volumes=[volume]), f"{kind} app {message}")
             cases.good(f"{user} has volumes of a {kind}", of_kind(volumes=[of_volume]))
         cases.good(f"{user} has a chart", chart())
+        put_together: Object = {
+            "sources": [{"kind": "GitRepository", "name": "app", "alias": "a"}],
+            "artifacts": [{"name": "a", "copy": [{"from": "@a/*", "to": "@artifact/"}]}],
+        }
+        labelling = made("ArtifactGenerator", put_together | {"commonMetadata": {"labels": PLATFORMS_OWN}})
+        cases.bad(f"{user} labels what is put together", labelling, message)
+        labelling = made("ArtifactGenerator", put_together | {"commonMetadata": {"labels": {"app": "app"}}})
+        cases.good(f"{user} labels what is put together as its own", labelling)
     cases.bad("member deletes its access", {}, message, old=access, operation="DELETE")
     labelled = merged(pod(), {"metadata": {"labels": PLATFORMS_OWN}})
     cases.user = User.PLATFORM
