@@ -1426,7 +1426,7 @@ def _node_placement() -> list[Case]:
     affinity: Object = {"nodeAffinity": required({"matchExpressions": [labelled]}), "podAntiAffinity": apart}
     cases.good("nodes of a kind, apart from each other", deployment(tolerations=usual, affinity=affinity))
     cases.good("a pod", pod(tolerations=usual, nodeSelector={"kubernetes.io/os": "linux"}))
-    every = "tolerations: every taint (no key) is not allowed; tolerate by their keys only the taints"
+    every = "tolerations: every taint (no key) is not allowed; tolerate, by key, only taints of nodes"
     daemons = template_of("DaemonSet", {"containers": [container()], "tolerations": [{"operator": "Exists"}]})
     cases.bad("every taint", daemons, f"spec.template.spec.{every}")
     cases.bad("every taint of an effect", pod(tolerations=[gone]), f"spec.{every}")
