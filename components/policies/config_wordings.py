@@ -25,9 +25,7 @@ HOST_NOT_COMPARABLE = Wording(
     "is not a single URL that can be compared with the allowed hosts",
     "write it like https://hooks.example.com/path",
 )
-MESSAGES_WITHOUT_TLS = Wording(
-    "FT-MSG-041", "leads to {host} without TLS", "use https://, or set policies.notifications.plainHttp"
-)
+MESSAGES_WITHOUT_TLS = Wording("FT-MSG-041", "leads to {host} without TLS", "use https://")
 HOST_NOT_ALLOWED = Wording(
     "FT-MSG-043",
     "leads to {host}; the allowed hosts are {allowed}",

@@ -1,4 +1,4 @@
-"""The policy about Helm's storage in a tenant's namespace, which helm-controller reads into its memory."""
+"""The policy about the size of Secrets in which Helm stores releases, which helm-controller loads into memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from components.policies.names import PolicyName
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.request import ASK, OBJECT
 
-# By what Helm finds the Secrets of a release: a list by the label, one revision by the name. It ignores the type.
+# Helm finds the Secrets of a release by the label, and that of one revision by the name; it ignores the type.
 # Source: pkg/storage/storage.go and pkg/storage/driver/secrets.go of Helm 4
 _OWNER_LABEL, _OWNER = "owner", "helm"
 _PREFIX = "sh.helm.release.v1."
@@ -22,7 +22,7 @@ def release_size(config: PoliciesConfig) -> Policy:
     It is compressed, so helm-controller, which all tenants share, may need a thousand times as much memory to read it.
     """
     most = config.maximum_release_size
-    # Base64 has four characters for three bytes, and is filled up.
+    # Base64 has four characters for three bytes, with padding.
     characters = -(-most * _KIBIBYTE // 3) * 4
     return Policy(
         name=PolicyName.RELEASE_SIZE,
@@ -44,12 +44,11 @@ def release_size(config: PoliciesConfig) -> Policy:
                 f"variables.characters <= {characters}",
                 concatenated(
                     OBJECT,
-                    text(": release has "),
+                    text(": the stored release has "),
                     "variables.kibibytes",
                     text(
-                        f" KiB; at most {most} KiB are allowed, since helm-controller reads it into its memory: divide "
-                        "the chart into several, leave files that it does not need out with .helmignore, and take "
-                        "large files from elsewhere"
+                        f" KiB; at most {most} KiB are allowed, because helm-controller loads it into memory: split "
+                        "the chart, or exclude files that it does not need with .helmignore"
                     ),
                     ASK,
                 ),

@@ -1,6 +1,8 @@
-"""The policy against what blocks deletion in a tenant's namespace: finalizers, owner references, grace periods."""
+"""The policy against what blocks or delays deletion in a tenant's namespace: finalizers, owners, grace periods."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from components.allowlists.cel import concatenated, joined, text, texts
 from components.config.types import seconds
@@ -10,6 +12,7 @@ from components.policies.pods import POD
 from components.policies.policy import Policy, Resources, Subject, Validation, tenant_resources
 from components.policies.rendering import changes
 from components.policies.request import ASK, OBJECT
+from components.policies.templates import templates
 
 # The garbage collector removes the first two from any object. The third is for Flux's own kinds; it has no domain, so
 # Kubernetes refuses it on built-in kinds.
@@ -18,7 +21,7 @@ _OF_ANY = ("foregroundDeletion", "orphan", "finalizers.fluxcd.io")
 # An admission plugin of Kubernetes sets it on every claim. Other finalizers of Kubernetes, of the pods of a Job or of a
 # load balancer, are set by its controllers; they remove them from objects of their own only, so a tenant sets none.
 # Source: plugin/pkg/admission/storage/storageobjectinuseprotection/admission.go of Kubernetes 1.36
-_OF_KUBERNETES = ("persistentvolumeclaims kubernetes.io/pvc-protection",)
+_OF_CLAIMS = ("kubernetes.io/pvc-protection",)
 # No object of a tenant has an owner of these kinds, whatever its role.
 _OWNERS = (
     "ClusterRole",
@@ -30,7 +33,7 @@ _OWNERS = (
     "ResourceQuota",
     "RoleBinding",
 )
-# What `cluster-admin` in the namespace may write in addition to the tenant role.
+# What the role `cluster-admin` in the namespace allows in addition to the tenant role.
 _OF_OTHER_ROLES = (
     Resources("", ("podtemplates", "replicationcontrollers")),
     Resources("apps", ("controllerrevisions",)),
@@ -39,48 +42,44 @@ _OF_OTHER_ROLES = (
 
 
 def unheld_deletion(config: PoliciesConfig) -> Policy:
-    """A tenant writes nothing that only the platform could delete, or that ends only after hours.
+    """A tenant's objects, and those that controllers create from its templates, do not block offboarding.
 
-    So offboarding is not blocked by the tenant's objects. Controllers of Kubernetes, Flux and operators may set
-    finalizers: they have their rights in the whole cluster.
+    Controllers of Kubernetes, Flux and operators may set finalizers: they have their rights in the whole cluster.
     """
-    known = " || ".join(
-        (
-            f"finalizer in {texts((*_OF_ANY, *config.finalizers))}",
-            f"request.resource.resource + ' ' + finalizer in {texts(_OF_KUBERNETES)}",
-        )
-    )
+    now, before = _metadata("object"), _metadata("oldObject")
     blocking = "owner.?blockOwnerDeletion.orValue(false)"
     longest = config.maximum_termination_grace_period
     grace = f"{POD.format(object='object')}.?terminationGracePeriodSeconds.orValue(0)"
     too_long = f"{grace} > {int(seconds(longest))} && ({changes(POD)})"
     return Policy(
         name=PolicyName.UNHELD_DELETION,
-        refuses="finalizers that neither Kubernetes nor Flux takes off again, and `blockOwnerDeletion` on what is "
-        "the platform's; and pods and templates of pods that may take longer to end than is allowed",
+        refuses="finalizers that neither Kubernetes nor Flux removes, and `blockOwnerDeletion` on the platform's "
+        "objects, both also in templates; and pods and templates of pods that may take longer to end than is allowed",
         threats=(32, 48),
         subject=Subject.TENANTS,
         resources=(*tenant_resources(), *_OF_OTHER_ROLES),
         conditions={
-            "holds": f"size({_finalizers('object')}) > 0 || {_owners('object')}.exists(owner, {blocking}) || "
-            f"({too_long})",
+            "blocks": f"({' + '.join(now.values())}).exists(part, size({_finalizers('part')}) > 0 || "
+            f"{_owners('part')}.exists(owner, {blocking})) || ({too_long})",
         },
         variables={
-            "before": f"request.operation == 'CREATE' ? [] : {_finalizers('oldObject')}",
-            "foreign": f"{_finalizers('object')}.filter(finalizer, !({known} || finalizer in variables.before))",
-            "owners": f"{_owners('object')}.filter(owner, {blocking} && owner.kind in {texts(_OWNERS)}"
-            ").map(owner, owner.kind + ' ' + owner.name)",
+            "known": f"{texts((*_OF_ANY, *config.finalizers))} + "
+            f"(request.resource.resource == 'persistentvolumeclaims' ? {texts(_OF_CLAIMS)} : [])",
+            "finalizers": " + ".join(_foreign(path, now[path], before[path]) for path in now),
+            "owners": f"({' + '.join(now.values())}).map(part, {_owners('part')}"
+            f".filter(owner, {blocking} && owner.kind in {texts(_OWNERS)})"
+            ".map(owner, owner.kind + ' ' + owner.name).join(', ')).filter(names, names != '')",
         },
         validations=(
             Validation(
-                "size(variables.foreign) == 0",
+                "size(variables.finalizers) == 0",
                 concatenated(
                     OBJECT,
-                    text(": metadata.finalizers has "),
-                    joined("variables.foreign"),
+                    text(": "),
+                    joined("variables.finalizers"),
                     text(
-                        ", which would keep it from being deleted; leave it out, or ask the platform team to allow it "
-                        "in policies.finalizers"
+                        ", which would block deletion; remove it, or ask the platform team to allow it in "
+                        "policies.finalizers"
                     ),
                 ),
             ),
@@ -88,9 +87,9 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
                 "size(variables.owners) == 0",
                 concatenated(
                     OBJECT,
-                    text(": metadata.ownerReferences would hold the deletion of "),
+                    text(": ownerReferences would block the deletion of "),
                     joined("variables.owners"),
-                    text(", which is the platform's; leave blockOwnerDeletion out"),
+                    text(", which belongs to the platform; remove blockOwnerDeletion"),
                 ),
             ),
             Validation(
@@ -99,7 +98,7 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
                     OBJECT,
                     text(": terminationGracePeriodSeconds is "),
                     f"string({grace})",
-                    text(f"; the longest that is allowed is {longest}: shorten it"),
+                    text(f"; at most {int(seconds(longest))} ({longest}) are allowed"),
                     ASK,
                 ),
             ),
@@ -108,9 +107,23 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
     )
 
 
+def _metadata(part: str) -> Mapping[str, str]:
+    """CEL for lists of the parts of an object that have metadata, by the paths of these."""
+    return {"metadata": f"[{part}]"} | {f"{path}.metadata": each for path, each in templates(part).items()}
+
+
+def _foreign(path: str, parts: str, before: str) -> str:
+    """CEL for a list of texts: the finalizers there that are neither known nor older than the request."""
+    older = f"request.operation == 'UPDATE' && {before}.exists(old, finalizer in {_finalizers('old')})"
+    return (
+        f"{parts}.map(part, {_finalizers('part')}.filter(finalizer, !(finalizer in variables.known || {older}))"
+        f".join(', ')).filter(names, names != '').map(names, {text(f'{path}.finalizers has ')} + names)"
+    )
+
+
 def _finalizers(part: str) -> str:
-    return f"{part}.metadata.?finalizers.orValue([])"
+    return f"{part}.?metadata.?finalizers.orValue([])"
 
 
 def _owners(part: str) -> str:
-    return f"{part}.metadata.?ownerReferences.orValue([])"
+    return f"{part}.?metadata.?ownerReferences.orValue([])"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from components.allowlists.cel import concatenated, field_of, joined, text, texts
+from components.allowlists.cel import concatenated, joined, text, texts
 from components.cluster.object_meta import SECRET_SUFFIX
 from components.policies.names import PolicyName
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation, tenant_resources
 from components.policies.request import ASK, NAME, OBJECT, OWN_NAMESPACES, TENANT, is_own, labelled
+from components.policies.templates import templates
 from components.sync.names import TENANT_LABEL
 from components.tenant.role import MANAGED
 
@@ -33,9 +34,6 @@ _KUBERNETES = ("system:kube-controller-manager", "system:kube-scheduler")
 _NOT_BY_KUBERNETES = (
     f"!(request.userInfo.username in {texts(_KUBERNETES)} || 'system:nodes' in request.userInfo.?groups.orValue([]))"
 )
-# Templates whose labels Kubernetes and Flux's helm-controller copy to the objects that they create.
-_TEMPLATES = ("spec.template", "spec.jobTemplate", "spec.jobTemplate.spec.template", "spec.chart")
-_CLAIM_TEMPLATES = "spec.volumeClaimTemplates"
 
 
 def platform_objects() -> Policy:
@@ -43,12 +41,7 @@ def platform_objects() -> Policy:
 
     Tenants may still request a reconciliation.
     """
-    templates = " || ".join(
-        (
-            *(labelled(field_of("object", path)) for path in _TEMPLATES),
-            f"{field_of('object', _CLAIM_TEMPLATES)}.orValue([]).exists(template, {labelled('template')})",
-        )
-    )
+    made = " || ".join(f"{each}.exists(template, {labelled('template')})" for each in templates("object").values())
     return Policy(
         name=PolicyName.PLATFORM_OBJECTS,
         refuses="writing, changing and deleting objects with the label `toolkit.fluxcd.io/tenant`, which are "
@@ -57,11 +50,11 @@ def platform_objects() -> Policy:
         subject=Subject.TENANTS,
         resources=(*tenant_resources(ANY_CHANGE), _ACCESS),
         conditions={
-            "platform-object": f"(request.operation != 'DELETE' && ({labelled('object')} || {templates})) || "
+            "platform-object": f"(request.operation != 'DELETE' && ({labelled('object')} || {made})) || "
             f"(request.operation != 'CREATE' && {labelled('oldObject')}) || ({_MAY_TAKE_A_NAME})"
         },
         variables={
-            "marked": f"request.operation != 'CREATE' || {labelled('object')} || {templates}",
+            "marked": f"request.operation != 'CREATE' || {labelled('object')} || {made}",
             "before": annotations_of("oldObject"),
             "after": annotations_of("object"),
             "owners": f"request.operation == 'UPDATE' ? oldObject.{OWNERS}.map(owner, {_owned('owner')}) : []",

@@ -1,4 +1,4 @@
-"""Policies about the nodes that a tenant's pods run on, the other pods that count there, and drains."""
+"""Policies about where a tenant's pods run: nodes, taints, affinity to other pods, and disruption budgets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _AVAILABLE = r"^(0*[01]|0*([0-9]|[1-4][0-9]|50)%)$"
 
 
 def node_placement(config: PoliciesConfig, *, makes_namespaces: bool = False) -> Policy:
-    """The scheduler chooses the nodes of a tenant's pods, among those that tenants may use, and others' pods stay out.
+    """The scheduler chooses the nodes of a tenant's pods among those that tenants may use, whatever other tenants run.
 
     The DaemonSet controller names nodes and adds tolerations, so the policy checks only what tenants write.
 
@@ -48,10 +48,10 @@ def node_placement(config: PoliciesConfig, *, makes_namespaces: bool = False) ->
     own = is_own("name", "variables.own", makes_namespaces=makes_namespaces)
     if config.tolerations is None:
         allowed = f"({key} in {texts(_USUAL_TAINTS)} || ({key} != '' && !{key}.matches({text(_OWN_TAINTS)})))"
-        remedy = "name the taint of the nodes that are meant for it, and none of Kubernetes' own"
+        remedy = "tolerate, by key, only taints of nodes that are meant for your pods, not Kubernetes' own"
     else:
         allowed = boolean(True) if ANY_TAINT in config.tolerations else f"({key} in {_listed(config.tolerations)})"
-        remedy = f"use one of these: {', '.join(config.tolerations) or 'none'}"
+        remedy = f"allowed taints: {', '.join(config.tolerations) or 'none'}"
     return Policy(
         name=PolicyName.NODE_PLACEMENT,
         refuses="pods and templates of pods that tolerate every taint, or those of control planes and of nodes that "
@@ -66,7 +66,7 @@ def node_placement(config: PoliciesConfig, *, makes_namespaces: bool = False) ->
         | {
             "tolerated": "variables.pod.?tolerations.orValue([])"
             f".filter(toleration, !{allowed})"
-            f".map(toleration, {key} == '' ? 'every taint, by no key' : {key})",
+            f".map(toleration, {key} == '' ? 'every taint (no key)' : {key})",
             "terms": f"{_AFFINITY}.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([]) + "
             f"{_AFFINITY}.?preferredDuringSchedulingIgnoredDuringExecution.orValue([])"
             ".map(term, term.?preference.orValue({}))",
@@ -87,7 +87,7 @@ def node_placement(config: PoliciesConfig, *, makes_namespaces: bool = False) ->
                 of_pod(
                     "nodeSelector or affinity.nodeAffinity",
                     "''",
-                    " chooses a node by its name; choose nodes by labels that several have, or spread pods with "
+                    " selects a node by its name; select nodes by labels that several nodes share, or spread pods with "
                     "podAntiAffinity or topologySpreadConstraints",
                     ASK,
                 ),
@@ -97,8 +97,8 @@ def node_placement(config: PoliciesConfig, *, makes_namespaces: bool = False) ->
                 of_pod(
                     "affinity.podAffinity or podAntiAffinity: ",
                     joined("variables.elsewhere"),
-                    " reaches pods of other tenants, and could keep them from being scheduled; leave it out, or list "
-                    "these in namespaces: ",
+                    " selects pods of other tenants, and could prevent their scheduling; remove it, or list only these "
+                    "in namespaces: ",
                     joined("variables.own"),
                     ASK,
                 ),
@@ -108,10 +108,10 @@ def node_placement(config: PoliciesConfig, *, makes_namespaces: bool = False) ->
 
 
 def disruption_budgets(config: PoliciesConfig) -> Policy:
-    """A disruption budget leaves room for evictions, so that the platform can drain nodes.
+    """A disruption budget allows evictions, so that the platform can drain nodes.
 
-    A budget does not say how many pods it covers, so the policy lists those that leave room whatever their number, and
-    in addition the one that many charts have: one pod that stays available.
+    A budget does not say how many pods it covers, so the policy lists values that allow evictions whatever the number
+    of pods, and in addition the one that many charts have: `minAvailable: 1`.
     """
     return Policy(
         name=PolicyName.DISRUPTION_BUDGETS,
@@ -127,8 +127,8 @@ def disruption_budgets(config: PoliciesConfig) -> Policy:
                 f"string(object.spec.?minAvailable.orValue('0')).matches({text(_AVAILABLE)}))",
                 concatenated(
                     text(
-                        "spec may allow no eviction, which holds up every drain of a node; set maxUnavailable to 1 or "
-                        "more, or minAvailable to 1, or to 50% or less"
+                        "the budget may allow no eviction, which would block node drains; set spec.maxUnavailable to "
+                        "at least 1, or spec.minAvailable to 1 or to at most 50%"
                     ),
                     ASK,
                 ),

@@ -9,6 +9,7 @@ from components.policies.pods import LEVEL, POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
 from components.policies.request import ASK
+from components.policies.templates import CLAIMS_OF_VOLUMES
 
 _CLAIM = "PersistentVolumeClaim"
 # Overrides the newer field.
@@ -63,8 +64,7 @@ def volume_claims(config: PoliciesConfig) -> Policy:
             f"{_class('object')} == {_class('oldObject')} ? [] : [object]) "
             ": (object.kind == 'StatefulSet' && request.operation == 'CREATE' "
             "? object.spec.?volumeClaimTemplates.orValue([]) : []) "
-            "+ variables.volumes.filter(volume, has(volume.ephemeral))"
-            ".map(volume, volume.ephemeral.volumeClaimTemplate)",
+            f"+ variables.volumes{CLAIMS_OF_VOLUMES}",
             "classes": f"variables.claims.map(claim, {_class('claim')})",
         },
         conditions={"changes-claims": f"object.kind == {text(_CLAIM)} || {changes(POD)}"},

@@ -175,9 +175,7 @@ SOURCE_NOT_COMPARABLE = Wording(
     "cannot be compared with the allowed sources",
     "write it without `..` and without percent-encoding except %20",
 )
-SOURCE_WITHOUT_TLS = Wording(
-    "FT-CFG-674", "is fetched without TLS", "use https:// or ssh://, or set policies.sources.plainHttp"
-)
+SOURCE_WITHOUT_TLS = Wording("FT-CFG-674", "is fetched without TLS", "use https:// or ssh://")
 SOURCE_NOT_ALLOWED = Wording(
     "FT-CFG-675",
     "is not an allowed source for tenant {tenant}; allowed: {allowed}",

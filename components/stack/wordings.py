@@ -89,8 +89,8 @@ IMMUTABLE_NAME_TAKEN = Wording(
 PRUNING_NAME_TAKEN = Wording(
     "FT-CLU-117",
     NAME_TAKEN.text,
-    "suspend it with `flux suspend {target}`, so that its deletion leaves what it has applied, and delete it with "
-    "`kubectl delete {target}`",
+    "suspend it with `flux suspend {target}`, so that its deletion leaves what it has applied; then remove it from the "
+    "repository that it comes from, if any, which would bring it back, and delete it with `kubectl delete {target}`",
 )
 _DELETE_ON_PURPOSE = (
     "run `pulumi up --ignore-protect`, or set cluster.protect to false and run `pulumi up` before (docs/running.md)"

@@ -10,6 +10,7 @@ from components.tenant.further_access import is_documented
 from isolation.attempts.objects import (
     NAME,
     account,
+    deployment,
     made,
     named,
     person,
@@ -264,9 +265,19 @@ def on_existing(scene: Scene, kind: str, subresource: str, change: Manifest) -> 
 def holding(scene: Scene) -> Iterator[Attempt]:
     """Objects that would block offboarding (threat 32)."""
     baseline = made(scene, "ConfigMap", data={})
-    finalizer = made(scene, "ConfigMap", data={}, metadata={"finalizers": ["isolation.example.com/hold"]})
+    finalizers = {"finalizers": ["isolation.example.com/hold"]}
+    finalizer = made(scene, "ConfigMap", data={}, metadata=finalizers)
     yield Attempt.at_admission(
         "32-finalizer", 32, "an object with a finalizer that nobody removes", finalizer, baseline=baseline
+    )
+    of_pods = deployment(scene)
+    of_pods["spec"]["template"]["metadata"] |= finalizers
+    yield Attempt.at_admission(
+        "32-template-finalizer",
+        32,
+        "pods with such a finalizer, which Kubernetes creates from a template",
+        of_pods,
+        baseline=deployment(scene),
     )
     for existing in _platforms(scene, "RoleBinding")[:1]:
         owner = {

@@ -449,7 +449,13 @@ SETTINGS: tuple[Setting, ...] = (
         "write objects of the kind {}",
         annotation=KINDS,
     ),
-    ListSetting((PolicyName.UNHELD_DELETION,), (rf"!\(finalizer in {_LIST}",), "set the finalizer {}", adds=True),
+    # With an operator of this and of earlier versions.
+    ListSetting(
+        (PolicyName.UNHELD_DELETION,),
+        (rf"{_LIST} (?:\+ \(|\|\| )request\.resource\.resource ",),
+        "set the finalizer {}",
+        adds=True,
+    ),
     BoundSetting(
         (PolicyName.RELEASE_SIZE,),
         (r"variables\.characters <= ([0-9]+)",),

@@ -1426,13 +1426,13 @@ def _node_placement() -> list[Case]:
     affinity: Object = {"nodeAffinity": required({"matchExpressions": [labelled]}), "podAntiAffinity": apart}
     cases.good("nodes of a kind, apart from each other", deployment(tolerations=usual, affinity=affinity))
     cases.good("a pod", pod(tolerations=usual, nodeSelector={"kubernetes.io/os": "linux"}))
-    every = "tolerations: every taint, by no key is not allowed; name the taint"
+    every = "tolerations: every taint (no key) is not allowed; tolerate, by key, only taints of nodes"
     daemons = template_of("DaemonSet", {"containers": [container()], "tolerations": [{"operator": "Exists"}]})
     cases.bad("every taint", daemons, f"spec.template.spec.{every}")
     cases.bad("every taint of an effect", pod(tolerations=[gone]), f"spec.{every}")
     for key in ("node-role.kubernetes.io/control-plane", "node.kubernetes.io/unschedulable"):
         cases.bad(key, deployment(tolerations=[{"key": key, "operator": "Exists"}]), f"tolerations: {key} is not all")
-    chosen = "chooses a node by its name; choose nodes by labels"
+    chosen = "selects a node by its name; select nodes by labels"
     host: Object = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["a"]}
     named: Object = {"key": "metadata.name", "operator": "In", "values": ["a"]}
     cases.bad("a node's label", deployment(nodeSelector={"kubernetes.io/hostname": "a"}), chosen)
@@ -1455,7 +1455,7 @@ def _node_placement() -> list[Case]:
                 return {"affinity": {kind: {key: [entry]}}}
 
             cases.good(f"{when} {kind} in its own", deployment(**reaching({"namespaces": [APPS, LISTED]})))
-            said = f"{apart_of} namespaceSelector reaches pods of other tenants"
+            said = f"{apart_of} namespaceSelector selects pods of other tenants"
             cases.bad(f"{when} {kind} in all", deployment(**reaching({"namespaceSelector": {}})), said)
             cases.bad(f"{when} {kind} in another's", pod(**reaching({"namespaces": [APPS, FOREIGN]})), f"{apart_of} ot")
     of_daemons = pod(
@@ -1465,7 +1465,7 @@ def _node_placement() -> list[Case]:
     cases.config = "listed"
     own: Object = {"container": {"image": DIGESTED}}
     cases.good("a taint that is listed", pod(tolerations=[{"key": "tenants", "operator": "Exists"}], **own))
-    cases.bad("another", deployment(tolerations=[gpu], **own), "nvidia.com/gpu is not allowed; use one of these: ten")
+    cases.bad("another", deployment(tolerations=[gpu], **own), "nvidia.com/gpu is not allowed; allowed taints: tenants")
     return cases.made
 
 
@@ -1504,7 +1504,7 @@ def _disruption_budgets() -> list[Case]:
     cases.good("half", disruption_budget(minAvailable="50%"))
     cases.good("a few", disruption_budget(maxUnavailable=25))
     cases.good("none at all", disruption_budget(minAvailable=0))
-    message = "spec may allow no eviction, which holds up every drain of a node; set maxUnavailable to 1 or more"
+    message = "the budget may allow no eviction, which would block node drains; set spec.maxUnavailable to at least 1"
     cases.bad("none", disruption_budget(maxUnavailable=0), message)
     cases.bad("none in a hundred", disruption_budget(maxUnavailable="0%"), message)
     cases.bad("all of them", disruption_budget(minAvailable="100%"), message)
@@ -1739,6 +1739,21 @@ def _platform_objects() -> list[Case]:
             template_of("StatefulSet", {"containers": [container()]}), {"spec": {"volumeClaimTemplates": claims}}
         )
         cases.bad(f"{user} labels the claims of its pods", stateful, message)
+        volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": merged(claims[0], {"metadata": {"name": None}})}}
+        of_volume = merged(volume, {"ephemeral": {"volumeClaimTemplate": {"metadata": {"labels": None}}}})
+        for of_kind in (pod, deployment):
+            kind = of_kind()["kind"]
+            cases.bad(f"{user} labels the volumes of a {kind}", of_kind(volumes=[volume]), f"{kind} app {message}")
+            cases.good(f"{user} has volumes of a {kind}", of_kind(volumes=[of_volume]))
+        cases.good(f"{user} has a chart", chart())
+        put_together: Object = {
+            "sources": [{"kind": "GitRepository", "name": "app", "alias": "a"}],
+            "artifacts": [{"name": "a", "copy": [{"from": "@a/*", "to": "@artifact/"}]}],
+        }
+        labelling = made("ArtifactGenerator", put_together | {"commonMetadata": {"labels": PLATFORMS_OWN}})
+        cases.bad(f"{user} labels what is put together", labelling, message)
+        labelling = made("ArtifactGenerator", put_together | {"commonMetadata": {"labels": {"app": "app"}}})
+        cases.good(f"{user} labels what is put together as its own", labelling)
     cases.bad("member deletes its access", {}, message, old=access, operation="DELETE")
     labelled = merged(pod(), {"metadata": {"labels": PLATFORMS_OWN}})
     cases.user = User.PLATFORM
@@ -1764,7 +1779,7 @@ def _release_size() -> list[Case]:
         return made("Secret", type="helm.sh/release.v1", data={"release": encoded("a" * size)}, **(stored | more))
 
     most = 128 * 1024
-    message = ": release has 129 KiB; at most 128 KiB are allowed, since helm-controller reads it into its memory"
+    message = ": the stored release has 129 KiB; at most 128 KiB are allowed, because helm-controller loads it"
     for user in (User.TENANT, User.MEMBER):
         cases.user = user
         cases.good(f"a release of {user}", helm(most))
@@ -1786,7 +1801,7 @@ def _release_size() -> list[Case]:
 
 def _unheld_deletion() -> list[Case]:
     cases = _Cases(PolicyName.UNHELD_DELETION)
-    foreign, blocked = "held.example.com/held", "metadata.ownerReferences would hold the deletion of"
+    foreign, blocked = "held.example.com/held", "ownerReferences would block the deletion of"
 
     def held(*finalizers: str, **more: Any) -> Object:
         given: Object = merged(made("ConfigMap", **more), {"metadata": {"finalizers": list(finalizers)}})
@@ -1800,7 +1815,7 @@ def _unheld_deletion() -> list[Case]:
     labels = {"metadata": {"labels": {"a": "b"}}}
     for user in (User.TENANT, User.MEMBER):
         cases.user = user
-        message = f"ConfigMap app: metadata.finalizers has {foreign}, which would keep it from being deleted"
+        message = f"ConfigMap app: metadata.finalizers has {foreign}, which would block deletion"
         cases.bad(f"{user} holds an object", held("orphan", foreign), message)
         cases.bad(
             f"{user} holds an older object",
@@ -1812,7 +1827,7 @@ def _unheld_deletion() -> list[Case]:
         cases.bad(
             f"{user} blocks the binding",
             owned("RoleBinding", "dev-team-reconciler", "rbac.authorization.k8s.io/v1", blockOwnerDeletion=True),
-            f"ConfigMap app: {blocked} RoleBinding dev-team-reconciler, which is the platform's",
+            f"ConfigMap app: {blocked} RoleBinding dev-team-reconciler, which belongs to the platform",
         )
         cases.bad(f"{user} blocks the namespace", owned("Namespace", APPS, blockOwnerDeletion=True), "Namespace apps")
         cases.good(f"{user} lets the collector finalize", held("foregroundDeletion"))
@@ -1840,12 +1855,13 @@ def _unheld_deletion() -> list[Case]:
         cases.bad(f"a finalizer of another {kind}", tracked, f"{kind} app: metadata.finalizers has {finalizer}")
         cases.good(f"labels of a {kind} with it", labels, old=merged(tracked, {"metadata": {"name": "tracked"}}))
     slow: Object = {"terminationGracePeriodSeconds": 3601}
-    message = ": terminationGracePeriodSeconds is 3601; the longest that is allowed is 1h: shorten it"
+    message = ": terminationGracePeriodSeconds is 3601; at most 3600 (1h) are allowed"
     cases.good("a pod that ends in an hour", pod(terminationGracePeriodSeconds=3600))
     cases.bad("a pod that ends later", pod(**slow), f"Pod app{message}")
     for kind in TEMPLATES:
         slow_template = template_of(kind, {"containers": [container()], **slow})
         cases.bad(f"a {kind} whose pods end later", slow_template, f"{kind} app{message}", user=User.MEMBER)
+    cases.made += _unheld_templates(foreign)
     older = merged(deployment(**slow), {"metadata": {"name": "slow"}})
     cases.good("the number of what is older than the policy", {"spec": {"replicas": 3}}, old=older)
     cases.config = "listed"
@@ -1859,6 +1875,56 @@ def _unheld_deletion() -> list[Case]:
     cases.user = User.PATCHER
     controllers = {"metadata": {"finalizers": [foreign]}}
     cases.good("a controller holds an object", controllers, old=made("ConfigMap", name="unheld"))
+    return cases.made
+
+
+def _unheld_templates(foreign: str) -> list[Case]:
+    cases = _Cases(PolicyName.UNHELD_DELETION, user=User.MEMBER)
+    held: Object = {"metadata": {"finalizers": [foreign]}}
+    allowed = {"finalizers": ["controllers.example.com/cleanup"]}
+    for kind in TEMPLATES:
+        plain = template_of(kind, {"containers": [container()]})
+        path = "spec.jobTemplate.spec.template" if kind == "CronJob" else "spec.template"
+
+        def of_pods(metadata: Object, plain: Object = plain, path: str = path) -> Object:
+            for name in reversed(path.split(".")):
+                metadata = {name: metadata}
+            given: Object = merged(plain, metadata)
+            return given
+
+        message = f"{kind} app: {path}.metadata.finalizers has {foreign}, which would block deletion"
+        cases.bad(f"a {kind} whose pods are held", of_pods(held), message)
+        cases.good(f"a {kind} whose pods the collector finalizes", of_pods({"metadata": {"finalizers": ["orphan"]}}))
+        cases.good(
+            f"a {kind} whose pods have one that is allowed",
+            of_pods({"metadata": allowed, "spec": {"containers": [container(image=DIGESTED)]}}),
+            config="listed",
+        )
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    plain = deployment()
+    held_pods = merged(plain, {"metadata": {"name": "held-pods"}, "spec": {"replicas": 0, "template": held}})
+    cases.good("the labels of one whose pods are held", labels, old=held_pods)
+    cases.bad(
+        "its own finalizer for its pods, too",
+        {"spec": {"template": held}},
+        f"Deployment held: spec.template.metadata.finalizers has {foreign}",
+        old=merged(plain, merged(held, {"metadata": {"name": "held"}})),
+    )
+    job = merged(template_of("CronJob", {"containers": [container()]}), {"spec": {"jobTemplate": held}})
+    cases.bad("a CronJob whose jobs are held", job, f"CronJob app: spec.jobTemplate.metadata.finalizers has {foreign}")
+
+    def of_claims(metadata: Object) -> Object:
+        template = {"metadata": {"name": "data", **metadata}, "spec": claim_spec(storageClassName="fast")}
+        pods = template_of("StatefulSet", {"containers": [container()]})
+        given: Object = merged(pods, {"spec": {"volumeClaimTemplates": [template]}})
+        return given
+
+    message = f"StatefulSet app: spec.volumeClaimTemplates[].metadata.finalizers has {foreign}"
+    cases.bad("a StatefulSet whose claims are held", of_claims({"finalizers": [foreign]}), message)
+    owner = {"apiVersion": "v1", "kind": "Namespace", "name": APPS, "uid": "a", "blockOwnerDeletion": True}
+    message = "StatefulSet app: ownerReferences would block the deletion of Namespace apps"
+    cases.bad("a StatefulSet whose claims block the namespace", of_claims({"ownerReferences": [owner]}), message)
+    cases.good("a StatefulSet with claims", of_claims({"labels": {"a": "b"}}))
     return cases.made
 
 
@@ -2065,7 +2131,7 @@ def _grants() -> list[Case]:
             pod(container={"image": "registry.example.com/org/app:1"}, tolerations=[{"operator": "Exists"}]),
             "tolerations",
         ),
-        PolicyName.DISRUPTION_BUDGETS: (disruption_budget(maxUnavailable=0), "spec may allow no eviction"),
+        PolicyName.DISRUPTION_BUDGETS: (disruption_budget(maxUnavailable=0), "the budget may allow no eviction"),
         PolicyName.ALLOWED_IMAGES: (pod(container=image), "is no allowed image"),
     }
     found: list[Case] = []

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
@@ -17,7 +19,7 @@ from tests.e2e.manifests import git_repository, kustomization
 from tests.support.environment import Environment
 from tests.support.isolation import assert_safe, run, run_stack
 from tests.support.lab import Lab, eventually
-from tests.support.own_address import own_address
+from tests.support.listeners import answers, own_address, started
 
 TENANT = "system:serviceaccount:apps:dev-team"
 
@@ -106,7 +108,7 @@ class Elsewhere:
     written, so the same name in capital letters stands for a host that is neither.
     """
 
-    def __init__(self, host: str = "127.0.0.1", answer: bytes = b"", location: str = "") -> None:
+    def __init__(self, answer: bytes = b"", location: str = "") -> None:
         self.asked: list[str] = []
         asked = self.asked
 
@@ -123,10 +125,10 @@ class Elsewhere:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer((host, 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         port = self.server.server_port
         self.url = f"http://LOCALHOST:{port}"
-        self.address = f"http://{host}:{port}"
+        self.address = f"http://127.0.0.1:{port}"
 
 
 @contextmanager
@@ -183,19 +185,22 @@ def test_a_build_does_not_reach_an_address_like_that_of_the_controllers_pod(
     lab: Lab, staging_stack: Environment, attempts: Attempts, tmp_path: Path
 ) -> None:
     """Where the controllers listen (test_listeners.py): with metrics and profiles, health checks and artifacts."""
-    if (host := own_address()) is None:
-        pytest.skip("this machine has only loopback addresses")
-    with serving(Elsewhere(host)) as pod:
-        files = {"staging/kustomization.yaml": f"resources: ['{pod.address}/metrics']\n"}
+    address, cluster = own_address(), staging_stack.cluster
+    deployment = cluster.get("deployment", "source-controller", "flux-system")
+    with started(lab, staging_stack, deployment, address, tmp_path) as ports:
+        metrics = f"http://{address}:{ports['metrics-addr']}/metrics"
+        files = {"staging/kustomization.yaml": f"resources: ['{metrics}']\n"}
         assert not attempts.create(
             git_repository("of-the-pod", lab.repository("mallory", "of-the-pod", files, tmp_path))
         )
+        # The control: who goes through no proxy gets an answer.
+        eventually(partial(answers, address, ports["metrics-addr"]), what="the metrics of source-controller")
+        assert b"controller_runtime" in build_opener(ProxyHandler({})).open(metrics, timeout=10).read()
         assert not attempts.create(kustomization("of-the-pod", source="of-the-pod"))
 
-        message = staging_stack.cluster.refusal("kustomization", "of-the-pod", "apps", saying="kustomize build failed")
+        message = cluster.refusal("kustomization", "of-the-pod", "apps", saying="kustomize build failed")
 
     assert "proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused" in message
-    assert not pod.asked
 
 
 INDEX = b"apiVersion: v1\nentries: {}\n"

@@ -1,27 +1,15 @@
-"""Where Flux's controllers listen, seen on an address that is not a loopback address.
-
-The pods of the lab have loopback addresses, which Go sends to no proxy. So these tests start the real controllers once
-more, as the stack's Deployments describe them, with an address of this machine as the pod's.
-"""
+"""Where Flux's controllers listen, seen on an address that is not a loopback address."""
 
 from __future__ import annotations
 
-import os
-import re
-import socket
-import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from lab.free_ports import free_port_base
 from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
-from tests.support.own_address import own_address
+from tests.support.listeners import answers, own_address, started
 
 LISTENERS = {
     "source-controller": {"metrics-addr", "health-addr", "storage-addr"},
@@ -29,61 +17,13 @@ LISTENERS = {
     "helm-controller": {"metrics-addr", "health-addr"},
     "notification-controller": {"metrics-addr", "health-addr", "events-addr", "receiverAddr"},
 }
-LISTENER = re.compile(r"--(?P<flag>[\w-]+)=(?P<host>.*):(?P<port>\d+)")
-# One worker of the second instance finds nothing to do in this namespace.
-EMPTY = "kube-public"
-
-
-@pytest.fixture
-def address() -> str:
-    found = own_address()
-    if found is None:
-        pytest.skip("this machine has only loopback addresses")
-    return found
-
-
-def answers(host: str, port: int) -> bool:
-    try:
-        with socket.create_connection((host, port), timeout=2):
-            return True
-    except OSError:
-        return False
-
-
-@contextmanager
-def started(
-    lab: Lab, environment: Environment, deployment: Mapping[str, Any], address: str, folder: Path
-) -> Iterator[dict[str, int]]:
-    """A further instance of a controller; yields its ports by flag, which are others than the pod's."""
-    container = deployment["spec"]["template"]["spec"]["containers"][0]
-    address_of_pod = {"name": "POD_IP", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}}
-    assert address_of_pod in container["env"]
-    name, _, tag = container["image"].rpartition("/")[2].partition(":")
-    free = iter(range(free_port_base(1), 65535))
-    ports: dict[str, int] = {}
-    arguments = []
-    for argument in container["args"]:
-        found = LISTENER.fullmatch(argument)
-        if found and "//" not in argument:
-            ports[found["flag"]] = next(free)
-            argument = f"--{found['flag']}={found['host']}:{ports[found['flag']]}"
-        arguments.append(argument.replace("$(POD_IP)", address).replace("=/data", f"={folder}"))
-    arguments += ["--enable-leader-election=false", "--watch-all-namespaces=false"]
-    env = os.environ | {"KUBECONFIG": str(environment.cluster.kubeconfig), "RUNTIME_NAMESPACE": EMPTY}
-    with (
-        (folder / f"{name}.log").open("wb") as log,
-        subprocess.Popen([lab.tools[f"{name}@{tag}"], *arguments], env=env, stdout=log, stderr=log) as process,
-    ):
-        try:
-            yield ports
-        finally:
-            process.terminate()
 
 
 @pytest.mark.parametrize("controller", LISTENERS)
 def test_the_ports_of_a_controller_answer_at_the_pods_address_and_not_on_loopback(
-    lab: Lab, production_stack: Environment, address: str, controller: str, tmp_path: Path
+    lab: Lab, production_stack: Environment, controller: str, tmp_path: Path
 ) -> None:
+    address = own_address()
     deployment = production_stack.cluster.get("deployment", controller, "flux-system")
 
     with started(lab, production_stack, deployment, address, tmp_path) as ports:

@@ -30,7 +30,7 @@ def test_flux_applies_everything_that_is_granted(stack: Environment) -> None:
         ("widget", 'cannot patch resource "widgets"'),
         ("gizmo", 'cannot patch resource "gizmos"'),
         ("service", "spec.type NodePort is not allowed"),
-        ("budget", "spec may allow no eviction"),
+        ("budget", "the budget may allow no eviction"),
     ],
 )
 def test_nothing_of_it_is_allowed_to_another_tenant(stack: Environment, name: str, refusal: str) -> None:
@@ -41,7 +41,7 @@ def test_nothing_of_it_is_allowed_to_another_tenant(stack: Environment, name: st
     ("manifest", "refusal"),
     [
         (gizmo("another"), 'cannot patch resource "gizmos"'),
-        (budget("other"), "spec may allow no eviction"),
+        (budget("other"), "the budget may allow no eviction"),
         (FILES["service"] | {"spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}}, "type LoadBalancer is not"),
     ],
     ids=["another object", "another name", "another type"],
