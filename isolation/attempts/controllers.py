@@ -28,6 +28,7 @@ _YEAR = "8760h"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY")
 _EXEMPT = "NO_PROXY"
 _VARIABLE = re.compile(r"\$\((\w+)\)")
+_PORT = re.compile(r":\d+$")
 _DEFAULT_WORKERS = 4
 # The pods of source-controller, and the port on which it serves artifacts.
 _ARTIFACT_PODS, _ARTIFACT_PORTS = {"app": "source-controller"}, (9090, "http")
@@ -176,7 +177,7 @@ def _hides_artifacts(there: Mapping[str, str], flux: str) -> bool:
     known = [f"source-controller.{flux}{rest}" for rest in ("", ".svc", ".svc.cluster.local", ".svc.cluster.local.")]
     # Kubernetes expands other variables; the value of one from a Secret is unknown.
     value = _VARIABLE.sub(lambda found: there.get(found[1], ""), there.get(_EXEMPT, ""))
-    exempt = [each.strip().lstrip("*") for each in value.split(",") if each.strip()]
+    exempt = [_PORT.sub("", each.strip()).lstrip("*") for each in value.split(",") if each.strip()]
     return _is_proxied(there) and not any(
         name == each.lstrip(".") or name.endswith(f".{each.lstrip('.')}") for name in known for each in exempt
     )

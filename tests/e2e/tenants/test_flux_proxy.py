@@ -9,6 +9,8 @@ from tests.e2e.tenants.given_flux_proxy import ALLOWED, NAMESPACE, REFUSED, TENA
 from tests.support.environment import Environment
 from tests.support.lab import eventually
 
+ARTIFACTS = "source-controller.flux-system.svc.cluster.local."
+
 
 def test_a_file_that_the_proxy_allows_is_part_of_the_build(stack: Environment) -> None:
     eventually(lambda: stack.cluster.find("configmap", "fetched", NAMESPACE))
@@ -37,8 +39,12 @@ def test_a_file_that_the_proxy_refuses_fails_the_build_and_the_tenant_sees_why(
     assert asked in asked_of_proxy(stack)
 
 
-def test_source_controller_uses_the_proxy_too(stack: Environment) -> None:
-    stack.cluster.apply(git_repository("elsewhere", f"https://{REFUSED}/org/app", NAMESPACE))
+@pytest.mark.parametrize(("name", "host"), [("elsewhere", REFUSED), ("of-others", ARTIFACTS)])
+def test_source_controller_uses_the_proxy_too_also_for_a_name_of_its_own_server(
+    stack: Environment, name: str, host: str
+) -> None:
+    """Other controllers fetch artifacts from that name without the proxy."""
+    stack.cluster.apply(git_repository(name, f"https://{host}/org/app", NAMESPACE))
 
-    assert "Forbidden" in stack.cluster.refusal("gitrepository", "elsewhere", NAMESPACE)
-    assert ("CONNECT", f"{REFUSED}:443") in asked_of_proxy(stack)
+    assert "Forbidden" in stack.cluster.refusal("gitrepository", name, NAMESPACE)
+    assert ("CONNECT", f"{host}:443") in asked_of_proxy(stack)

@@ -188,6 +188,11 @@ def test_workers_can_be_exhausted_unless_the_quota_is_smaller():
             {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc"},
             State.OPEN,
         ),
+        (
+            "30-artifacts",
+            {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc:80"},
+            State.OPEN,
+        ),
     ],
 )
 def test_the_environment_is_inspected(key, environment, state):
