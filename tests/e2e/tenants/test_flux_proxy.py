@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.manifests import git_repository, kustomization
-from tests.e2e.tenants.given_flux_proxy import ALLOWED, NAMESPACE, REFUSED, TENANT, asked_of_proxy
+from tests.e2e.tenants.given_flux_proxy import ALLOWED, ARTIFACTS, NAMESPACE, REFUSED, TENANT, asked_of_proxy
 from tests.support.environment import Environment
 from tests.support.lab import eventually
-
-ARTIFACTS = "source-controller.flux-system.svc.cluster.local."
 
 
 def test_a_file_that_the_proxy_allows_is_part_of_the_build(stack: Environment) -> None:
@@ -39,12 +37,22 @@ def test_a_file_that_the_proxy_refuses_fails_the_build_and_the_tenant_sees_why(
     assert asked in asked_of_proxy(stack)
 
 
-@pytest.mark.parametrize(("name", "host"), [("elsewhere", REFUSED), ("of-others", ARTIFACTS)])
-def test_source_controller_uses_the_proxy_too_also_for_a_name_of_its_own_server(
-    stack: Environment, name: str, host: str
-) -> None:
-    """Other controllers fetch artifacts from that name without the proxy."""
-    stack.cluster.apply(git_repository(name, f"https://{host}/org/app", NAMESPACE))
+def test_source_controller_uses_the_proxy_too(stack: Environment) -> None:
+    stack.cluster.apply(git_repository("elsewhere", f"https://{REFUSED}/org/app", NAMESPACE))
 
-    assert "Forbidden" in stack.cluster.refusal("gitrepository", name, NAMESPACE)
-    assert ("CONNECT", f"{host}:443") in asked_of_proxy(stack)
+    assert "Forbidden" in stack.cluster.refusal("gitrepository", "elsewhere", NAMESPACE)
+    assert ("CONNECT", f"{REFUSED}:443") in asked_of_proxy(stack)
+
+
+def test_a_charts_dependency_does_not_lead_source_controller_to_its_own_server(stack: Environment) -> None:
+    """Other controllers fetch artifacts under that name without the proxy."""
+    spec = {"interval": "1h", "chart": "./leading", "sourceRef": {"kind": "GitRepository", "name": TENANT}}
+    metadata = {"name": "leading", "namespace": NAMESPACE}
+    stack.cluster.apply(
+        {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart", "metadata": metadata, "spec": spec}
+    )
+
+    message = stack.cluster.refusal("helmchart", "leading", NAMESPACE, saying=ARTIFACTS)
+
+    assert "403" in message
+    assert ("GET", f"{ARTIFACTS}/index.yaml") in asked_of_proxy(stack)
