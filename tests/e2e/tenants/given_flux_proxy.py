@@ -15,7 +15,6 @@ from tests.support.lab import Lab
 
 TENANT, NAMESPACE = "proxied", "proxied-apps"
 ALLOWED, REFUSED = "files.example.com", "files.example.net"
-ARTIFACTS = "http://source-controller.flux-system.svc.cluster.local."
 FILE = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: fetched}, data: {a: b}}"
 
 
@@ -65,17 +64,11 @@ def including(url: str) -> str:
     return f"resources: ['{url}/config-map.yaml']\n"
 
 
-def chart_with_dependency(repository: str) -> str:
-    dependency = f"{{name: other, version: 1.0.0, repository: '{repository}'}}"
-    return f"apiVersion: v2\nname: leading\nversion: 0.1.0\ndependencies: [{dependency}]\n"
-
-
 def add(stack: Environment, lab: Lab) -> None:
     files = {
         "allowed/kustomization.yaml": including(f"http://{ALLOWED}"),
         "refused-http/kustomization.yaml": including(f"http://{REFUSED}"),
         "refused-https/kustomization.yaml": including(f"https://{REFUSED}"),
-        "leading/Chart.yaml": chart_with_dependency(ARTIFACTS),
     }
     lab.repository(TENANT, "apps", files, stack.project.folder.parent / "proxied", private=True)
     stack.project.tenant(TENANT, base(lab, f"{TENANT}/apps", NAMESPACE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.manifests import git_repository, kustomization
-from tests.e2e.tenants.given_flux_proxy import ALLOWED, ARTIFACTS, NAMESPACE, REFUSED, TENANT, asked_of_proxy
+from tests.e2e.tenants.given_flux_proxy import ALLOWED, NAMESPACE, REFUSED, TENANT, asked_of_proxy
 from tests.support.environment import Environment
 from tests.support.lab import eventually
 
@@ -42,17 +42,3 @@ def test_source_controller_uses_the_proxy_too(stack: Environment) -> None:
 
     assert "Forbidden" in stack.cluster.refusal("gitrepository", "elsewhere", NAMESPACE)
     assert ("CONNECT", f"{REFUSED}:443") in asked_of_proxy(stack)
-
-
-def test_a_charts_dependency_does_not_lead_source_controller_to_its_own_server(stack: Environment) -> None:
-    """Other controllers fetch artifacts under that name without the proxy."""
-    spec = {"interval": "1h", "chart": "./leading", "sourceRef": {"kind": "GitRepository", "name": TENANT}}
-    metadata = {"name": "leading", "namespace": NAMESPACE}
-    stack.cluster.apply(
-        {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart", "metadata": metadata, "spec": spec}
-    )
-
-    message = stack.cluster.refusal("helmchart", "leading", NAMESPACE, saying=ARTIFACTS)
-
-    assert "403" in message
-    assert ("GET", f"{ARTIFACTS}/index.yaml") in asked_of_proxy(stack)
