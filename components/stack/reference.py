@@ -151,7 +151,7 @@ _EGRESS = """
     source-controller reads a Helm repository's index of at most 25 MiB (`--helm-index-max-size=26214400`; the
     controller's own default is 50 MiB), a chart of at most 10 MiB, and a file in it of at most 5 MiB. It reconciles two
     objects of a kind at a time. `flux.extraArgs.source-controller` sets other sizes. kustomize-controller and
-    helm-controller get more workers than one tenant can occupy, if its number of objects is limited
+    helm-controller get more workers than one tenant may have Kustomizations and HelmReleases
     ([tenants.md](tenants.md)).
 
     No flag bounds what a file grows to when it is unpacked, rendered or decoded. The controller's memory limit ends it:

@@ -262,11 +262,15 @@ def on_existing(scene: Scene, kind: str, subresource: str, change: Manifest) -> 
 
 
 def holding(scene: Scene) -> Iterator[Attempt]:
-    """Objects that would block offboarding (threat 32)."""
+    """Objects that would block offboarding (threats 32 and 49)."""
     baseline = made(scene, "ConfigMap", data={})
     finalizer = made(scene, "ConfigMap", data={}, metadata={"finalizers": ["isolation.example.com/hold"]})
     yield Attempt.at_admission(
         "32-finalizer", 32, "an object with a finalizer that nobody removes", finalizer, baseline=baseline
+    )
+    of_jobs = made(scene, "ConfigMap", data={}, metadata={"finalizers": ["batch.kubernetes.io/job-tracking"]})
+    yield Attempt.at_admission(
+        "49-finalizer", 49, "an object with a finalizer that is for pods of Jobs", of_jobs, baseline=baseline
     )
     for existing in _platforms(scene, "RoleBinding")[:1]:
         owner = {
