@@ -154,6 +154,14 @@ _EGRESS = """
     helm-controller get more workers than one tenant may have Kustomizations and HelmReleases
     ([tenants.md](tenants.md)).
 
+    `spec.ignore` of a source, and `.sourceignore` in it, keep files out of its artifact, and so from the controllers
+    that build or render it. They do not bound what source-controller itself fetches.
+
+    `policies.maximumReleaseSize` bounds each Secret in which Helm stores a revision of a release. helm-controller reads
+    those of all revisions of a release at once, so their sum counts, and the quota bounds their number
+    (`tenancy.limits.objects.secrets`). The policy `release-size` refuses a Secret that has only part of the name, type
+    and labels of a revision, so `kubectl get secrets -A -l owner=helm` shows all of them.
+
     No flag bounds what a file grows to when it is unpacked, rendered or decoded. The controller's memory limit ends it:
     the container is restarted, and all tenants wait. The object is tried again after the restart, so it may happen
     again until you suspend the object or its tenant. Only Flux itself can bound this; an
