@@ -121,8 +121,8 @@ class FluxEgress(Section):
     hosts: tuple[EgressHost, ...] = Field(
         (),
         description="Hosts that kustomize-controller may reach over HTTP: hosts of remote files in kustomizations, key "
-        "management services, API servers of other clusters. Every tenant can fetch files from them "
-        "(docs/lockdown.md).",
+        "management services, API servers of other clusters; write them with their ports, e.g. "
+        "`files.example.com:443`. Every tenant can fetch files from them (docs/lockdown.md).",
     )
     networks: tuple[Network, ...] = Field(
         (),
@@ -142,8 +142,8 @@ class FluxEgress(Section):
     proxy: WebUrl | None = Field(
         None,
         description="A forward proxy, e.g. `http://proxy.example.com:3128`, through which all controllers send their "
-        "HTTP requests, except to the API server and among each other; without one, kustomize-controller connects only "
-        "to `hosts`, and the other controllers connect directly (docs/flux-egress.md).",
+        "HTTP requests, except their own to the API server and to each other; without one, kustomize-controller "
+        "connects only to `hosts`, and the other controllers connect directly (docs/flux-egress.md).",
     )
 
 

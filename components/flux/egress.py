@@ -16,6 +16,7 @@ Source: https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -43,8 +44,12 @@ _SECRET = "artifact-hosts"
 _CLUSTER_DOMAIN = "cluster.local."
 # notification-controller itself has an address to listen at in place of the URL.
 _ADVERTISED, _EVENTS = "--storage-adv-addr=", "--events-addr=http"
-# The kubelet sets this variable in every container, and client-go reads the API server's address from it.
-_API_SERVER = "$(KUBERNETES_SERVICE_HOST)"
+# The kubelet sets these variables in every container, and client-go reads the API server's address from them. The
+# brackets are for IPv6; Go accepts an IPv4 address or a name in them, too.
+_API_SERVER = "[$(KUBERNETES_SERVICE_HOST)]:$(KUBERNETES_SERVICE_PORT)"
+_HTTP, _HTTPS = 80, 443
+_PORTS = {"http": _HTTP, "https": _HTTPS}
+_WITH_PORT = re.compile(r":\d+$")
 
 
 @dataclass(frozen=True)
@@ -123,10 +128,10 @@ def egress_variables(
     """
     exempt = [
         _API_SERVER,
-        *(f"$({host.variable})" for host in hosts),
+        *(host_and_port(f"$({host.variable})", _HTTP) for host in hosts),
         *_events_hosts(_arguments(deployment)),
-        *(urlsplit(server.address).netloc for server in config.vaults),
-        *key_services,
+        *(_host_of(server.address) for server in config.vaults),
+        *(host_and_port(host, _HTTPS) for host in key_services),
         *config.egress.hosts,
     ]
     names = [
@@ -147,25 +152,29 @@ def plain_http_variables(
         hosts: the artifact servers.
         plain_http: the hosts to which the stack lets it connect without TLS; `*` for all.
     """
-    artifacts = _server_names(hosts) if controller in _ARTIFACT_READERS else ()
-    return _exemptions([*artifacts, *_events_hosts(_arguments(deployment)), *plain_http])
+    return _exemptions([*_artifact_servers(controller, hosts), *_events_hosts(_arguments(deployment)), *plain_http])
 
 
 def proxied(
-    variables: Sequence[Manifest], deployment: Manifest, hosts: Sequence[ArtifactHost], proxy: str
+    controller: Controller,
+    variables: Sequence[Manifest],
+    deployment: Manifest,
+    hosts: Sequence[ArtifactHost],
+    proxy: str,
 ) -> list[Manifest]:
-    """The `env` entries of a controller whose HTTP requests, except to Flux and the API server, go through a proxy.
+    """The `env` entries of a controller whose HTTP requests, except its own to Flux and the API server, use a proxy.
 
     Go sends nothing for `localhost` or a loopback address through a proxy.
 
     Args:
+        controller: the controller.
         variables: the entries that the controller has without the proxy; exemptions among them stay.
         deployment: its Deployment.
         hosts: the artifact servers.
         proxy: URL of the proxy.
     """
     given = {each["name"]: each for each in variables}
-    exempt = _exemptions([_API_SERVER, *_server_names(hosts), *_events_hosts(_arguments(deployment))])
+    exempt = _exemptions([_API_SERVER, *_artifact_servers(controller, hosts), *_events_hosts(_arguments(deployment))])
     values = [{"name": name, "value": proxy} for name in PROXY_VARIABLES]
     values += [each for each in exempt if each["name"] not in given]
     return list((given | {each["name"]: each for each in values}).values())
@@ -177,8 +186,24 @@ def _exemptions(hosts: Iterable[str]) -> list[Manifest]:
     return [{"name": name, "value": value} for name in _EXEMPTION_VARIABLES] if value else []
 
 
-def _server_names(hosts: Iterable[ArtifactHost]) -> list[str]:
-    return [f"{host.server}.{host.domain}" for host in hosts]
+def host_and_port(host: str, port: int) -> str:
+    """A host as an entry of `NO_PROXY`: without a port, requests to any port of it would be exempt.
+
+    Args:
+        host: a host, with or without a port.
+        port: the port of a host without one.
+    """
+    return host if _WITH_PORT.search(host) else f"{host}:{port}"
+
+
+def _host_of(url: str) -> str:
+    parts = urlsplit(url)
+    return host_and_port(parts.netloc, _PORTS[parts.scheme])
+
+
+def _artifact_servers(controller: Controller, hosts: Iterable[ArtifactHost]) -> list[str]:
+    """The artifact servers under their usual names, if the controller needs them."""
+    return [f"{host.server}.{host.domain}" for host in hosts] if controller in _ARTIFACT_READERS else []
 
 
 def _arguments(deployment: Manifest) -> list[str]:
@@ -195,4 +220,4 @@ def _domain(arguments: Iterable[str]) -> str:
 
 def _events_hosts(arguments: Iterable[str]) -> list[str]:
     """The hosts to which the release sends events."""
-    return [urlsplit(each.partition("=")[2]).netloc for each in arguments if each.startswith(_EVENTS)]
+    return [_host_of(each.partition("=")[2]) for each in arguments if each.startswith(_EVENTS)]

@@ -90,7 +90,7 @@ def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts =
             elif config.egress.proxy is None:
                 variables += plain_http_variables(controller, manifest, hosts, facts.plain_http.get(controller, ()))
             if (proxy := config.egress.proxy) is not None:
-                variables = proxied(variables, manifest, hosts, proxy)
+                variables = proxied(controller, variables, manifest, hosts, proxy)
             _set_variables(manifest, [_POD_ADDRESS, *variables])
         if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
             _forbid_token_minting(manifest)

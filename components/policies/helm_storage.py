@@ -8,16 +8,18 @@ from components.policies.names import PolicyName
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.request import ASK, OBJECT
 
-# Helm finds the Secrets of a release by the label, and that of one revision by the name; it ignores the type.
+# By what Helm finds the Secrets of a release: all by their labels, one revision by its name. It ignores the type.
 # Source: pkg/storage/storage.go and pkg/storage/driver/secrets.go of Helm 4
 _OWNER_LABEL, _OWNER = "owner", "helm"
-_PREFIX = "sh.helm.release.v1."
+_PREFIX, _TYPE = "sh.helm.release.v1.", "helm.sh/release.v1"
+_LABELS = "object.metadata.?labels"
+_NAME = "object.metadata.?name.orValue(object.metadata.?generateName.orValue(''))"
 _RELEASE = "object.?data.?release.orValue('')"
 _KIBIBYTE = 1024
 
 
 def release_size(config: PoliciesConfig) -> Policy:
-    """No Secret of a Helm release is larger than the platform allows.
+    """No Secret of a Helm release is larger than the platform allows, and each is recognised by its name and labels.
 
     It is compressed, so helm-controller, which all tenants share, may need a thousand times as much memory to read it.
     """
@@ -26,16 +28,18 @@ def release_size(config: PoliciesConfig) -> Policy:
     characters = -(-most * _KIBIBYTE // 3) * 4
     return Policy(
         name=PolicyName.RELEASE_SIZE,
-        refuses="Secrets of Helm releases that are too large for the controller that reads them",
+        refuses="Secrets of Helm releases that are too large for the controller that reads them, or whose name, labels "
+        "and type are not those that Helm gives",
         settings=("policies.maximumReleaseSize",),
         threats=(46,),
         subject=Subject.TENANTS,
         resources=(Resources("", ("secrets",)),),
         conditions={
-            "of-a-release": f"object.metadata.?labels[?{text(_OWNER_LABEL)}].orValue('') == {text(_OWNER)} || "
-            f"object.metadata.?name.orValue(object.metadata.?generateName.orValue('')).startsWith({text(_PREFIX)})",
+            "of-a-release": f"{_LABELS}[?{text(_OWNER_LABEL)}].orValue('') == {text(_OWNER)} || "
+            f"{_NAME}.startsWith({text(_PREFIX)}) || object.?type.orValue('') == {text(_TYPE)}",
         },
         variables={
+            "labels": f"{_LABELS}.orValue({{}})",
             "characters": f"size({_RELEASE})",
             "kibibytes": f"string(variables.characters * 3 / 4 / {_KIBIBYTE})",
         },
@@ -51,6 +55,20 @@ def release_size(config: PoliciesConfig) -> Policy:
                         "the chart, or exclude files that it does not need with .helmignore"
                     ),
                     ASK,
+                ),
+            ),
+            Validation(
+                f"object.?type.orValue('') == {text(_TYPE)} && "
+                f"variables.labels[?{text(_OWNER_LABEL)}].orValue('') == {text(_OWNER)} && "
+                f"{_NAME} == {text(_PREFIX)} + variables.labels[?'name'].orValue('') + '.v' + "
+                "variables.labels[?'version'].orValue('')",
+                concatenated(
+                    OBJECT,
+                    text(
+                        f": only Helm keeps its releases like this: with the label {_OWNER_LABEL}: {_OWNER}, the type "
+                        f"{_TYPE}, and the name {_PREFIX}<name>.v<version> after its labels name and version; give it "
+                        "all three, or another name, no such label and another type"
+                    ),
                 ),
             ),
         ),

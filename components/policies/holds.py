@@ -55,7 +55,7 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
         name=PolicyName.UNHELD_DELETION,
         refuses="finalizers that neither Kubernetes nor Flux removes, and `blockOwnerDeletion` on the platform's "
         "objects, both also in templates; and pods and templates of pods that may take longer to end than is allowed",
-        threats=(32, 48),
+        threats=(32, 48, 49),
         subject=Subject.TENANTS,
         resources=(*tenant_resources(), *_OF_OTHER_ROLES),
         conditions={

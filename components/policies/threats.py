@@ -78,7 +78,16 @@ THREATS: Mapping[int, Threat] = {
     42: Threat("A secret in plain text under another project's name, or without one", (_CHECKS,), False),
     43: Threat("A change of what Flux applies, by a person who may only ask for a reconciliation", ("its role",)),
     44: Threat("An object of a kind that nobody has opened, whose controller acts for its author", (_ROLE,)),
+    45: Threat(
+        "Another tenant's artifact by a chart's dependency, an index or a redirect; a controller's own ports",
+        (_LOCKDOWN, _NETWORK),
+        False,
+    ),
     46: Threat("A Helm release that grows in the controller that reads it", ()),
+    47: Threat("Workers that objects occupy as long as their timeouts allow", (_QUOTA, _LOCKDOWN), False),
     48: Threat("Others' pods that cannot be scheduled, and pods that end after a year", ()),
+    49: Threat(
+        "Finalizers and owners of new objects, or on a kind that they are not for", ("access is removed first",)
+    ),
     50: Threat("A platform controller that makes what the tenant may not", (_ROLE,)),
 }

@@ -7,11 +7,12 @@ from urllib.parse import urlsplit
 
 from components.allowlists.source_patterns import ANYTHING
 from components.flux.controllers import Controller
+from components.flux.egress import host_and_port
 from components.sources.config import ExternalArtifactSource
 from components.sources.urls import fetched_url, is_encrypted
 from components.stack.config import StackConfig
 
-_PLAIN = "http://"
+_PLAIN, _HTTP = "http://", 80
 # The schemes of entries in allow-lists that allow sources without TLS; for `oci://` and `bucket://` with `insecure`.
 _PLAIN_SCHEMES = (_PLAIN, "oci://", "bucket://")
 
@@ -29,7 +30,8 @@ def plain_http(config: StackConfig) -> dict[Controller, tuple[str, ...]]:
         entries = (*policies.sources.allowed, *(entry for each in own for entry in each.sources))
         sources += [_host(each) for each in entries if each == ANYTHING or each.startswith(_PLAIN_SCHEMES)]
     if policies.notifications.plain_http:
-        messages += (*policies.notifications.hosts, *(entry for each in own for entry in each.notifications))
+        entries = (*policies.notifications.hosts, *(entry for each in own for entry in each.notifications))
+        messages += [host_and_port(each, _HTTP) for each in entries]
     hosts = {
         Controller.SOURCE: sources,
         Controller.IMAGE_REFLECTOR: sources,
@@ -57,5 +59,5 @@ def _declared_notifications(config: StackConfig) -> Iterator[str]:
 
 
 def _host(url: str) -> str:
-    """Host and port of a URL, without a user."""
-    return urlsplit(url).netloc.rpartition("@")[2].lower() or url
+    """Host and port of a URL, without a user; `*` of itself."""
+    return url if url == ANYTHING else host_and_port(urlsplit(url).netloc.rpartition("@")[2].lower(), _HTTP)

@@ -84,10 +84,14 @@ _EGRESS = """
     in the repository, or list their hosts in `flux.egress.hosts`. If a host redirects to another one, list both. SSH,
     DNS and what source-controller fetches are not affected.
 
-    Exempt from the proxy (`NO_PROXY`) are:
+    Write each host in `flux.egress.hosts` with its port (`files.example.com:443`): without one, a build may name any
+    port of the host, and all others wait while it waits for an answer.
 
-    - the API server, at the address that the kubelet sets (`KUBERNETES_SERVICE_HOST`). If a webhook of the cluster sets
-      another address in pods, list it in `flux.egress.hosts`;
+    Exempt from the proxy (`NO_PROXY`), each at its port only, are:
+
+    - the API server, at the address and port that the kubelet sets (`KUBERNETES_SERVICE_HOST`,
+      `KUBERNETES_SERVICE_PORT`). If a webhook of the cluster sets another address in pods, list it in
+      `flux.egress.hosts`;
     - notification-controller's address for events;
     - the servers of `flux.vaults`, and the key management services of `sync.decryption.workloadIdentity` if their hosts
       follow from `keys` or the provider. If only Kustomizations in Git refer to a key management service or to another
@@ -127,14 +131,15 @@ _EGRESS = """
     - notification-controller's address for events;
     - for helm-controller and source-watcher, the artifact servers. They fetch what the status of an object names, which
       tenants cannot write;
-    - hosts without TLS that the stack itself configures: sources (`http://` or `insecure: true`) and the `address` of
-      notifications. For a `secretAddress` without TLS, list its host in `policies.notifications.hosts` and set
-      `plainHttp`;
+    - hosts without TLS that the stack itself configures, with their ports: sources (`http://` or `insecure: true`) and
+      the `address` of notifications. For a `secretAddress` without TLS, list its host in
+      `policies.notifications.hosts` and set `plainHttp`;
     - with `policies.sources.plainHttp` or `policies.notifications.plainHttp`, the hosts on the allow-lists of the stack
       and of its tenants that may be without TLS; any host if a tenant may use any, or if namespaces are onboarded by
       label without a list in the stack.
 
-    With `flux.egress.proxy`, everything goes to that proxy instead.
+    With `flux.egress.proxy`, everything goes to that proxy instead, except to the API server, the address for events
+    and, for helm-controller and source-watcher, the artifact servers.
 
     These do not follow the environment, so only a NetworkPolicy limits them: sources and Providers with a
     `proxySecretRef` (refused by the policies); SSH; the metadata client of Google's libraries, which sends no URL of a
@@ -146,8 +151,16 @@ _EGRESS = """
     source-controller reads a Helm repository's index of at most 25 MiB (`--helm-index-max-size=26214400`; the
     controller's own default is 50 MiB), a chart of at most 10 MiB, and a file in it of at most 5 MiB. It reconciles two
     objects of a kind at a time. `flux.extraArgs.source-controller` sets other sizes. kustomize-controller and
-    helm-controller get more workers than one tenant can occupy, if its number of objects is limited
+    helm-controller get more workers than one tenant may have Kustomizations and HelmReleases
     ([tenants.md](tenants.md)).
+
+    `spec.ignore` of a source, and `.sourceignore` in it, keep files out of its artifact, and so from the controllers
+    that build or render it. They do not bound what source-controller itself fetches.
+
+    `policies.maximumReleaseSize` bounds each Secret in which Helm stores a revision of a release. helm-controller reads
+    those of all revisions of a release at once, so their sum counts, and the quota bounds their number
+    (`tenancy.limits.objects.secrets`). The policy `release-size` refuses a Secret that has only part of the name, type
+    and labels of a revision, so `kubectl get secrets -A -l owner=helm` shows all of them.
 
     No flag bounds what a file grows to when it is unpacked, rendered or decoded. The controller's memory limit ends it:
     the container is restarted, and all tenants wait. The object is tried again after the restart, so it may happen

@@ -46,7 +46,7 @@ def _own_namespaces(tenant: str, config: TenantConfig, _: StackConfig) -> Iterat
 
 def _numbers(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
     """More releases than the quota of the home namespace admits, so that an update would fail half way."""
-    limit = stack.tenancy.limits.flux_objects
+    limit = stack.tenancy.limits.most_helm_releases
     if len(config.releases) > limit:
         yield ("tenants", tenant, "releases"), TOO_MANY_RELEASES(count=len(config.releases), limit=limit)
 

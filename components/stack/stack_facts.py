@@ -6,9 +6,8 @@ from components.flux.profile import StackFacts
 from components.stack.config import StackConfig
 from components.stack.plain_http import plain_http
 from components.sync.key_services import key_service_hosts
-
-# Of a tenant that may have any number of them: a release that is in progress keeps its chart in memory.
-_UNLIMITED_RELEASES = 16
+from components.tenant.capsule_objects import capsule_limits
+from components.tenant.config import TenantConfig
 
 
 def stack_facts(config: StackConfig) -> StackFacts:
@@ -16,12 +15,18 @@ def stack_facts(config: StackConfig) -> StackFacts:
     identities = [each.workload_identity for each in config.decryptions.values() if each.workload_identity is not None]
     hosts = (host for identity in identities for host in key_service_hosts(identity))
     # A tenant that is onboarded by label has one namespace.
-    namespaces = max((len(tenant.namespaces) for tenant in config.tenants.values()), default=1)
+    namespaces = max((_namespaces(tenant, config) for tenant in config.tenants.values()), default=1)
     limits = config.tenancy.limits
-    releases = limits.most_helm_releases * namespaces
     return StackFacts(
         key_services=tuple(dict.fromkeys(hosts)),
         kustomizations=limits.most_kustomizations * namespaces,
-        helm_releases=releases if limits.helm_releases is not None else min(releases, _UNLIMITED_RELEASES),
+        helm_releases=limits.most_helm_releases * namespaces,
         plain_http=plain_http(config),
     )
+
+
+def _namespaces(tenant: TenantConfig, config: StackConfig) -> int:
+    """In how many namespaces Flux applies for a tenant; in those that it makes, only with the release's rights."""
+    if config.makes_namespaces and not config.flux.impersonates:
+        return 1 + capsule_limits(tenant, config.tenancy).namespaces
+    return len(tenant.namespaces)

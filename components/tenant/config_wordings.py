@@ -92,7 +92,7 @@ RETRIES_OF_ANOTHER_STRATEGY = Wording("FT-TEN-304", "is ignored by the strategy 
 TOO_MANY_RELEASES = Wording(
     "FT-TEN-314",
     "has {count} entries, but the tenant may have {limit} HelmReleases",
-    "remove entries, or raise tenancy.limits.fluxObjects",
+    "remove entries, or raise tenancy.limits.helmReleases",
 )
 SOURCE_NEEDED = Wording(
     "FT-TEN-321", "is required, because the tenant has no `source` of its own", "choose one of {names}"

@@ -62,12 +62,12 @@ class TenantLimits(Section):
         description="Maximum number of Kustomizations, at most `fluxObjects`; Flux builds one at a time, so a tenant's "
         "push waits for those of others.",
     )
-    helm_releases: int | None = Field(
-        None,
+    # Each may occupy a worker until its timeout, and a release that is in progress keeps its chart in memory.
+    helm_releases: int = Field(
+        16,
         ge=1,
-        description="Maximum number of HelmReleases, at most `fluxObjects`, which is the default. helm-controller gets "
-        "as many workers as the largest tenant may have HelmReleases, and four more; without this limit at most 20, "
-        "all of which a tenant with more could occupy (docs/tenants.md).",
+        description="Maximum number of HelmReleases, at most `fluxObjects`; helm-controller gets as many workers as "
+        "the largest tenant may have HelmReleases in all its namespaces, and four more (docs/tenants.md).",
     )
     quota: dict[QuotaResource, Quantity] = Field(
         default_factory=dict,
@@ -93,7 +93,7 @@ class TenantLimits(Section):
     @property
     def most_helm_releases(self) -> int:
         """How many HelmReleases a tenant may have in a namespace."""
-        return min(self.helm_releases or self.flux_objects, self.flux_objects)
+        return min(self.helm_releases, self.flux_objects)
 
 
 class TenantNetwork(StrEnum):

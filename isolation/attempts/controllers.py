@@ -8,7 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from kubernetes.utils.quantity import parse_quantity
+
+from components.cluster.manifests import Manifest
 from components.flux.controllers import Controller
+from components.tenant.kinds import FLUX_KINDS, group_resource
 from isolation.attempts.looking import (
     METADATA_ADDRESS,
     arguments,
@@ -25,10 +29,13 @@ from isolation.scene import Scene
 
 _ADMISSION = (Layer.ADMISSION,)
 _YEAR = "8760h"
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY")
+_PLAIN_PROXY = "HTTP_PROXY"
+_PROXIES = (_PLAIN_PROXY, "HTTPS_PROXY")
 _EXEMPT = "NO_PROXY"
 _VARIABLE = re.compile(r"\$\((\w+)\)")
+_PORT = re.compile(r":\d+$")
 _DEFAULT_WORKERS = 4
+_APPLIED_BY = {"Kustomization": Controller.KUSTOMIZE, "HelmRelease": Controller.HELM}
 # The pods of source-controller, and the port on which it serves artifacts.
 _ARTIFACT_PODS, _ARTIFACT_PORTS = {"app": "source-controller"}, (9090, "http")
 # What a controller that runs a tenant's content must not be able to do.
@@ -68,7 +75,7 @@ def programs(scene: Scene) -> Iterator[Attempt]:
 
 
 def remote_files(scene: Scene) -> Iterator[Attempt]:
-    """What a build, or a pod, can fetch (threats 21 and 30)."""
+    """What a build, a source, or a pod can fetch (threats 21, 30 and 45)."""
     controller = Controller.KUSTOMIZE
     yield Attempt(
         "30-remote-files",
@@ -83,8 +90,35 @@ def remote_files(scene: Scene) -> Iterator[Attempt]:
         "30-artifacts",
         30,
         "other tenants' artifacts as remote files in a build",
-        (has_environment(scene, controller, (*_PROXIES, _EXEMPT), lambda there: _hides_artifacts(there, scene.flux)),),
+        (
+            has_environment(
+                scene,
+                controller,
+                (*_PROXIES, _EXEMPT),
+                lambda there: _is_proxied(there) and _hides_artifacts(there, scene.flux),
+            ),
+        ),
     )
+    yield Attempt(
+        "45-artifacts",
+        45,
+        "other tenants' artifacts by a chart's dependency, an index or a redirect",
+        (
+            has_environment(
+                scene,
+                Controller.SOURCE,
+                (_PLAIN_PROXY, _EXEMPT),
+                lambda there: bool(there.get(_PLAIN_PROXY)) and _hides_artifacts(there, scene.flux),
+            ),
+        ),
+    )
+    for each in (Controller.KUSTOMIZE, Controller.SOURCE):
+        yield Attempt(
+            f"45-{each}-ports",
+            45,
+            f"metrics and profiles of {each}, fetched by itself from a loopback address",
+            (looked(scene, each, Layer.CONTROLLERS, _is_not_on_loopback),),
+        )
     labels = scene.namespace["metadata"].get("labels", {})
     said = reaches_in(scene.flux_policies, _ARTIFACT_PODS, _ARTIFACT_PORTS, labels)
     closed = "NetworkPolicies block the tenant's pods; whether the network enforces them was not tested"
@@ -104,7 +138,7 @@ def remote_files(scene: Scene) -> Iterator[Attempt]:
 
 
 def bounds(scene: Scene) -> Iterator[Attempt]:
-    """Load on a controller that all tenants share (threat 31)."""
+    """Load on a controller that all tenants share (threats 31 and 47)."""
     baseline = kustomization(scene)
     for kind, make in (("Kustomization", kustomization), ("HelmRelease", helm_release)):
         yield Attempt.at_admission(
@@ -145,12 +179,13 @@ def bounds(scene: Scene) -> Iterator[Attempt]:
         "a fixed sync that waits for the health checks of its previous revision",
         (has_gate(scene, Controller.KUSTOMIZE, "CancelHealthCheckOnNewRevision", Layer.CONTROLLERS),),
     )
-    yield Attempt(
-        "31-workers",
-        31,
-        "Kustomizations of one namespace that occupy all workers of kustomize-controller",
-        (_workers(scene),),
-    )
+    for kind, controller in _APPLIED_BY.items():
+        yield Attempt(
+            f"47-{kind.lower()}-workers",
+            47,
+            f"{kind}s of one namespace that occupy all workers of {controller}",
+            (_workers(scene, kind, controller),),
+        )
 
 
 def _git_goes_nowhere(there: Mapping[str, str]) -> bool:
@@ -176,10 +211,18 @@ def _hides_artifacts(there: Mapping[str, str], flux: str) -> bool:
     known = [f"source-controller.{flux}{rest}" for rest in ("", ".svc", ".svc.cluster.local", ".svc.cluster.local.")]
     # Kubernetes expands other variables; the value of one from a Secret is unknown.
     value = _VARIABLE.sub(lambda found: there.get(found[1], ""), there.get(_EXEMPT, ""))
-    exempt = [each.strip().lstrip("*") for each in value.split(",") if each.strip()]
-    return _is_proxied(there) and not any(
+    exempt = [_PORT.sub("", each.strip()).lstrip("*") for each in value.split(",") if each.strip()]
+    return not any(
         name == each.lstrip(".") or name.endswith(f".{each.lstrip('.')}") for name in known for each in exempt
     )
+
+
+def _is_not_on_loopback(deployment: Manifest) -> tuple[bool, str]:
+    """Whether a controller's port for metrics and profiles answers only at other addresses than loopback."""
+    address = arguments(deployment).get("metrics-addr", "")
+    host = address.rpartition(":")[0].strip("[]")
+    everywhere = host in ("", "0.0.0.0", "::", "localhost", "::1") or host.startswith("127.")
+    return not everywhere, f"--metrics-addr={address}" if address else "--metrics-addr is not set"
 
 
 def _controllers_way_out(scene: Scene) -> Finding:
@@ -202,19 +245,19 @@ def _pods_way_out(scene: Scene, address: str | None) -> Finding:
     return Finding(Layer.NETWORK, State.HOLDS if said is None else State.OPEN, said or closed)
 
 
-def _workers(scene: Scene) -> Finding:
-    """Whether the controller has more workers than the namespace may have Kustomizations."""
-    counted = "count/kustomizations.kustomize.toolkit.fluxcd.io"
+def _workers(scene: Scene, kind: str, controller: Controller) -> Finding:
+    """Whether the controller has more workers than the namespace may have objects of the kind."""
+    counted = f"count/{group_resource(*FLUX_KINDS[kind])}"
     hard = [
-        int(quota["spec"]["hard"][counted])
+        int(parse_quantity(quota["spec"]["hard"][counted]))
         for quota in scene.of_home("ResourceQuota")
         if counted in quota["spec"].get("hard", {})
     ]
 
-    def question(deployment: dict[str, object]) -> tuple[bool, str]:
+    def question(deployment: Manifest) -> tuple[bool, str]:
         workers = int(arguments(deployment).get("concurrent", _DEFAULT_WORKERS))
         if not hard:
-            return False, f"{workers} workers, and no quota for Kustomizations"
-        return workers > min(hard), f"{workers} workers, and at most {min(hard)} Kustomizations"
+            return False, f"{workers} workers, and no quota for {kind}s"
+        return workers > min(hard), f"{workers} workers, and at most {min(hard)} {kind}s"
 
-    return looked(scene, Controller.KUSTOMIZE, Layer.CONTROLLERS, question)
+    return looked(scene, controller, Layer.CONTROLLERS, question)

@@ -263,7 +263,7 @@ def on_existing(scene: Scene, kind: str, subresource: str, change: Manifest) -> 
 
 
 def holding(scene: Scene) -> Iterator[Attempt]:
-    """Objects that would block offboarding (threat 32)."""
+    """Objects that would block offboarding (threats 32 and 49)."""
     baseline = made(scene, "ConfigMap", data={})
     finalizers = {"finalizers": ["isolation.example.com/hold"]}
     finalizer = made(scene, "ConfigMap", data={}, metadata=finalizers)
@@ -278,6 +278,10 @@ def holding(scene: Scene) -> Iterator[Attempt]:
         "pods with such a finalizer, which Kubernetes creates from a template",
         of_pods,
         baseline=deployment(scene),
+    )
+    of_jobs = made(scene, "ConfigMap", data={}, metadata={"finalizers": ["batch.kubernetes.io/job-tracking"]})
+    yield Attempt.at_admission(
+        "49-finalizer", 49, "an object with a finalizer that is for pods of Jobs", of_jobs, baseline=baseline
     )
     for existing in _platforms(scene, "RoleBinding")[:1]:
         owner = {

@@ -226,7 +226,8 @@ def _stateful(scene: Scene, template: Manifest) -> Manifest:
 
 def others(scene: Scene) -> Iterator[Attempt]:
     """Controllers and nodes that all tenants share (threats 46, 48 and 50)."""
-    named = {"name": f"sh.helm.release.v1.{NAME}.v1"}
+    labels = {"owner": "helm", "name": NAME, "version": "1"}
+    named = {"name": f"sh.helm.release.v1.{NAME}.v1", "labels": labels}
     stored = made(scene, "Secret", metadata=named, type="helm.sh/release.v1")
     yield Attempt.at_admission(
         "46-release",

@@ -32,7 +32,12 @@ pytestmark = pytest.mark.exhaustive
 
 TOOL = "kubectl-kyverno"
 # They read the name of the user, which no file of values can give, or of the object, which has to be unique here.
-READING_NAMES = {PolicyName.PLATFORM_OBJECTS, PolicyName.STATUS_WRITES, PolicyName.UNHELD_DELETION}
+READING_NAMES = {
+    PolicyName.PLATFORM_OBJECTS,
+    PolicyName.RELEASE_SIZE,
+    PolicyName.STATUS_WRITES,
+    PolicyName.UNHELD_DELETION,
+}
 NOT_JUDGED = [
     case
     for case in CASES

@@ -1773,7 +1773,8 @@ def _with_chart_labels(labels: Object) -> Object:
 
 def _release_size() -> list[Case]:
     cases = _Cases(PolicyName.RELEASE_SIZE)
-    stored: Object = {"name": "sh.helm.release.v1.app.v1", "labels": {"owner": "helm", "name": "app"}}
+    labels = {"owner": "helm", "name": "app", "version": "1"}
+    stored: Object = {"name": "sh.helm.release.v1.app.v1", "labels": labels}
 
     def helm(size: int, **more: Any) -> Object:
         return made("Secret", type="helm.sh/release.v1", data={"release": encoded("a" * size)}, **(stored | more))
@@ -1786,11 +1787,33 @@ def _release_size() -> list[Case]:
         cases.bad(f"a large release of {user}", helm(most + 1024), f"Secret sh.helm.release.v1.app.v1{message}")
         cases.bad(f"one of {user} by its name alone", helm(most + 1024, labels=None), message)
         cases.bad(f"one of {user} by its label alone", helm(most + 1024, name="app"), f"Secret app{message}")
-        cases.good(f"another large Secret of {user}", helm(most + 1024, name="app", labels=None))
+        data = {"release": encoded("a" * (most + 1024))}
+        cases.good(f"another large Secret of {user}", made("Secret", name="app", data=data))
         grown = {"data": {"release": encoded("a" * (most + 1024))}}
-        cases.bad(f"one of {user} that grows", grown, message, old=helm(1, name="sh.helm.release.v1.app.v2"))
+        cases.bad(
+            f"one of {user} that grows",
+            grown,
+            message,
+            old=helm(1, name="sh.helm.release.v1.app.v2", labels=labels | {"version": "2"}),
+        )
         unlabelled = helm(most + 1024, name=f"to-be-labelled-{user}", labels=None)
         cases.bad(f"one of {user} labelled later", {"metadata": {"labels": stored["labels"]}}, message, old=unlabelled)
+    other = ": only Helm keeps its releases like this"
+    cases.good(
+        "a release of several parts",
+        helm(1, name="sh.helm.release.v1.a.v2.v10", labels=labels | {"name": "a.v2", "version": "10"}),
+    )
+    others: dict[str, Object] = {
+        "label of its owner": {"labels": labels | {"owner": "flux"}},
+        "label": {"labels": None},
+        "name": {"name": "app"},
+        "name of its release": {"name": "sh.helm.release.v1.web.v1"},
+        "version": {"labels": labels | {"version": "01"}},
+    }
+    for part, changed in others.items():
+        cases.bad(f"one with another {part}", helm(1, **changed), other)
+    cases.bad("one with another type", made("Secret", **stored, data={"release": encoded("a")}), other)
+    cases.bad("one with its type alone", helm(1, name="app", labels=None), f"Secret app{other}")
     text = made("Secret", **stored, stringData={"release": "a" * (most + 1024)})
     cases.bad("a large release as text", text, message)
     cases.good("a large release of the platform", helm(most + 1024), user=User.PLATFORM)

@@ -151,19 +151,32 @@ def controllers(*flags: str, **environment: str) -> dict[str, Any]:
         ("17-decryption-fallback", ("--sops-age-secret=all",), State.OPEN),
         ("31-fix-waits", ("--feature-gates=A=false,CancelHealthCheckOnNewRevision=true",), State.HOLDS),
         ("31-fix-waits", ("--feature-gates=A=true",), State.OPEN),
-        ("31-workers", ("--concurrent=200",), State.OPEN),
+        ("45-source-controller-ports", ("--metrics-addr=[$(POD_IP)]:8080",), State.HOLDS),
+        ("45-source-controller-ports", ("--metrics-addr=:8080",), State.OPEN),
+        ("45-kustomize-controller-ports", ("--metrics-addr=127.0.0.1:8080",), State.OPEN),
+        ("45-kustomize-controller-ports", (), State.OPEN),
+        ("47-kustomization-workers", ("--concurrent=200",), State.OPEN),
+        ("47-helmrelease-workers", ("--concurrent=200",), State.OPEN),
     ],
 )
 def test_flags_are_inspected(key, flags, state):
     assert [finding.state for finding in one(key, **controllers(*flags))] == [state]
 
 
-def test_workers_can_be_exhausted_unless_the_quota_is_smaller():
-    quota = placed("q", spec={"hard": {"count/kustomizations.kustomize.toolkit.fluxcd.io": "100"}})
-    objects = {**SCENE.objects, "ResourceQuota": [quota]}
+@pytest.mark.parametrize(
+    ("key", "counted"),
+    [
+        ("47-kustomization-workers", "count/kustomizations.kustomize.toolkit.fluxcd.io"),
+        ("47-helmrelease-workers", "count/helmreleases.helm.toolkit.fluxcd.io"),
+    ],
+)
+def test_workers_can_be_exhausted_unless_the_quota_is_smaller(key, counted):
+    def state(most, workers):
+        objects = {**SCENE.objects, "ResourceQuota": [placed("q", spec={"hard": {counted: most}})]}
+        return one(key, objects=objects, **controllers(f"--concurrent={workers}"))[0].state
 
-    assert one("31-workers", objects=objects, **controllers("--concurrent=101"))[0].state is State.HOLDS
-    assert one("31-workers", objects=objects, **controllers("--concurrent=100"))[0].state is State.OPEN
+    assert (state("100", 101), state("1k", 1001)) == (State.HOLDS, State.HOLDS)
+    assert (state("100", 100), state("1k", 1000)) == (State.OPEN, State.OPEN)
 
 
 @pytest.mark.parametrize(
@@ -175,6 +188,9 @@ def test_workers_can_be_exhausted_unless_the_quota_is_smaller():
         ("30-remote-files", {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x"}, State.HOLDS),
         ("30-remote-files", {"HTTP_PROXY": "http://x", "HTTPS_PROXY": "http://x", "NO_PROXY": "*"}, State.OPEN),
         ("30-remote-files", {"HTTPS_PROXY": "http://x"}, State.OPEN),
+        ("45-artifacts", {"HTTP_PROXY": "x"}, State.HOLDS),
+        ("45-artifacts", {"HTTP_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc"}, State.OPEN),
+        ("45-artifacts", {"HTTPS_PROXY": "x"}, State.OPEN),
         ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "a1b2.flux-system.svc"}, State.HOLDS),
         ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "a,.svc.cluster.local"}, State.OPEN),
         (
@@ -186,6 +202,11 @@ def test_workers_can_be_exhausted_unless_the_quota_is_smaller():
         (
             "30-artifacts",
             {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc"},
+            State.OPEN,
+        ),
+        (
+            "30-artifacts",
+            {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc:80"},
             State.OPEN,
         ),
     ],

@@ -18,6 +18,7 @@ from tests.support.network import Network, Peer
 
 PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}
 PLAIN = {"HTTP_PROXY", "http_proxy"}
+API_SERVER = "[$(KUBERNETES_SERVICE_HOST)]:$(KUBERNETES_SERVICE_PORT)"
 SERVICE = "Service flux-system/artifacts-of-source-controller"
 SECRET = "Secret flux-system/artifact-hosts"
 
@@ -50,9 +51,9 @@ def exempt(*key_services: str, **flux: Any) -> list[str]:
 
 
 NEEDED = [
-    "$(KUBERNETES_SERVICE_HOST)",
-    "$(SOURCE_CONTROLLER_LOCALHOST)",
-    "notification-controller.flux-system.svc.cluster.local.",
+    API_SERVER,
+    "$(SOURCE_CONTROLLER_LOCALHOST):80",
+    "notification-controller.flux-system.svc.cluster.local.:80",
 ]
 
 
@@ -85,7 +86,7 @@ def test_only_those_that_fetch_artifacts_may_reach_their_servers():
     assert not environment(locked, "source-controller").keys() & {"NO_PROXY", "no_proxy"}
     events = "notification-controller.flux-system.svc.cluster.local."
     container(sending := advertised(), "source-controller")["args"].append(f"--events-addr=http://{events}/")
-    assert environment(configured(sending, flux_config()), "source-controller")["NO_PROXY"] == events
+    assert environment(configured(sending, flux_config()), "source-controller")["NO_PROXY"] == f"{events}:80"
 
 
 def test_hosts_that_the_stack_allows_without_tls_are_exempt_for_their_controller():
@@ -110,14 +111,17 @@ def test_the_single_tenant_profile_has_no_proxy():
 
 
 def test_vaults_key_services_and_configured_hosts_are_also_exempt():
-    vaults = [{"address": "https://vault.example.com:8200", "loginPath": "auth/kubernetes/login"}]
+    addresses = ("https://vault.example.com:8200", "https://vault.example.org", "http://vault.internal")
+    vaults = [{"address": each, "loginPath": "auth/kubernetes/login"} for each in addresses]
 
     found = exempt("kms.eu-1.amazonaws.com", vaults=vaults, egress={"hosts": ["files.example.com", "192.0.2.0/24"]})
 
     assert found == [
         *NEEDED,
         "vault.example.com:8200",
-        "kms.eu-1.amazonaws.com",
+        "vault.example.org:443",
+        "vault.internal:80",
+        "kms.eu-1.amazonaws.com:443",
         "files.example.com",
         "192.0.2.0/24",
     ]
@@ -127,7 +131,7 @@ def test_each_artifact_server_has_its_own_name():
     found = environment(configured(advertised(without=""), flux_config()))
 
     assert found["SOURCE_WATCHER_LOCALHOST"] == {"secretKeyRef": {"name": "artifact-hosts", "key": "source-watcher"}}
-    assert "$(SOURCE_WATCHER_LOCALHOST)" in found["NO_PROXY"]
+    assert "$(SOURCE_WATCHER_LOCALHOST):80" in found["NO_PROXY"]
 
 
 def installed(manifests: list[Manifest], **flux: Any) -> Any:
@@ -202,9 +206,9 @@ def test_the_releases_network_policies_stay_without_networks_and_in_the_single_t
     assert network_policies() == network_policies(profile="single-tenant", egress={"networks": ["192.0.2.0/24"]})
 
 
-API_SERVER = [{"cidr": "192.0.2.10/32", "ports": [{"port": 6443}]}]
+ENDPOINTS = [{"cidr": "192.0.2.10/32", "ports": [{"port": 6443}]}]
 ALLOWED = {
-    "apiServer": API_SERVER,
+    "apiServer": ENDPOINTS,
     "networks": ["203.0.113.0/24"],
     "allowed": {
         "source-controller": [{"cidr": "198.51.100.0/24", "except": ["198.51.100.128/25"], "ports": [{"port": 443}]}],
@@ -267,17 +271,21 @@ def test_a_tenant_does_not_reach_a_restricted_controller():
 PROXY = "http://proxy.example.com:3128"
 
 
-def test_through_a_proxy_every_controller_reaches_only_flux_and_the_api_server_directly():
-    found = configured(advertised(), flux_config(egress={"proxy": PROXY}))
+@pytest.mark.parametrize(
+    ("name", "artifacts"),
+    [
+        ("source-controller", []),
+        ("notification-controller", []),
+        ("helm-controller", ["source-controller.flux-system.svc.cluster.local."]),
+    ],
+)
+def test_through_a_proxy_a_controller_reaches_only_what_it_needs_of_flux_and_the_api_server_directly(name, artifacts):
+    """A dependency, an index or a redirect to the artifacts goes through the proxy, which refuses it."""
+    variables = environment(configured(advertised(), flux_config(egress={"proxy": PROXY})), name)
 
-    for name in ("source-controller", "helm-controller", "notification-controller"):
-        variables = environment(found, name)
-        assert {variables[each] for each in PROXIES} == {PROXY}
-        assert variables["NO_PROXY"] == variables["no_proxy"]
-        assert variables["NO_PROXY"].split(",") == [
-            "$(KUBERNETES_SERVICE_HOST)",
-            "source-controller.flux-system.svc.cluster.local.",
-        ]
+    assert {variables[each] for each in PROXIES} == {PROXY}
+    assert variables["NO_PROXY"] == variables["no_proxy"]
+    assert variables["NO_PROXY"].split(",") == [API_SERVER, *artifacts]
 
 
 def test_through_a_proxy_kustomize_controller_keeps_its_exemptions():
@@ -301,13 +309,13 @@ def test_a_single_tenant_cluster_has_no_proxy():
     [
         ({"allowed": {"source-controller": []}}, "flux.egress.allowed", "FT-TEN-530"),
         (
-            {"allowed": {"image-reflector-controller": []}, "apiServer": API_SERVER},
+            {"allowed": {"image-reflector-controller": []}, "apiServer": ENDPOINTS},
             "flux.egress.allowed",
             "FT-CFG-309",
         ),
-        ({"allowed": {"source": []}, "apiServer": API_SERVER}, "flux.egress.allowed.source", "FT-CFG-606"),
+        ({"allowed": {"source": []}, "apiServer": ENDPOINTS}, "flux.egress.allowed.source", "FT-CFG-606"),
         (
-            {"allowed": {"source-controller": [{"cidr": "10.0.0.1"}]}, "apiServer": API_SERVER},
+            {"allowed": {"source-controller": [{"cidr": "10.0.0.1"}]}, "apiServer": ENDPOINTS},
             "flux.egress.allowed.source-controller[0].cidr",
             "FT-CFG-007",
         ),

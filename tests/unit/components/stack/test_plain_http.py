@@ -31,7 +31,7 @@ def test_where_plain_http_is_allowed_the_entries_that_may_be_plain_are_exempt(tm
 
     found = of(load(tmp_path, policies=policies, tenants={"dev-team": tenant}))
 
-    assert found[Controller.SOURCE] == ("charts.internal:8080", "registry.internal", "store.internal")
+    assert found[Controller.SOURCE] == ("charts.internal:8080", "registry.internal:80", "store.internal:80")
     assert found[Controller.NOTIFICATION] == ()
 
 
@@ -49,7 +49,7 @@ def test_hosts_of_notifications_are_those_of_notification_controller(tmp_path):
 
     assert of(load(tmp_path, policies=policies)) == {
         Controller.SOURCE: (),
-        Controller.NOTIFICATION: ("*.internal", "hooks.example.com:8443"),
+        Controller.NOTIFICATION: ("*.internal:80", "hooks.example.com:8443"),
     }
 
 
@@ -70,5 +70,5 @@ def test_what_the_stack_itself_declares_without_tls_goes_on(tmp_path):
         )
     )
 
-    assert found[Controller.SOURCE] == ("git.internal:3000", "registry.internal")
+    assert found[Controller.SOURCE] == ("git.internal:3000", "registry.internal:80")
     assert found[Controller.NOTIFICATION] == (*found[Controller.SOURCE], "alertmanager.monitoring.svc:9093")

@@ -1,6 +1,7 @@
 """What Flux's profile learns of the rest of the stack."""
 
 import pytest
+from sample_capsule import CAPSULE
 from sample_stack import FLUX, load
 
 from components.flux.profile import StackFacts
@@ -13,7 +14,7 @@ KEYS = ["arn:aws:kms:eu-1:1:key/2"]
 def test_a_tenants_quota_holds_in_each_of_its_namespaces(tmp_path):
     config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": {"kustomizations": 7}})
 
-    assert stack_facts(config) == StackFacts(kustomizations=14, helm_releases=16)
+    assert stack_facts(config) == StackFacts(kustomizations=14, helm_releases=32)
 
 
 def test_a_stack_without_tenants_may_get_some_by_label(tmp_path):
@@ -22,9 +23,9 @@ def test_a_stack_without_tenants_may_get_some_by_label(tmp_path):
 
 @pytest.mark.parametrize(
     ("limits", "most"),
-    [({"helmReleases": 30}, 60), ({"helmReleases": 300}, 200), ({"fluxObjects": 3}, 6), ({}, 16)],
+    [({"helmReleases": 30}, 60), ({"helmReleases": 300}, 200), ({"fluxObjects": 3}, 6), ({}, 32)],
 )
-def test_a_limit_of_helm_releases_decides_how_many_workers_they_can_occupy(tmp_path, limits, most):
+def test_the_quota_of_helm_releases_decides_how_many_workers_they_can_occupy(tmp_path, limits, most):
     config = load(tmp_path, tenants={"dev-team": TWO_NAMESPACES}, tenancy={"limits": limits})
 
     assert stack_facts(config).helm_releases == most
@@ -37,3 +38,21 @@ def test_key_services_of_all_syncs_are_known_once(tmp_path):
     config = load(tmp_path, tenants={"dev-team": tenant}, flux=FLUX | {"workloadIdentity": True})
 
     assert stack_facts(config).key_services == ("kms.eu-1.amazonaws.com", "sts.eu-1.amazonaws.com")
+
+
+@pytest.mark.parametrize(
+    ("rights", "tenant", "namespaces"),
+    [("release", {}, 6), ("release", {"capsule": {"namespaces": 2}}, 3), ("impersonate", {}, 2)],
+)
+def test_namespaces_that_a_tenant_makes_count_where_flux_applies_to_them(tmp_path, rights, tenant, namespaces):
+    config = load(
+        tmp_path,
+        capsule=CAPSULE,
+        tenants={"dev-team": TWO_NAMESPACES | tenant},
+        tenancy={"mode": "capsule", "limits": {"kustomizations": 7, "helmReleases": 3}},
+        flux=FLUX | {"controllerRights": rights},
+    )
+
+    found = stack_facts(config)
+
+    assert (found.kustomizations, found.helm_releases) == (7 * namespaces, 3 * namespaces)

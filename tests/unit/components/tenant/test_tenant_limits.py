@@ -56,7 +56,7 @@ def test_a_tenant_has_few_kustomizations_since_flux_builds_one_at_a_time(limit, 
     quota = one(limits(limits=limit), "ResourceQuota", "dev-team-flux-objects")["spec"]["hard"]
 
     assert quota[SYNCS] == expected
-    assert int(quota[RELEASES]) == limit.get("fluxObjects", 100)
+    assert int(quota[RELEASES]) == min(limit.get("fluxObjects", 16), 16)
 
 
 def counts(**limit):
