@@ -77,8 +77,9 @@ DEPLOY_KEY_TAKEN = Wording(
 )
 REPOSITORY_LOST = Wording(
     "FT-GIT-014",
-    "{source}: {reason}",
-    "until then, nothing new is registered there, and everything else is applied",
+    "{source}: {repository} does not exist any more, or the credentials of github.owners.{owner} have no access to it: "
+    "nothing new is registered there, and everything else is applied",
+    "correct the repository or the credentials, or remove the tenant",
 )
 ROTATED = Wording(
     "FT-GIT-030",
