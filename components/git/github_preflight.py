@@ -15,12 +15,10 @@ from components.config.wordings import Message
 from components.engine.state import State
 from components.git.config import GitSource
 from components.git.github import (
-    DEPLOY_KEY_TYPE,
     WEBHOOK_TYPE,
     Registration,
-    deploy_key_name,
     recorded_keys,
-    registered_key,
+    registrations,
     source_of_deploy_key,
 )
 from components.git.sources import Sources, github_key_path, object_name, repository_in
@@ -96,9 +94,4 @@ def unregistered(sources: Sources, state: State) -> dict[str, GitSource]:
 
 def new_registrations(name: str, source: GitSource, state: State) -> set[Registration]:
     """What is to be registered at GitHub for a source and not yet in the state."""
-    if source.github is None:
-        return set()
-    wanted = {(DEPLOY_KEY_TYPE, deploy_key_name(name, key))} if (key := registered_key(source)) else set()
-    if source.webhook:
-        wanted.add((WEBHOOK_TYPE, name))
-    return wanted - state.resources.keys()
+    return registrations(name, source) - state.resources.keys()

@@ -55,6 +55,12 @@ UNUSED_CREDENTIALS = Wording(
     UNUSED_OWNER.text,
     f"{UNUSED_OWNER.remedy}, and revoke its credentials if nothing else uses them",
 )
+GONE = Wording(
+    "FT-GIT-015",
+    "{what} of {repository} does not exist at GitHub any more, or the credentials have no access to it; the next "
+    "update removes it from the state without deleting it",
+    "if it is still at GitHub, delete it there",
+)
 LEFTOVER_IN_USE = Wording(
     "FT-GIT-020",
     "{what} of {repository} is not in the stack's state; it has been used, so it stays",
