@@ -21,6 +21,7 @@ from typing import Any
 
 from components.config.printable import printable
 from components.engine import log
+from components.engine.pulumi_command import refreshes
 from components.engine.state import State
 from components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
 from components.git.github import DEPLOY_KEY_TYPE, FORGOTTEN, PROVIDER_TYPE, WEBHOOK_TYPE, Registration, registrations
@@ -54,7 +55,8 @@ NOTHING = Gone()
 def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -> Gone:
     """What this update would delete or change at GitHub and is not there; logs a warning for each.
 
-    If GitHub does not answer, or refuses, nothing counts as gone: the provider fails with the reason.
+    If GitHub does not answer, or refuses, nothing counts as gone: the provider fails with the reason. Neither does
+    anything if the engine refreshes the state, which takes out what is gone: the program may read what was before.
 
     Args:
         sources: the Git sources of the stack.
@@ -63,7 +65,7 @@ def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -
     """
     touched = list(_touched(sources, previous, state))
     owners = frozenset(str(outputs["owner"]) for outputs in state.outputs(PROVIDER_TYPE) if outputs.get("owner"))
-    if not touched or not owners:
+    if not touched or not owners or refreshes():
         return NOTHING
     github = _with_recorded_credentials(sources, state)
     with ThreadPoolExecutor(WORKERS) as pool:

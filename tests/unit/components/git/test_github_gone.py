@@ -92,6 +92,16 @@ def test_nothing_is_gone_while_github_is_down():
     assert not gone_registrations(config.git_sources, {}, recorded()).urns
 
 
+def test_what_a_refresh_takes_out_of_the_state_is_not_forgotten(monkeypatch):
+    """It could only be created again."""
+    monkeypatch.setenv("PULUMI_OPTION_REFRESH", "true")
+
+    gone, asked = looked_up({}, recorded())
+
+    assert not gone.urns
+    assert asked == []
+
+
 def test_nothing_is_asked_about_what_stays_as_it_is():
     previous = RegisteredKey("dev-team-abc", "apps", "flux-tenancy staging/dev-team", public_key(private_key("second")))
     state = recorded((DEPLOY_KEY_TYPE, previous.name), (DEPLOY_KEY_TYPE, f"{FORGOTTEN}shop-abc"))
