@@ -23,6 +23,12 @@ FORGOTTEN = "forgotten/"
 Registration = tuple[str, str]
 """Type and name of the resource of a deploy key or webhook."""
 
+# `*` would not do: the engine takes it for the inputs, and the provider would still see what a refresh has found.
+_INPUTS = {
+    DEPLOY_KEY_TYPE: ["key", "readOnly", "repository", "title"],
+    WEBHOOK_TYPE: ["active", "configuration", "events", "repository"],
+}
+
 
 @dataclass(frozen=True)
 class GitHubArgs:
@@ -137,7 +143,7 @@ class GitHub(pulumi.ComponentResource):
         """Have the next update take a deploy key or webhook out of the state without deleting it at GitHub.
 
         Until then it is in the state as it was, under another name and free of what it depended on, so that its tenant
-        can leave. Any provider will do: it compares what it is given, which is nothing but what is in the state.
+        can leave. All its inputs are ignored, so that nothing is changed at GitHub, and any provider will do.
 
         Args:
             gone: type and name of its resource.
@@ -148,7 +154,7 @@ class GitHub(pulumi.ComponentResource):
             parent=self,
             provider=next(iter(self._providers.values())),
             aliases=[urn],
-            ignore_changes=["*"],
+            ignore_changes=_INPUTS[kind],
             retain_on_delete=True,
         )
         pulumi.CustomResource(kind, f"{FORGOTTEN}{name}", {}, opts)

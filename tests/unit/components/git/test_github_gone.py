@@ -180,14 +180,14 @@ def test_what_is_gone_is_forgotten_and_its_tenant_does_not_wait_for_it(tenants, 
 
     found = run(lambda: git_access(config.git_sources, gone=gone) and None)
 
-    for name, registration in (
-        (f"RepositoryDeployKey {FORGOTTEN}{FIRST}", KEY),
-        (f"RepositoryWebhook {FORGOTTEN}dev-team", WEBHOOK),
+    for name, registration, inputs in (
+        (f"RepositoryDeployKey {FORGOTTEN}{FIRST}", KEY, {"key", "readOnly", "repository", "title"}),
+        (f"RepositoryWebhook {FORGOTTEN}dev-team", WEBHOOK, {"active", "configuration", "events", "repository"}),
     ):
         kept = found.pop(name)
         assert kept.aliases == {urn(registration)}
         assert (kept.parent, kept.provider, kept.properties) == ("GitHub github", provider, {})
-        assert (kept.ignored, kept.retained, kept.after) == ({"*"}, True, set())
+        assert (kept.ignored, kept.retained, kept.after) == (inputs, True, set())
     assert set(found) == {"GitHub github", provider}
 
 
