@@ -9,6 +9,7 @@ from components.cluster.unreadable import finder
 from components.config.errors import ConfigurationError
 from components.engine.stack_traces import leave_out_stack_traces
 from components.engine.state import read_state
+from components.git.github_gone import gone_registrations
 from components.git.rotation import previous_keys, rotations
 from components.sources.fetched import fetched
 from components.stack.access_report import report_further_access
@@ -42,9 +43,10 @@ async def main() -> dict[str, object]:
     await prepare(config, found, state)
     api, find = found.cluster.api, finder(found.cluster.api, state)
     previous = previous_keys(config.git_sources, state, find)
+    gone = gone_registrations(config.git_sources, previous, state)
     changes = watch_changes()
 
-    platform = register_platform(config, found, previous)
+    platform = register_platform(config, found, previous, gone)
 
     progress = settled(config, platform, flux_objects(api, kinds_of(config)), changes)
     further = report_further_access(config, progress, partial(read_further_access, api))

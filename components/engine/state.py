@@ -19,7 +19,7 @@ Source: readStackResourceOutputs in pkg/resource/deploy/builtins.go of Pulumi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
@@ -33,9 +33,11 @@ class State:
 
     Attributes:
         resources: outputs by (type token, name); a component's type is its own, without those of its parents.
+        urns: URNs by the same.
     """
 
     resources: Mapping[tuple[str, str], Mapping[str, Any]]
+    urns: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def outputs(self, kind: str) -> list[Mapping[str, Any]]:
         """The outputs of all resources of a type."""
@@ -58,4 +60,5 @@ async def read_state() -> State:
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
     answer = await pulumi.runtime.invoke_async(_READ, {"stackName": stack})
     resources: dict[str, dict[str, Any]] = answer["outputs"]
-    return State({(found["type"], urn.rpartition("::")[2]): found["outputs"] for urn, found in resources.items()})
+    urns = {(found["type"], urn.rpartition("::")[2]): urn for urn, found in resources.items()}
+    return State({each: resources[urn]["outputs"] for each, urn in urns.items()}, urns)

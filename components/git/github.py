@@ -15,9 +15,19 @@ from components.keys.ssh_keys import SshKey, read_private_key
 
 DEPLOY_KEY_TYPE = "github:index/repositoryDeployKey:RepositoryDeployKey"
 WEBHOOK_TYPE = "github:index/repositoryWebhook:RepositoryWebhook"
+PROVIDER_TYPE = "pulumi:providers:github"
+
+FORGOTTEN = "forgotten/"
+"""Prefix of the names of what the next update only takes out of the state; no source has such a name."""
 
 Registration = tuple[str, str]
 """Type and name of the resource of a deploy key or webhook."""
+
+# `*` would not do: the engine takes it for the inputs, and the provider would still see what a refresh has found.
+_INPUTS = {
+    DEPLOY_KEY_TYPE: ["key", "readOnly", "repository", "title"],
+    WEBHOOK_TYPE: ["active", "configuration", "events", "repository"],
+}
 
 
 @dataclass(frozen=True)
@@ -129,9 +139,39 @@ class GitHub(pulumi.ComponentResource):
         )
         return registered
 
+    def forget(self, gone: Registration, urn: str) -> None:
+        """Have the next update take a deploy key or webhook out of the state without deleting it at GitHub.
+
+        Until then it is in the state as it was, under another name and free of what it depended on, so that its tenant
+        can leave. All its inputs are ignored, so that nothing is changed at GitHub, and any provider will do.
+
+        Args:
+            gone: type and name of its resource.
+            urn: its URN in the state.
+        """
+        kind, name = gone
+        opts = pulumi.ResourceOptions(
+            parent=self,
+            provider=next(iter(self._providers.values())),
+            aliases=[urn],
+            ignore_changes=_INPUTS[kind],
+            retain_on_delete=True,
+        )
+        pulumi.CustomResource(kind, f"{FORGOTTEN}{name}", {}, opts)
+
     def _with_provider(self, repository: GitHubRepository, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
         provider = pulumi.ResourceOptions(provider=self._providers[repository.owner.lower()])
         return pulumi.ResourceOptions.merge(opts, provider)
+
+
+def registrations(name: str, source: GitSource) -> set[Registration]:
+    """What is registered at GitHub for a source."""
+    if source.github is None:
+        return set()
+    wanted = {(DEPLOY_KEY_TYPE, deploy_key_name(name, key))} if (key := registered_key(source)) else set()
+    if source.webhook:
+        wanted.add((WEBHOOK_TYPE, name))
+    return wanted
 
 
 def registered_key(source: GitSource) -> SshKey | None:

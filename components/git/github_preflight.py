@@ -9,21 +9,21 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from components.cluster.manifests import resource_type
 from components.config.errors import Problem
 from components.config.wordings import Message
 from components.engine.state import State
 from components.git.config import GitSource
 from components.git.github import (
-    DEPLOY_KEY_TYPE,
     WEBHOOK_TYPE,
     Registration,
-    deploy_key_name,
     recorded_keys,
-    registered_key,
+    registrations,
     source_of_deploy_key,
 )
-from components.git.sources import Sources, github_key_path
+from components.git.sources import Sources, github_key_path, object_name, repository_in
 from components.git.wordings import REPOSITORY_LOST, REPOSITORY_NOT_FOUND
+from components.sync.names import GIT_REPOSITORY, SOURCE_API
 
 WORKERS = 8
 
@@ -43,24 +43,30 @@ def repository_problems(sources: Sources, new: Mapping[str, GitSource], stack_fi
     return [Problem(stack_file, github_key_path(name), reason) for name, reason in reasons.items() if reason]
 
 
-def lost_repositories(new: Mapping[str, GitSource], problems: Iterable[Problem], state: State) -> dict[str, Message]:
+def lost_repositories(
+    sources: Sources, new: Mapping[str, GitSource], problems: Iterable[Problem], state: State
+) -> dict[str, Message]:
     """The sources whose repository this stack knows and GitHub does not find any more, by name, each with a warning.
 
     Nothing can be registered there, such as the new key of a rotation. That is the tenant's loss alone: others must be
     able to change, and it must be able to leave.
 
     Args:
+        sources: the Git sources of the stack.
         new: the sources of which something is to be registered (`unregistered`).
         problems: what `repository_problems` has found about them.
         state: the stack's state.
     """
-    missing = {problem.path: problem.message for problem in problems if problem.code == REPOSITORY_NOT_FOUND.code}
+    missing = {problem.path for problem in problems if problem.code == REPOSITORY_NOT_FOUND.code}
     lost: dict[str, Message] = {}
     for name, source in new.items():
-        if source.github is None or (reason := missing.get(github_key_path(name))) is None:
+        if source.github is None or github_key_path(name) not in missing:
             continue
-        if source.github.name.lower() in _registered_in(name, state):
-            lost[name] = REPOSITORY_LOST(source=github_key_path(name), reason=reason)
+        known = source.github.name.lower() in _registered_in(name, state)
+        if known or _fetched_before(name, sources, state) == source.github.repository.lower():
+            lost[name] = REPOSITORY_LOST(
+                source=github_key_path(name), repository=source.github.repository, owner=source.github.owner
+            )
     return lost
 
 
@@ -71,6 +77,16 @@ def _registered_in(name: str, state: State) -> set[str]:
     return {repository.lower() for repository in (*found, webhook.get("repository", ""))}
 
 
+def _fetched_before(name: str, sources: Sources, state: State) -> str | None:
+    """The repository that a source had in the last update, or None.
+
+    After a refresh, nothing else is left in the state of what GitHub has lost.
+    """
+    manifest = {"apiVersion": SOURCE_API, "kind": GIT_REPOSITORY}
+    found = state.resources.get((resource_type(manifest), f"{sources.homes[name]}/{object_name(name)}"))
+    return None if found is None else repository_in(found["spec"]["url"])
+
+
 def unregistered(sources: Sources, state: State) -> dict[str, GitSource]:
     """The sources, by name, whose deploy key or webhook is to be registered and not yet in the state."""
     return {name: source for name, source in sources.by_name.items() if new_registrations(name, source, state)}
@@ -78,9 +94,4 @@ def unregistered(sources: Sources, state: State) -> dict[str, GitSource]:
 
 def new_registrations(name: str, source: GitSource, state: State) -> set[Registration]:
     """What is to be registered at GitHub for a source and not yet in the state."""
-    if source.github is None:
-        return set()
-    wanted = {(DEPLOY_KEY_TYPE, deploy_key_name(name, key))} if (key := registered_key(source)) else set()
-    if source.webhook:
-        wanted.add((WEBHOOK_TYPE, name))
-    return wanted - state.resources.keys()
+    return registrations(name, source) - state.resources.keys()

@@ -14,7 +14,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import pulumi
 from pulumi.output import UNKNOWN
@@ -26,7 +25,7 @@ from components.engine.state import State
 from components.git.config import GitSource
 from components.git.fetch_proof import lacking_proof, secret_name
 from components.git.github import RegisteredKey, deploy_key_name, recorded_keys, registered_key, source_of_deploy_key
-from components.git.sources import Sources, object_name
+from components.git.sources import Sources, object_name, repository_in
 from components.git.wordings import ROTATED, ROTATION_PENDING
 from components.keys.ssh_keys import fingerprint
 from components.sync.names import GIT_REPOSITORY, SOURCE_API, sync_label
@@ -135,14 +134,9 @@ def _read_rotation(sources: Sources, name: str, find: Find) -> _Rotation:
         return _Rotation(str(error), moves=False, proves=lambda _: False)
     return _Rotation(
         lacking_proof(found, secret, key.public),
-        moves=found is not None and _repository(found["spec"]["url"]) != _repository(source.url),
+        moves=found is not None and repository_in(found["spec"]["url"]) != repository_in(source.url),
         proves=lambda public: lacking_proof(found, secret, public) is None,
     )
-
-
-def _repository(url: str) -> str:
-    """The repository in a URL, independent of host and scheme."""
-    return urlsplit(url).path.strip("/").removesuffix(".git").lower()
 
 
 def _log(name: str, source: GitSource, keys: Sequence[RegisteredKey], lacking: str | None) -> None:

@@ -25,6 +25,7 @@ from components.git.github import (
     deploy_key_name,
     registered_key,
 )
+from components.git.github_gone import NOTHING, Gone
 from components.git.source_objects import source_objects, webhook_path, webhook_secret
 from components.git.sources import Sources
 
@@ -40,7 +41,7 @@ class GitAccess:
         github: GitHub, or None where no source registers anything there.
         webhook_url: where Git hosts reach this cluster's Receivers, or None.
         previous_keys: by source, the previous deploy keys that stay registered (`components.git.rotation`).
-        lost: what cannot be registered, since its repository is gone.
+        lost: what is not registered, since its repository is gone, or it was itself.
     """
 
     known_hosts: Sequence[str]
@@ -71,10 +72,22 @@ def git_access(
     sources: Sources,
     previous_keys: Mapping[str, Sequence[RegisteredKey]] | None = None,
     lost: Collection[Registration] = frozenset(),
+    gone: Gone = NOTHING,
 ) -> GitAccess:
-    """What the sources of a stack share; without GitHub if nothing is registered there."""
-    github = GitHub("github", GitHubArgs(sources.github, owners)) if (owners := sources.github_owners) else None
-    return GitAccess(sources.known_hosts, github, sources.webhook_url, previous_keys or {}, lost)
+    """What the sources of a stack share; without GitHub if nothing is registered there, nor to be forgotten.
+
+    Args:
+        sources: the Git sources of the stack.
+        previous_keys: the previous deploy keys that stay, by source.
+        lost: what cannot be registered, since its repository is gone.
+        gone: what was registered and GitHub does not have any more.
+    """
+    owners = sources.github_owners or gone.owners
+    github = GitHub("github", GitHubArgs(gone.github if gone.urns else sources.github, owners)) if owners else None
+    for each, urn in gone.urns.items():
+        assert github is not None  # The owners of what is gone are known.
+        github.forget(each, urn)
+    return GitAccess(sources.known_hosts, github, sources.webhook_url, previous_keys or {}, {*lost, *gone.urns})
 
 
 def register_source(

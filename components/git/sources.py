@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from components.git.config import GitHubConfig, GitSource
 from components.sync.names import PLATFORM
@@ -45,3 +46,8 @@ def github_key_path(name: str) -> str:
 def object_name(name: str) -> str:
     """The name of a source's GitRepository."""
     return name.rpartition(".")[2]
+
+
+def repository_in(url: str) -> str:
+    """The repository in a URL, in lower case and independent of host and scheme."""
+    return urlsplit(url).path.strip("/").removesuffix(".git").lower()

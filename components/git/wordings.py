@@ -55,6 +55,12 @@ UNUSED_CREDENTIALS = Wording(
     UNUSED_OWNER.text,
     f"{UNUSED_OWNER.remedy}, and revoke its credentials if nothing else uses them",
 )
+GONE = Wording(
+    "FT-GIT-015",
+    "{what} of {repository} does not exist at GitHub any more, or the credentials have no access to it; the next "
+    "update removes it from the state without deleting it",
+    "if it is still at GitHub, delete it there",
+)
 LEFTOVER_IN_USE = Wording(
     "FT-GIT-020",
     "{what} of {repository} is not in the stack's state; it has been used, so it stays",
@@ -77,8 +83,9 @@ DEPLOY_KEY_TAKEN = Wording(
 )
 REPOSITORY_LOST = Wording(
     "FT-GIT-014",
-    "{source}: {reason}",
-    "until then, nothing new is registered there, and everything else is applied",
+    "{source}: {repository} does not exist any more, or the credentials of github.owners.{owner} have no access to it: "
+    "nothing new is registered there, and everything else is applied",
+    "correct the repository or the credentials, or remove the tenant",
 )
 ROTATED = Wording(
     "FT-GIT-030",

@@ -16,6 +16,7 @@ from components.cluster.protection import protect
 from components.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
 from components.flux.platform_objects import platform_path
 from components.git import git_access
+from components.git.github_gone import NOTHING, Gone
 from components.git.rotation import PreviousKeys
 from components.kyverno import KyvernoInstall
 from components.policies.limits_first import limits_first
@@ -57,13 +58,14 @@ class Platform:
     capsule: CapsuleInstall | None = None
 
 
-def register_platform(config: StackConfig, found: Preflight, previous: PreviousKeys) -> Platform:
+def register_platform(config: StackConfig, found: Preflight, previous: PreviousKeys, gone: Gone = NOTHING) -> Platform:
     """Register every resource of a stack.
 
     Args:
         config: the stack.
         found: what the preflight has found.
         previous: the deploy keys of earlier updates that stay (`components.git.rotation`).
+        gone: what GitHub does not have any more (`components.git.github_gone`).
     """
     api, facts = found.cluster.api, found.cluster.facts
     protect(found.protected)
@@ -92,7 +94,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     transformations = [guard.waiting, counted, *_released(found)]
     guarded = partial(on_cluster, depends_on=before, transformations=transformations)
 
-    access = git_access(config.git_sources, previous, found.lost)
+    access = git_access(config.git_sources, previous, found.lost, gone)
     platform = None
     if (sync := config.flux.sync) is not None:
         args = PlatformSyncArgs(sync, platform_path(sync, pulumi.get_stack()), access, config.flux.notifications)

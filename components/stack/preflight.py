@@ -139,7 +139,7 @@ def _check_github(
 ) -> tuple[Mapping[str, Message], list[Leftover], list[Problem]]:
     new = unregistered(sources, state)
     problems = repository_problems(sources, new, stack_file)
-    lost = lost_repositories(new, problems, state)
+    lost = lost_repositories(sources, new, problems, state)
     problems = [problem for problem in problems if problem.path not in {github_key_path(name) for name in lost}]
     present = {name: source for name, source in new.items() if name not in lost}
     leftovers, taken = github_leftovers(sources, present, state, pulumi.get_stack(), stack_file)

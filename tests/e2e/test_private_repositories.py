@@ -141,7 +141,7 @@ class Started:
 @pytest.fixture(scope="module")
 def started(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     folder = tmp_path_factory.mktemp("repositories")
-    for owner, name in (REPOSITORY, ("guest-team", "site"), ("guest-team", "signed")):
+    for owner, name in (REPOSITORY, *(("guest-team", name) for name in ("site", "signed", "unhooked", "vanished"))):
         repository(lab, owner, name, folder)
     project = Project(tmp_path_factory.mktemp("private") / "project", lab.pulumi)
     with lab.cluster(NAME) as cluster:
@@ -195,6 +195,9 @@ def onboard_guests(lab: Lab, stack: Environment, alice: Signer, wrong: str) -> N
     deploy_key = {"deployKey": stack.secret(generate().private)}
     verified = {"github": {"repository": "guest-team/signed"}, "verify": {"keys": {"alice": alice.public_key}}}
     guest(stack, "signed", ssh, deploy_key, interval="1m", **verified)
+    for name in ("unhooked", "vanished"):
+        own_key, github = {"deployKey": stack.secret(generate().private)}, {"repository": f"guest-team/{name}"}
+        guest(stack, name, lab.git.ssh_url("guest-team", name), own_key, interval="1h", github=github, webhook={})
     guest(stack, "broken", lab.git.url("nobody", "nothing"), {})
 
 
@@ -403,14 +406,36 @@ class TestDeployKey:
         assert re.search(r"github\.owners\.shop-team: .* \(FT-GIT-001\)", without.text)
 
     def test_offboarding_removes_key_and_webhook_from_the_git_host(self, shop: Shop) -> None:
-        del shop.stack.config["tenants"]["shop"]
+        """With two other tenants: one has deleted its webhook there, the other its whole repository."""
+        git, leaving = shop.lab.git, ("shop", "unhooked", "vanished")
+        [webhook] = git.webhooks("guest-team", "unhooked")
+        with git.gitea.client() as api:
+            api.delete(f"/repos/guest-team/unhooked/hooks/{webhook['id']}").raise_for_status()
+            api.delete("/repos/guest-team/vanished").raise_for_status()
+        for tenant in leaving:
+            del shop.stack.config["tenants"][tenant]
 
         said = shop.stack.up()
 
         assert re.search(r"github\.owners\.shop-team: .* \(FT-GIT-01[23]\)", said)
-        assert shop.lab.git.deploy_keys(*REPOSITORY) == []
-        assert shop.lab.git.webhooks(*REPOSITORY) == []
-        assert shop.stack.cluster.find("namespace", "shop") is None
+        gone = r"the (deploy key|webhook) \S.* of (\w+) .* \(FT-GIT-015\)"
+        assert set(re.findall(gone, said)) == {
+            ("webhook", "unhooked"),
+            ("webhook", "vanished"),
+            ("deploy key", "vanished"),
+        }
+        for repository in (REPOSITORY, ("guest-team", "unhooked")):
+            assert git.deploy_keys(*repository) == []
+            assert git.webhooks(*repository) == []
+        assert [tenant for tenant in leaving if shop.stack.cluster.find("namespace", tenant)] == []
+
+    def test_what_the_git_host_does_not_have_any_more_leaves_the_state(self, shop: Shop) -> None:
+        changes = shop.stack.changes()
+        assert len(changes) == 3 and all(kinds == ["delete"] for kinds in changes.values()), changes
+
+        shop.stack.up()
+
+        assert shop.stack.changes() == {}
 
 
 @pytest.fixture

@@ -47,6 +47,8 @@ class Registration:
         replaced: the properties for whose changes it is replaced.
         hooks: by step, e.g. `before_create`, the names of what the engine runs, in order.
         protected: whether the engine refuses to delete it.
+        aliases: the URNs that it had before.
+        retained: whether the engine only takes it out of the state when it is deleted.
     """
 
     type: str
@@ -61,6 +63,8 @@ class Registration:
     replaced: set[str] = field(default_factory=set)
     hooks: Mapping[str, list[str]] = field(default_factory=dict)
     protected: bool = False
+    aliases: set[str] = field(default_factory=set)
+    retained: bool = False
 
 
 class _Engine(Mocks):
@@ -119,6 +123,8 @@ class _Recorder(MockMonitor):
                     if step.name != "on_error" and names
                 },
                 protected=request.protect,
+                aliases={each.urn for each in request.aliases},
+                retained=request.retainOnDelete,
             )
         return response
 

@@ -309,4 +309,21 @@ def test_only_a_repository_that_is_gone_and_was_there_before_is_no_error(reposit
         found = repository_problems(config.git_sources, new, "Pulumi.staging.yaml")
 
     assert new and found
-    assert list(lost_repositories(new, found, state)) == lost
+    assert list(lost_repositories(config.git_sources, new, found, state)) == lost
+
+
+@pytest.mark.parametrize(
+    ("url", "lost"),
+    [("ssh://git@github.com/Acme/Apps.git", ["dev-team"]), ("ssh://git@github.com/acme/former", [])],
+)
+def test_a_repository_that_is_gone_is_no_error_after_a_refresh(url, lost):
+    """Which takes what GitHub has lost out of the state, and leaves the source; one that moves to it is an error."""
+    kind = "kubernetes:source.toolkit.fluxcd.io/v1:GitRepository"
+    state = State({(kind, "dev-team-apps/dev-team"): {"spec": {"url": url}}})
+    with serving({}, 404) as server:
+        config = stack({"dev-team": with_deploy_key()}, github=github(server))
+        new = unregistered(config.git_sources, state)
+        found = repository_problems(config.git_sources, new, "Pulumi.staging.yaml")
+
+    assert new and found
+    assert list(lost_repositories(config.git_sources, new, found, state)) == lost

@@ -1,0 +1,148 @@
+"""Deploy keys and webhooks that this update deletes or changes, and that GitHub does not have any more.
+
+A repository's admins can delete it, its keys and its webhooks at any time. Where GitHub answers 404, GitHub's provider
+fails to delete or update, and the engine then deletes nothing else. So what is gone is forgotten instead
+(`GitHub.forget`): the update goes on, and its tenant leaves.
+
+Of what stays as it is, GitHub is asked nothing, which saves requests of its rate limit.
+
+Source: the Delete functions of resource_github_repository_deploy_key.go and resource_github_repository_webhook.go in
+terraform-provider-github 6.13
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from components.config.printable import printable
+from components.engine import log
+from components.engine.pulumi_command import refreshes
+from components.engine.state import State
+from components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
+from components.git.github import DEPLOY_KEY_TYPE, FORGOTTEN, PROVIDER_TYPE, WEBHOOK_TYPE, Registration, registrations
+from components.git.github_preflight import WORKERS
+from components.git.rotation import PreviousKeys
+from components.git.source_objects import WEBHOOK_ROOT
+from components.git.sources import Sources
+from components.git.wordings import GONE, REPOSITORY_NOT_FOUND
+
+_PATHS = {DEPLOY_KEY_TYPE: "keys", WEBHOOK_TYPE: "hooks"}
+
+
+@dataclass(frozen=True)
+class Gone:
+    """What GitHub does not have any more.
+
+    Attributes:
+        urns: the URN of each deploy key and webhook in the state.
+        github: GitHub with the credentials of all owners that something was registered for.
+        owners: these owners.
+    """
+
+    urns: Mapping[Registration, str] = field(default_factory=dict)
+    github: GitHubConfig = field(default_factory=GitHubConfig)
+    owners: frozenset[str] = frozenset()
+
+
+NOTHING = Gone()
+
+
+def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -> Gone:
+    """What this update would delete or change at GitHub and is not there; logs a warning for each.
+
+    If GitHub does not answer, or refuses, nothing counts as gone: the provider fails with the reason. Neither does
+    anything if the engine refreshes the state, which takes out what is gone: the program may read what was before.
+
+    Args:
+        sources: the Git sources of the stack.
+        previous: the deploy keys of earlier updates that stay.
+        state: the stack's state.
+    """
+    touched = list(_touched(sources, previous, state))
+    owners = frozenset(str(outputs["owner"]) for outputs in state.outputs(PROVIDER_TYPE) if outputs.get("owner"))
+    if not touched or not owners or refreshes():
+        return NOTHING
+    github = _with_recorded_credentials(sources, state)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        missing = list(pool.map(partial(_is_gone, github, owners, state), touched))
+    gone = {each: state.urns[each] for each, is_gone in zip(touched, missing, strict=True) if is_gone}
+    for each in gone:
+        log.warn(GONE(what=_label(each, state), repository=state.resources[each]["repository"]))
+    return Gone(gone, github, owners) if gone else NOTHING
+
+
+def _touched(sources: Sources, previous: PreviousKeys, state: State) -> Iterator[Registration]:
+    """The deploy keys and webhooks in the state that this update deletes, replaces or updates."""
+    stays = {(DEPLOY_KEY_TYPE, key.name) for keys in previous.values() for key in keys}
+    own_url = f"{(sources.webhook_url or '').rstrip('/')}{WEBHOOK_ROOT}"
+    for name, source in sources.by_name.items():
+        for each in registrations(name, source) & state.resources.keys():
+            outputs = state.resources[each]
+            assert source.github is not None  # Otherwise nothing is registered for it.
+            moves = outputs.get("repository") != source.github.name
+            if not moves and (each[0] == DEPLOY_KEY_TYPE or _url(outputs).startswith(own_url)):
+                stays.add(each)
+    for (kind, name), outputs in state.resources.items():
+        if kind in _PATHS and (kind, name) not in stays and not name.startswith(FORGOTTEN) and outputs.get("id"):
+            yield kind, name
+
+
+def _url(webhook: Mapping[str, Any]) -> str:
+    configuration = webhook.get("configuration")
+    return str(configuration.get("url")) if isinstance(configuration, Mapping) else ""
+
+
+def _is_gone(github: GitHubConfig, owners: frozenset[str], state: State, registration: Registration) -> bool:
+    """Whether no owner has a deploy key or webhook; the state does not tell which of them had it."""
+    outputs = state.resources[registration]
+    number = str(outputs["id"]).rpartition(":")[2]  # That of a deploy key is `repository:number`.
+    path = f"{outputs['repository']}/{_PATHS[registration[0]]}/{number}"
+    return all(_is_not_found(github, owner, path) for owner in owners)
+
+
+def _is_not_found(github: GitHubConfig, owner: str, path: str) -> bool:
+    # Importing GitHub's client takes a third of a second, which updates that delete nothing there do not need.
+    from components.git.github_access import GitHubUnavailable, github_client
+
+    repository = GitHubRepository(repository=f"{owner}/{path.partition('/')[0]}")
+    try:
+        with github_client(github, repository) as client:
+            client.requester.requestJsonAndCheck("GET", f"/repos/{owner}/{path}")
+    except GitHubUnavailable as error:
+        return error.message.code == REPOSITORY_NOT_FOUND.code
+    return False
+
+
+def _with_recorded_credentials(sources: Sources, state: State) -> GitHubConfig:
+    """GitHub with the credentials of the last update for owners that the stack does not have any more.
+
+    The provider deletes with them, too. Other credentials may not see a repository that is there.
+    """
+    known = {owner.lower() for owner in (*sources.github.owners, *sources.github_owners)}
+    recorded = {
+        outputs["owner"]: _identity(outputs)
+        for outputs in state.outputs(PROVIDER_TYPE)
+        if outputs.get("owner") and outputs["owner"].lower() not in known
+    }
+    return sources.github.model_copy(update={"owners": {**sources.github.owners, **recorded}})
+
+
+def _identity(outputs: Mapping[str, Any]) -> GitHubOwner:
+    """The credentials of a provider in the state, where an App is JSON in a string."""
+    if (app := outputs.get("appAuth")) is None:
+        return GitHubOwner.model_validate({"token": outputs.get("token")})
+    found = json.loads(app)
+    keys = {"appId": "id", "installationId": "installationId", "privateKey": "pemFile"}
+    return GitHubOwner.model_validate({"app": {key: found[recorded] for key, recorded in keys.items()}})
+
+
+def _label(registration: Registration, state: State) -> str:
+    outputs = state.resources[registration]
+    if registration[0] == WEBHOOK_TYPE:
+        return f"the webhook {outputs['id']}"
+    return f"the deploy key {printable(str(outputs['title']))!r}"

@@ -1,0 +1,203 @@
+"""What an update deletes or changes at GitHub and is not there any more is forgotten, so that it stops nobody."""
+
+import json
+import logging
+
+import pytest
+from loopback import closed_port, serving
+from message_codes import codes
+from recorded_program import run
+from sample_sources import app_key, private_key, public_key, stack, with_deploy_key
+
+from components.engine.state import State
+from components.git.github import (
+    DEPLOY_KEY_TYPE,
+    FORGOTTEN,
+    PROVIDER_TYPE,
+    WEBHOOK_TYPE,
+    RegisteredKey,
+    deploy_key_name,
+)
+from components.git.github_gone import Gone, gone_registrations
+from components.git.source import git_access
+from components.keys.ssh_keys import read_private_key
+
+HOOK = "https://flux.example.com/hook/of-its-token"
+FIRST = deploy_key_name("dev-team", read_private_key(private_key("first")))
+KEY, WEBHOOK = (DEPLOY_KEY_TYPE, FIRST), (WEBHOOK_TYPE, "dev-team")
+OWN_KEY, OWN_WEBHOOK = "/api/v3/repos/acme/apps/keys/17", "/api/v3/repos/acme/apps/hooks/18"
+REGISTERED = {"dev-team": with_deploy_key(webhook={})}
+
+
+@pytest.fixture(autouse=True)
+def _no_token_of_ones_own(monkeypatch):
+    monkeypatch.delenv("GITHUB_TOKEN", raising=False)
+
+
+def urn(registration):
+    return "urn:pulumi:staging::flux-tenancy::flux-tenancy:index:Tenant${}::{}".format(*registration)
+
+
+def recorded(*more, key="first", repository="apps", hook=HOOK, providers=({"owner": "acme", "token": "old-t0ken"},)):
+    """The state after a deploy key and a webhook have been registered, with more registrations of the same."""
+    public = public_key(private_key(key))
+    outputs = {
+        KEY: {"id": "apps:17", "repository": repository, "title": "flux-tenancy staging/dev-team", "key": public},
+        WEBHOOK: {"id": "18", "repository": repository, "configuration": {"url": hook}},
+    }
+    outputs |= dict.fromkeys(more, outputs[KEY])
+    resources = outputs | {(PROVIDER_TYPE, f"github-{each['owner']}"): each for each in providers}
+    return State(resources | {("kubernetes:core/v1:Namespace", "x"): {}}, {each: urn(each) for each in outputs})
+
+
+def looked_up(tenants, state, previous=None, status=404, statuses=None, owners=None, **served):
+    """What is gone by what GitHub answers, and each path that it was asked."""
+    asked: list[str] = []
+    with serving({}, status, asked=asked, statuses=statuses, **served) as server:
+        config = stack(tenants, github={"baseUrl": f"{server}/", "owners": owners or {}})
+        found: list[Gone] = []
+        # Messages go to the engine.
+        run(lambda: found.append(gone_registrations(config.git_sources, previous or {}, state)))
+    return found[0], sorted(asked)
+
+
+def test_what_a_removed_tenant_has_no_more_at_github_is_gone(caplog):
+    with caplog.at_level(logging.WARNING):
+        gone, asked = looked_up({}, recorded())
+
+    assert gone.urns == {KEY: urn(KEY), WEBHOOK: urn(WEBHOOK)}
+    assert asked == [OWN_WEBHOOK, OWN_KEY]
+    assert codes(caplog.messages) == ["FT-GIT-015"] * 2
+    assert HOOK not in caplog.text and "t0ken" not in caplog.text
+
+
+def test_what_is_there_is_deleted():
+    gone, asked = looked_up({}, recorded(), statuses={OWN_KEY: 200})
+
+    assert set(gone.urns) == {WEBHOOK}
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("status", [200, 304, 401, 403, 429, 500])
+def test_only_404_says_that_something_is_gone(status):
+    gone, asked = looked_up({}, recorded(), status=status)
+
+    assert not gone.urns
+    assert asked
+
+
+def test_nothing_is_gone_while_github_is_down():
+    config = stack({}, github={"baseUrl": f"http://127.0.0.1:{closed_port()}/"})
+
+    assert not gone_registrations(config.git_sources, {}, recorded()).urns
+
+
+def test_what_a_refresh_takes_out_of_the_state_is_not_forgotten(monkeypatch):
+    """It could only be created again."""
+    monkeypatch.setenv("PULUMI_OPTION_REFRESH", "true")
+
+    gone, asked = looked_up({}, recorded())
+
+    assert not gone.urns
+    assert asked == []
+
+
+def test_nothing_is_asked_about_what_stays_as_it_is():
+    previous = RegisteredKey("dev-team-abc", "apps", "flux-tenancy staging/dev-team", public_key(private_key("second")))
+    state = recorded((DEPLOY_KEY_TYPE, previous.name), (DEPLOY_KEY_TYPE, f"{FORGOTTEN}shop-abc"))
+
+    gone, asked = looked_up(REGISTERED, state, {"dev-team": [previous]}, owners={"acme": {"token": "gh-t0ken"}})
+
+    assert not gone.urns
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("state", "gone"),
+    [
+        (recorded(hook="https://former.example.com/hook/of-its-token"), {WEBHOOK}),
+        (recorded(repository="former"), {KEY, WEBHOOK}),
+        (recorded((DEPLOY_KEY_TYPE, "dev-team-abc")), {(DEPLOY_KEY_TYPE, "dev-team-abc")}),
+    ],
+    ids=["another webhookUrl", "another repository", "a key that has been replaced"],
+)
+def test_what_changes_is_looked_up(state, gone):
+    found, _ = looked_up(REGISTERED, state, owners={"acme": {"token": "gh-t0ken"}})
+
+    assert set(found.urns) == gone
+
+
+def test_what_one_of_several_owners_has_is_not_gone():
+    providers = ({"owner": "acme", "token": "t"}, {"owner": "initech", "token": "t"})
+    theirs = {"/api/v3/repos/initech/apps/keys/17": 200}
+
+    gone, _ = looked_up({}, recorded(providers=providers), statuses=theirs)
+
+    assert set(gone.urns) == {WEBHOOK}
+
+
+@pytest.mark.parametrize(
+    ("owners", "tenants", "used"),
+    [
+        ({}, {}, "old-t0ken"),
+        ({"Acme": {"token": "new-t0ken"}}, {}, "new-t0ken"),
+        ({}, {"ops-team": with_deploy_key("third")}, "env-t0ken"),
+    ],
+    ids=["not listed any more", "listed", "from the environment"],
+)
+def test_github_is_asked_with_the_credentials_that_the_provider_deletes_with(monkeypatch, owners, tenants, used):
+    """Others may not see a repository that is there."""
+    monkeypatch.setenv("GITHUB_TOKEN", "env-t0ken")
+    authorizations: list[str] = []
+
+    looked_up(tenants, recorded(), owners=owners, authorizations=authorizations)
+
+    assert {each.split()[-1] for each in authorizations} == {used}
+
+
+def test_an_app_of_the_last_update_is_asked_for_a_token():
+    app = {"id": "17", "installationId": "4711", "pemFile": app_key()}
+    state = recorded(providers=({"owner": "acme", "appAuth": json.dumps(app)},))
+
+    gone, asked = looked_up({}, state)
+
+    assert set(asked) == {"/api/v3/app/installations/4711/access_tokens"}
+    assert set(gone.urns) == {KEY, WEBHOOK}
+
+
+@pytest.mark.parametrize(
+    ("tenants", "provider"),
+    [
+        ({}, "github github-acme"),
+        ({"ops-team": with_deploy_key(github={"repository": "other/x"})}, "github github-other"),
+    ],
+)
+def test_what_is_gone_is_forgotten_and_its_tenant_does_not_wait_for_it(tenants, provider):
+    owners = {"other": {"token": "gh-t0ken"}}
+    with serving({}, 404) as server:
+        config = stack(tenants, github={"baseUrl": f"{server}/", "owners": owners})
+        gone = gone_registrations(config.git_sources, {}, recorded())
+
+    found = run(lambda: git_access(config.git_sources, gone=gone) and None)
+
+    for name, registration, inputs in (
+        (f"RepositoryDeployKey {FORGOTTEN}{FIRST}", KEY, {"key", "readOnly", "repository", "title"}),
+        (f"RepositoryWebhook {FORGOTTEN}dev-team", WEBHOOK, {"active", "configuration", "events", "repository"}),
+    ):
+        kept = found.pop(name)
+        assert kept.aliases == {urn(registration)}
+        assert (kept.parent, kept.provider, kept.properties) == ("GitHub github", provider, {})
+        assert (kept.ignored, kept.retained, kept.after) == (inputs, True, set())
+    assert set(found) == {"GitHub github", provider}
+
+
+def test_what_is_gone_and_still_declared_is_left_out_until_the_next_update():
+    state = recorded(hook="https://former.example.com/hook/of-its-token")
+    with serving({}, 404) as server:
+        config = stack(REGISTERED, github={"baseUrl": f"{server}/", "owners": {"acme": {"token": "gh-t0ken"}}})
+        gone = gone_registrations(config.git_sources, {}, state)
+    found = []
+
+    run(lambda: found.append(git_access(config.git_sources, gone=gone)))
+
+    assert found[0].lost == {WEBHOOK}
