@@ -31,6 +31,8 @@ from tests.support.project import Project
 
 NAME = "private"
 REPOSITORY = ("shop-team", "shop")
+LOSING = ("unhooked", "vanished", "rotating")
+"""Tenants that delete their webhook, or their whole repository, at the Git host."""
 
 
 def note(text: str) -> str:
@@ -141,7 +143,7 @@ class Started:
 @pytest.fixture(scope="module")
 def started(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     folder = tmp_path_factory.mktemp("repositories")
-    for owner, name in (REPOSITORY, *(("guest-team", name) for name in ("site", "signed", "unhooked", "vanished"))):
+    for owner, name in (REPOSITORY, *(("guest-team", name) for name in ("site", "signed", *LOSING))):
         repository(lab, owner, name, folder)
     project = Project(tmp_path_factory.mktemp("private") / "project", lab.pulumi)
     with lab.cluster(NAME) as cluster:
@@ -195,7 +197,7 @@ def onboard_guests(lab: Lab, stack: Environment, alice: Signer, wrong: str) -> N
     deploy_key = {"deployKey": stack.secret(generate().private)}
     verified = {"github": {"repository": "guest-team/signed"}, "verify": {"keys": {"alice": alice.public_key}}}
     guest(stack, "signed", ssh, deploy_key, interval="1m", **verified)
-    for name in ("unhooked", "vanished"):
+    for name in LOSING:
         own_key, github = {"deployKey": stack.secret(generate().private)}, {"repository": f"guest-team/{name}"}
         guest(stack, name, lab.git.ssh_url("guest-team", name), own_key, interval="1h", github=github, webhook={})
     guest(stack, "broken", lab.git.url("nobody", "nothing"), {})
@@ -406,18 +408,21 @@ class TestDeployKey:
         assert re.search(r"github\.owners\.shop-team: .* \(FT-GIT-001\)", without.text)
 
     def test_offboarding_removes_key_and_webhook_from_the_git_host(self, shop: Shop) -> None:
-        """With two other tenants: one has deleted its webhook there, the other its whole repository."""
-        git, leaving = shop.lab.git, ("shop", "unhooked", "vanished")
+        """With two other tenants: one has deleted its webhook there, the other its whole repository, as has a third one
+        while its key is rotated."""
+        stack, git, leaving = shop.stack, shop.lab.git, ("shop", "unhooked", "vanished")
         [webhook] = git.webhooks("guest-team", "unhooked")
         with git.gitea.client() as api:
-            api.delete(f"/repos/guest-team/unhooked/hooks/{webhook['id']}").raise_for_status()
-            api.delete("/repos/guest-team/vanished").raise_for_status()
+            for deleted in (f"unhooked/hooks/{webhook['id']}", "vanished", "rotating"):
+                api.delete(f"/repos/guest-team/{deleted}").raise_for_status()
+        stack.config["tenants"]["rotating"]["source"] = {"deployKey": stack.secret(generate().private)}
         for tenant in leaving:
-            del shop.stack.config["tenants"][tenant]
+            del stack.config["tenants"][tenant]
 
-        said = shop.stack.up()
+        said = stack.up()
 
         assert re.search(r"github\.owners\.shop-team: .* \(FT-GIT-01[23]\)", said)
+        assert re.search(r"tenants\.rotating\.source\.github: .* \(FT-GIT-014\)", said)
         gone = r"the (deploy key|webhook) \S.* of (\w+) .* \(FT-GIT-015\)"
         assert set(re.findall(gone, said)) == {
             ("webhook", "unhooked"),
@@ -427,7 +432,8 @@ class TestDeployKey:
         for repository in (REPOSITORY, ("guest-team", "unhooked")):
             assert git.deploy_keys(*repository) == []
             assert git.webhooks(*repository) == []
-        assert [tenant for tenant in leaving if shop.stack.cluster.find("namespace", tenant)] == []
+        assert [tenant for tenant in leaving if stack.cluster.find("namespace", tenant)] == []
+        assert stack.cluster.find("namespace", "rotating") is not None
 
     def test_what_the_git_host_does_not_have_any_more_leaves_the_state(self, shop: Shop) -> None:
         changes = shop.stack.changes()
