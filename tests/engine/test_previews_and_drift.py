@@ -26,7 +26,7 @@ TEAMS = ("dev-team", "ops-team", "new-team")
 CI, ACCOUNT = "ci", "preview"
 BINDING = "flux-tenancy-host-access"
 CONTROLLER = "kustomize-controller"
-SCALED = "helm-controller"
+SCALED, ENFORCED = "helm-controller", "pod-security.kubernetes.io/enforce"
 FLAG = "--no-cross-namespace-refs=true"
 ROLE, GRANTED = "flux-tenancy-tenant", "dev-team-reconciler"
 APPENDED = {
@@ -383,6 +383,28 @@ class TestReview:
         assert run(repair)[0] == 0
         assert drifted() == {}
         assert stack.cluster.get("clusterrole", ROLE)["rules"] == rules
+
+    def test_replicas_and_a_label_that_a_refresh_has_read_stay_the_stacks(self, stack: Reviewed) -> None:
+        replicas, label = "{.spec.replicas}", "{.metadata.labels.pod-security\\.kubernetes\\.io/enforce}"
+
+        def found() -> tuple[str, str]:
+            scaled = ("deployment", SCALED, "-n", "flux-system", "-o", f"jsonpath={replicas}")
+            return stack.kubectl("get", *scaled), stack.kubectl("get", "ns", TEAMS[0], "-o", f"jsonpath={label}")
+
+        stack.kubectl("scale", "deployment", SCALED, "-n", "flux-system", "--replicas=0")
+        stack.kubectl("label", "namespace", TEAMS[0], f"{ENFORCED}=privileged", "--overwrite")
+        stack.allow()
+        assert found() == ("0", "privileged")
+        stack.refresh("refresh")
+        assert {(name, each["what"], each["field"]) for name, each in drifted().items()} == {
+            (f"Deployment {SCALED}", "changed", "spec.replicas"),
+            (f"Namespace {TEAMS[0]}", "changed", f"metadata.labels[{ENFORCED}]"),
+        }
+
+        assert run(repair)[0] == 0
+        assert found() == ("1", "restricted")
+        assert drifted() == {}
+        stack.check_allowed()
 
     @pytest.mark.parametrize("refresh", [["refresh"], ["up", "--refresh"]], ids=" ".join)
     def test_a_list_that_a_refresh_has_read_stays_the_stacks(self, stack: Reviewed, refresh: list[str]) -> None:
