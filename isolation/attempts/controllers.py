@@ -211,7 +211,8 @@ def _hides_artifacts(there: Mapping[str, str], flux: str) -> bool:
     known = [f"source-controller.{flux}{rest}" for rest in ("", ".svc", ".svc.cluster.local", ".svc.cluster.local.")]
     # Kubernetes expands other variables; the value of one from a Secret is unknown.
     value = _VARIABLE.sub(lambda found: there.get(found[1], ""), there.get(_EXEMPT, ""))
-    exempt = [_PORT.sub("", each.strip()).lstrip("*") for each in value.split(",") if each.strip()]
+    hosts = (_PORT.sub("", each.strip()) for each in value.split(","))
+    exempt = [host.lstrip("*") for host in hosts if host]
     return not any(
         name == each.lstrip(".") or name.endswith(f".{each.lstrip('.')}") for name in known for each in exempt
     )

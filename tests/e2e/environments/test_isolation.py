@@ -232,6 +232,17 @@ def test_an_index_or_a_redirect_leads_source_controller_nowhere_without_tls(
     assert leading.asked and not elsewhere.asked
 
 
+def test_an_index_beyond_the_limit_is_refused(staging_stack: Environment, attempts: Attempts) -> None:
+    """Of half the size that the controller takes by default."""
+    large = INDEX + b"\n" * (26 << 20)
+    with serving(Elsewhere(answer=large)) as beyond:
+        assert not attempts.create(helm_repository("beyond", beyond.address))
+
+        message = staging_stack.cluster.refusal("helmrepository", "beyond", "apps", saying="index")
+
+    assert "exceeds the maximum index file size of 26214400 bytes" in message
+
+
 def test_a_charts_dependency_leads_source_controller_nowhere_without_tls(
     lab: Lab, staging_stack: Environment, attempts: Attempts, elsewhere: Elsewhere, tmp_path: Path
 ) -> None:

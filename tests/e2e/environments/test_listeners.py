@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from time import monotonic
 
+import httpx
 import pytest
 
+from tests.e2e.manifests import git_repository, kustomization
 from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
 from tests.support.listeners import answers, own_address, started
@@ -32,3 +35,38 @@ def test_the_ports_of_a_controller_answer_at_the_pods_address_and_not_on_loopbac
             eventually(partial(answers, address, port), what=f"--{flag}")
             assert not answers("127.0.0.1", port), flag
             assert not answers("::1", port), flag
+
+
+def test_a_build_that_names_a_controllers_own_port_keeps_no_other_waiting(
+    lab: Lab, staging_stack: Environment, address: str, tmp_path: Path
+) -> None:
+    """The controller builds one at a time, and a profile takes as long as its URL says."""
+    cluster, minute = staging_stack.cluster, 60
+    deployment = cluster.get("deployment", "kustomize-controller", "flux-system")
+    with started(lab, staging_stack, deployment, address, tmp_path) as ports:
+        port = ports["metrics-addr"]
+        eventually(partial(answers, address, port))
+        profile = f"http://{address}:{port}/debug/pprof/profile?seconds="
+        assert httpx.get(f"{profile}1", trust_env=False).is_success
+        files = {"staging/kustomization.yaml": f"resources: ['{profile}{minute}']\n"}
+        cluster.apply(git_repository("profiling", lab.repository("mallory", "profiling", files, tmp_path)))
+        eventually(lambda: cluster.ready("gitrepository", "profiling", "apps")[0] == "True")
+        try:
+            began = monotonic()
+            cluster.apply(kustomization("profiling", source="profiling"))
+            message = cluster.refusal("kustomization", "profiling", "apps", saying="kustomize build failed")
+            request = "reconcile.fluxcd.io/requestedAt=while-another-builds"
+            cluster.kubectl("annotate", "kustomization", "dev-team", "-n", "apps", "--overwrite", request)
+            eventually(
+                lambda: (
+                    cluster.get("kustomization", "dev-team", "apps")["status"].get("lastHandledReconcileAt")
+                    == "while-another-builds"
+                )
+            )
+            took = monotonic() - began
+        finally:
+            for kind in ("kustomization", "gitrepository"):
+                cluster.kubectl("delete", kind, "profiling", "-n", "apps", "--ignore-not-found")
+
+    assert "proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused" in message
+    assert took < minute

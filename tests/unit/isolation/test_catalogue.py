@@ -199,6 +199,7 @@ def test_workers_can_be_exhausted_unless_the_quota_is_smaller(key, counted):
             State.OPEN,
         ),
         ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "$(SECRET),a"}, State.HOLDS),
+        ("30-artifacts", {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "$(SECRET):80,a"}, State.HOLDS),
         (
             "30-artifacts",
             {"HTTP_PROXY": "x", "HTTPS_PROXY": "x", "NO_PROXY": "source-controller.flux-system.svc"},
