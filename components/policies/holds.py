@@ -9,7 +9,7 @@ from components.config.types import seconds
 from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.pods import POD
-from components.policies.policy import Policy, Resources, Subject, Validation, tenant_resources
+from components.policies.policy import Policy, Subject, Validation, writable_resources
 from components.policies.rendering import changes
 from components.policies.request import ASK, OBJECT
 from components.policies.templates import templates
@@ -33,12 +33,6 @@ _OWNERS = (
     "ResourceQuota",
     "RoleBinding",
 )
-# What the role `cluster-admin` in the namespace allows in addition to the tenant role.
-_OF_OTHER_ROLES = (
-    Resources("", ("podtemplates", "replicationcontrollers")),
-    Resources("apps", ("controllerrevisions",)),
-    Resources("rbac.authorization.k8s.io", ("rolebindings", "roles")),
-)
 
 
 def unheld_deletion(config: PoliciesConfig) -> Policy:
@@ -57,7 +51,7 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
         "objects, both also in templates; and pods and templates of pods that may take longer to end than is allowed",
         threats=(32, 48, 49),
         subject=Subject.TENANTS,
-        resources=(*tenant_resources(), *_OF_OTHER_ROLES),
+        resources=writable_resources(),
         conditions={
             "blocks": f"({' + '.join(now.values())}).exists(part, size({_finalizers('part')}) > 0 || "
             f"{_owners('part')}.exists(owner, {blocking})) || ({too_long})",

@@ -21,6 +21,12 @@ CREATE_UPDATE = ("CREATE", "UPDATE")
 # The usual `Policy.reads`.
 SPEC = "{object}.?spec"
 ANY_CHANGE = ("CREATE", "UPDATE", "DELETE")
+# What the role `cluster-admin` in a namespace allows in addition to the tenant role.
+_OF_OTHER_ROLES = (
+    ("", ("podtemplates", "replicationcontrollers")),
+    ("apps", ("controllerrevisions",)),
+    ("rbac.authorization.k8s.io", ("rolebindings", "roles")),
+)
 
 
 class Subject(StrEnum):
@@ -66,6 +72,11 @@ def tenant_resources(operations: tuple[str, ...] = CREATE_UPDATE) -> tuple[Resou
     """All that the tenant role may write, without subresources."""
     without_subresources = ((group, tuple(name for name in names if "/" not in name)) for group, names in MANAGED)
     return tuple(Resources(group, names, operations) for group, names in without_subresources if names)
+
+
+def writable_resources(operations: tuple[str, ...] = CREATE_UPDATE) -> tuple[Resources, ...]:
+    """All that a tenant may write whatever its role: up to `cluster-admin` in its namespaces, without subresources."""
+    return (*tenant_resources(operations), *(Resources(group, names, operations) for group, names in _OF_OTHER_ROLES))
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from components.allowlists.cel import concatenated, joined, text, texts
 from components.cluster.object_meta import SECRET_SUFFIX
 from components.policies.names import PolicyName
-from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation, tenant_resources
+from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation, writable_resources
 from components.policies.request import ASK, NAME, OBJECT, OWN_NAMESPACES, TENANT, is_own, labelled
 from components.policies.templates import templates
 from components.sync.names import TENANT_LABEL
 from components.tenant.role import MANAGED
 
 _RBAC = "rbac.authorization.k8s.io"
-_ACCESS = Resources(_RBAC, ("rolebindings", "roles"), ANY_CHANGE)
 # Applying an unchanged object still makes the tenant an owner of its fields, and fields that the platform removes later
 # would stay.
 # Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers
@@ -48,7 +47,7 @@ def platform_objects() -> Policy:
         "the platform's, applying them unchanged, and taking their names; asking Flux to reconcile them is allowed",
         threats=(11, 14, 39),
         subject=Subject.TENANTS,
-        resources=(*tenant_resources(ANY_CHANGE), _ACCESS),
+        resources=writable_resources(ANY_CHANGE),
         conditions={
             "platform-object": f"(request.operation != 'DELETE' && ({labelled('object')} || {made})) || "
             f"(request.operation != 'CREATE' && {labelled('oldObject')}) || ({_MAY_TAKE_A_NAME})"

@@ -1755,6 +1755,12 @@ def _platform_objects() -> list[Case]:
         labelling = made("ArtifactGenerator", put_together | {"commonMetadata": {"labels": {"app": "app"}}})
         cases.good(f"{user} labels what is put together as its own", labelling)
     cases.bad("member deletes its access", {}, message, old=access, operation="DELETE")
+    for kind in TEMPLATES:
+        labelled_pods = template_of(kind, {"containers": [container()]}, labels=PLATFORMS_OWN)
+        cases.bad(f"member labels the pods of a {kind}", labelled_pods, f"{kind} app {message}")
+    cases.good(
+        "member has a ReplicationController", template_of("ReplicationController", {"containers": [container()]})
+    )
     labelled = merged(pod(), {"metadata": {"labels": PLATFORMS_OWN}})
     cases.user = User.PLATFORM
     cases.good("the platform changes the sync", {"spec": {"suspend": True}}, old=sync)
