@@ -31,15 +31,16 @@ _OF_STACK = {MANAGED_BY_LABEL: MANAGER}
 _IS_PLATFORM = "authorizer.group('').resource('namespaces').check('update').allowed()"
 
 
-def tenant_labels(mode: PolicyMode) -> list[Manifest]:
+def tenant_labels(mode: PolicyMode, *, makes_namespaces: bool = False) -> list[Manifest]:
     """The policies and their bindings; each namespace that the stack lists for a tenant is a parameter of the second.
 
     So neither changes with the tenants.
 
     Args:
         mode: what happens to a label that they refuse.
+        makes_namespaces: whether tenants make namespaces, which Capsule owns for them.
     """
-    policy, binding = _policy(_LISTED, _of_listed_tenants(), mode)
+    policy, binding = _policy(_LISTED, _of_listed_tenants(makes_namespaces=makes_namespaces), mode)
     policy["spec"]["paramKind"] = {"apiVersion": "v1", "kind": "Namespace"}
     selector = {"matchLabels": _OF_STACK, **TENANT_NAMESPACES}
     # Without a listed tenant there is none whose name could be taken.
@@ -70,17 +71,18 @@ def _of_free_names() -> list[Manifest]:
     ]
 
 
-def _of_listed_tenants() -> list[Manifest]:
-    """A namespace joins a listed tenant by the stack, by Capsule, or as the platform hands it over to the stack."""
+def _of_listed_tenants(*, makes_namespaces: bool) -> list[Manifest]:
+    """A namespace joins a listed tenant by the stack, as the platform hands it over to the stack, or by Capsule."""
     by_stack = f"object.metadata.labels[?{text(MANAGED_BY_LABEL)}].orValue('') == {text(MANAGER)} && {_IS_PLATFORM}"
     of_capsule = (
-        "object.metadata.?ownerReferences.orValue([]).exists(owner, "
+        " || object.metadata.?ownerReferences.orValue([]).exists(owner, "
         f"owner.apiVersion.startsWith({text(CAPSULE_GROUP + '/')}) && owner.kind == {text(TENANT)} && "
         f"owner.name == {TENANT_NAME})"
     )
+    allowed = f"{by_stack}{of_capsule if makes_namespaces else ''}"
     return [
         _validation(
-            f"params.metadata.labels[{text(TENANT_LABEL)}] != {TENANT_NAME} || {by_stack} || {of_capsule}",
+            f"params.metadata.labels[{text(TENANT_LABEL)}] != {TENANT_NAME} || {allowed}",
             text("namespace "),
             _NAME,
             text(" is none of those that the stack lists for tenant "),

@@ -120,7 +120,8 @@ def policies_in_force(
     guard = serves(kyverno)
     labels: list[pulumi.Resource] = []
     if policies.engine is not PolicyEngine.NONE:
-        labels += [register(each, on_cluster()) for each in tenant_labels(policies.mode)]
+        guards = tenant_labels(policies.mode, makes_namespaces=config.makes_namespaces)
+        labels += [register(each, on_cluster()) for each in guards]
     components: list[KyvernoPolicies | NativePolicies] = []
     if kyverno is not None and onboards(policies) and config.flux.impersonates:
         after = [*after, register(shared_impersonation(config.flux), on_cluster())]

@@ -233,7 +233,7 @@ def labelling(api: ApiClient) -> Callable[..., str]:
     older = {"name": "kube-labelled", "labels": {TENANT_LABEL: "older-team"}}
     for metadata in (home, older, {"name": "kyverno"}):
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-    for manifest in tenant_labels(PolicyMode.ENFORCE):
+    for manifest in tenant_labels(PolicyMode.ENFORCE, makes_namespaces=True):
         api.apply(manifest)
     eventually(lambda: RESERVED in label("kyverno", {TENANT_LABEL: "blue-team"}))
     eventually(lambda: NOT_ITS in label("default-apps", {TENANT_LABEL: LISTED_TENANT}))

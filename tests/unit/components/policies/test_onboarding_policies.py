@@ -7,13 +7,14 @@ from sample_release import one
 from sample_stack import flux_config, tenant_config
 
 from components.flux.controller_rights import SHARED_IMPERSONATION, impersonation_objects
+from components.policies.config import PolicyMode
 from components.policies.onboarding import background_rules, onboarding, tenant_template
-from components.policies.tenant_labels import TENANT_NAME, is_free
+from components.policies.tenant_labels import TENANT_NAME, is_free, tenant_labels
 from components.tenant.objects import tenant_meta, tenant_objects
 from components.tenant.role import TENANT_ROLE
 from components.tenant.tenancy_config import TenancyConfig
 
-NAME = "flux-tenancy-onboarding"
+NAME, LISTED = "flux-tenancy-onboarding", "flux-tenancy-listed-tenants"
 PLURALS = {
     "LimitRange": "limitranges",
     "NetworkPolicy": "networkpolicies",
@@ -127,3 +128,13 @@ def test_kyverno_may_bind_only_the_roles_that_tenants_need():
     generated = {json.loads(each["template"]["value"])["kind"] for each in templates}
     assert writable == {PLURALS[kind] for kind in generated}
     assert not {"*", "escalate", "impersonate"} & {verb for rule in rules for verb in rule["verbs"]}
+
+
+def test_only_where_tenants_make_namespaces_does_capsules_owner_reference_let_one_join_a_listed_tenant():
+    with_capsule, without = (
+        one(tenant_labels(PolicyMode.ENFORCE, makes_namespaces=makes), "ValidatingAdmissionPolicy", LISTED)["spec"]
+        for makes in (True, False)
+    )
+
+    assert "ownerReferences" in json.dumps(with_capsule)
+    assert "ownerReferences" not in json.dumps(without)
