@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "d854d720b07768dfc62a68e67a140f82ae1d8b01"
+COMMIT = "0d36ae5e4e3e298117a3267e6512ea2f6a1d9fff"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
