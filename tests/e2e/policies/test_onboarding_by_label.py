@@ -182,7 +182,7 @@ def test_the_label_is_refused_on_a_namespace_of_the_cluster(
 
 
 def test_a_namespace_of_a_listed_tenant_is_left_to_pulumi(cluster: RunningCluster, shop: str) -> None:
-    listed = {LABEL: "dev-team", "app.kubernetes.io/managed-by": "flux-tenancy"}
+    listed = {LABEL: "listed-team", "app.kubernetes.io/managed-by": "flux-tenancy"}
     cluster.apply(namespace("listed", listed))
     # A later namespace is provisioned, so this one would be by now.
     cluster.apply(namespace("after", {LABEL: "blue-team"}))
