@@ -31,7 +31,7 @@ def kyverno_only(
     if config.images.signatures and (mode := config.mode_of(PolicyName.TENANT_IMAGES)) is not PolicyMode.OFF:
         manifests.append(tenant_images(config.images.signatures, config.images.registries, mode))
     if onboards(config):
-        manifests += onboarding(tenancy, flux, config.mode_of(PolicyName.ONBOARDING))
+        manifests += onboarding(tenancy, flux)
     return manifests
 
 

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import json
 
-from components.allowlists.cel import text, texts
+from components.allowlists.cel import text
 from components.cluster.manifests import Manifest
-from components.config.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
 from components.flux.config import FluxConfig
 from components.flux.controller_rights import SHARED_IMPERSONATION, serving_roles, shared_bindings
-from components.policies.config import PolicyMode
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
-from components.policies.rendering import ACTIONS, object_name
+from components.policies.rendering import object_name
+from components.policies.tenant_labels import TENANT_NAME, is_free
 from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.annotations import NAMESPACES, account_annotations
 from components.tenant.config import Role
@@ -48,23 +47,16 @@ _LABELLED = (
     f"(!({text(MANAGED_BY_LABEL)} in object.metadata.labels) || "
     f"object.metadata.labels[{text(MANAGED_BY_LABEL)}] != {text(MANAGER)})"
 )
-_LABEL_CHANGED = (
-    f"request.operation == 'CREATE' || !has(oldObject.metadata.labels) || "
-    f"!({text(TENANT_LABEL)} in oldObject.metadata.labels) || "
-    f"oldObject.metadata.labels[{text(TENANT_LABEL)}] != object.metadata.labels[{text(TENANT_LABEL)}]"
-)
-_TENANT_NAME = f"object.metadata.labels[{text(TENANT_LABEL)}]"
 
 
-def onboarding(tenancy: TenancyConfig, flux: FluxConfig, mode: PolicyMode) -> list[Manifest]:
+def onboarding(tenancy: TenancyConfig, flux: FluxConfig) -> list[Manifest]:
     """The policies; Kyverno's background controller needs `background_rules` for them.
 
     Args:
         tenancy: the settings for all tenants.
         flux: the settings for impersonation.
-        mode: what happens to a label with an invalid tenant name; such a namespace gets nothing in any mode.
     """
-    return [_names(mode), _settings(tenancy, flux), _objects(tenancy, flux)]
+    return [_settings(tenancy, flux), _objects(tenancy, flux)]
 
 
 def background_rules(flux: FluxConfig) -> list[Manifest]:
@@ -83,32 +75,6 @@ def background_rules(flux: FluxConfig) -> list[Manifest]:
         },
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
     ]
-
-
-def _names(mode: PolicyMode) -> Manifest:
-    """Refuses labels that are not valid tenant names, and labels on the cluster's own namespaces."""
-    return _policy(
-        "ValidatingPolicy",
-        {
-            "failurePolicy": "Fail",
-            "validationActions": list(ACTIONS[mode]),
-            "matchConditions": [
-                {"name": "labelled", "expression": _LABELLED},
-                {"name": "anew", "expression": _LABEL_CHANGED},
-            ],
-            "validations": [
-                {
-                    "expression": _is_free(name),
-                    "messageExpression": f"{text(subject)} + {name} + "
-                    f"{text(f' is no name that a tenant can have: it is reserved or no DNS label; {remedy}')}",
-                }
-                for subject, name, remedy in (
-                    (f"label {TENANT_LABEL} ", _TENANT_NAME, "choose another one"),
-                    ("namespace ", "object.metadata.name", f"take the label {TENANT_LABEL} off"),
-                )
-            ],
-        },
-    )
 
 
 def _settings(tenancy: TenancyConfig, flux: FluxConfig) -> Manifest:
@@ -151,11 +117,11 @@ def _objects(tenancy: TenancyConfig, flux: FluxConfig) -> Manifest:
             },
             "matchConditions": [
                 {"name": "labelled", "expression": _LABELLED},
-                {"name": "possible", "expression": f"{_is_free(_TENANT_NAME)} && {_is_free('object.metadata.name')}"},
+                {"name": "possible", "expression": f"{is_free(TENANT_NAME)} && {is_free('object.metadata.name')}"},
                 # A namespace that is older than these policies first needs a tenant's Pod Security labels.
                 {"name": "secured", "expression": _are_set(pod_security_labels(PodSecurity.RESTRICTED))},
             ],
-            "variables": [{"name": "tenant", "expression": _TENANT_NAME}],
+            "variables": [{"name": "tenant", "expression": TENANT_NAME}],
             "generate": [
                 {"template": {"interpolate": "cel", "value": json.dumps(manifest, indent=2)}}
                 for manifest in tenant_template(tenancy, flux)
@@ -184,14 +150,6 @@ def _policy(kind: str, spec: Manifest) -> Manifest:
         "metadata": {"name": object_name(PolicyName.ONBOARDING)},
         "spec": {"matchConstraints": _NAMESPACES, **spec},
     }
-
-
-def _is_free(name: str) -> str:
-    """CEL for whether a tenant or its namespace may have this name, as in the stack's own check."""
-    return (
-        f"({name}.matches({text(DNS_LABEL)}) && !({name} in {texts(sorted(RESERVED_NAMES))}) && "
-        f"!{texts(RESERVED_PREFIXES)}.exists(prefix, {name}.startsWith(prefix)))"
-    )
 
 
 def _are_set(labels: Manifest) -> str:

@@ -47,12 +47,25 @@ _ONLY_WITH_KYVERNO = {
         "images.md#fluxs-own-images",
     ),
     PolicyName.ONBOARDING: (
-        "provisions namespaces that the platform labels for a tenant, and refuses labels that are not valid tenant "
-        "names",
+        "provisions namespaces that the platform labels for a tenant",
         ("policies.onboarding",),
         "onboarding.md",
     ),
 }
+
+# What each of them refuses, and the page that explains it. They have no mode of their own.
+_ONLY_NATIVE = (
+    (
+        "tenant-labels",
+        f"the label `{TENANT_LABEL}` on a namespace of the cluster itself, or with a name that no tenant can have",
+        "onboarding.md#which-namespaces",
+    ),
+    (
+        "listed-tenants",
+        f"the label `{TENANT_LABEL}` with the name of a tenant that the stack lists, on a namespace of another",
+        "onboarding.md#which-namespaces",
+    ),
+)
 
 _WRITERS_HEAD = "| Who | As | Why it is allowed |\n| --- | --- | --- |"
 _EKS_USERS = "https://docs.aws.amazon.com/eks/latest/userguide/default-roles-users.html"
@@ -227,6 +240,16 @@ def policies_page() -> str:
         | Policy | What it does | Settings | Explained in |
         | --- | --- | --- | --- |
         """
+    only_native = """
+        ## Of Kubernetes alone
+
+        These policies are ValidatingAdmissionPolicies with each engine but `none`, since they apply to namespaces that
+        Kyverno leaves out and read other namespaces. Their mode is `policies.mode`. They check everybody, when a
+        namespace gets the label or another value of it.
+
+        | Policy | Refuses | Explained in |
+        | --- | --- | --- |
+        """
     refusals = f"""
         ## How to read a refusal
 
@@ -257,6 +280,8 @@ def policies_page() -> str:
         parts.append("\n".join([f"## {title}\n", _HEAD, *rows]))
     alone = (_kyverno_row(name, *row) for name, row in _ONLY_WITH_KYVERNO.items())
     parts.append("\n".join([cleandoc(only_with_kyverno), *alone]))
+    natives = (f"| `{name}` | {refuses} | {_link(page)} |" for name, refuses, page in _ONLY_NATIVE)
+    parts.append("\n".join([cleandoc(only_native), *natives]))
     parts.append(cleandoc(refusals))
     parts.append("\n".join([cleandoc(unseen), *(f"| {what} | {means} |" for what, means in _NOT_SEEN)]))
     return "\n\n".join([*parts, _threats(table)]) + "\n"
@@ -275,7 +300,11 @@ def _threat(number: int, threat: Threat, table: Sequence[Policy]) -> str:
 
 
 def _kyverno_row(name: PolicyName, does: str, settings: Sequence[str], page: str) -> str:
-    return f"| `{name}` | {does} | {', '.join(map(_setting, settings))} | [{page.partition('#')[0]}]({page}) |"
+    return f"| `{name}` | {does} | {', '.join(map(_setting, settings))} | {_link(page)} |"
+
+
+def _link(page: str) -> str:
+    return f"[{page.partition('#')[0]}]({page})"
 
 
 def _row(policy: Policy) -> str:

@@ -18,6 +18,7 @@ from components.policies.config import PoliciesConfig, PolicyEngine
 from components.policies.kyverno_only import kyverno_only, kyverno_rules, onboards
 from components.policies.names import PolicyName
 from components.policies.table import policy_set
+from components.policies.tenant_labels import tenant_labels
 from components.sources.config import has_certificates
 from components.stack.config import StackConfig
 from components.stack.preflight import Preflight
@@ -117,6 +118,10 @@ def policies_in_force(
         tenancy=config.tenancy,
     )
     guard = serves(kyverno)
+    labels: list[pulumi.Resource] = []
+    if policies.engine is not PolicyEngine.NONE:
+        guards = tenant_labels(policies.mode, makes_namespaces=config.makes_namespaces)
+        labels += [register(each, on_cluster()) for each in guards]
     components: list[KyvernoPolicies | NativePolicies] = []
     if kyverno is not None and onboards(policies) and config.flux.impersonates:
         after = [*after, register(shared_impersonation(config.flux), on_cluster())]
@@ -130,7 +135,8 @@ def policies_in_force(
         opts = on_cluster(depends_on=[*after, *guard.after], transformations=[guard.waiting])
         components.append(KyvernoPolicies("kyverno-policies", args, opts))
     return Guard(
-        [*guard.after, *(each.last for each in components)], [*guard.ready, *(each.in_force for each in components)]
+        [*guard.after, *labels, *(each.last for each in components)],
+        [*guard.ready, *(each.in_force for each in components)],
     )
 
 

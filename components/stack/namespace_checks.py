@@ -18,7 +18,7 @@ from components.stack.wordings import (
     NAMESPACE_TERMINATING,
     UNKNOWN_NAMESPACE,
 )
-from components.sync.names import FLUX_NAMESPACE, TENANT_LABEL
+from components.sync.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 
@@ -92,9 +92,12 @@ def _lost(config: StackConfig, lost: LostNamespaces, stack_file: str) -> list[Pr
 def _foreign(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
     """Existing namespaces that a tenant would take over without being labeled as this tenant's."""
     return [
-        Problem(
-            stack_file, f"tenants.{tenant}", FOREIGN_NAMESPACE(namespace=namespace, label=TENANT_LABEL, tenant=tenant)
-        )
+        Problem(stack_file, f"tenants.{tenant}", FOREIGN_NAMESPACE(namespace=namespace, labels=_of_stack(tenant)))
         for namespace, tenant in tenant_of_namespaces(config).items()
         if namespace in cluster.namespaces and cluster.namespaces[namespace].get(TENANT_LABEL) != tenant
     ]
+
+
+def _of_stack(tenant: str) -> str:
+    """The labels of a tenant's namespace; the first alone is refused if the stack lists the tenant already."""
+    return f"{TENANT_LABEL}={tenant} {MANAGED_BY_LABEL}={MANAGER}"

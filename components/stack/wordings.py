@@ -46,7 +46,7 @@ FOREIGN_NAMESPACE = Wording(
     "FT-CLU-107",
     "namespace {namespace!r} exists in the cluster and does not belong to this tenant",
     "choose another name, or, if all that is in it is this tenant's, hand it over with `kubectl label namespace "
-    "{namespace} {label}={tenant}`",
+    "{namespace} --overwrite {labels}`",
 )
 UNKNOWN_NAMESPACE = Wording(
     "FT-CLU-108",

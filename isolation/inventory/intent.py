@@ -9,12 +9,13 @@ from functools import cached_property
 from components.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
 from components.cluster.manifests import Manifest, name_of, resource_type
 from components.cluster.subjects import RBAC, rbac_subject
+from components.config.types import is_reserved
 from components.kyverno.objects import MANAGED_BY_LABEL as KYVERNO_LABEL
 from components.policies.config import PolicyMode
 from components.policies.names import PolicyName
 from components.policies.onboarding import tenant_template
 from components.stack.config import StackConfig
-from components.sync.names import TENANT_LABEL
+from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.capsule_names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
 from components.tenant.config import Role
 from components.tenant.namespace_config import PodSecurity, pod_security_labels
@@ -92,7 +93,7 @@ class Intent:
 
     def allows(self, namespace: Manifest) -> bool:
         """Whether a namespace may have a tenant's label although the stack does not list it."""
-        return self._is_made(namespace) or self.config.policies.onboarding
+        return self._is_made(namespace) or self._is_onboarded(namespace)
 
     def made_bindings(self, tenant: str, account: Manifest) -> list[tuple[str, list[Manifest]]]:
         """The ClusterRoles that Capsule binds in a tenant's namespaces, each with its subjects.
@@ -137,13 +138,25 @@ class Intent:
         name = namespace["metadata"]["name"]
         if self._is_made(namespace):
             yield from self._of_made(tenant, name)
-        elif self.config.policies.onboarding:
+        elif self._is_onboarded(namespace):
             yield _namespace(name, {POD_SECURITY: pod_security_labels(PodSecurity.RESTRICTED)[POD_SECURITY]})
             yield from filter(_decides, tenant_template(self.config.tenancy, self.config.flux, tenant, name))
 
     def _is_made(self, namespace: Manifest) -> bool:
         labels = namespace["metadata"].get("labels", {})
         return self.config.makes_namespaces and SELF_MADE.items() <= labels.items()
+
+    def _is_onboarded(self, namespace: Manifest) -> bool:
+        """Whether Kyverno provisions a namespace: it is no namespace of the cluster, and its tenant is not listed."""
+        metadata = namespace["metadata"]
+        tenant = metadata["labels"][TENANT_LABEL]
+        return (
+            self.config.policies.onboarding
+            and tenant not in self.config.tenants
+            and not is_reserved(tenant)
+            and not is_reserved(metadata["name"])
+            and metadata["labels"].get(MANAGED_BY_LABEL) != MANAGER
+        )
 
     def _of_made(self, tenant: str, namespace: str) -> Iterator[Manifest]:
         """What Capsule puts into a namespace that a tenant makes, as its Tenant and its replication say."""

@@ -72,9 +72,15 @@ def _definitions(objects: Sequence[RenderedObject], render: Render, project: Pat
 
 
 def _policies(objects: Sequence[RenderedObject]) -> list[Manifest]:
-    """This program's policies as the API server evaluates them; Kyverno's own where it alone enforces."""
-    found = [each.manifest for each in objects if each.kind in _NATIVE]
-    return found or [policy for each in objects for policy in _from_kyverno(each.manifest)]
+    """This program's policies as the API server evaluates them; Kyverno's own where it alone enforces.
+
+    Without those that read further objects as their parameters, which only a cluster has.
+    """
+    native_ones = [each.manifest for each in objects if each.kind in _NATIVE]
+    found = [each for each in native_ones if not {"paramKind", "paramRef"} & each["spec"].keys()]
+    there = {(each["kind"], each["metadata"]["name"]) for each in found}
+    kyvernos = (policy for each in objects for policy in _from_kyverno(each.manifest))
+    return [*found, *(each for each in kyvernos if (each["kind"], each["metadata"]["name"]) not in there)]
 
 
 def _from_kyverno(manifest: Manifest) -> Iterator[Manifest]:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from isolation.live import LABEL
+from tests.e2e.manifests import namespace
 from tests.support.earlier_program import EarlierProgram, Upgraded
 from tests.support.environment import Environment, base
 from tests.support.isolation import assert_safe, beginning, run, run_stack
 from tests.support.lab import Lab, eventually
-from tests.support.mutations import Inventories, native_holes
+from tests.support.mutations import ELSEWHERE, Inventories, native_holes
 from tests.support.project import Project
 from tests.support.renders import differences
 
@@ -91,6 +92,7 @@ class TestSuite:
         holes = native_holes("dev-team", "apps", SECOND)
         inventories = Inventories(stack.project.folder, NAME, stack.cluster.kubeconfig)
 
+        stack.cluster.apply(namespace(ELSEWHERE, {}))
         assert len(holes) >= 40
         assert inventories.of("dev-team") == ()
         assert inventories.missed("dev-team", holes) == []

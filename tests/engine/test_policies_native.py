@@ -11,11 +11,13 @@ import pytest
 import yaml
 
 from components.config.yaml_files import FastLoader
-from components.policies.config import PolicyEngine
+from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.probe import probe_request, refusal
 from components.policies.rendering import object_name
 from components.policies.table import policy_set
+from components.policies.tenant_labels import tenant_labels
+from components.sync.names import TENANT_LABEL
 from lab.build import ensure
 from lab.control_plane import NODE_NAME
 from lab.free_ports import free_port_base
@@ -208,6 +210,88 @@ def test_pods_in_a_tenants_namespace_are_scheduled_and_get_a_status(
     )
 
     assert response.is_success, response.text
+
+
+LISTED_TENANT, ITS_HOME = "store", "store-home"
+OF_STACK = {"app.kubernetes.io/managed-by": "flux-tenancy"}
+OF_CAPSULE = [{"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "name": LISTED_TENANT, "uid": "a"}]
+RESERVED, NOT_ITS = " is no name that a tenant can have", " is none of those that the stack lists for tenant store"
+
+
+@pytest.fixture(scope="module")
+def labelling(api: ApiClient) -> Callable[..., str]:
+    """Sets labels of a namespace as somebody, or creates it so; returns why it is refused, and nothing if it is not."""
+
+    def label(name: str, labels: dict[str, str], user: User = User.PLATFORM, owners: Any = ()) -> str:
+        metadata = {"name": name, "labels": labels, "ownerReferences": [*owners]}
+        manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        method = "PATCH" if name in EXISTING else "POST"
+        answer = api.request(method, manifest, user=USERS[user], body=manifest, dry_run=True)
+        return "" if answer.is_success else str(answer.json()["message"])
+
+    home = {"name": ITS_HOME, "labels": {TENANT_LABEL: LISTED_TENANT, **OF_STACK}}
+    older = {"name": "kube-labelled", "labels": {TENANT_LABEL: "older-team"}}
+    for metadata in (home, older, {"name": "kyverno"}):
+        api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    for manifest in tenant_labels(PolicyMode.ENFORCE, makes_namespaces=True):
+        api.apply(manifest)
+    eventually(lambda: RESERVED in label("kyverno", {TENANT_LABEL: "blue-team"}))
+    eventually(lambda: NOT_ITS in label("default-apps", {TENANT_LABEL: LISTED_TENANT}))
+    return label
+
+
+EXISTING = ("default", "default-apps", "flux-system", "kube-labelled", "kube-system", "kyverno", ITS_HOME)
+
+
+@pytest.mark.parametrize("mark", [{}, OF_STACK], ids=["by hand", "as of the stack"])
+@pytest.mark.parametrize("name", ["kube-system", "kyverno", "flux-system", "default", "capsule-system", "cert-manager"])
+def test_a_namespace_of_the_cluster_cannot_get_a_tenants_label(
+    labelling: Callable[..., str], name: str, mark: dict[str, str]
+) -> None:
+    assert f"namespace {name}{RESERVED}" in labelling(name, {TENANT_LABEL: "blue-team", **mark})
+    assert labelling(name, mark) == ""
+
+
+@pytest.mark.parametrize("tenant", ["flux-system", "kube-fans", "Blue", ""])
+def test_a_label_that_is_no_name_of_a_tenant_is_refused(labelling: Callable[..., str], tenant: str) -> None:
+    assert f"label {TENANT_LABEL} {tenant}{RESERVED}" in labelling("shop", {TENANT_LABEL: tenant})
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "user", "owners"),
+    [
+        ("shop", {}, User.PLATFORM, []),
+        ("default-apps", {}, User.PLATFORM, []),
+        ("default-apps", OF_STACK, User.MEMBER, []),
+        ("shop", {"app.kubernetes.io/managed-by": "capsule"}, User.PLATFORM, []),
+        ("shop", {}, User.PLATFORM, [OF_CAPSULE[0] | {"name": "rival"}]),
+        ("shop", {}, User.PLATFORM, [OF_CAPSULE[0] | {"apiVersion": "example.com/v1"}]),
+    ],
+    ids=["new", "existing", "as of the stack by a member", "as of Capsule", "another Tenant", "another kind"],
+)
+def test_a_namespace_that_the_stack_does_not_list_cannot_join_a_listed_tenant(
+    labelling: Callable[..., str], name: str, labels: dict[str, str], user: User, owners: list[dict[str, str]]
+) -> None:
+    assert f"namespace {name}{NOT_ITS}" in labelling(name, {TENANT_LABEL: LISTED_TENANT, **labels}, user, owners)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "owners"),
+    [
+        ("shop", {TENANT_LABEL: "blue-team"}, []),
+        ("default-apps", {TENANT_LABEL: "blue-team"}, []),
+        ("store-next", {TENANT_LABEL: LISTED_TENANT, **OF_STACK}, []),
+        ("default-apps", {TENANT_LABEL: LISTED_TENANT, **OF_STACK}, []),
+        ("store-made", {TENANT_LABEL: LISTED_TENANT}, OF_CAPSULE),
+        (ITS_HOME, {"touched": "yes"}, []),
+        ("kube-labelled", {"touched": "yes"}, []),
+    ],
+    ids=["new", "existing", "of the stack", "handed over", "made with Capsule", "its own changes", "labelled before"],
+)
+def test_other_namespaces_can_get_a_tenants_label(
+    labelling: Callable[..., str], name: str, labels: dict[str, str], owners: list[dict[str, str]]
+) -> None:
+    assert labelling(name, labels, owners=owners) == ""
 
 
 def test_policies_for_namespaces_ignore_cluster_scoped_objects(api: ApiClient, in_force: Callable[[str], None]) -> None:

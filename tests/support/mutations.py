@@ -15,6 +15,7 @@ from components.cluster.client import ask, connect, get
 from components.cluster.config import ClusterConfig
 from components.cluster.manifests import Manifest
 from components.cluster.waiting import wait_for
+from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from isolation.inventory.intent import Intent
 from isolation.inventory.stack import StackInventory
 from isolation.inventory.stored import path_of
@@ -29,6 +30,8 @@ NETWORKING = "networking.k8s.io/v1"
 # What the API server sets, and refuses in a new object.
 _OF_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 _SETTLED_SECONDS = 60
+ELSEWHERE = "elsewhere"
+"""A namespace of no tenant, which the test creates."""
 _JSON_PATCH = "application/json-patch+json"
 
 
@@ -191,6 +194,13 @@ def of_bindings(tenant: str, home: str, second: str) -> list[Mutation]:
     ]
 
 
+def opening(namespace: str, way: str = "ingress") -> Mutation:
+    """A network policy that opens everything which another one closes."""
+    spec = {"podSelector": {}, "policyTypes": [way.capitalize()], way: [{}]}
+    manifest = _named(NETWORKING, "NetworkPolicy", "hole", namespace) | {"spec": spec}
+    return Mutation(f"all {way} in {namespace}", manifest, {}, "FT-ISO-103")
+
+
 def of_limits(tenant: str, home: str, second: str) -> list[Mutation]:
     """Quotas, Pod Security and network policies."""
     counts = {place: _named("v1", "ResourceQuota", f"{tenant}-objects", place) for place in (home, second)}
@@ -200,11 +210,6 @@ def of_limits(tenant: str, home: str, second: str) -> list[Mutation]:
     deny = {place: _named(NETWORKING, "NetworkPolicy", f"{tenant}-default-deny", place) for place in (home, second)}
     places = {place: _named("v1", "Namespace", place) for place in (home, second)}
     level = "pod-security.kubernetes.io/enforce"
-
-    def opened(place: str, way: str) -> Mutation:
-        spec = {"podSelector": {}, "policyTypes": [way.capitalize()], way: [{}]}
-        manifest = _named(NETWORKING, "NetworkPolicy", "hole", place) | {"spec": spec}
-        return Mutation(f"all {way} in {place}", manifest, {}, "FT-ISO-103")
 
     def labelled(place: str, key: str, value: str | None) -> Mutation:
         change = {"metadata": {"labels": {key: value}}}
@@ -226,21 +231,23 @@ def of_limits(tenant: str, home: str, second: str) -> list[Mutation]:
             {"spec": {"podSelector": {"matchLabels": {"a": "b"}}}},
             "FT-ISO-100",
         ),
-        opened(home, "ingress"),
-        opened(home, "egress"),
-        opened(second, "ingress"),
+        opening(home, "ingress"),
+        opening(home, "egress"),
+        opening(second, "ingress"),
     ]
 
 
 def of_namespaces(tenant: str, home: str, second: str) -> list[Mutation]:
     """What policies read from namespaces."""
-    places = {place: _named("v1", "Namespace", place) for place in (home, second, "default")}
+    places = {place: _named("v1", "Namespace", place) for place in (home, second, ELSEWHERE)}
 
     def annotated(place: str, key: str, value: str) -> Mutation:
         change = {"metadata": {"annotations": {f"flux-tenancy/{key}": value}}}
         return Mutation(f"{key}={value} in {place}", places[place], change, "FT-ISO-100")
 
-    label = {"toolkit.fluxcd.io/tenant": tenant}
+    label = {TENANT_LABEL: tenant}
+    # Without the mark of the stack, admission refuses the name of a listed tenant.
+    marked = {**label, MANAGED_BY_LABEL: MANAGER}
     return [
         annotated(home, "exceptions", "allowed-images node-placement"),
         annotated(second, "service-types", "LoadBalancer"),
@@ -249,8 +256,8 @@ def of_namespaces(tenant: str, home: str, second: str) -> list[Mutation]:
         annotated(second, "service-account", "default"),
         Mutation("no tenant's label", places[second], {"metadata": {"labels": dict.fromkeys(label)}}, "FT-ISO-100"),
         *(
-            Mutation(f"the label of {each} elsewhere", places["default"], {"metadata": {"labels": one}}, "FT-ISO-104")
-            for each, one in ((tenant, label), ("nobody", dict.fromkeys(label, "nobody")))
+            Mutation(f"the label of {each} elsewhere", places[ELSEWHERE], {"metadata": {"labels": one}}, "FT-ISO-104")
+            for each, one in ((tenant, marked), ("nobody", dict.fromkeys(label, "nobody")))
         ),
     ]
 
@@ -298,6 +305,28 @@ def of_native_policies() -> list[Mutation]:
             "a policy that fails open", policy("host-access"), {"spec": {"failurePolicy": "Ignore"}}, "FT-ISO-100"
         ),
     ]
+
+
+def of_labels(tenant: str) -> list[Mutation]:
+    """Labels of a tenant that is onboarded by label, once nothing guards them."""
+    labels = {TENANT_LABEL: tenant}
+    return [
+        Mutation(
+            f"the tenant's label on {name}",
+            _named("v1", "Namespace", name),
+            {"metadata": {"labels": labels | more}},
+            "FT-ISO-104",
+        )
+        for name, more in (("kube-system", {}), (ELSEWHERE, {MANAGED_BY_LABEL: MANAGER}))
+    ]
+
+
+UNGUARDED = Mutation(
+    "labels that nothing guards",
+    _named(ADMISSION, "ValidatingAdmissionPolicyBinding", "flux-tenancy-tenant-labels"),
+    None,
+    "FT-ISO-101",
+)
 
 
 def kyverno_holes(namespace: str) -> list[Mutation]:

@@ -11,9 +11,10 @@ from tests.e2e.manifests import namespace
 from tests.support.environment import Environment
 from tests.support.isolation import assert_safe, run_stack
 from tests.support.lab import eventually
-from tests.support.mutations import Inventories, binding, kyverno_holes
+from tests.support.mutations import ELSEWHERE, UNGUARDED, Inventories, binding, kyverno_holes, made, of_labels, opening
 
 TEAM, PLACE = "green-team", "green"
+LATE, USED = "late-team", "used"
 STACK = "policies"
 
 
@@ -39,3 +40,45 @@ def test_onboarding_by_label_is_as_intended_and_holes_beside_it_are_found(onboar
     holes = [*kyverno_holes(PLACE), binding("admin", account, PLACE), binding("edit", account, "kyverno")]
     missed = inventories.missed(TEAM, holes)
     assert not missed, "\n".join(missed)
+
+
+def test_a_label_that_nothing_guarded_is_found(onboarded: Environment) -> None:
+    cluster, folder = onboarded.cluster, onboarded.project.folder
+    inventories = Inventories(folder, STACK, cluster.kubeconfig)
+    cluster.apply(namespace(ELSEWHERE, {}))
+    inventories.assert_settled(TEAM)
+
+    with made(inventories.api, UNGUARDED):
+        asked = ("label", "namespace", "kube-system", f"{TENANT_LABEL}={TEAM}", "--dry-run=server")
+        eventually(lambda: cluster.kubectl(*asked).returncode == 0, what="the label without a guard")
+        for hole in of_labels(TEAM):
+            with made(inventories.api, hole):
+                found = found_by(inventories, TEAM)
+            assert {UNGUARDED.finding, hole.finding} <= found, hole.name
+    eventually(lambda: cluster.kubectl(*asked).returncode == 1, what="the guard")
+    inventories.assert_settled(TEAM)
+
+
+def test_what_was_in_a_namespace_before_its_label_is_found(kyverno_stack: Environment) -> None:
+    """A label changes nothing that is there already, also what the tenant could not make itself."""
+    cluster = kyverno_stack.cluster
+    inventories = Inventories(kyverno_stack.project.folder, STACK, cluster.kubeconfig)
+    cluster.apply(namespace(USED, {}))
+    default = {"kind": "ServiceAccount", "name": "default", "namespace": USED}
+    planted = [binding("admin", default, USED), opening(USED)]
+    for each in planted:
+        cluster.apply(each.object)
+
+    cluster.kubectl("label", "namespace", USED, f"{TENANT_LABEL}={LATE}")
+    eventually(lambda: cluster.find("networkpolicy", f"{LATE}-default-deny", USED), what="the namespace's objects")
+
+    expected = {each.finding for each in planted}
+    eventually(lambda: found_by(inventories, LATE) == expected, what="what was there before")
+    for each in planted:
+        cluster.kubectl("delete", each.object["kind"], each.object["metadata"]["name"], "-n", USED)
+    inventories.assert_settled(LATE)
+    cluster.kubectl("delete", "namespace", USED)
+
+
+def found_by(inventories: Inventories, tenant: str) -> set[tuple[str, str, str]]:
+    return {(each.code, each.namespace, each.target) for each in inventories.of(tenant)}

@@ -170,14 +170,19 @@ def test_an_invalid_tenant_name_is_refused(cluster: RunningCluster, tenant: str)
     assert f"label {LABEL} {tenant} is no name that a tenant can have" in said
 
 
-def test_the_label_is_refused_on_the_platforms_namespace(cluster: RunningCluster) -> None:
-    said = cluster.kubectl("label", "namespace", "flux-system", f"{LABEL}=blue-team").stderr
+@pytest.mark.parametrize("mark", [(), ("app.kubernetes.io/managed-by=flux-tenancy",)], ids=["", "as of the stack"])
+@pytest.mark.parametrize("name", ["flux-system", "kube-system", "kyverno"])
+def test_the_label_is_refused_on_a_namespace_of_the_cluster(
+    cluster: RunningCluster, name: str, mark: tuple[str, ...]
+) -> None:
+    """Kyverno's webhooks are not called for two of them."""
+    said = cluster.kubectl("label", "namespace", name, f"{LABEL}=blue-team", *mark).stderr
 
-    assert "namespace flux-system is no name that a tenant can have" in said
+    assert f"namespace {name} is no name that a tenant can have" in said
 
 
 def test_a_namespace_of_a_listed_tenant_is_left_to_pulumi(cluster: RunningCluster, shop: str) -> None:
-    listed = {LABEL: "dev-team", "app.kubernetes.io/managed-by": "flux-tenancy"}
+    listed = {LABEL: "listed-team", "app.kubernetes.io/managed-by": "flux-tenancy"}
     cluster.apply(namespace("listed", listed))
     # A later namespace is provisioned, so this one would be by now.
     cluster.apply(namespace("after", {LABEL: "blue-team"}))

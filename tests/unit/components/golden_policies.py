@@ -15,9 +15,11 @@ from sample_release import HERE
 from sample_stack import flux_config
 
 from components.cluster.manifests import Manifest
-from components.policies.config import PoliciesConfig, PolicyEngine
+from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.kyverno_only import kyverno_only
+from components.policies.probe import digest_of
 from components.policies.table import policy_set
+from components.policies.tenant_labels import tenant_labels
 from components.tenant.tenancy_config import TenancyConfig
 from tests.support.policy_cases import CONFIGS, RELAXED
 
@@ -58,14 +60,16 @@ def rendered() -> dict[str, Any]:
         for name, config in CONFIGS.items()
         for engine in (PolicyEngine.NATIVE, PolicyEngine.KYVERNO)
     } | {f"all of {PolicyEngine.KYVERNO}": policy_set(KYVERNO_ONLY, PolicyEngine.KYVERNO, more)}
-    messages = {"Kyverno alone": _messages(more)}
+    labels = tenant_labels(PolicyMode.ENFORCE)
+    messages = {"Kyverno alone": _messages(more), "tenants' labels": _messages(labels)}
     said: dict[str, list[str]] = {}
     for name in CONFIGS:
         here = _messages(sets[f"{name} {PolicyEngine.NATIVE}"].manifests)
         # Each configuration with what it changes.
         messages[name] = {policy: texts for policy, texts in here.items() if said.get(policy) != texts}
         said |= here
-    return {"digests": {name: found.digest for name, found in sets.items()}, "messages": messages}
+    digests = {name: found.digest for name, found in sets.items()} | {"tenants' labels": digest_of(labels)}
+    return {"digests": digests, "messages": messages}
 
 
 def _messages(manifests: Iterable[Manifest]) -> dict[str, list[str]]:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from components.stack.config import StackConfig
+from components.sync.names import MANAGED_BY_LABEL, TENANT_LABEL
 from isolation.inventory.fields import described, differences
-from isolation.inventory.intent import NAMESPACE
+from isolation.inventory.intent import NAMESPACE, Intent
 from isolation.inventory.lists import (
     CLUSTER_ROLE_BINDING,
     KYVERNO_POLICY,
@@ -154,3 +156,31 @@ def test_documented_features_and_others_rights_are_no_findings(manifest):
     lists[CLUSTER_ROLE_BINDING].append(manifest)
 
     assert against_profile(Profile.RESTRICTED, TENANT, lists) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "onboarding", "allowed"),
+    [
+        ("shop", {TENANT_LABEL: "blue-team"}, True, True),
+        ("shop", {TENANT_LABEL: "blue-team"}, False, False),
+        ("shop", {TENANT_LABEL: "dev-team"}, True, False),
+        ("shop", {TENANT_LABEL: "kube-fans"}, True, False),
+        ("kube-system", {TENANT_LABEL: "blue-team"}, True, False),
+        ("shop", {TENANT_LABEL: "blue-team", MANAGED_BY_LABEL: "flux-tenancy"}, True, False),
+    ],
+    ids=["by label", "without onboarding", "a listed tenant", "a reserved name", "of the cluster", "as of the stack"],
+)
+def test_a_namespace_that_the_stack_does_not_list_is_intended_only_if_kyverno_provisions_it(
+    name, labels, onboarding, allowed
+):
+    listed = {"namespaces": [{"name": "apps"}], "source": {"url": "https://git.example.com/dev-team/apps"}}
+    config = StackConfig.model_validate(
+        {
+            "cluster": {"kubeconfig": "unused"},
+            "flux": {"version": "2.9.5", "sha256": "0" * 64},
+            "policies": {"onboarding": onboarding},
+            "tenants": {"dev-team": listed},
+        }
+    )
+
+    assert Intent(config, {}).allows({"metadata": {"name": name, "labels": labels}}) is allowed

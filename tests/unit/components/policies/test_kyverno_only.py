@@ -47,8 +47,8 @@ def tenants(mode=ENFORCE):
     return [tenant_images(images.signatures, images.registries, mode)]
 
 
-def labels(mode=ENFORCE):
-    return onboarding(TENANCY, FLUX, mode)
+def labels():
+    return onboarding(TENANCY, FLUX)
 
 
 def test_nothing_is_rendered_unless_configured():
@@ -73,7 +73,6 @@ def test_each_policy_has_a_setting(asked, expected):
     [
         ("flux-images", flux(AUDIT) + tenants() + labels()),
         ("tenant-images", flux() + tenants(AUDIT) + labels()),
-        ("onboarding", flux() + tenants() + labels(AUDIT)),
     ],
 )
 def test_each_policy_can_have_its_own_mode(policy, expected):
@@ -82,7 +81,7 @@ def test_each_policy_can_have_its_own_mode(policy, expected):
 
 
 def test_the_common_mode_applies_to_them():
-    assert made(**ALL, mode="audit") == flux(AUDIT) + tenants(AUDIT) + labels(AUDIT)
+    assert made(**ALL, mode="audit") == flux(AUDIT) + tenants(AUDIT) + labels()
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ from sample_stack import flux_config, tenant_config
 from components.flux.controller_rights import SHARED_IMPERSONATION, impersonation_objects
 from components.policies.config import PolicyMode
 from components.policies.onboarding import background_rules, onboarding, tenant_template
+from components.policies.tenant_labels import TENANT_NAME, is_free, tenant_labels
 from components.tenant.objects import tenant_meta, tenant_objects
 from components.tenant.role import TENANT_ROLE
 from components.tenant.tenancy_config import TenancyConfig
 
-NAME = "flux-tenancy-onboarding"
+NAME, LISTED = "flux-tenancy-onboarding", "flux-tenancy-listed-tenants"
 PLURALS = {
     "LimitRange": "limitranges",
     "NetworkPolicy": "networkpolicies",
@@ -25,8 +26,8 @@ FLUX = flux_config()
 TENANCY = TenancyConfig.model_validate({"networkPolicy": "default-deny", "limits": {"quota": {"pods": "9"}}})
 
 
-def spec(kind, mode=PolicyMode.ENFORCE, tenancy=TENANCY, flux=FLUX):
-    return one(onboarding(tenancy, flux, mode), kind, NAME)["spec"]
+def spec(kind, tenancy=TENANCY, flux=FLUX):
+    return one(onboarding(tenancy, flux), kind, NAME)["spec"]
 
 
 @pytest.mark.parametrize("kinds", [(), ("Alert", "Receiver")])
@@ -87,7 +88,7 @@ def test_generated_objects_are_synchronized_and_outlive_the_policy():
     }
 
 
-@pytest.mark.parametrize("kind", ["GeneratingPolicy", "MutatingPolicy", "ValidatingPolicy"])
+@pytest.mark.parametrize("kind", ["GeneratingPolicy", "MutatingPolicy"])
 def test_namespaces_of_listed_tenants_are_left_to_pulumi(kind):
     [labelled] = [each["expression"] for each in spec(kind)["matchConditions"] if each["name"] == "labelled"]
     [namespace] = tenant_objects("dev-team", tenant_config(), TENANCY).namespaces
@@ -107,17 +108,10 @@ def test_pod_security_is_restricted_unless_the_platform_sets_another_level():
             assert f'"{key}" in object.metadata.labels' in spec("GeneratingPolicy")["matchConditions"][-1]["expression"]
 
 
-def test_the_clusters_own_namespaces_cannot_be_labelled():
+def test_a_namespace_gets_nothing_where_its_name_or_the_tenants_is_reserved():
     conditions = {each["name"]: each["expression"] for each in spec("GeneratingPolicy")["matchConditions"]}
-    tenant, namespace = (each["expression"] for each in spec("ValidatingPolicy")["validations"])
 
-    assert conditions["possible"] == f"{tenant} && {namespace}"
-    assert '"flux-system"' in tenant and '"kube-"' in tenant
-
-
-def test_the_mode_applies_to_invalid_labels():
-    assert spec("ValidatingPolicy")["validationActions"] == ["Deny"]
-    assert spec("ValidatingPolicy", PolicyMode.AUDIT)["validationActions"] == ["Audit", "Warn"]
+    assert conditions["possible"] == f"{is_free(TENANT_NAME)} && {is_free('object.metadata.name')}"
 
 
 def test_kyverno_may_bind_only_the_roles_that_tenants_need():
@@ -137,3 +131,13 @@ def test_kyverno_may_bind_only_the_roles_that_tenants_need():
     generated = {json.loads(each["template"]["value"])["kind"] for each in templates}
     assert writable == {PLURALS[kind] for kind in generated}
     assert not {"*", "escalate", "impersonate"} & {verb for rule in rules for verb in rule["verbs"]}
+
+
+def test_only_where_tenants_make_namespaces_does_capsules_owner_reference_let_one_join_a_listed_tenant():
+    with_capsule, without = (
+        one(tenant_labels(PolicyMode.ENFORCE, makes_namespaces=makes), "ValidatingAdmissionPolicy", LISTED)["spec"]
+        for makes in (True, False)
+    )
+
+    assert "ownerReferences" in json.dumps(with_capsule)
+    assert "ownerReferences" not in json.dumps(without)

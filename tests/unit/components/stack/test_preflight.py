@@ -96,7 +96,8 @@ def test_a_namespace_of_somebody_else_is_not_taken_over(tmp_path, labels):
     [problem] = problems(tmp_path, namespaces={"apps": labels})
 
     assert (problem.path, problem.code) == ("tenants.dev-team", "FT-CLU-107")
-    assert "`kubectl label namespace apps toolkit.fluxcd.io/tenant=dev-team`" in problem.message
+    both = "toolkit.fluxcd.io/tenant=dev-team app.kubernetes.io/managed-by=flux-tenancy"
+    assert f"`kubectl label namespace apps --overwrite {both}`" in problem.message
 
 
 def test_a_tenants_own_namespace_and_unrelated_ones_are_accepted(tmp_path):

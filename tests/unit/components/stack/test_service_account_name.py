@@ -12,7 +12,6 @@ from components.config.config_wordings import NOT_A_DNS_LABEL
 from components.flux.config_wordings import ACCOUNT_OF_FLUX
 from components.flux.controllers import Controller
 from components.flux.profile import configured
-from components.policies.config import PolicyMode
 from components.policies.onboarding import onboarding, tenant_template
 from components.stack.config_wordings import DECRYPTION_ACCOUNT_TAKEN
 from components.tenant.config_wordings import DEFAULT_ACCOUNT
@@ -83,10 +82,10 @@ def test_a_labelled_namespace_has_the_name_for_all_tenants():
     identity, binding, *_ = tenant_template(tenancy, flux, "dev-team", "apps")
 
     assert identity["metadata"]["name"] == binding["subjects"][0]["name"] == "flux"
-    text = json.dumps(onboarding(tenancy, flux, PolicyMode.ENFORCE))
+    text = json.dumps(onboarding(tenancy, flux))
     assert "flux-tenancy/service-account" in text
     assert "flux-tenancy/implied-service-account" in text
-    assert "service-account'" not in json.dumps(onboarding(TenancyConfig(), flux_config(), PolicyMode.ENFORCE))
+    assert "service-account'" not in json.dumps(onboarding(TenancyConfig(), flux_config()))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,9 @@ import yaml
 from sample_objects import kubernetes, render_of
 from sample_project import rendered
 
+from components.cluster.manifests import resource_type
+from components.policies.config import PolicyMode
+from components.policies.tenant_labels import tenant_labels
 from operations.errors import OperationError
 from review.admission.answers import admission_answers
 from review.admission.check import check_admission
@@ -171,6 +174,19 @@ def test_policies_of_kyverno_alone_are_asked_as_policies_of_the_api_server(tmp_p
     assert (policy["kind"], policy["metadata"]["name"]) == ("ValidatingAdmissionPolicy", content)
     assert "autogen" not in policy["spec"] and policy["spec"]["validations"] == [{"expression": "false"}]
     assert binding["spec"] == {"policyName": content, "validationActions": ["Deny"]}
+
+
+def test_policies_that_read_other_objects_are_left_out_and_the_others_asked_beside_those_of_kyverno(tmp_path):
+    content = "flux-tenancy-allowed-sources"
+    labels = [
+        RenderedObject(PLATFORM, resource_type(each), each["metadata"]["name"], each)
+        for each in tenant_labels(PolicyMode.ENFORCE)
+    ]
+
+    admission_answers(accepting(tmp_path), with_kyverno(tmp_path, kyverno_policy(content), *labels), tmp_path)
+
+    names = [each["metadata"]["name"] for each in given(tmp_path)["policies"]]
+    assert names == [*["flux-tenancy-tenant-labels"] * 2, *[content] * 2]
 
 
 def test_a_policy_of_kyverno_that_exempts_objects_of_the_platform_is_asked_as_if_by_the_platform(tmp_path):

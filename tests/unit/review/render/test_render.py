@@ -59,6 +59,23 @@ def test_no_two_objects_have_the_same_file(tmp_path):
     assert len(paths) == len(set(paths))
 
 
+@pytest.mark.parametrize(
+    ("policies", "actions"),
+    [({}, ["Deny"]), ({"mode": "audit"}, ["Audit", "Warn"]), ({"engine": "none"}, None)],
+    ids=["enforced", "audited", "without an engine"],
+)
+def test_kubernetes_itself_decides_which_namespaces_get_a_tenants_label(tmp_path, policies, actions):
+    bindings = {
+        each.name: each.manifest["spec"]["validationActions"]
+        for each in of_kind(
+            rendered(tmp_path / "project", policies=policies), "ValidatingAdmissionPolicyBinding", "platform"
+        )
+    }
+
+    for name in ("flux-tenancy-tenant-labels", "flux-tenancy-listed-tenants"):
+        assert bindings.get(name) == actions
+
+
 def test_the_digest_is_the_same_wherever_the_project_is(tmp_path):
     assert rendered(tmp_path / "here").digest == rendered(tmp_path / "there").digest
 
