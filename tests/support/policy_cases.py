@@ -53,6 +53,8 @@ FOREIGN = "other"
 """A namespace of another tenant."""
 CLOSED, OPENED = "apps-closed", "apps-opened"
 """Namespaces of a tenant with no open kinds but those of every tenant, and with a few."""
+EXAMPLE = "apps-example"
+"""A namespace of a tenant with a list of sources for tests/support/example_fleet.py."""
 GRANTED, NAMED_GRANTS = "apps-granted", "apps-named-grants"
 """Namespaces with exceptions for all objects, and for those of a name."""
 
@@ -68,6 +70,7 @@ _LABELS: dict[str, dict[str, str]] = {
     IMPLIED: {TENANT_LABEL: TENANT},
     CLOSED: {TENANT_LABEL: TENANT},
     OPENED: {TENANT_LABEL: TENANT},
+    EXAMPLE: {TENANT_LABEL: TENANT},
     GRANTED: {TENANT_LABEL: TENANT},
     NAMED_GRANTS: {TENANT_LABEL: TENANT},
     FOREIGN: {TENANT_LABEL: FOREIGN},
@@ -90,6 +93,11 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
     NAMED: {SERVICE_ACCOUNT: "flux"},
     IMPLIED: {SERVICE_ACCOUNT: "flux", IMPLIED_ACCOUNT: "flux"},
     CLOSED: {KINDS: ""},
+    EXAMPLE: {
+        KINDS: "",
+        SOURCES: "https://charts.jetstack.example https://ingress.example.org/charts "
+        "oci://registry.example.com/podinfo/*",
+    },
     OPENED: {KINDS: "alerts.notification.toolkit.fluxcd.io widgets.example.com helmcharts.source.toolkit.fluxcd.io"},
     GRANTED: {SERVICE_TYPES: "LoadBalancer NodePort", EXCEPTIONS: " ".join(ExceptedPolicy)},
     NAMED_GRANTS: {EXCEPTIONS: " ".join(f"{policy}/legacy" for policy in ExceptedPolicy)},
@@ -1248,6 +1256,11 @@ def _load_balancers() -> list[Case]:
     cases.good("a port for health that Kubernetes chooses", balanced(externalTrafficPolicy="Local"))
     cases.config = "granted"
     cases.bad("an annotation where the type is granted", _at(balanced(annotations=address), GRANTED), message)
+    # One that is older than the policies, since no type but ClusterIP is allowed here.
+    cases.config = "open"
+    older = balanced("balanced")
+    cases.bad("an annotation where nothing is listed", {"metadata": {"annotations": address}}, message, old=older)
+    cases.good("a label where nothing is listed", {"metadata": {"labels": {"a": "b"}}}, old=older)
     return cases.made
 
 
