@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from components.keys.ssh_keys import generate
 from tests.support.lab import Lab, RunningCluster
@@ -22,6 +23,12 @@ def base(lab: Lab, repository: str, namespace: str, **source: Any) -> dict[str, 
         },
         "sync": {"targetNamespace": namespace},
     }
+
+
+def sources(lab: Lab) -> list[str]:
+    """The patterns of all repositories of the lab's Git host, by each way to read them."""
+    ways = (lab.git.ssh_url, lab.git.https_url, lab.git.url)
+    return ["{0.scheme}://{0.netloc}/*".format(urlsplit(way("owner", "name"))) for way in ways]
 
 
 class Environment:
