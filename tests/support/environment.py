@@ -26,9 +26,9 @@ def base(lab: Lab, repository: str, namespace: str, **source: Any) -> dict[str, 
 
 
 def sources(lab: Lab) -> list[str]:
-    """The patterns of all repositories of the lab's Git host, by each way to read them."""
-    ways = (lab.git.ssh_url, lab.git.https_url, lab.git.url)
-    return ["{0.scheme}://{0.netloc}/*".format(urlsplit(way("owner", "name"))) for way in ways]
+    """The patterns of all repositories and artifacts of the lab's Git host, by each way to read them."""
+    ways = [urlsplit(way("owner", "name")) for way in (lab.git.ssh_url, lab.git.https_url, lab.git.url)]
+    return [*(f"{way.scheme}://{way.netloc}/*" for way in ways), f"oci://{ways[1].netloc}/*"]
 
 
 class Environment:

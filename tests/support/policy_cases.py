@@ -1256,11 +1256,8 @@ def _load_balancers() -> list[Case]:
     cases.good("a port for health that Kubernetes chooses", balanced(externalTrafficPolicy="Local"))
     cases.config = "granted"
     cases.bad("an annotation where the type is granted", _at(balanced(annotations=address), GRANTED), message)
-    # One that is older than the policies, since no type but ClusterIP is allowed here.
     cases.config = "open"
-    older = balanced("balanced")
-    cases.bad("an annotation where nothing is listed", {"metadata": {"annotations": address}}, message, old=older)
-    cases.good("a label where nothing is listed", {"metadata": {"labels": {"a": "b"}}}, old=older)
+    cases.good("an annotation of another type where nothing is listed", merged(inside, {"metadata": {"name": "app"}}))
     return cases.made
 
 
