@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -19,18 +19,19 @@ from rich.console import Console
 from components.cluster.client import ClusterUnavailable, connect, explaining
 from components.cluster.config import ClusterConfig
 from components.config.errors import ConfigurationError
+from components.policies.names import PolicyName
 from isolation.inventory.intent import Intent
 from isolation.inventory.lists import read_lists
 from isolation.inventory.profile import Profile, against_profile
 from isolation.inventory.stack import StackInventory
-from isolation.model import Discrepancy, Layer, Report
+from isolation.model import AttemptResult, ControlResult, Discrepancy, Layer, Report
 from isolation.reading import has_account, labelled_namespaces, read, tenancy, tenants, version
 from isolation.report_html import as_html
 from isolation.report_json import as_json
 from isolation.report_junit import as_junit
 from isolation.report_table import WIDTH, as_table
 from isolation.scene import Tenancy
-from isolation.suite import Suite
+from isolation.suite import Selected, Suite
 from isolation.wordings import (
     CLUSTER_FAILS,
     NEEDS_LIVE,
@@ -95,7 +96,8 @@ def isolation(
     """Attack a cluster as a tenant could, and report which layer refuses each attempt. Changes nothing without --live.
 
     With --stack or --profile, also report what in force is not as intended. Exits with 0 if no attempt passes, no
-    control is refused and all is as intended, with 1 otherwise, and with 2 if the run fails.
+    control is refused and all is as intended, with 1 otherwise, and with 2 if the run fails or a tenant's account is
+    unclear.
     """
     left_out = tuple(dict.fromkeys(without or ()))
     if Layer.ROLE in left_out and not live:
@@ -114,16 +116,27 @@ def isolation(
                 raise OperationError.of(NO_TENANTS)
             if len(names) > 1 and (namespace or service_account):
                 raise OperationError.of(SEVERAL_TENANTS)
-            if not (tenant or namespace or service_account):
-                names = _with_account(api, names, listed)
             inventory = _inventory(api, intent, profile) if selected(_INVENTORY) else None
-            reports = []
+            named = bool(tenant or namespace or service_account)
+            reports, unclear = [], False
             for name in names:
-                who = _tenancy(api, name, namespace or (), service_account, intent)
+                who = _without_account(api, name, intent)
+                try:
+                    if named or _may_be_tried(api, name, intent):
+                        who = _tenancy(api, name, namespace or (), service_account, intent)
+                    else:
+                        typer.echo(f"tenant {name}: no attempts: no service account has rights there", err=True)
+                except OperationError as error:
+                    # Accounts that one tenant has left over do not keep the other tenants from being tried.
+                    if namespace or service_account or not who.namespaces or (named and inventory is None):
+                        raise
+                    typer.echo(f"tenant {name}: no attempts: {error}", err=True)
+                    unclear = True
+                if not who.account and inventory is None:
+                    continue
                 found = None if inventory is None else inventory(who)
                 audited = intent.audited if intent is not None else ()
-                suite = Suite(api, read(api, who, flux_namespace, audited), left_out, live)
-                attempts, controls = suite.run(selected)
+                attempts, controls = _tried(api, who, flux_namespace, audited, left_out, live, selected)
                 reports.append(
                     Report(
                         context=config.context or "the current context",
@@ -139,6 +152,8 @@ def isolation(
                         inventory=found,
                     )
                 )
+            if not reports:
+                raise OperationError.of(NO_TENANT_WITH_RIGHTS)
     except ClusterUnavailable as error:
         where = f"{stack}: cluster.{error.key}" if stack else f"--{error.key}"
         raise OperationError.of(CLUSTER_FAILS, cluster=where, reason=error) from None
@@ -148,6 +163,8 @@ def isolation(
     _show(reports, output, file)
     if not all(report.safe for report in reports):
         raise typer.Exit(1)
+    if unclear:
+        raise typer.Exit(_Isolation.failure)
 
 
 def _intent(stack: str) -> Intent:
@@ -183,15 +200,33 @@ def _tenancy(
     return tenancy(api, name, (*listed[0], *further), listed[1])
 
 
-def _with_account(api: client.ApiClient, names: list[str], listed: Container[str]) -> list[str]:
-    """The tenants that may do anything at all, by the cluster or the stack; the others are named and left out."""
-    kept = [name for name in names if name in listed or has_account(api, name)]
-    for name in names:
-        if name not in kept:
-            typer.echo(f"tenant {name} is left out: no service account has rights in its namespaces", err=True)
-    if not kept:
-        raise OperationError.of(NO_TENANT_WITH_RIGHTS)
-    return kept
+def _tried(
+    api: client.ApiClient,
+    who: Tenancy,
+    flux_namespace: str,
+    audited: Collection[PolicyName],
+    left_out: tuple[Layer, ...],
+    live: bool,
+    selected: Selected,
+) -> tuple[tuple[AttemptResult, ...], tuple[ControlResult, ...]]:
+    """The attempts and controls as a tenant's account; none without one."""
+    if not who.account:
+        return (), ()
+    return Suite(api, read(api, who, flux_namespace, audited), left_out, live).run(selected)
+
+
+def _without_account(api: client.ApiClient, name: str, intent: Intent | None) -> Tenancy:
+    """A tenant as the inventory needs it: with the namespaces that it has, and that it should have by the stack."""
+    listed = intent.account_of(name) if intent is not None else None
+    own = listed[0] if listed is not None else ()
+    return Tenancy(name, tuple(dict.fromkeys((*own, *labelled_namespaces(api, name)))), "")
+
+
+def _may_be_tried(api: client.ApiClient, name: str, intent: Intent | None) -> bool:
+    """Whether a tenant has an account, by the stack or the cluster; a tenant that leaves is to have none."""
+    if intent is not None and name in intent.config.tenants:
+        return name in intent.config.active_tenants
+    return has_account(api, name)
 
 
 def _begins(beginnings: tuple[str, ...], key: str) -> bool:

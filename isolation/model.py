@@ -279,7 +279,7 @@ class Report:
         version: of the API server.
         tenant: its name.
         namespaces: its namespaces; attempts are made in the first.
-        account: `system:serviceaccount:…` of the account that Flux applies as.
+        account: `system:serviceaccount:…` of the account that Flux applies as; empty if no attempts were made.
         live: whether objects were created.
         without: layers that were ignored.
         made_at: when, in ISO 8601.

@@ -89,7 +89,7 @@ def title(report: Report) -> str:
     """The tenant of a report, and how the report was made."""
     without = f", without {', '.join(report.without)}" if report.without else ""
     return (
-        f"tenant {report.tenant} ({report.account}) of {report.context}, Kubernetes {report.version}, "
+        f"tenant {report.tenant} ({report.account or 'no account'}) of {report.context}, Kubernetes {report.version}, "
         f"{'dry runs and live objects' if report.live else 'dry runs'}{without}"
     )
 

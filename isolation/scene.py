@@ -19,7 +19,7 @@ class Tenancy:
     Attributes:
         name: its name.
         namespaces: its namespaces; attempts run in the first, which has its service account.
-        account: name of the service account that Flux impersonates.
+        account: name of the service account that Flux impersonates; empty if only the inventory is made.
     """
 
     name: str
@@ -32,8 +32,8 @@ class Tenancy:
 
     @property
     def user(self) -> str:
-        """The account's user name in Kubernetes."""
-        return f"system:serviceaccount:{self.home}:{self.account}"
+        """The account's user name in Kubernetes; empty without an account."""
+        return self.account and f"system:serviceaccount:{self.home}:{self.account}"
 
 
 @dataclass(frozen=True)

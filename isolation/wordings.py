@@ -97,6 +97,16 @@ NOT_COMPARED = Wording(
     "the API server does not say how it would store an object of the stack",
     "use credentials with cluster-admin rights, and see that the cluster's webhooks answer",
 )
+LEFT_OUT = Wording(
+    "FT-ISO-109",
+    "Kyverno is set to leave out what its policies would refuse",
+    "restore Kyverno's release with `pulumi up --refresh`",
+)
+AGGREGATED = Wording(
+    "FT-ISO-110",
+    "a ClusterRole adds rights to Kubernetes' role `admin`, which the tenant has",
+    "remove its labels {label}…, or give the tenant its rights as a grant",
+)
 
 WEAK_POD_SECURITY = Wording(
     "FT-ISO-120", "Pod Security is weaker than the profile", "set the label {label} of the namespace"

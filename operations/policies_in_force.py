@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kubernetes import client
 
 from components.cluster.client import items
+from components.cluster.manifests import Manifest
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
@@ -23,11 +24,19 @@ _KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc"
 
 @dataclass(frozen=True, order=True)
 class PolicyInForce:
-    """A policy that an engine of the cluster evaluates."""
+    """A policy that an engine of the cluster evaluates.
+
+    Attributes:
+        policy: which.
+        engine: who evaluates it.
+        mode: what happens to a request that it refuses.
+        spec: of the policy, with what its binding selects.
+    """
 
     policy: PolicyName
     engine: PolicyEngine
     mode: PolicyMode
+    spec: Manifest = field(default_factory=dict, compare=False, repr=False)
 
 
 def policies_in_force(api: client.ApiClient) -> list[PolicyInForce]:
@@ -56,11 +65,15 @@ def check_in_force(
 
 
 def _native(api: client.ApiClient) -> Iterator[PolicyInForce]:
-    there = {each["metadata"]["name"] for each in items(api, f"{_ADMISSION}/validatingadmissionpolicies")}
+    there = {
+        each["metadata"]["name"]: each.get("spec", {})
+        for each in items(api, f"{_ADMISSION}/validatingadmissionpolicies")
+    }
     for binding in items(api, f"{_ADMISSION}/validatingadmissionpolicybindings"):
         name = binding["spec"]["policyName"]
         if name in there and name in POLICIES:
-            yield PolicyInForce(POLICIES[name], PolicyEngine.NATIVE, _mode(binding["spec"]))
+            bound = {"matchResources": binding["spec"].get("matchResources")}
+            yield PolicyInForce(POLICIES[name], PolicyEngine.NATIVE, _mode(binding["spec"]), there[name] | bound)
 
 
 def _kyverno(api: client.ApiClient) -> Iterator[PolicyInForce]:
@@ -75,7 +88,7 @@ def _kyverno(api: client.ApiClient) -> Iterator[PolicyInForce]:
     for policy in items(api, f"/apis/{KYVERNO_API}/validatingpolicies"):
         name = policy["metadata"]["name"]
         if name in POLICIES and _reaches_a_webhook(policy):
-            yield PolicyInForce(POLICIES[name], PolicyEngine.KYVERNO, _mode(policy["spec"]))
+            yield PolicyInForce(POLICIES[name], PolicyEngine.KYVERNO, _mode(policy["spec"]), policy["spec"])
 
 
 def _reaches_a_webhook(policy: dict[str, Any]) -> bool:

@@ -25,7 +25,7 @@ from components.flux.config_wordings import (
     SECRETS_OF_THE_CLUSTER,
     UNSUPPORTED_FLUX_VERSION,
 )
-from components.flux.controllers import DEFAULT_CONTROLLERS, REQUIRED_CONTROLLERS, Controller
+from components.flux.controllers import DEFAULT_CONTROLLERS, REQUIRED_CONTROLLERS, Controller, account_of
 from components.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
 from components.flux.support import OLDEST_KUBERNETES, REPOSITORY, known_versions, minor
 from components.flux.types import ControllerArgument, EgressHost, FluxVersion
@@ -228,7 +228,7 @@ class FluxConfig(Section):
     @field_validator("default_service_account")
     @classmethod
     def _powerless(cls, account: str) -> str:
-        if account in {controller.value for controller in Controller}:
+        if account in {name for each in Controller for name in (each.value, account_of(each))}:
             raise ValueError(ACCOUNT_OF_FLUX())
         return account
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from components.cluster.manifests import Manifest
 from components.cluster.object_meta import ObjectMeta
 from components.flux.config import FluxConfig, Impersonation
-from components.flux.controllers import RECONCILERS, Controller
+from components.flux.controllers import RECONCILERS, Controller, account_of
 from components.flux.release import COMPONENT_LABEL
 from components.flux.vaults import CONFIG_MAP
 from components.sync.decryption_objects import decryption_account
@@ -112,11 +112,6 @@ _OWN_RIGHTS: Mapping[Controller, _Rights] = {
     ),
 }
 _OF_ALL: _Rights = (_ACCOUNTS, _EVENTS)
-
-
-def account_of(controller: Controller) -> str:
-    """The service account that the pods of a controller run as."""
-    return f"{controller.value}-{'impersonator' if controller in RECONCILERS else 'restricted'}"
 
 
 def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manifest]:

@@ -25,3 +25,8 @@ RECONCILERS = (Controller.KUSTOMIZE, Controller.HELM)
 """Those that apply what others wrote."""
 # Nothing that this program registers is reconciled without these two.
 REQUIRED_CONTROLLERS = (Controller.SOURCE, Controller.KUSTOMIZE)
+
+
+def account_of(controller: Controller) -> str:
+    """The service account that the pods of a controller run as with narrow rights."""
+    return f"{controller.value}-{'impersonator' if controller in RECONCILERS else 'restricted'}"

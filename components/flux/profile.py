@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from components.cluster.manifests import Manifest
 from components.flux.config import FluxConfig, Profile
-from components.flux.controller_rights import CONFIG_WATCHERS, CONFIG_WATCHERS_OFF, account_of, restricted
-from components.flux.controllers import Controller
+from components.flux.controller_rights import CONFIG_WATCHERS, CONFIG_WATCHERS_OFF, restricted
+from components.flux.controllers import Controller, account_of
 from components.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
 from components.flux.lockdown_environment import POD_ADDRESS, variables_for
 from components.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for

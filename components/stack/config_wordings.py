@@ -97,6 +97,11 @@ PREVIEWER_OF_TENANT = Wording(
     "belongs to the tenant {tenant}, whose pods could then read the objects of all tenants",
     "use a service account in a namespace of the platform team",
 )
+ADMINISTRATOR_OF_TENANT = Wording(
+    "FT-CFG-829",
+    "belongs to the tenant {tenant}, whose pods could then add namespaces of the platform to any tenant",
+    "use a service account in a namespace of the platform team",
+)
 DECRYPTION_ACCOUNT_TAKEN = Wording(
     "FT-CFG-651", "is the service account with which the sync of {tenant} decrypts", "choose another name"
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 
+from components.cluster.subjects import Subject
 from components.config.errors import Problem
+from components.config.wordings import Wording
 from components.flux.config import Profile
 from components.flux.controllers import Controller
 from components.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
@@ -15,6 +17,7 @@ from components.keys.ssh_keys import read_private_key
 from components.stack.capsule_checks import CAPSULE_CHECKS
 from components.stack.config import StackConfig
 from components.stack.config_wordings import (
+    ADMINISTRATOR_OF_TENANT,
     DECRYPTION_ACCOUNT_TAKEN,
     KEY_SERVICE_HOSTS_UNKNOWN,
     NAMESPACE_TAKEN,
@@ -45,6 +48,7 @@ from components.stack.sync_checks import SYNC_CHECKS
 from components.sync.decryption import Decryption
 from components.sync.decryption_objects import decryption_account
 from components.sync.key_services import key_service_hosts
+from components.tenant.capsule_names import made_prefix
 
 
 def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
@@ -77,13 +81,22 @@ def _taken_accounts(config: StackConfig) -> Iterator[Finding]:
             )
 
 
-def _reading_tenants(config: StackConfig) -> Iterator[Finding]:
-    """Service accounts in tenants' namespaces that may read the cluster: whoever runs pods there could do it."""
+def _rights_of_tenants(config: StackConfig) -> Iterator[Finding]:
+    """Service accounts in tenants' namespaces with rights of the platform: whoever runs pods there would have them."""
     owners = {name: tenant for tenant, each in config.tenants.items() for name in each.namespace_names}
-    for key, subjects in (("previewers", config.cluster.previewers), ("auditors", config.cluster.auditors)):
+    prefixes = {made_prefix(tenant): tenant for tenant in config.tenants if config.makes_namespaces}
+    given: list[tuple[Path, Sequence[Subject], Wording]] = [
+        (("cluster", "previewers"), config.cluster.previewers, PREVIEWER_OF_TENANT),
+        (("cluster", "auditors"), config.cluster.auditors, PREVIEWER_OF_TENANT),
+    ]
+    if config.capsule is not None:
+        given.append((("capsule", "administrators"), config.capsule.administrators, ADMINISTRATOR_OF_TENANT))
+    for path, subjects, wording in given:
         for index, subject in enumerate(subjects):
-            if (tenant := owners.get(subject.namespace or "")) is not None:
-                yield ("cluster", key, index, "namespace"), PREVIEWER_OF_TENANT(tenant=tenant)
+            place = subject.namespace or ""
+            made = (tenant for prefix, tenant in prefixes.items() if place.startswith(prefix))
+            if (tenant := owners.get(place) or next(made, None)) is not None:
+                yield (*path, index, "namespace"), wording(tenant=tenant)
 
 
 def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
@@ -180,7 +193,7 @@ def _of_each_decryption(check: Callable[[Path, Decryption, StackConfig], Iterato
 CHECKS: tuple[Check, ...] = (
     _shared_namespaces,
     _taken_accounts,
-    _reading_tenants,
+    _rights_of_tenants,
     _shared_deploy_keys,
     _shared_decryption_keys,
     _rival_host_keys,

@@ -50,7 +50,8 @@ NOT_ASKED: Mapping[int, str] = {
     40: "not refused: the suite removes control characters from everything that it shows",
     42: "refused before anything is applied (tests/unit/components/stack/test_configuration_secrets.py)",
     43: "what a person may do is not what a tenant's repository may (tests/e2e/tenants/test_people.py)",
-    44: "which kinds are open is the platform's choice; the inventory shows it (tests/support/policy_cases.py)",
+    44: "which kinds are open is the platform's choice; the inventory compares the policy and the "
+    "annotations that open them (tests/support/policy_cases.py)",
 }
 """Threats that cannot be tried on a cluster, with the reason."""
 

@@ -2,38 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 
+from components.cluster.manifests import Manifest
 from components.policies.config import PolicyEngine, PolicyMode
+from components.policies.names import PolicyName
 from isolation.attempts.looking import selects
 from isolation.model import Attempt, Finding, Layer, State
 from isolation.scene import Scene
+from operations.policies_in_force import PolicyInForce
 
+_SELECTING = ("excludeResourceRules", "namespaceSelector", "objectSelector")
+# What a validation that depends on the request reads, and one that refuses all.
+_READ, _NEVER = ("object", "request", "variables"), "false"
 _GROUPS = ("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "source.toolkit.fluxcd.io")
 
 
 def webhooks(scene: Scene) -> Iterator[Attempt]:
     yield Attempt("23-webhook-down", 23, "any attempt while the admission webhook is down", (_while_down(scene),))
 
-    for engine in dict.fromkeys(each.engine for each in scene.policies):
-        yield _alone(scene, engine)
+    engines = dict.fromkeys(each.engine for each in scene.policies)
+    for policy in dict.fromkeys(each.policy for each in scene.policies):
+        for engine in engines:
+            yield _alone(scene, policy, engine)
 
 
-def _alone(scene: Scene, engine: PolicyEngine) -> Attempt:
-    """Whether all policies of an engine refuse; where another engine has them, too, nothing else would show it."""
-    own = [each for each in scene.policies if each.engine is engine]
-    audited = [each.policy for each in own if each.mode is PolicyMode.AUDIT]
-    said = f"{len(own)} policies, all of which deny"
-    finding = Finding(Layer.ADMISSION, State.HOLDS, said, engine.value)
-    if audited:
-        finding = Finding(Layer.ADMISSION, State.OPEN, f"in Audit: {', '.join(audited)}")
+def _alone(scene: Scene, policy: PolicyName, engine: PolicyEngine) -> Attempt:
+    """Whether a policy refuses in one engine; where another engine has it, too, nothing else would show it."""
+    by_engine = {each.engine: each for each in scene.policies if each.policy is policy}
+    own = by_engine.pop(engine, None)
+    said, audited = _weakness(own, [*by_engine.values()]), own is not None and own.mode is PolicyMode.AUDIT
+    if said or audited:
+        found = Finding(Layer.ADMISSION, State.OPEN, said or "it is in Audit")
+    else:
+        found = Finding(Layer.ADMISSION, State.HOLDS, "it denies, and is as strict as elsewhere", engine.value)
     return Attempt(
-        f"23-{engine.value}-alone",
+        f"23-{engine.value}-{policy.value}",
         23,
-        f"what the policies refuse, as {engine.value} alone judges it",
-        (finding,),
-        by_choice="" if set(audited) - set(scene.audited) else f"the stack has in audit: {', '.join(audited)}",
+        f"what {policy.value} refuses, as {engine.value} alone judges it",
+        (found,),
+        by_choice="the stack has it in audit" if audited and not said and policy in scene.audited else "",
     )
+
+
+def _weakness(own: PolicyInForce | None, others: Sequence[PolicyInForce]) -> str:
+    """What makes a policy weaker than in the other engines; empty if nothing does."""
+    if own is None:
+        return f"only {' and '.join(each.engine for each in others)} has it"
+    return _empty(own.spec) or next(filter(None, (_weaker(own.spec, each.spec) for each in others)), "")
+
+
+def _weaker(own: Manifest, other: Manifest) -> str:
+    """What a policy in one engine lets pass that the same one in another refuses; empty if it is as strict.
+
+    Both are rendered from the same rules, conditions and validations (`components.policies.rendering`). A policy that
+    refuses nothing is no measure for another one.
+    """
+    if _empty(other):
+        return ""
+    if missing := _rules(other) - _rules(own):
+        return f"rules that another engine has are missing: {len(missing)}"
+    if missing := _validations(other) - _validations(own):
+        return f"validations that another engine has are missing: {len(missing)}"
+    if further := _exempting(own) - _exempting(other):
+        return f"conditions that another engine does not have: {len(further)}"
+    return ""
+
+
+def _empty(spec: Manifest) -> str:
+    """Why a policy refuses nothing at all; empty if it may refuse something."""
+    if not _rules(spec):
+        return "it has no rules"
+    if not any(expression == _NEVER or any(each in expression for each in _READ) for expression in _validations(spec)):
+        return "it has no validations that may fail"
+    return ""
+
+
+def _rules(spec: Manifest) -> set[str]:
+    return {_text(each) for each in spec.get("matchConstraints", {}).get("resourceRules") or ()}
+
+
+def _validations(spec: Manifest) -> set[str]:
+    return {each["expression"] for each in spec.get("validations") or ()}
+
+
+def _exempting(spec: Manifest) -> set[str]:
+    """All that keeps a policy from judging a request that its rules name."""
+    constraints = {key: value for key, value in spec.get("matchConstraints", {}).items() if key in _SELECTING and value}
+    return {
+        *(each["expression"] for each in spec.get("matchConditions") or ()),
+        *(f"{key}: {_text(value)}" for key, value in constraints.items()),
+        *([_text(spec["matchResources"])] if spec.get("matchResources") else []),
+        *(["failurePolicy: Ignore"] if spec.get("failurePolicy") == "Ignore" else []),
+    }
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _while_down(scene: Scene) -> Finding:

@@ -14,6 +14,7 @@ from components.cluster.subjects import RBAC
 from components.sync.names import KUSTOMIZE_API, TENANT_LABEL
 from isolation.inventory.intent import NAMESPACE
 
+CLUSTER_ROLE = f"kubernetes:{RBAC}/v1:ClusterRole"
 ROLE_BINDING = f"kubernetes:{RBAC}/v1:RoleBinding"
 CLUSTER_ROLE_BINDING = f"kubernetes:{RBAC}/v1:ClusterRoleBinding"
 NETWORK_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
@@ -27,6 +28,7 @@ SYNC = f"kubernetes:{KUSTOMIZE_API}:Kustomization"
 READ = frozenset(
     {
         NAMESPACE,
+        CLUSTER_ROLE,
         ROLE_BINDING,
         CLUSTER_ROLE_BINDING,
         NETWORK_POLICY,

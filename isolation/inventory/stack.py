@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kubernetes import client
 
 from components.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
 from components.cluster.client import refusal
 from components.cluster.manifests import Manifest, name_of
+from components.cluster.subjects import RBAC
 from components.config.wordings import Wording
 from components.policies.config import PolicyEngine
 from components.policies.in_force import PROBE_PATH
@@ -17,13 +18,16 @@ from components.sync.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
 from components.tenant.annotations import EXCEPTIONS as EXCEPTIONS_ANNOTATION
 from components.tenant.annotations import PREFIX, SERVICE_TYPES
 from components.tenant.capsule_names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
+from components.tenant.config import Role
 from components.tenant.further_access import subjects_within
 from isolation.asking import Asker
 from isolation.attempts.looking import selects
 from isolation.attempts.objects import NAME
 from isolation.inventory.fields import NOTHING, described, differences
 from isolation.inventory.intent import NAMESPACE, POD_SECURITY, Intent, Key, is_filled_in, key_of
+from isolation.inventory.kyverno import left_out
 from isolation.inventory.lists import (
+    CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     EXCEPTIONS,
     KYVERNO_POLICY,
@@ -42,6 +46,7 @@ from isolation.kinds import served
 from isolation.model import Discrepancy, Request
 from isolation.scene import Tenancy
 from isolation.wordings import (
+    AGGREGATED,
     DIFFERS,
     EXEMPTION,
     FURTHER_BINDING,
@@ -60,6 +65,10 @@ _DECISIVE = (POD_SECURITY, PREFIX, TENANT_LABEL, MANAGED_BY_LABEL, CAPSULE_TENAN
 _GRANTED = (EXCEPTIONS_ANNOTATION, SERVICE_TYPES)
 _POLICIES = {PolicyEngine.NATIVE: NATIVE_POLICY, PolicyEngine.KYVERNO: KYVERNO_POLICY}
 _KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc-fail"
+# Labels that add a ClusterRole's rules to Kubernetes' roles for users, and what marks Kubernetes' own.
+# Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles
+_AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
+_OF_KUBERNETES = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _NO_BINDING = "no such binding"
 
 
@@ -103,7 +112,9 @@ class StackInventory:
             *self._unlisted(tenant, lists),
             *self._bindings(tenant, places, intended, lists),
             *self._openings(tenant, places, intended, lists),
+            *self._aggregated(tenant, lists),
             *self._uncalled(labelled, lists),
+            *self._left_out(places),
             *self._compared(self._intent.of_platform, lists),
             *self._exemptions(lists),
             *self._engines(),
@@ -161,6 +172,21 @@ class StackInventory:
                     continue
                 yield _about(FURTHER_BINDING, each, str(grant_of(each["kind"], each).cluster), _NO_BINDING)
 
+    def _aggregated(self, tenant: Tenancy, lists: Lists) -> Iterator[Discrepancy]:
+        """ClusterRoles whose rules are added to `admin`, which has those of `edit` and `view`, if the tenant has it."""
+        config = self._intent.config.tenants.get(tenant.name)
+        if config is None or config.role is not Role.ADMIN:
+            return
+        of_platform = self._applied_by_platform(lists)
+        for each in lists[CLUSTER_ROLE]:
+            labels = each["metadata"].get("labels", {})
+            added = any(key.startswith(_AGGREGATE) and value == "true" for key, value in labels.items())
+            if not added or key_of(each) in self._intent.objects or labels.items() >= _OF_KUBERNETES.items():
+                continue
+            if f"_{name_of(each).replace(':', '__')}_{RBAC}_ClusterRole" not in of_platform:
+                found, _ = described([("rules", None, each.get("rules"))])
+                yield _about(AGGREGATED, each, found, "no such role", label=_AGGREGATE)
+
     def _openings(
         self, tenant: Tenancy, places: set[str], intended: Mapping[Key, Manifest], lists: Lists
     ) -> Iterator[Discrepancy]:
@@ -200,7 +226,7 @@ class StackInventory:
     def _may_write_itself(self, tenant: Tenancy, found: Manifest) -> bool:
         """Whether a tenant that is meant to write bindings could have written this one, for others than itself."""
         namespace = found["metadata"]["namespace"]
-        if not self._intent.may_bind(tenant.name, namespace):
+        if not (tenant.account and self._intent.may_bind(tenant.name, namespace)):
             return False
         others = all(
             each["kind"] == "ServiceAccount"
@@ -238,6 +264,9 @@ class StackInventory:
                 yield Discrepancy.of(
                     NOT_ENFORCED, "", "webhooks of Capsule", _said(said), "a namespace for an unknown tenant is refused"
                 )
+
+    def _left_out(self, namespaces: Collection[str]) -> list[Discrepancy]:
+        return left_out(self._api, namespaces) if self._intent.config.policies.engine.kyverno else []
 
     def _uncalled(self, namespaces: Mapping[str, Manifest], lists: Lists) -> Iterator[Discrepancy]:
         """Namespaces that Kyverno's webhooks leave out, or where they need not answer."""

@@ -19,6 +19,7 @@ from tests.e2e.manifests import kustomization, namespace
 from tests.support.admission import refused_to_controllers
 from tests.support.charts import Chart, Overlays
 from tests.support.environment import Environment, base
+from tests.support.isolation import assert_safe, run_stack
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.project import CHECKOUT, Project
 from tests.support.registry import Registry
@@ -56,6 +57,7 @@ spec:
   ports:
     - port: 80
 """
+SAMPLE = yaml.safe_load((CHECKOUT / "Pulumi.staging.yaml").read_text())
 OWN_NAMESPACES = {"default", "kube-node-lease", "kube-public", "kube-system"}
 POLICY_KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 WEBHOOK_KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
@@ -93,6 +95,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
                 "images": {"allowed": ["registry.example/dev-team/*", "registry.example/ops-team/*"]},
                 "onboarding": True,
             },
+            tenancy=SAMPLE["config"]["flux-tenancy:tenancy"],
         )
         environment.onboard("dev-team", "./staging")
         # By itself Flux looks again at what was refused when all tests are over.
@@ -241,10 +244,37 @@ class TestGuardedPlatform:
         lab.git.commit_files("dev-team", "apps", overlays.files, "Run a chart")
         eventually(lambda: stack.cluster.ready("helmrelease", "greeter", "apps")[0] == "True")
         assert stack.cluster.get("deployment", "greeter", "apps")["metadata"]["annotations"]["message"] == "staging"
+        self.a_chart_in_git_gets_its_dependency_from_there(lab, stack.cluster, registry.chart_registry, account)
         assert refused(lab, stack.cluster) == []
 
         lab.git.commit_files("dev-team", "apps", overlays.undone, "Run no chart")
         eventually(lambda: stack.cluster.find("deployment", "greeter", "apps") is None)
+
+    def a_chart_in_git_gets_its_dependency_from_there(
+        self, lab: Lab, cluster: RunningCluster, allowed: str, account: str
+    ) -> None:
+        """The samples open charts from Git; source-controller fetches what such a chart depends on."""
+        dependency = {"name": "greeter", "version": "1.0.0", "repository": allowed}
+        chart = {"apiVersion": "v2", "name": "parent", "version": "0.1.0", "dependencies": [dependency]}
+        lab.git.commit_files("dev-team", "apps", {"charts/parent/Chart.yaml": yaml.safe_dump(chart)}, "Add a chart")
+        source = {"kind": "GitRepository", "name": "dev-team"}
+        release = {
+            "apiVersion": "helm.toolkit.fluxcd.io/v2",
+            "kind": "HelmRelease",
+            "metadata": {"name": "parent", "namespace": "apps"},
+            "spec": {
+                "interval": "10m",
+                "serviceAccountName": "dev-team",
+                "chart": {"spec": {"chart": "./charts/parent", "sourceRef": source}},
+            },
+        }
+        assert cluster.create(release, user=account) == ""
+
+        eventually(lambda: cluster.ready("helmrelease", "parent", "apps")[0] == "True", what="the release")
+
+        assert cluster.get("deployment", "parent", "apps")["metadata"]["labels"]["chart"] == "greeter-1.0.0"
+        done = cluster.kubectl("delete", "helmrelease", "parent", "-n", "apps", "--timeout=60s")
+        assert done.returncode == 0, done.stderr
 
     def test_the_update_that_lifts_a_refusal_reports_the_tenant_ready(self, lab: Lab, stack: Environment) -> None:
         """Flux by itself would look again only after `retryInterval`."""
@@ -285,7 +315,8 @@ class TestGuardedPlatform:
         own = {"policies": {"sources": [sources(lab, "ops-team")]}}
         quick = {"sync": {"targetNamespace": "tools", "timeout": "10s", "wait": False}}
         stack.project.tenant("ops-team", base(lab, "ops-team/tools", "tools") | own | quick)
-        stack.config["tenancy"] = {"offboardingTimeout": "5s"}
+        tenancy = stack.config["tenancy"]
+        stack.config["tenancy"] = tenancy | {"offboardingTimeout": "5s"}
         stack.up()
         eventually(lambda: cluster.ready("kustomization", "ops-team", "tools")[0] == "True")
         binding = cluster.get("rolebinding", "ops-team-reconciler", "tools")
@@ -314,10 +345,21 @@ class TestGuardedPlatform:
         done = cluster.kubectl(*shlex.split(release))
         assert done.returncode == 0, done.stderr
         eventually(lambda: cluster.find("namespace", "tools") is None)
-        del stack.config["tenancy"]
+        stack.config["tenancy"] = tenancy
         stack.up()
         eventually(lambda: cluster.ready("kustomization", "ops-team", "tools")[0] == "True")
         assert stack.changes() == {}
+
+    def test_no_attempt_passes_for_any_tenant_and_all_is_as_intended(self, stack: Environment) -> None:
+        """With the engines and the tenancy of the sample stacks, and their two tenants."""
+        assert SAMPLE["config"]["flux-tenancy:policies"] == {"engine": stack.config["policies"]["engine"]}
+
+        reports = run_stack(stack.project.folder, NAME)
+
+        assert [each.report["tenant"] for each in reports] == ["dev-team", "ops-team"]
+        for found in reports:
+            assert_safe(found)
+            assert len(found.ids("refused")) > 150
 
     def test_a_tenant_comes_and_leaves_in_two_steps_under_enforced_policies(self, lab: Lab, stack: Environment) -> None:
         cluster, before = stack.cluster, stack.applications("apps")

@@ -6,11 +6,15 @@ No controller runs: what Flux itself refuses is seen by how its Deployments are 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from components.cluster.client import connect
+from components.cluster.config import ClusterConfig
 from components.config.yaml_files import FastLoader
 from lab.build import ensure
 from lab.free_ports import free_port_base
@@ -19,6 +23,7 @@ from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer
 from tests.support.isolation import Answers, beginning, run
 from tests.support.lab import eventually
+from tests.support.mutations import Mutation, binding, made
 from tests.support.policy_requests import RBAC, bound
 
 FLUX = "flux-bundle-2.9.5"
@@ -167,6 +172,67 @@ def test_flux2_multi_tenancy_tests_a_field_that_does_not_exist(server: ApiServer
     assert refused_by(found, "1-kustomization-source") == ("flux", "kustomize-controller")
     assert refused_by(found, "4-remote-base") == ("flux", "kustomize-controller")
     assert found.controls("refused") == {}
+
+
+PROFILE = ("--profile", "restricted", "--only", "inventory")
+
+
+def keep_the_profile(api: ApiClient) -> None:
+    """Change a tenant of `flux create tenant` to one that keeps the profile `restricted`."""
+    place = {"namespace": APPS}
+    labels = LABELLED | {"pod-security.kubernetes.io/enforce": "restricted"}
+    role = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]}
+    subject = {"kind": "ServiceAccount", "name": TENANT, "namespace": APPS}
+    deployer = bound("RoleBinding", place | {"name": f"{TENANT}-reconciler", "labels": labels}, "deployer", subject)
+    api.request("DELETE", deployer | RBAC)
+    closed = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    manifests: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": APPS, "labels": labels}},
+        RBAC | {"kind": "ClusterRole", "metadata": {"name": "deployer"}, "rules": [role]},
+        deployer | RBAC,
+        {**_named("v1", "ResourceQuota", "count"), "spec": {"hard": {"count/secrets": "10"}}},
+        {**_named("networking.k8s.io/v1", "NetworkPolicy", "closed"), "spec": closed},
+        *policy("no-buckets", {"buckets": "source.toolkit.fluxcd.io"}, "false"),
+    ]
+    for manifest in manifests:
+        api.apply(manifest)
+
+
+def _named(version: str, kind: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": APPS}}
+
+
+def profile_holes() -> Iterator[Mutation]:
+    """What a tenant, or somebody for it, may have on a cluster without a stack."""
+    place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": APPS}}
+    level = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
+    yield Mutation("Pod Security that is off", place, level, "FT-ISO-120")
+    count, closed = _named("v1", "ResourceQuota", "count"), _named("networking.k8s.io/v1", "NetworkPolicy", "closed")
+    much = {"spec": {"hard": {"count/secrets": "1e8"}}}
+    yield Mutation("a quota of 1e8", count, much, "FT-ISO-121", (APPS, f"Namespace {APPS}"))
+    yield Mutation("no network policy", closed, None, "FT-ISO-122", (APPS, f"Namespace {APPS}"))
+    account = {"kind": "ServiceAccount", "name": "default", "namespace": APPS}
+    yield replace(binding("edit", account, APPS), code="FT-ISO-124")
+    yield replace(binding("view", account), code="FT-ISO-124")
+    bound_policy = policy("no-buckets", {"buckets": "source.toolkit.fluxcd.io"}, "false")[1]
+    yield Mutation("a policy in Audit", bound_policy, {"spec": {"validationActions": ["Audit"]}}, "FT-ISO-125")
+
+
+def test_a_profile_finds_what_somebody_has_opened(server: ApiServer, tmp_path: Path) -> None:
+    onboard(server.client, TENANT, LABELLED)
+    keep_the_profile(server.client)
+    api = connect(ClusterConfig(kubeconfig=str(server.kubeconfig)), tmp_path)
+
+    def found() -> set[tuple[str, str, str]]:
+        answers = run(server.kubeconfig, *PROFILE)
+        assert answers.code == bool(answers.report["inventory"])
+        return {(each["code"], each["namespace"], each["object"]) for each in answers.report["inventory"]}
+
+    assert found() == set()
+    for hole in profile_holes():
+        with made(api, hole):
+            assert found() == {hole.finding}, hole.name
+    assert found() == set()
 
 
 def refused_by(found: Answers, key: str) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from lab.free_ports import free_port_base
 from lab.settings import Settings
 from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer
+from tests.support.example_fleet import WAYS_OUT, manifests
 from tests.support.lab import eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, Case, User
 from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, ask, bound
@@ -109,6 +110,24 @@ def test_a_request_of_the_table(api: ApiClient, in_force: Callable[[str], None],
     message = response.json().get("message", "")
     assert f"ValidatingAdmissionPolicy '{object_name(case.policy)}'" in message, response.text
     assert case.refused in message
+
+
+@pytest.mark.parametrize("namespace", WAYS_OUT)
+def test_usual_manifests_pass_or_are_told_the_way_out(
+    api: ApiClient, in_force: Callable[[str], None], namespace: str
+) -> None:
+    """An application over infrastructure, as the tenant's account applies it, with a list of sources and without."""
+    in_force("unlisted")
+    refused = {}
+
+    for name, manifest in manifests(namespace).items():
+        response = api.request("POST", manifest, user=USERS[User.TENANT], dry_run=True)
+        if not response.is_success:
+            refused[name] = response.json()["message"]
+
+    assert set(refused) == set(WAYS_OUT[namespace]), refused
+    for name, words in WAYS_OUT[namespace].items():
+        assert words in refused[name]
 
 
 @pytest.mark.parametrize(("user", "passes"), [(User.PATCHER, True), (User.MEMBER, False)])

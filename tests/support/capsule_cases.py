@@ -18,6 +18,7 @@ from tests.support.policy_cases import (
     APPS,
     FOREIGN,
     NAMESPACE_OBJECTS,
+    ONE_ACCOUNT_OF,
     TENANT,
     Case,
     Object,
@@ -92,6 +93,9 @@ def _namespaces() -> list[Case]:
     cases.bad("another's owner", namespace(annotations={OWNER: "system:serviceaccount:other:other"}), whose)
     only = "only the platform sets "
     exceptions = {"flux-tenancy/exceptions": "host-access"}
+    for place, name in ONE_ACCOUNT_OF.items():
+        user = f"system:serviceaccount:{place}:{name}"
+        cases.bad(f"owned by {user}", namespace(annotations={OWNER: user}), whose)
     cases.bad("an exception", namespace(annotations=exceptions), f"{only}flux-tenancy/exceptions")
     cases.bad("a node", namespace(annotations={"scheduler.alpha.kubernetes.io/node-selector": "a=b"}), only)
     cases.bad("a label that others select", namespace(labels={"istio-injection": "disabled"}), f"{only}istio-injection")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from components.keys.ssh_keys import generate
 from tests.support.lab import Lab, RunningCluster
@@ -22,6 +23,12 @@ def base(lab: Lab, repository: str, namespace: str, **source: Any) -> dict[str, 
         },
         "sync": {"targetNamespace": namespace},
     }
+
+
+def sources(lab: Lab) -> list[str]:
+    """The patterns of all repositories and artifacts of the lab's Git host, by each way to read them."""
+    ways = [urlsplit(way("owner", "name")) for way in (lab.git.ssh_url, lab.git.https_url, lab.git.url)]
+    return [*(f"{way.scheme}://{way.netloc}/*" for way in ways), f"oci://{ways[1].netloc}/*"]
 
 
 class Environment:

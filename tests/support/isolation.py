@@ -74,19 +74,13 @@ def beginning(ids: Iterable[str], *beginnings: str) -> set[str]:
     return {each for each in ids if each.startswith(beginnings)}
 
 
-def assert_safe(answers: Answers, *open_by_choice: str) -> None:
-    """No attempt has passed, no control was refused, and all that is in force is as intended.
-
-    Args:
-        answers: of the suite.
-        open_by_choice: beginnings of the ids of attempts that pass as the stack is, such as those at sources in a stack
-            without a list of them.
-    """
+def assert_safe(answers: Answers) -> None:
+    """No attempt has passed, no control was refused, all that is in force is as intended, and the command says so."""
     passed, refused = answers.ids("passed"), answers.controls("refused")
-    passed -= beginning(passed, *open_by_choice)
     assert passed == set(), [answers.attempts[each] for each in passed]
     assert not refused, refused
     assert not answers.report["inventory"], answers.report["inventory"]
+    assert answers.code == 0
 
 
 def suite_tenant() -> Iterator[dict[str, Any]]:

@@ -329,9 +329,64 @@ UNGUARDED = Mutation(
 )
 
 
+_KYVERNO = "policies.kyverno.io/v1"
+_AUDITED_IN_KYVERNO = (
+    "host-access",
+    "service-exposure",
+    "allowed-sources",
+    "tenant-service-account",
+    "tenant-limits",
+    "allowed-kinds",
+    "status-writes",
+)
+
+
+def policy_hole(name: str, engine: str, change: str) -> Mutation:
+    """A policy that one engine has in Audit, without a validation that may fail, or not at all."""
+    policy = (
+        _named(_KYVERNO, "ValidatingPolicy", f"flux-tenancy-{name}")
+        if engine == "kyverno"
+        else _named(ADMISSION, "ValidatingAdmissionPolicy", f"flux-tenancy-{name}")
+    )
+    audited = policy if engine == "kyverno" else policy | {"kind": "ValidatingAdmissionPolicyBinding"}
+    empty = {"spec": {"validations": [{"expression": "true"}]}}
+    return {
+        "in audit": Mutation(f"{name} in Audit", audited, {"spec": {"validationActions": ["Audit"]}}, "FT-ISO-100"),
+        "emptied": Mutation(f"{name} allows everything", policy, empty, "FT-ISO-100"),
+        "gone": Mutation(f"{name} is gone", policy, None, "FT-ISO-101"),
+    }[change]
+
+
+def kyverno_settings() -> list[Mutation]:
+    """What Kyverno itself is set to leave out."""
+    settings = _named("v1", "ConfigMap", "kyverno", "kyverno")
+    tenants = {"excludeGroups": "system:nodes,system:serviceaccounts"}
+    pods = {"resourceFilters": "[Event,*,*] [Pod,*,*]"}
+    exceptions = [
+        {"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--enablePolicyException=1"}
+    ]
+    background = _named("apps/v1", "Deployment", "kyverno-background-controller", "kyverno")
+    return [
+        *(
+            Mutation(f"{next(iter(each))} of tenants", settings, {"data": each}, "FT-ISO-109")
+            for each in (tenants, pods, {"excludeClusterRoles": "flux-tenancy-tenant"})
+        ),
+        Mutation("exceptions that count", background, exceptions, "FT-ISO-109"),
+    ]
+
+
+def aggregated() -> Mutation:
+    """Further rights of all that have Kubernetes' role `admin`."""
+    labels = {"rbac.authorization.k8s.io/aggregate-to-edit": "true"}
+    rule = {"apiGroups": ["example.com"], "resources": ["*"], "verbs": ["*"]}
+    named = _named(RBAC, "ClusterRole", "hole")
+    role = named | {"metadata": named["metadata"] | {"labels": labels}, "rules": [rule]}
+    return Mutation("a role that is added to admin", role, {}, "FT-ISO-110")
+
+
 def kyverno_holes(namespace: str) -> list[Mutation]:
     """Holes in what Kyverno judges in a namespace, beside Kubernetes' own policies."""
-    policies = "policies.kyverno.io/v1"
+    policies = _KYVERNO
     audit = {"spec": {"validationActions": ["Audit"]}}
     reference = {"policyRefs": [{"kind": "ValidatingPolicy", "name": "flux-tenancy-host-access"}]}
     exempt = _named(policies, "PolicyException", "hole", namespace) | {"spec": reference}
@@ -343,7 +398,7 @@ def kyverno_holes(namespace: str) -> list[Mutation]:
                 audit,
                 "FT-ISO-100",
             )
-            for name in ("host-access", "service-exposure")
+            for name in _AUDITED_IN_KYVERNO
         ),
         Mutation(
             "an onboarding that generates less",
@@ -352,6 +407,7 @@ def kyverno_holes(namespace: str) -> list[Mutation]:
             "FT-ISO-100",
         ),
         Mutation("an exemption from a policy", exempt, {}, "FT-ISO-105"),
+        *kyverno_settings(),
     ]
 
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from components.capsule.objects import CAPSULE_NAMESPACE
+from components.flux.controllers import Controller, account_of
 from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
-from components.sync.names import TENANT_LABEL
+from components.sync.names import FLUX_NAMESPACE, TENANT_LABEL
 from components.sync.provider_types import PROVIDER_TYPES
 from components.tenant.annotations import (
     EXCEPTIONS,
@@ -30,6 +32,7 @@ from components.tenant.annotations import (
     VERIFIED,
     WITHOUT_GRANTS,
 )
+from components.tenant.capsule_objects import REPLICATOR
 from components.tenant.grants import SERVICE_EXPOSURE
 from components.tenant.grants_config import ExceptedPolicy
 from components.tenant.kinds import FLUX_KINDS, resources_of
@@ -50,6 +53,8 @@ FOREIGN = "other"
 """A namespace of another tenant."""
 CLOSED, OPENED = "apps-closed", "apps-opened"
 """Namespaces of a tenant with no open kinds but those of every tenant, and with a few."""
+EXAMPLE = "apps-example"
+"""A namespace of a tenant with a list of sources for tests/support/example_fleet.py."""
 GRANTED, NAMED_GRANTS = "apps-granted", "apps-named-grants"
 """Namespaces with exceptions for all objects, and for those of a name."""
 
@@ -65,6 +70,7 @@ _LABELS: dict[str, dict[str, str]] = {
     IMPLIED: {TENANT_LABEL: TENANT},
     CLOSED: {TENANT_LABEL: TENANT},
     OPENED: {TENANT_LABEL: TENANT},
+    EXAMPLE: {TENANT_LABEL: TENANT},
     GRANTED: {TENANT_LABEL: TENANT},
     NAMED_GRANTS: {TENANT_LABEL: TENANT},
     FOREIGN: {TENANT_LABEL: FOREIGN},
@@ -87,6 +93,11 @@ _ANNOTATIONS: Mapping[str, Mapping[str, str]] = {
     NAMED: {SERVICE_ACCOUNT: "flux"},
     IMPLIED: {SERVICE_ACCOUNT: "flux", IMPLIED_ACCOUNT: "flux"},
     CLOSED: {KINDS: ""},
+    EXAMPLE: {
+        KINDS: "",
+        SOURCES: "https://charts.jetstack.example https://ingress.example.org/charts "
+        "oci://registry.example.com/podinfo/*",
+    },
     OPENED: {KINDS: "alerts.notification.toolkit.fluxcd.io widgets.example.com helmcharts.source.toolkit.fluxcd.io"},
     GRANTED: {SERVICE_TYPES: "LoadBalancer NodePort", EXCEPTIONS: " ".join(ExceptedPolicy)},
     NAMED_GRANTS: {EXCEPTIONS: " ".join(f"{policy}/legacy" for policy in ExceptedPolicy)},
@@ -447,6 +458,17 @@ def template_of(kind: str, spec: Object, namespace: str = APPS, labels: Object |
     }
     return made(kind, fields[kind], namespace=namespace)
 
+
+PLATFORM_ACCOUNTS = (
+    *((FLUX_NAMESPACE, each.value) for each in Controller),
+    *((FLUX_NAMESPACE, account_of(each)) for each in Controller),
+    *(("kyverno", f"kyverno-{part}-controller") for part in ("admission", "background", "cleanup", "reports")),
+    *((CAPSULE_NAMESPACE, name) for name in ("capsule", REPLICATOR)),
+    *(("kube-system", f"{part}-controller") for part in ("namespace", "statefulset")),
+)
+"""Namespace and name of each service account of the platform's own controllers."""
+ONE_ACCOUNT_OF = dict(PLATFORM_ACCOUNTS)
+"""One of these accounts by its namespace."""
 
 DIGESTED = f"registry.example.com/org/app@sha256:{'0' * 64}"
 """An image that the configuration `listed` allows."""
@@ -940,6 +962,10 @@ def _identities() -> list[Case]:
     cases.bad("empty", kustomization(serviceAccountName=""), "spec.serviceAccountName is missing")
     cases.bad("another", kustomization(serviceAccountName="default"), "spec.serviceAccountName is default;")
     cases.bad("another for a release", release(serviceAccountName="other"), "set it to dev-team")
+    for _, name in PLATFORM_ACCOUNTS:
+        cases.bad(f"the platform's {name}", kustomization(serviceAccountName=name), f"AccountName is {name};")
+    for name in ONE_ACCOUNT_OF.values():
+        cases.bad(f"a release's {name}", release(serviceAccountName=name), f"AccountName is {name};")
     for place in (NAMED, IMPLIED):
         cases.good(f"another name in {place}", kustomization(namespace=place, serviceAccountName="flux"))
         cases.bad(
@@ -1230,6 +1256,8 @@ def _load_balancers() -> list[Case]:
     cases.good("a port for health that Kubernetes chooses", balanced(externalTrafficPolicy="Local"))
     cases.config = "granted"
     cases.bad("an annotation where the type is granted", _at(balanced(annotations=address), GRANTED), message)
+    cases.config = "open"
+    cases.good("an annotation of another type where nothing is listed", merged(inside, {"metadata": {"name": "app"}}))
     return cases.made
 
 
@@ -2009,6 +2037,13 @@ def _tenant_access() -> list[Case]:
     cases.bad("everybody", binding(person("Group", "system:authenticated")), f"Group system:authenticated {only}")
     cases.bad("another tenant", binding(account("ci", FOREIGN)), f"subjects: ServiceAccount other/ci {only}")
     cases.bad("one more", {"subjects": [person("User", "ann")]}, only, old=binding(account("ci"), name="older"))
+    for namespace, name in PLATFORM_ACCOUNTS:
+        subject = binding(account(name, namespace))
+        cases.bad(f"the platform's {namespace}/{name}", subject, f"subjects: ServiceAccount {namespace}/{name} {only}")
+    for namespace, name in ONE_ACCOUNT_OF.items():
+        user, group = f"system:serviceaccount:{namespace}:{name}", f"system:serviceaccounts:{namespace}"
+        cases.bad(f"the user {user}", binding(person("User", user)), f"subjects: User {user} {only}")
+        cases.bad(f"the group {group}", binding(person("Group", group)), f"subjects: Group {group} {only}")
     cases.good("a secret", made("Secret", stringData={"a": "b"}), user=User.TENANT)
     token = made(
         "Secret",

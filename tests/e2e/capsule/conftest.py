@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.environment import Environment
+from tests.support.environment import Environment, sources
 from tests.support.lab import Lab
 from tests.support.project import Project
 
@@ -31,7 +31,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
             cluster,
             flux=lab.bundle("2.9.5"),
             capsule=lab.capsule_chart("0.14.0") | {"administrators": ADMINISTRATORS},
-            policies={"engine": "native", "sources": {"allowed": ["*"]}},
+            policies={"engine": "native", "sources": {"allowed": sources(lab)}},
             tenancy={"mode": "capsule", "networkPolicy": "default-deny"},
         )
         for module in sorted(Path(__file__).parent.glob("given_*.py")):

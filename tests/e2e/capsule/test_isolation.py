@@ -33,6 +33,6 @@ def test_a_namespace_of_the_tenants_own_is_as_intended_and_holes_beside_it_are_f
 
     inventories.assert_settled(MAKER)
     [found] = run_stack(folder, NAME, "--tenant", MAKER)
-    assert_safe(found, "13-")
+    assert_safe(found)
     missed = inventories.missed(MAKER, [binding("admin", account, PLACE), *capsule_holes(MAKER)])
     assert not missed, "\n".join(missed)

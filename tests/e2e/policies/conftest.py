@@ -13,7 +13,7 @@ from components.sync.names import TENANT_LABEL
 from tests.e2e.manifests import namespace
 from tests.e2e.policies.given import OLDER, TENANCY
 from tests.support.earlier_program import EarlierProgram, Upgraded
-from tests.support.environment import Environment
+from tests.support.environment import Environment, sources
 from tests.support.lab import Lab
 from tests.support.project import Project
 from tests.support.registry import Registry, Signer
@@ -50,7 +50,7 @@ def upgraded_stack(
             policies={
                 "engine": "both",
                 "images": {"allowed": [f"{registry.prefix}/*", "registry.example.com/*"], "signatures": [signed]},
-                "sources": {"allowed": ["*"], "plainHttp": True},
+                "sources": {"allowed": sources(lab), "plainHttp": True},
                 "onboarding": True,
             },
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.environment import Environment
+from tests.support.environment import Environment, sources
 from tests.support.lab import Lab
 from tests.support.project import Project
 
@@ -30,7 +30,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
             project,
             cluster,
             flux=flux,
-            policies={"engine": "native", "sources": {"allowed": ["*"]}},
+            policies={"engine": "native", "sources": {"allowed": sources(lab)}},
             tenancy={"networkPolicy": "default-deny"},
         )
         for module in sorted(Path(__file__).parent.glob("given_*.py")):

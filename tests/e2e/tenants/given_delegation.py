@@ -17,6 +17,18 @@ NOTE: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"n
 QUOTA: dict[str, Any] = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "own"}, "spec": {"hard": {}}}
 
 
+def team_binding(team: str, namespace: str) -> dict[str, Any]:
+    """What gives a team the role of its tenant, as the tenant writes it."""
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": team, "namespace": namespace},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "flux-tenancy-tenant"},
+        "subjects": [{"kind": "ServiceAccount", "name": team, "namespace": namespace}],
+    }
+
+
 def add(stack: Environment, lab: Lab) -> None:
     """Add the tenant and its repository: what its team may apply, and what not even the tenant may."""
     files = {f"{folder}/object.yaml": yaml.safe_dump(each) for folder, each in {"team": NOTE, "beyond": QUOTA}.items()}

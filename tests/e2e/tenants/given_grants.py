@@ -14,6 +14,8 @@ from tests.support.lab import Lab, eventually
 from tests.support.policy_requests import definition
 
 GRANTED, OTHER = "granted", "not-granted"
+DELEGATED, TEAM = "granted-team", "team"
+"""A namespace that the tenant with grants has delegated, and the account of its team."""
 GROUP = "example.com"
 ORGANIZATION, NAME = "granted", "apps"
 REASON = "The vendor's operator needs it."
@@ -73,7 +75,9 @@ def add(stack: Environment, lab: Lab) -> None:
     with tempfile.TemporaryDirectory() as folder:
         lab.repository(ORGANIZATION, NAME, files | {"plain/note.yaml": yaml.safe_dump(note)}, Path(folder), True)
     for tenant, path in ((GRANTED, "./granted"), (OTHER, "./plain")):
-        stack.project.tenant(tenant, base(lab, f"{ORGANIZATION}/{NAME}", tenant))
+        delegated = [{"name": DELEGATED, "delegatedTo": TEAM}] if tenant == GRANTED else []
+        namespaces = {"namespaces": [{"name": tenant}, *delegated]}
+        stack.project.tenant(tenant, base(lab, f"{ORGANIZATION}/{NAME}", tenant) | namespaces)
         stack.onboard(tenant, path)
     stack.config["tenants"][GRANTED]["grants"] = GRANTS
     stack.config["tenancy"]["grantableGroups"] = [GROUP]

@@ -10,6 +10,8 @@ from tests.support.lab import Lab
 
 OWNER = "life"
 MOVING, RENAMED, RENAMED_TO, BROKEN, COMING = "life-moving", "life-before", "life-after", "life-broken", "life-coming"
+LEAVING, TEAM = "life-leaving", "life-team"
+"""A tenant that leaves, and its team, in a delegated namespace of this name."""
 
 
 def config_map(name: str, value: str) -> str:
@@ -26,10 +28,12 @@ FILES = {
 def add(stack: Environment, lab: Lab) -> None:
     """A private repository for each tenant; what they are listed with is the folder `one`."""
     with TemporaryDirectory() as folder:
-        for tenant in (MOVING, RENAMED, BROKEN, COMING):
+        for tenant in (MOVING, RENAMED, BROKEN, COMING, LEAVING):
             lab.repository(OWNER, tenant, FILES, Path(folder), private=True)
-    for tenant in (MOVING, RENAMED, BROKEN):
-        stack.project.tenant(tenant, base(lab, f"{OWNER}/{tenant}", tenant))
+    for tenant in (MOVING, RENAMED, BROKEN, LEAVING):
+        delegated = [{"name": TEAM, "delegatedTo": TEAM}] if tenant == LEAVING else []
+        namespaces = {"namespaces": [{"name": tenant}, *delegated]}
+        stack.project.tenant(tenant, base(lab, f"{OWNER}/{tenant}", tenant) | namespaces)
         stack.onboard(tenant, "./one")
     # What a tenant leaves to its successor.
     stack.config["tenants"][RENAMED]["sync"]["deletionPolicy"] = "Orphan"

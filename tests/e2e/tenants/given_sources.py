@@ -122,6 +122,7 @@ def add(stack: Environment, lab: Lab) -> None:
             "code": {"kind": "GitRepository", "url": https, "https": pulling, **authority},
         },
         "sync": {"source": "manifests"},
+        "policies": {"sources": [f"bucket://{store().endpoint}/{BUCKET}"]},
     }
     # What is shared has credentials of its own, which the tenants can read.
     stack.config["shared"] = {

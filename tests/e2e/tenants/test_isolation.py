@@ -5,9 +5,10 @@ from __future__ import annotations
 from tests.e2e.tenants.conftest import NAME
 from tests.e2e.tenants.given_delegation import NAMESPACE, TEAM, TENANT
 from tests.e2e.tenants.given_grants import GRANTED
+from tests.e2e.tenants.given_roles import ADMIN
 from tests.support.environment import Environment
 from tests.support.isolation import assert_safe, run_stack
-from tests.support.mutations import Inventories, binding
+from tests.support.mutations import Inventories, aggregated, binding
 
 
 def test_nothing_of_what_the_stack_declares_is_a_hole(stack: Environment) -> None:
@@ -17,7 +18,14 @@ def test_nothing_of_what_the_stack_declares_is_a_hole(stack: Environment) -> Non
     for found in run_stack(stack.project.folder, NAME, *of_rights):
         assert_safe(found)
     [granted] = run_stack(stack.project.folder, NAME, "--tenant", GRANTED)
-    assert_safe(granted, "13-")
+    assert_safe(granted)
+
+
+def test_a_role_that_is_added_to_the_one_of_a_tenant_is_found(stack: Environment) -> None:
+    inventories = Inventories(stack.project.folder, NAME, stack.cluster.kubeconfig)
+
+    assert inventories.of(ADMIN) == ()
+    assert inventories.missed(ADMIN, [aggregated()]) == []
 
 
 def test_a_binding_that_no_grant_and_no_team_needs_is_found(stack: Environment) -> None:

@@ -16,11 +16,18 @@ from typer.testing import CliRunner
 
 from components.keys.age_keys import generate
 from operations import tenant, tenants
-from tests.e2e.tenants.given_life import BROKEN, COMING, MOVING, OWNER, RENAMED, RENAMED_TO
+from tests.e2e.tenants.given_delegation import NAMESPACE as STAYING_TEAM
+from tests.e2e.tenants.given_delegation import TEAM as STAYING
+from tests.e2e.tenants.given_delegation import TENANT as DELEGATING
+from tests.e2e.tenants.given_delegation import team_binding
+from tests.e2e.tenants.given_life import BROKEN, COMING, LEAVING, MOVING, OWNER, RENAMED, RENAMED_TO, TEAM
 from tests.support.environment import Environment
+from tests.support.isolation import assert_safe, run_stack
 from tests.support.lab import Lab, eventually
 
 NAME = "tenants"
+TEAMS = ((TEAM, TEAM), (STAYING, STAYING_TEAM))
+"""Each team, by the names of its account and of its namespace."""
 
 
 class Life:
@@ -146,11 +153,44 @@ class TestLife:
         assert last[0] == f"-{BROKEN}:" and not [line for line in last if line.startswith("+")]
         [life.backup] = (life.stack.project.folder / ".backup" / NAME / BROKEN).iterdir()
 
+    def test_a_tenant_with_a_team_leaves(self, life):
+        for team, namespace, tenant_ in ((TEAM, TEAM, LEAVING), (STAYING, STAYING_TEAM, DELEGATING)):
+            account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": team, "namespace": namespace}}
+            for manifest in (account, team_binding(team, namespace)):
+                arguments = ("apply", "--server-side", "-f", "-")
+                user = f"system:serviceaccount:{tenant_}:{tenant_}"
+                done = life.stack.cluster.kubectl(*arguments, user=user, stdin=json.dumps(manifest))
+                assert done.returncode == 0, done.stderr
+        assert [self.may(life, *each) for each in TEAMS] == ["yes", "yes"]
+
+        assert life.change("offboard", LEAVING, "--no-backup") == ["+state: leaving"]
+
+    def may(self, life: Life, team: str, namespace: str) -> str:
+        """Whether a team may write in its namespace."""
+        asked = ("auth", "can-i", "create", "configmaps", "-n", namespace)
+        answer = life.stack.cluster.kubectl(*asked, user=f"system:serviceaccount:{namespace}:{team}").stdout
+        return answer.split()[0]
+
     def test_one_update_does_all_of_it(self, life):
         life.stack.up()
 
         assert life.stack.cluster.find("namespace", BROKEN) is None
         eventually(lambda: life.stack.cluster.find("configmap", "both", COMING), what="the new tenant")
+
+    def test_a_team_loses_its_access_with_its_tenant_and_no_other_team_does(self, life):
+        cluster = life.stack.cluster
+
+        eventually(lambda: cluster.find("rolebinding", TEAM, TEAM) is None, what="the end of the team's access")
+        assert cluster.find("namespace", TEAM) is not None
+        assert [self.may(life, *each) for each in TEAMS] == ["no", "yes"]
+        assert cluster.find("rolebinding", STAYING, STAYING_TEAM) is not None
+
+    def test_the_inventory_of_a_tenant_that_leaves_needs_no_account(self, life):
+        [found] = run_stack(life.stack.project.folder, NAME, "--tenant", LEAVING)
+
+        assert_safe(found)
+        assert (found.report["account"], found.report["attempts"]) == ("", [])
+        assert set(found.report["namespaces"]) == {LEAVING, TEAM}
 
     def test_what_is_in_both_folders_stays_as_it_is_and_the_rest_keeps_running(self, life):
         cluster = life.stack.cluster

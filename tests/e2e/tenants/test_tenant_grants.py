@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from operations import policy_report
-from tests.e2e.tenants.given_grants import FILES, GRANTED, OTHER, REASON, budget, gizmo
+from tests.e2e.tenants.given_delegation import team_binding
+from tests.e2e.tenants.given_grants import DELEGATED, FILES, GRANTED, OTHER, REASON, TEAM, budget, gizmo
 from tests.support.environment import Environment
 from tests.support.lab import eventually
 
@@ -48,6 +49,29 @@ def test_nothing_of_it_is_allowed_to_another_tenant(stack: Environment, name: st
 )
 def test_nothing_beyond_the_grants_is_allowed(stack: Environment, manifest: dict[str, Any], refusal: str) -> None:
     assert refusal in _applied_by(stack, ACCOUNT, manifest, GRANTED)
+
+
+@pytest.fixture(scope="module")
+def team(stack: Environment) -> str:
+    """The user name of the team below the tenant with grants, which has all that the tenant can give it."""
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": TEAM, "namespace": DELEGATED}}
+    for manifest in (account, team_binding(TEAM, DELEGATED)):
+        assert stack.cluster.create(manifest, user=ACCOUNT) == ""
+    return f"system:serviceaccount:{DELEGATED}:{TEAM}"
+
+
+def test_grants_do_not_pass_to_a_team_below_the_tenant(stack: Environment, team: str) -> None:
+    """Neither to its account nor, in the team's namespace, to the tenant's own."""
+    for user in (team, ACCOUNT):
+        for name, refusal in (
+            ("widget", 'cannot patch resource "widgets"'),
+            ("service", "spec.type NodePort is not allowed"),
+            ("budget", "spec may allow no eviction"),
+        ):
+            assert refusal in _applied_by(stack, user, FILES[name], DELEGATED), (user, name)
+        assert _applied_by(stack, user, FILES["service"] | {"spec": {"ports": [{"port": 80}]}}, DELEGATED) == ""
+        assert 'cannot patch resource "gizmos"' in _applied_by(stack, team, FILES["gizmo"], DELEGATED)
+    assert _applied_by(stack, ACCOUNT, FILES["widget"], GRANTED) == ""
 
 
 def test_a_tenant_can_change_neither_its_grants_nor_its_exceptions(stack: Environment) -> None:

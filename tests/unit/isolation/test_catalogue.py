@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from sample_scene import deployment, placed, scene
 
 from components.flux.controllers import Controller
-from components.policies.config import PolicyEngine, PolicyMode
+from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
+from components.policies.rendering import POLICIES, object_name
+from components.policies.table import policy_set
 from components.policies.threats import THREATS
 from isolation.attempts import NOT_ASKED, attempts, controls
 from isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out, selects
 from isolation.model import Access, Finding, Layer, Live, Request, State, Verdict
 from isolation.verdicts import judged
 from operations.policies_in_force import PolicyInForce
+from tests.support.policy_cases import CONFIGS, RELAXED
 
 SCENE = scene()
 ATTEMPTS = attempts(SCENE)
@@ -99,6 +103,29 @@ def test_what_grants_and_capsule_bind_is_no_hole():
     assert [found.state for found in one("10-beside", bindings=[disguised])] == [State.OPEN]
 
 
+def in_force(engine: PolicyEngine, mode: PolicyMode = PolicyMode.ENFORCE, **changes: Any) -> PolicyInForce:
+    """A policy as the stack renders it for an engine, with changes of its spec, and conditions beside its own."""
+    rendered = policy_set(PoliciesConfig(), engine).manifests
+    kinds = ("ValidatingAdmissionPolicy", "ValidatingPolicy")
+    [spec] = [
+        each["spec"]
+        for each in rendered
+        if each["kind"] in kinds and each["metadata"]["name"] == object_name(PolicyName.HOST_ACCESS)
+    ]
+    further = [*spec["matchConditions"], *changes.pop("matchConditions", ())]
+    return PolicyInForce(PolicyName.HOST_ACCESS, engine, mode, spec | {"matchConditions": further} | changes)
+
+
+def alone(*policies: PolicyInForce, audited: Sequence[PolicyName] = ()) -> dict[str, Verdict]:
+    """The verdicts about the policy in each engine alone."""
+    made = [each for each in attempts(scene(policies=policies, audited=audited)) if each.id.endswith("-host-access")]
+    found = {
+        each.id: judged(each, [proof for proof in each.proofs if isinstance(proof, Finding)]).verdict for each in made
+    }
+    assert all(key.startswith("23-") for key in found)
+    return {key.removeprefix("23-").removesuffix("-host-access"): verdict for key, verdict in found.items()}
+
+
 @pytest.mark.parametrize(
     ("mode", "audited", "verdict"),
     [
@@ -107,17 +134,49 @@ def test_what_grants_and_capsule_bind_is_no_hole():
         (PolicyMode.AUDIT, (PolicyName.HOST_ACCESS,), Verdict.NOT_APPLICABLE),
     ],
 )
-def test_an_engine_with_a_policy_in_audit_is_a_hole_unless_the_stack_says_so(mode, audited, verdict):
-    policies = [
-        PolicyInForce(PolicyName.HOST_ACCESS, PolicyEngine.NATIVE, PolicyMode.ENFORCE),
-        PolicyInForce(PolicyName.HOST_ACCESS, PolicyEngine.KYVERNO, mode),
+def test_a_policy_in_audit_in_one_engine_is_a_hole_unless_the_stack_says_so(mode, audited, verdict):
+    found = alone(in_force(PolicyEngine.NATIVE), in_force(PolicyEngine.KYVERNO, mode), audited=audited)
+
+    assert found == {"native": Verdict.REFUSED, "kyverno": verdict}
+
+
+def test_a_policy_that_one_engine_lacks_is_a_hole():
+    other = PolicyInForce(PolicyName.ALLOWED_KINDS, PolicyEngine.KYVERNO, PolicyMode.ENFORCE)
+
+    assert alone(in_force(PolicyEngine.NATIVE), other) == {"native": Verdict.REFUSED, "kyverno": Verdict.PASSED}
+    assert alone(in_force(PolicyEngine.NATIVE)) == {"native": Verdict.REFUSED}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"validations": [{"expression": "true"}]},
+        {"validations": []},
+        {"matchConstraints": {"resourceRules": []}},
+        {"matchConditions": [{"name": "never", "expression": "false"}]},
+        {"failurePolicy": "Ignore"},
+        {"matchResources": {"namespaceSelector": {"matchLabels": {"a": "b"}}}},
+    ],
+)
+def test_a_policy_that_was_emptied_in_one_engine_is_a_hole_in_that_one(changes):
+    found = alone(in_force(PolicyEngine.NATIVE, **changes), in_force(PolicyEngine.KYVERNO))
+
+    assert found == {"native": Verdict.PASSED, "kyverno": Verdict.REFUSED}
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_a_policy_is_as_strict_in_both_engines_as_the_program_renders_it(config):
+    rendered = [
+        PolicyInForce(POLICIES[each["metadata"]["name"]], engine, PolicyMode.ENFORCE, each["spec"])
+        for engine in (PolicyEngine.NATIVE, PolicyEngine.KYVERNO)
+        for each in policy_set(CONFIGS[config], engine, relaxed=RELAXED.get(config, ())).manifests
+        if each["kind"] in ("ValidatingAdmissionPolicy", "ValidatingPolicy")
     ]
-    made = {each.id: each for each in attempts(scene(policies=policies, audited=audited))}
+    made = [each for each in attempts(scene(policies=rendered)) if each.id.startswith(("23-native-", "23-kyverno-"))]
 
-    def result(key: str) -> Verdict:
-        return judged(made[key], [proof for proof in made[key].proofs if isinstance(proof, Finding)]).verdict
-
-    assert (result("23-native-alone"), result("23-kyverno-alone")) == (Verdict.REFUSED, verdict)
+    assert len(made) == len(rendered) > 60
+    found = [proof for each in made for proof in each.proofs if isinstance(proof, Finding)]
+    assert len(found) == len(made) and [each for each in found if each.state is not State.HOLDS] == []
 
 
 def test_an_exception_for_all_objects_is_open_by_choice():

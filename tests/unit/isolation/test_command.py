@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from isolation import __main__ as command
 from isolation.__main__ import app
+from isolation.model import Discrepancy
 from isolation.scene import Tenancy
 from operations.errors import OperationError
 
@@ -76,6 +77,7 @@ def leaving(tmp_path, monkeypatch):
 
     monkeypatch.setattr(command, "tenants", lambda _: ["blue-team", "dev-team"])
     monkeypatch.setattr(command, "has_account", lambda _, name: name == "dev-team")
+    monkeypatch.setattr(command, "labelled_namespaces", lambda _, name: [name])
     monkeypatch.setattr(command, "tenancy", tenancy)
     return str(tmp_path / "kubeconfig"), asked
 
@@ -85,8 +87,40 @@ def test_a_tenant_without_an_account_is_named_and_left_out(leaving):
 
     _, said = end("--kubeconfig", kubeconfig)
 
-    assert said.startswith("tenant blue-team is left out: ")
+    assert said.startswith("tenant blue-team: no attempts: ")
     assert asked == ["dev-team"]
+
+
+def test_a_tenant_with_an_unclear_account_keeps_no_other_one_from_being_tried(leaving, monkeypatch):
+    kubeconfig, asked = leaving
+    monkeypatch.setattr(command, "has_account", lambda *_: True)
+
+    code, said = end("--kubeconfig", kubeconfig)
+
+    assert (code, asked) == (2, ["blue-team", "dev-team"])
+    assert said.startswith("tenant blue-team: no attempts: enough; stop\ntenant dev-team: ")
+
+
+@pytest.mark.parametrize("account", [True, False])
+def test_the_inventory_of_a_tenant_needs_no_account(leaving, monkeypatch, account):
+    """Whose account is unclear, and who has none."""
+    seen: list[Tenancy] = []
+    holes: list[Discrepancy] = []
+
+    def inventory(who: Tenancy) -> tuple[Discrepancy, ...]:
+        seen.append(who)
+        return tuple(holes)
+
+    monkeypatch.setattr(command, "has_account", lambda *_: account)
+    monkeypatch.setattr(command, "version", lambda _: "v1.36.3")
+    monkeypatch.setattr(command, "_inventory", lambda *_: inventory)
+
+    healthy, _ = end("--kubeconfig", leaving[0], "--profile", "restricted")
+    holes.append(Discrepancy("FT-ISO-120", "a", "b", "c", "d", "e", "f"))
+    open_, _ = end("--kubeconfig", leaving[0], "--profile", "restricted")
+
+    assert (healthy, open_) == (2 if account else 0, 1)
+    assert seen == [Tenancy(name, (name,), "") for name in ("blue-team", "dev-team")] * 2
 
 
 def test_a_tenant_that_is_named_is_never_left_out(leaving):

@@ -11,6 +11,7 @@ from components.stack.config import StackConfig
 from components.sync.names import MANAGED_BY_LABEL, TENANT_LABEL
 from isolation.inventory.fields import described, differences
 from isolation.inventory.intent import NAMESPACE, Intent
+from isolation.inventory.kyverno import by_configuration, by_flags
 from isolation.inventory.lists import (
     CLUSTER_ROLE_BINDING,
     KYVERNO_POLICY,
@@ -184,3 +185,43 @@ def test_a_namespace_that_the_stack_does_not_list_is_intended_only_if_kyverno_pr
     )
 
     assert Intent(config, {}).allows({"metadata": {"name": name, "labels": labels}}) is allowed
+
+
+FILTERS = "[Event,*,*] [Node/?*,*,*] [*/*,kube-system,*] [ClusterRole,*,kyverno:core] [Pod,kyverno,kyverno-*]"
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ({"excludeGroups": "system:nodes", "resourceFilters": FILTERS}, []),
+        ({}, []),
+        ({"excludeGroups": "system:nodes,system:serviceaccounts:apps"}, ["excludeGroups: system:serviceaccounts:apps"]),
+        ({"excludeUsernames": "ann"}, ["excludeUsernames: ann"]),
+        ({"excludeRoles": "a"}, ["excludeRoles: a"]),
+        ({"excludeClusterRoles": "admin"}, ["excludeClusterRoles: admin"]),
+        ({"matchConditions": "[]"}, ["matchConditions: []"]),
+        ({"resourceFilters": f"{FILTERS} [Pod,*,*]"}, ["resourceFilters: [Pod,*,*]"]),
+        ({"resourceFilters": f"{FILTERS} [*/*,app*,*]"}, ["resourceFilters: [*/*,app*,*]"]),
+        ({"resourceFilters": "[Service]"}, ["resourceFilters: [Service]"]),
+        ({"resourceFilters": "[Event,*,*] Pod,apps,*"}, ["resourceFilters: Pod,apps,*"]),
+        ({"resourceFilters": "[Pod,tools,*]"}, []),
+    ],
+)
+def test_what_kyvernos_configuration_leaves_out_is_found(data, found):
+    assert [each.found for each in by_configuration(data, TENANT.namespaces)] == found
+
+
+@pytest.mark.parametrize(
+    ("args", "found"),
+    [
+        (["--enablePolicyException=false", "--forceFailurePolicyIgnore=false", "--v=2"], []),
+        ([], []),
+        (["--enablePolicyException=true"], ["--enablePolicyException=true"]),
+        (["-enablePolicyException"], ["-enablePolicyException"]),
+        (["--forceFailurePolicyIgnore=1"], ["--forceFailurePolicyIgnore=1"]),
+    ],
+)
+def test_flags_of_kyverno_that_weaken_policies_are_found(args, found):
+    template = {"spec": {"containers": [{"name": "kyverno", "args": args}]}}
+
+    assert [each.found for each in by_flags([place("kyverno-admission-controller", template=template)])] == found

@@ -10,6 +10,7 @@ from sample_stack import problems as problems_of
 from components.cluster.client import ClusterFacts
 from components.engine.state import State
 from components.stack.capsule_checks import TENANT_TYPE, capsule_problems
+from components.stack.config_wordings import ADMINISTRATOR_OF_TENANT
 from components.stack.namespace_checks import NAMESPACE_TYPE
 from components.tenant.capsule_config_wordings import (
     CAPSULES_OWN_KEYS,
@@ -147,3 +148,17 @@ def test_the_mode_is_not_changed_back_while_a_tenant_has_namespaces_that_the_sta
     ]
     # Somebody else's Capsule in a cluster of a stack without.
     assert problems(tmp_path_factory, made) == []
+
+
+@pytest.mark.parametrize(
+    ("namespace", "tenant"), [("apps", "dev-team"), ("dev-team-web", "dev-team"), ("ci", None), ("dev-teams", None)]
+)
+def test_no_service_account_of_a_tenant_administrates_capsule(tmp_path, namespace, tenant):
+    administrator = {"kind": "ServiceAccount", "name": "ci", "namespace": namespace}
+    sections: dict[str, Any] = {"capsule": SECTION | {"administrators": [administrator]}, "tenancy": CAPSULE}
+
+    if tenant is None:
+        assert load(tmp_path, **sections, tenants={"dev-team": {}})
+        return
+    problem = f"{WHERE}capsule.administrators[0].namespace: {ADMINISTRATOR_OF_TENANT(tenant=tenant)}"
+    assert problems_of(tmp_path, **sections, tenants={"dev-team": {}}) == [problem]

@@ -108,6 +108,16 @@ def test_a_labelled_namespace_has_the_name_for_all_tenants():
             "flux.defaultServiceAccount",
             ACCOUNT_OF_FLUX(),
         ),
+        (
+            {"flux": FLUX | {"defaultServiceAccount": "kustomize-controller-impersonator"}},
+            "flux.defaultServiceAccount",
+            ACCOUNT_OF_FLUX(),
+        ),
+        (
+            {"flux": FLUX | {"defaultServiceAccount": "notification-controller-restricted"}},
+            "flux.defaultServiceAccount",
+            ACCOUNT_OF_FLUX(),
+        ),
     ],
 )
 def test_a_name_that_would_give_others_the_rights_is_refused(tmp_path, sections, key, reason):
