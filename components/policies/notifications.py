@@ -27,18 +27,6 @@ from components.sync.provider_types import (
 )
 from components.tenant.annotations import NOTIFICATIONS
 
-_FIELDS = (
-    "address",
-    "certSecretRef",
-    "channel",
-    "commitStatusExpr",
-    "interval",
-    "secretRef",
-    "suspend",
-    "timeout",
-    "type",
-    "username",
-)
 # An object does not show which Provider reads a Secret, so the name of the Secret says it.
 _SECRETS = "provider-"
 # How much of a Secret's value is decoded, in characters of base64: enough for the longest webhooks of chats.
@@ -58,13 +46,13 @@ _SHOWN = joined("variables.origins")
 
 
 def notification_addresses(config: AllowedNotifications) -> Policy:
-    """Providers and Receivers of tenants have listed types and fields, and contact listed hosts over TLS."""
+    """Providers and Receivers of tenants have listed types, and contact listed hosts over TLS."""
     is_provider, type_ = "object.kind == 'Provider'", "variables.types[0]"
     own = f"{text(_SECRETS)} + {type_}"
     secret = "object.spec.?secretRef.?name.orValue('')"
     return Policy(
         name=PolicyName.NOTIFICATION_ADDRESSES,
-        refuses="Providers of types, with fields or with Secrets that are not listed; Providers that post to, and "
+        refuses="Providers of types or with Secrets that are not listed; Providers that post to, and "
         "Receivers that ask, hosts that are on neither the stack's nor the tenant's list, several at once, or any "
         "without TLS",
         settings=_SETTINGS,
@@ -79,7 +67,6 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
             f"{type_} in {texts(DEFAULT_ADDRESSES)} ? [{mapping(DEFAULT_ADDRESSES)}[{type_}]] : []",
             "field": f"!({is_provider}) ? 'spec.oidcProviders[].issuerURL' : "
             f"{type_} in {texts(FIXED_ADDRESSES)} ? 'spec.type ' + {type_} + ' with' : 'spec.address'",
-            "unlisted": f"{is_provider} ? object.spec.map(key, key).filter(key, !(key in {texts(_FIELDS)})) : []",
             **_hosts(config),
         },
         validations=(
@@ -89,16 +76,6 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
                     text("spec.type "),
                     type_,
                     text(f" is not allowed; allowed are: {', '.join(config.types) or 'none'}"),
-                    ASK,
-                ),
-                exempts_platform_objects=True,
-            ),
-            Validation(
-                "size(variables.unlisted) == 0",
-                concatenated(
-                    text("spec has fields that are not allowed: "),
-                    joined("variables.unlisted"),
-                    text("; remove them"),
                     ASK,
                 ),
                 exempts_platform_objects=True,

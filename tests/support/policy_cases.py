@@ -799,6 +799,31 @@ def _allowed_kinds() -> list[Case]:
     return cases.made
 
 
+def _allowed_fields() -> list[Case]:
+    cases = _Cases(PolicyName.ALLOWED_FIELDS)
+    unlisted = "spec has fields that tenants may not set: "
+    named = {"name": "own"}
+    proxied = provider("https://example.com/a", proxySecretRef=named)
+    cases.bad("a proxy", proxied, f"{unlisted}proxySecretRef; remove them; ask the platform team if you need it")
+    login = provider("https://dev.azure.com/a/b", type="azuredevops", serviceAccountName="own")
+    cases.bad("a login to a cloud", login, f"{unlisted}serviceAccountName")
+    everywhere: Object = {"accessFrom": {"namespaceSelectors": [{}]}}
+    cases.bad("charts for everybody", helm_repository(**everywhere), f"{unlisted}accessFrom")
+    cases.bad(
+        "images for everybody", image_repository("nginx", **everywhere), f"{unlisted}accessFrom", user=User.MEMBER
+    )
+    declared = merged(proxied, {"metadata": {"labels": PLATFORMS_OWN}})
+    cases.good("what the stack declares", declared, user=User.PLATFORM)
+    older = merged(helm_repository(**everywhere), {"metadata": {"name": "older"}})
+    cases.good("metadata of what is older than the policy", {"metadata": {"labels": {"a": "b"}}}, old=older)
+    cases.bad("its content", {"spec": {"interval": "20m"}}, f"{unlisted}accessFrom", old=older)
+    cases.good("the field taken away", {"spec": {"accessFrom": None}}, old=older)
+    automation: Object = {"interval": "10m", "sourceRef": {"kind": "GitRepository", "name": "app"}}
+    commit = {"commit": {"author": {"email": "a@example.com"}}}
+    cases.good("an automation", made("ImageUpdateAutomation", automation | {"git": commit}))
+    return cases.made
+
+
 def _notification_addresses() -> list[Case]:
     cases = _Cases(PolicyName.NOTIFICATION_ADDRESSES, config="unlisted")
     namespaces = {entry: name for name, entry in HOST_ENTRIES.items()}
@@ -824,10 +849,6 @@ def _notification_addresses() -> list[Case]:
     name = "spec.secretRef.name is"
     cases.bad("a Secret of any name", provider(secretRef={"name": "own"}), f"{name} own; name the Secret provider-gen")
     cases.bad("a Secret of another type", provider(secretRef=secret), f"{name} provider-github; name the Secret")
-    proxied = provider("https://example.com/a", proxySecretRef=secret)
-    cases.bad("a proxy", proxied, "spec has fields that are not allowed: proxySecretRef; remove them; ask the platform")
-    login = provider("https://dev.azure.com/a/b", type="azuredevops", serviceAccountName="own")
-    cases.bad("a login to a cloud", login, "spec has fields that are not allowed: serviceAccountName")
     for type in ("azureeventhub", "googlepubsub", "pagerduty"):
         cases.bad(f"the type {type}", provider("https://example.com/a", type=type), f"spec.type {type} is not allowed")
     cases.good("a repository over SSH", provider("ssh://git@github.com/org/app", type="github", secretRef=secret))
@@ -2120,6 +2141,7 @@ CASES: tuple[Case, ...] = tuple(
     case
     for part in (
         _allowed_kinds,
+        _allowed_fields,
         _allowed_sources,
         _listed_sources,
         _source_options,
