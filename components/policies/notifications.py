@@ -45,6 +45,11 @@ _SETTINGS = (
 _SHOWN = joined("variables.origins")
 
 
+def is_secret_of(type_: str, name: str) -> bool:
+    """Whether a Secret has the name that a Provider of a type may refer to."""
+    return name == f"{_SECRETS}{type_}" or name.startswith(f"{_SECRETS}{type_}-")
+
+
 def notification_addresses(config: AllowedNotifications) -> Policy:
     """Providers and Receivers of tenants have listed types, and contact listed hosts over TLS."""
     is_provider, type_ = "object.kind == 'Provider'", "variables.types[0]"
