@@ -116,7 +116,7 @@ def _table(config: PoliciesConfig, relaxed: Collection[str], tenancy: TenancyCon
         tenant_namespace(),
         tenant_limits(),
         tenant_access(makes_namespaces=makes_namespaces),
-        notification_secrets(config.notifications),
+        notification_secrets(config),
         status_writes(),
         policy_objects(),
         ephemeral_containers(),

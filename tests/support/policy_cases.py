@@ -74,6 +74,8 @@ _LABELS: dict[str, dict[str, str]] = {
 SOURCE_ENTRIES = {
     f"sources-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in SOURCE_ROWS))
 }
+SOURCE_HOST = next(name for name, entry in SOURCE_ENTRIES.items() if entry.startswith("https://git.example.com/"))
+"""A namespace of a tenant whose sources may come from git.example.com."""
 _ALL_KINDS = " ".join(resources_of(FLUX_KINDS))
 HOST_ENTRIES = {f"hosts-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in HOST_ROWS))}
 IMAGE_ENTRIES = {f"images-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in IMAGE_ROWS))}
@@ -937,8 +939,33 @@ def _notification_secrets() -> list[Case]:
         cases.good(f"a path of {800 + length} characters", secret(long, namespace=here))
     app = {"githubAppID": encoded("1"), "githubAppBaseURL": encoded("https://hooks.slack.com/api")}
     elsewhere = app | {"githubAppBaseURL": encoded("https://github.example.com/api")}
+    ghe = {"githubAppBaseURL": encoded("https://git.example.com/api/v3")}
     cases.good("an app's API", made("Secret", namespace=here, data=app))
     cases.bad("an app's API elsewhere", made("Secret", namespace=here, data=elsewhere), message)
+    fetched = {"metadata": {"namespace": SOURCE_HOST}}
+    cases.good("an app's API at a host of the sources", merged(made("Secret", data=app | ghe), fetched))
+    cases.good("of a Provider, too", merged(made("Secret", name="provider-github", data=app | ghe), fetched))
+    cases.bad("another app's API", merged(made("Secret", data=elsewhere), fetched), message)
+    cases.bad("messages to such a host", merged(secret("https://git.example.com/a"), fetched), message)
+    form = "are not of the form that a Provider reads"
+    github = {"name": "provider-github", "namespace": here}
+    whole = {"githubAppID": "12", "githubAppInstallationID": "34", "githubAppInstallationOwner": "my-org"}
+    cases.good("an app", secret(slack, **github, **whole, githubAppPrivateKey="-----BEGIN RSA PRIVATE KEY-----"))
+    for key in whole:
+        cases.bad(f"{key} with a path", secret(slack, **github, **whole | {key: "../1"}), f"the keys {key} {form}")
+    generic = {"name": "provider-generic", "namespace": here}
+    cases.good("headers", secret(slack, **generic, headers="Authorization: Bearer a.b-c\nX-Team: dev team\n"))
+    long = f"Authorization: Bearer {'a' * 860}"
+    cases.good("long headers and a long address", secret(f"{slack}/{'a' * 860}", **generic, headers=long))
+    for name, headers in {"of a list": "- a: b", "of another": "a: b\n<<: *c", "too long": f"{long}{'a' * 50}"}.items():
+        cases.bad(f"headers {name}", secret(slack, **generic, headers=headers), f"the keys headers {form}")
+    nats = {"name": "provider-nats", "namespace": here}
+    creds = f"-----BEGIN NATS USER JWT-----\n{'a' * 900}\n------END NATS USER JWT------\n"
+    seed = f"SU{'A' * 56}"
+    cases.good("credentials of NATS", secret(slack, **nats, creds=creds))
+    cases.good("a seed of NATS", secret(slack, **nats, nkey=seed))
+    cases.bad("a path for a seed", secret(slack, **nats, nkey="/etc/nkey"), f"the keys nkey {form}")
+    cases.bad("a path for credentials", secret(slack, **nats, creds="/etc/creds"), f"the keys creds {form}")
     cases.good("by the platform", secret("http://192.0.2.1"), user=User.PLATFORM)
     older = merged(secret("http://192.0.2.1"), {"metadata": {"name": "provider-slack-older"}})
     cases.good("metadata of what is older than the policy", {"metadata": {"labels": {"a": "b"}}}, old=older)
