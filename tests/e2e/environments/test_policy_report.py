@@ -169,17 +169,19 @@ def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
     assert changed.returncode == 0 and audited["exposed", "service-exposure"]["message"] in changed.stderr
 
     for kind in CLOSED:
-        assert _lacks(kind, "warned about") in text
+        objects, _, lacks = _lacks(kind).partition(": ")
+        assert [line for line in _about_older(text) if objects in line and lacks in line]
         assert "Warning: " in rollout.suspended(kind)
-    assert {each["kind"]: each["message"] for each in report["findings"] if each["policy"] == "allowed-kinds"} == {
-        kind: _lacks(kind, "warned about") for kind in ("Alert", "HelmRelease")
+    older = [each for each in report["findings"] if (each["name"], each["policy"]) == ("older", "allowed-kinds")]
+    assert {each["kind"]: each["message"] for each in older} == {
+        kind: _lacks(kind) for kind in ("Alert", "HelmRelease")
     }
 
     # One line for kinds and one for sources, as docs/policies-rollout.md says.
     rollout.environment.config["tenancy"] = {"kinds": ["Alert", "HelmChart"]}
     text = rollout.policies("*", engine="native", mode="enforce")
     assert "more than its role" not in text
-    assert "at the next change" not in text
+    assert _about_older(text) == []
     assert rollout.beside_its_role() == []
     enforced = rollout.found("enforce")
 
@@ -195,12 +197,15 @@ def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
     assert rollout.cluster.kubectl("label", "service", "exposed", "-n", "apps", "a=b").returncode == 0
 
 
-def _lacks(kind: str, verb: str) -> Message:
-    """What is said about an older object."""
+def _lacks(kind: str) -> Message:
+    """What is said about an older object in audit mode."""
     wording, entry, policy = CLOSED[kind]
-    return wording(
-        tenant="dev-team", objects=f"{kind} apps/older", entry=entry, refused=f"{verb} by the policy {policy}"
-    )
+    refused = f"warned about by the policy {policy}"
+    return wording(tenant="dev-team", objects=f"{kind} apps/older", entry=entry, refused=refused)
+
+
+def _about_older(text: str) -> list[str]:
+    return [line for line in text.splitlines() if "apps/older" in line and "at the next change" in line]
 
 
 def _change(rollout: Rollout, manifest: dict[str, Any]) -> Any:
