@@ -20,6 +20,7 @@ from components.stack.origins import Origins, stack_file_name
 from components.stack.overlay import Path as KeyPath
 from components.stack.stack_file import is_encrypted
 from components.tenant.grants_config import Grant
+from components.tenant.kinds import OpenedKind
 from operations.described_stack import described_section, described_tenant, listed_tenants
 from operations.errors import invalid
 from operations.pulumi_config import PulumiConfig
@@ -77,6 +78,23 @@ def described_grants(stack: str, project: Path) -> dict[str, tuple[Grant, ...]]:
                 path, reason = _first(error)
                 raise invalid(Origins(file, {tenant: merged}).problem(("tenants", tenant, *path), reason)) from None
     return found
+
+
+def described_kinds(stack: str, project: Path) -> tuple[OpenedKind, ...]:
+    """The kinds that a stack opens to all of its tenants.
+
+    Raises:
+        OperationError: the stack does not exist, or its `tenancy.kinds` are not valid.
+    """
+    tenancy = described_section(stack, "tenancy", project)
+    kinds = {key: value for key, value in tenancy.items() if key == "kinds"}
+    return _checked(_Kinds, kinds, stack, "tenancy").kinds
+
+
+class _Kinds(Section):
+    """The part of the section `tenancy` that needs no secrets."""
+
+    kinds: tuple[OpenedKind, ...] = ()
 
 
 class _Grants(Section):

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubernetes import client
 
+from components.cluster.client import items
 from components.cluster.manifests import Manifest
 from components.config.printable import printable
 from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.policy import Policy
-from components.tenant.annotations import WITHOUT_GRANTS
+from components.stack.closed_objects import closed_kind, refused_as
+from components.stack.config_wordings import KIND_NOT_OPEN
+from components.sync.names import TENANT_LABEL
+from components.tenant.annotations import KINDS, WITHOUT_GRANTS
+from components.tenant.kinds import flux_kinds_by_group, resources_of
 from operations.admission_answers import Answer, objections
 from operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from operations.errors import OperationError
+from operations.policies_in_force import PolicyInForce
 from operations.wordings import DRY_RUN_FAILED, DRY_RUN_FORBIDDEN, WEBHOOK_DOWN
 
 _WEBHOOK_IS_DOWN = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<reason>.*)', re.DOTALL)
@@ -127,6 +133,45 @@ def find(
                 granted += [GrantedObject(place, policy) for policy in policies_of & only_without]
     findings = [Finding(*said, tuple(sorted(by))) for said, by in engines.items()]
     return Findings(asked, sorted(findings), sorted(others), sorted(granted))
+
+
+def closed_kinds(api: client.ApiClient, opened: Iterable[str], in_force: Sequence[PolicyInForce]) -> list[Finding]:
+    """Objections to objects of Flux's kinds that are not open: a dry run by the platform does not show them.
+
+    Args:
+        api: a client for the cluster.
+        opened: the kinds that the stack opens to all tenants.
+        in_force: the policies that the cluster evaluates.
+
+    Raises:
+        ApiException: the API server refuses to list objects.
+    """
+    engines: dict[PolicyMode, list[PolicyEngine]] = defaultdict(list)
+    for each in in_force:
+        if each.policy is PolicyName.ALLOWED_KINDS:
+            engines[each.mode].append(each.engine)
+    if not engines:
+        return []
+    found, namespaces = [], tenant_namespaces(api)
+    annotations = {
+        each["metadata"]["name"]: each["metadata"].get("annotations", {})
+        for each in items(api, "/api/v1/namespaces", labelSelector=TENANT_LABEL)
+    }
+    kinds = [kind for group, names in flux_kinds_by_group() for kind in served_kinds(api, group, names)]
+    for manifest in (each for kind in kinds for each in objects(api, kind, namespaces)):
+        metadata, entry = manifest["metadata"], closed_kind(manifest)
+        own = annotations[metadata["namespace"]].get(KINDS, "").split()
+        if entry is None or TENANT_LABEL in metadata.get("labels", {}):
+            continue
+        if {*resources_of([entry])} & {*resources_of(opened), *own}:
+            continue
+        place = _place(manifest, namespaces)
+        shown = f"{place.kind} {place.namespace}/{place.name}"
+        for mode, by in engines.items():
+            refused = refused_as(PolicyName.ALLOWED_KINDS, mode)
+            message = KIND_NOT_OPEN(objects=shown, tenant=place.tenant, entry=entry, refused=refused)
+            found.append(Finding(place, PolicyName.ALLOWED_KINDS, message, mode, tuple(sorted(by))))
+    return found
 
 
 def _without_grants(manifest: Manifest) -> Manifest:

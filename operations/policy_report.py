@@ -6,6 +6,7 @@ It sends the API server a dry run of every such object, so each engine answers f
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,17 +16,18 @@ from rich.console import Console
 
 from components.cluster.client import ClusterUnavailable, connect, explaining
 from components.config.decisions import today
+from components.policies.names import PolicyName
 from components.policies.policy import Subject
 from components.policies.table import policies
 from components.stack.origins import stack_file_name
 from components.tenant.bindings import read_bindings, read_further_access
 from components.tenant.further_access import tenants_of
 from components.tenant.grants import relaxed_policies
-from operations.described_cluster import described_cluster, described_grants, described_policies
+from operations.described_cluster import described_cluster, described_grants, described_kinds, described_policies
 from operations.dry_run import tenant_namespaces
 from operations.errors import invalid
 from operations.policies_in_force import check_in_force, policies_in_force
-from operations.policy_findings import find
+from operations.policy_findings import closed_kinds, find
 from operations.policy_report_text import WIDTH, FurtherAccess, as_json, as_table, grant_lines
 from operations.report_command import Output, ReportCommand
 
@@ -48,7 +50,7 @@ def policy_report(
     report fails.
     """
     config = described_policies(stack, PROJECT)
-    grants = described_grants(stack, PROJECT)
+    grants, kinds = described_grants(stack, PROJECT), described_kinds(stack, PROJECT)
     content = [policy for policy in policies(config) if policy.subject is Subject.CONTENT]
     try:
         api = connect(described_cluster(stack, PROJECT), PROJECT)
@@ -56,10 +58,12 @@ def policy_report(
             in_force = policies_in_force(api)
             check_in_force(stack_file_name(stack), config, content, in_force)
             found = find(api, content, {tenant: relaxed_policies(given) for tenant, given in grants.items()})
+            closed = closed_kinds(api, kinds, in_force)
+        found = replace(found, findings=sorted([*found.findings, *closed]))
         further = _further_access(api)
     except ClusterUnavailable as error:
         raise invalid(error.as_problem(stack_file_name(stack))) from None
-    names = [policy.name for policy in content]
+    names = [PolicyName.ALLOWED_KINDS, *(policy.name for policy in content)]
     granted = grant_lines(grants, today())
     in_force = [each for each in in_force if each.policy in names]
     if output is Output.JSON:

@@ -10,8 +10,8 @@ Source: `requestReconciliation` in internal/server/receiver_handlers.go of notif
 from __future__ import annotations
 
 from components.cluster.manifests import Manifest
-from components.flux.controller_rights import NOTIFYING, account_of
-from components.flux.controllers import Controller
+from components.flux.controller_rights import NOTIFYING
+from components.flux.controllers import Controller, account_of
 from components.sync.names import FLUX_NAMESPACE
 
 NAME = "flux-tenancy-receivers"

@@ -26,8 +26,3 @@ HOST_NOT_COMPARABLE = Wording(
     "write it like https://hooks.example.com/path",
 )
 MESSAGES_WITHOUT_TLS = Wording("FT-MSG-041", "leads to {host} without TLS", "use https://")
-HOST_NOT_ALLOWED = Wording(
-    "FT-MSG-043",
-    "leads to {host}; the allowed hosts are {allowed}",
-    "add it to policies.notifications of the tenant, or to policies.notifications.hosts of the stack",
-)

@@ -33,6 +33,7 @@ class PolicyName(StrEnum):
     ALLOWED_HOSTS = "allowed-hosts"
     INGRESS_SNIPPETS = "ingress-snippets"
     ALLOWED_IMAGES = "allowed-images"
+    ALLOWED_FIELDS = "allowed-fields"
     # Limits what a tenant, unlike the platform, may do in its namespace.
     ALLOWED_KINDS = "allowed-kinds"
     PLATFORM_OBJECTS = "platform-objects"

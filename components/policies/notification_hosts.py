@@ -1,17 +1,16 @@
-"""Which host a notification of the stack contacts, and whether it is one that the platform has listed, if it lists any.
+"""Which host a Provider contacts, and whether the platform has listed it.
 
 As in `components.policies.notifications`, this follows notification-controller 1.9 (internal/notifier).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from components.allowlists.host_patterns import is_host_allowed, origin_of
 from components.config.wordings import Message
 from components.policies.config import AllowedNotifications
 from components.policies.config_wordings import (
-    HOST_NOT_ALLOWED,
     HOST_NOT_COMPARABLE,
     MESSAGES_WITHOUT_TLS,
 )
@@ -42,14 +41,11 @@ def contacted(provider: str, address: str | None) -> str | None:
     return address
 
 
-def refused_host(
-    config: AllowedNotifications, own: tuple[str, ...], provider: str, address: str | None
-) -> Message | None:
-    """Why a notification is refused; None if it is not.
+def refused_address(config: AllowedNotifications, provider: str, address: str | None) -> Message | None:
+    """Why a notification that the stack declares is refused; None if it is not.
 
     Args:
         config: what all tenants may use.
-        own: the hosts that the tenant may use in addition.
         provider: type of the Provider.
         address: its address, if it has one; messages repeat only its host.
     """
@@ -58,9 +54,19 @@ def refused_host(
     if (origin := origin_of(url)) is None:
         return HOST_NOT_COMPARABLE()
     scheme, _, host = origin.partition("://")
-    if scheme != "https" and not config.plain_http:
-        return MESSAGES_WITHOUT_TLS(host=host)
-    entries = (*config.hosts, *own)
-    if not entries or is_host_allowed(host, entries):
+    return MESSAGES_WITHOUT_TLS(host=host) if scheme != "https" and not config.plain_http else None
+
+
+def unlisted_host(config: AllowedNotifications, own: Iterable[str], provider: str, address: str | None) -> str | None:
+    """The host that a Provider contacts, if it is on no list; None if it is on one or cannot be told.
+
+    Args:
+        config: what all tenants may use.
+        own: the hosts that the tenant may use in addition.
+        provider: type of the Provider.
+        address: its address, if it has one.
+    """
+    if (origin := origin_of(contacted(provider, address) or "")) is None:
         return None
-    return HOST_NOT_ALLOWED(host=host, allowed=", ".join(entries))
+    host = origin.partition("://")[2]
+    return None if is_host_allowed(host, (*config.hosts, *own)) else host

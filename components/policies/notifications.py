@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from components.allowlists.cel import boolean, concatenated, joined, mapping, text, texts
 from components.allowlists.host_patterns import ADDRESS, is_allowed, is_entry, origins_expression
-from components.policies.config import AllowedNotifications
+from components.allowlists.source_patterns import URL_PATTERN
+from components.policies.config import AllowedNotifications, PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.notification_hosts import URLS
 from components.policies.parameters import ENTRIES_OR_NONE, listed
@@ -23,28 +24,18 @@ from components.sync.provider_types import (
     FIXED_ADDRESSES,
     GIT_HOSTS,
     PROVIDER_TYPES,
+    SECRET_FORMS,
     SECRET_KEYS,
+    SECRET_STARTS,
 )
-from components.tenant.annotations import NOTIFICATIONS
+from components.tenant.annotations import NOTIFICATIONS, SOURCES
 
-_FIELDS = (
-    "address",
-    "certSecretRef",
-    "channel",
-    "commitStatusExpr",
-    "interval",
-    "secretRef",
-    "suspend",
-    "timeout",
-    "type",
-    "username",
-)
 # An object does not show which Provider reads a Secret, so the name of the Secret says it.
 _SECRETS = "provider-"
 # How much of a Secret's value is decoded, in characters of base64: enough for the longest webhooks of chats.
 _READ = 1200
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
-_PRINTABLE = "".join(chr(byte) if 0x20 < byte < 0x7F else "\x7f" for byte in range(0x100))
+_PRINTABLE = "".join(chr(byte) if byte == 0x0A or 0x20 <= byte < 0x7F else "\x7f" for byte in range(0x100))
 _UNREADABLE = "\x7f"
 """Matches no address."""
 
@@ -54,17 +45,23 @@ _SETTINGS = (
     "policies.notifications.plainHttp",
     "tenant: policies.notifications",
 )
+_URLS = ("address", BASE_URL)
 _SHOWN = joined("variables.origins")
 
 
+def is_secret_of(type_: str, name: str) -> bool:
+    """Whether a Secret has the name that a Provider of a type may refer to."""
+    return name == f"{_SECRETS}{type_}" or name.startswith(f"{_SECRETS}{type_}-")
+
+
 def notification_addresses(config: AllowedNotifications) -> Policy:
-    """Providers and Receivers of tenants have listed types and fields, and contact listed hosts over TLS."""
+    """Providers and Receivers of tenants have listed types, and contact listed hosts over TLS."""
     is_provider, type_ = "object.kind == 'Provider'", "variables.types[0]"
     own = f"{text(_SECRETS)} + {type_}"
     secret = "object.spec.?secretRef.?name.orValue('')"
     return Policy(
         name=PolicyName.NOTIFICATION_ADDRESSES,
-        refuses="Providers of types, with fields or with Secrets that are not listed; Providers that post to, and "
+        refuses="Providers of types or with Secrets that are not listed; Providers that post to, and "
         "Receivers that ask, hosts that are on neither the stack's nor the tenant's list, several at once, or any "
         "without TLS",
         settings=_SETTINGS,
@@ -79,7 +76,6 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
             f"{type_} in {texts(DEFAULT_ADDRESSES)} ? [{mapping(DEFAULT_ADDRESSES)}[{type_}]] : []",
             "field": f"!({is_provider}) ? 'spec.oidcProviders[].issuerURL' : "
             f"{type_} in {texts(FIXED_ADDRESSES)} ? 'spec.type ' + {type_} + ' with' : 'spec.address'",
-            "unlisted": f"{is_provider} ? object.spec.map(key, key).filter(key, !(key in {texts(_FIELDS)})) : []",
             **_hosts(config),
         },
         validations=(
@@ -89,16 +85,6 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
                     text("spec.type "),
                     type_,
                     text(f" is not allowed; allowed are: {', '.join(config.types) or 'none'}"),
-                    ASK,
-                ),
-                exempts_platform_objects=True,
-            ),
-            Validation(
-                "size(variables.unlisted) == 0",
-                concatenated(
-                    text("spec has fields that are not allowed: "),
-                    joined("variables.unlisted"),
-                    text("; remove them"),
                     ASK,
                 ),
                 exempts_platform_objects=True,
@@ -131,7 +117,7 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
                 exempts_platform_objects=True,
             ),
             Validation(
-                _ALLOWED,
+                _allowed("variables.entries"),
                 concatenated(
                     "variables.field",
                     "' '",
@@ -146,18 +132,21 @@ def notification_addresses(config: AllowedNotifications) -> Policy:
     )
 
 
-def notification_secrets(config: AllowedNotifications) -> Policy:
-    """Secrets of Providers have the keys that their type reads, and lead to listed hosts.
+def notification_secrets(config: PoliciesConfig) -> Policy:
+    """Secrets of Providers have the keys that their type reads, in the form that it reads, and lead to listed hosts.
 
-    The base URL of a GitHub App is checked in every Secret, since sources and Providers of any name read it.
+    The base URL of a GitHub App is checked in every Secret, since sources and Providers of any name read it. It may
+    also lead to a host of the lists of sources, which Flux contacts for the tenant anyway.
     """
     keys = f"{{{', '.join(f'{text(name)}: {texts(names)}' for name, names in SECRET_KEYS.items())}}}"
-    urls = texts(("address", BASE_URL))
+    forms = "|".join(f"{key}={form}" for key, form in SECRET_FORMS.items())
+    values = "variables.decoded.filter(each, each.startsWith(key + '=')).map(each, each.substring(size(key) + 1))"
     return Policy(
         name=PolicyName.NOTIFICATION_SECRETS,
-        refuses="Secrets of Providers with a key that their type does not read, or with an address that is not allowed "
-        "or cannot be read in full; Secrets with the base URL of a GitHub App on a host that is not allowed",
-        settings=_SETTINGS,
+        refuses="Secrets of Providers with a key that their type does not read or that has another form, or with an "
+        "address that is not allowed or cannot be read in full; Secrets with the base URL of a GitHub App on a host "
+        "that is not allowed",
+        settings=(*_SETTINGS, "policies.sources.allowed", "tenant: policies.sources"),
         threats=(36,),
         subject=Subject.TENANTS,
         resources=(Resources("", ("secrets",)),),
@@ -171,10 +160,17 @@ def notification_secrets(config: AllowedNotifications) -> Policy:
             "data": "object.?data.orValue({})",
             "unlisted": "variables.data.map(key, key).filter(key, "
             f"variables.types.exists(type, !(key in {keys}[type])))",
-            "stated": f"{urls}.filter(key, key in variables.data && "
-            f"(key == {text(BASE_URL)} || size(variables.types) > 0))"
-            f".map(key, string(variables.data[key])){_decoded()}",
-            **_hosts(config),
+            "decoded": f"{texts((*_URLS, *SECRET_FORMS))}.filter(key, key in variables.data && "
+            f"(key == {text(BASE_URL)} || size(variables.types) > 0)){_decoded()}",
+            "stated": f"{texts(_URLS)}.map(key, {values}).filter(values, size(values) > 0).map(values, values[0])",
+            "malformed": f"variables.decoded.filter(each, !each.matches({text(f'^({forms})$')})).map(each, "
+            f"each.split('=')[0]).filter(key, !(key in {texts(_URLS)})) + "
+            f"{mapping(SECRET_STARTS)}.map(key, key).filter(key, size(variables.types) > 0 && key in variables.data && "
+            f"!string(variables.data[key]).startsWith({mapping(SECRET_STARTS)}[key]))",
+            **_hosts(config.notifications),
+            "git": f"'address' in variables.data ? [] : ({texts(config.sources.allowed)} + {listed(SOURCES)})"
+            f".filter(entry, entry.startsWith('https://') && entry.matches({text(URL_PATTERN)}))"
+            ".map(entry, entry.split('/')[2])",
         },
         validations=(
             Validation(
@@ -188,12 +184,25 @@ def notification_secrets(config: AllowedNotifications) -> Policy:
                 ),
             ),
             Validation(
-                f"size(variables.origins) == size(variables.addresses) && {_encrypted(config)} && {_ALLOWED}",
+                "size(variables.malformed) == 0",
+                concatenated(
+                    text("the keys "),
+                    joined("variables.malformed"),
+                    text(
+                        " are not of the form that a Provider reads: digits for ids, a plain name for an owner, lines "
+                        "like Name: value for headers, and keys of NATS as it writes them; at most 900 bytes of ASCII"
+                    ),
+                ),
+            ),
+            Validation(
+                "size(variables.origins) == size(variables.addresses) && "
+                f"{_encrypted(config.notifications)} && {_allowed('variables.entries + variables.git')}",
                 concatenated(
                     text(f"the keys address and {BASE_URL} of a Secret must be a single URL with "),
-                    text("" if config.plain_http else "https:// and "),
+                    text("" if config.notifications.plain_http else "https:// and "),
                     text("an allowed host, without white space or a line break around it; allowed are: "),
-                    ENTRIES_OR_NONE,
+                    f"(size(variables.entries + variables.git) == 0 ? 'none' : "
+                    f"{joined('variables.entries + variables.git')})",
                     ASK,
                 ),
             ),
@@ -217,7 +226,8 @@ def _encrypted(config: AllowedNotifications) -> str:
     return f"({boolean(config.plain_http)} || variables.origins.all(origin, origin.startsWith('https://')))"
 
 
-_ALLOWED = f"variables.origins.map(origin, origin.split('//')[1]).all(host, {is_allowed('host', 'variables.entries')})"
+def _allowed(entries: str) -> str:
+    return f"variables.origins.map(origin, origin.split('//')[1]).all(host, {is_allowed('host', f'({entries})')})"
 
 
 def _as_urls() -> str:
@@ -238,19 +248,20 @@ def _as_urls() -> str:
 
 
 def _decoded() -> str:
-    """CEL to append to a list of base64 strings: each decoded, with marks for what is no printable ASCII.
+    """CEL to append to a list of keys of a Secret: each with its value, as `key=value`.
 
-    Kubernetes' CEL has no base64 function.
+    The value has marks for what is neither printable ASCII nor a line feed. Kubernetes' CEL has no base64 function.
     """
     positions = ", ".join(str(position) for position in range(0, _READ, 4))
     digits = ", ".join(
-        f"{text(_BASE64)}.indexOf(encoded.charAt(i + {offset})) % {len(_BASE64) - 1}" for offset in range(4)
+        f"{text(_BASE64)}.indexOf(of[1].charAt(i + {offset})) % {len(_BASE64) - 1}" for offset in range(4)
     )
     codes = ("four[0] * 4 + four[1] / 16", "four[1] % 16 * 16 + four[2] / 4", "four[2] % 4 * 64 + four[3]")
     characters = " + ".join(f"{text(_PRINTABLE)}.charAt({code})" for code in codes)
-    padding = "(pair[0].endsWith('==') ? 2 : pair[0].endsWith('=') ? 1 : 0)"
+    padding = "(of[1].endsWith('==') ? 2 : of[1].endsWith('=') ? 1 : 0)"
     return (
-        f".map(encoded, [encoded, size(encoded) > {_READ} ? {text(_UNREADABLE)} : "
-        f"[{positions}].filter(i, i + 3 < size(encoded)).map(i, [{digits}]).map(four, {characters}).join('')])"
-        f".map(pair, size(pair[0]) > {_READ} ? pair[1] : pair[1].substring(0, size(pair[1]) - {padding}))"
+        ".map(key, [key, string(variables.data[key])])"
+        f".map(of, [of[0], of[1], size(of[1]) > {_READ} ? {text(_UNREADABLE)} : "
+        f"[{positions}].filter(i, i + 3 < size(of[1])).map(i, [{digits}]).map(four, {characters}).join('')])"
+        f".map(of, of[0] + '=' + (size(of[1]) > {_READ} ? of[2] : of[2].substring(0, size(of[2]) - {padding})))"
     )

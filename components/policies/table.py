@@ -10,6 +10,7 @@ from components.policies.capsule import with_capsule
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.controller_load import controller_load, reconciliation_timeout
 from components.policies.exceptions import may_be_excepted, with_exceptions
+from components.policies.fields import allowed_fields
 from components.policies.helm_storage import release_size
 from components.policies.holds import unheld_deletion
 from components.policies.ingresses import allowed_hosts, ingress_snippets
@@ -107,6 +108,7 @@ def _table(config: PoliciesConfig, relaxed: Collection[str], tenancy: TenancyCon
         allowed_hosts(config.ingress),
         ingress_snippets(config.ingress),
         allowed_images(config.images),
+        allowed_fields(),
         allowed_kinds(tenancy),
         platform_objects(),
         unheld_deletion(config),
@@ -114,7 +116,7 @@ def _table(config: PoliciesConfig, relaxed: Collection[str], tenancy: TenancyCon
         tenant_namespace(),
         tenant_limits(),
         tenant_access(makes_namespaces=makes_namespaces),
-        notification_secrets(config.notifications),
+        notification_secrets(config),
         status_writes(),
         policy_objects(),
         ephemeral_containers(),

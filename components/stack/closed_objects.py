@@ -1,12 +1,12 @@
-"""Objects in tenants' namespaces that admission refuses at their next change: of kinds or sources that are not open.
+"""Objects in tenants' namespaces that admission refuses at their next change: what they are or say is not listed.
 
-They are older than the policies, or than the entry that opened them. A preview names them, with what to open.
+They are older than the policies. A preview names them, with what to list.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,21 @@ from components.cluster.manifests import Manifest
 from components.cluster.namespaced_kinds import read_namespaced_kinds
 from components.cluster.unreadable import if_readable
 from components.config.printable import printable
-from components.config.wordings import Message
+from components.config.wordings import Message, Wording
+from components.policies.config import PolicyMode
+from components.policies.fields import FIELDS
 from components.policies.names import PolicyName
+from components.policies.notification_hosts import unlisted_host
+from components.policies.notifications import is_secret_of
 from components.stack.config import StackConfig
-from components.stack.config_wordings import KIND_NOT_OPEN, SOURCE_NOT_LISTED
+from components.stack.config_wordings import (
+    FIELD_NOT_LISTED,
+    HOST_NOT_LISTED,
+    KIND_NOT_OPEN,
+    PROVIDER_SECRET_NAME,
+    PROVIDER_TYPE_NOT_LISTED,
+    SOURCE_NOT_LISTED,
+)
 from components.stack.policy_checks import is_in_use
 from components.sync.names import (
     GIT_REPOSITORY,
@@ -29,12 +40,16 @@ from components.sync.names import (
     OCI_REPOSITORY,
     TENANT_LABEL,
 )
-from components.tenant.config import TenantConfig
+from components.tenant.config import TenantPolicies
 from components.tenant.kinds import FLUX_KINDS, OPENED_KINDS
 
 if TYPE_CHECKING:
     from kubernetes import client
 
+_Entry = tuple[PolicyName, Wording, str]
+"""The policy that refuses an object, how a preview says it, and the entry that would allow the object."""
+
+_PROVIDER = "Provider"
 _LISTED = (GIT_REPOSITORY, HELM_REPOSITORY, OCI_REPOSITORY)
 # helm-controller labels the HelmCharts that it makes; those are judged with their HelmRelease.
 _OF_A_RELEASE = "helm.toolkit.fluxcd.io/name"
@@ -51,31 +66,82 @@ def read_unmarked(api: client.ApiClient) -> list[Manifest]:
     ]
 
 
-def closed_objects(config: StackConfig, objects: Iterable[Manifest]) -> Iterator[Message]:
-    """A warning for each tenant and each entry that would open some of its objects.
+def refused_as(policy: PolicyName, mode: PolicyMode) -> str:
+    """What a policy does in a mode, for messages."""
+    return f"{'warned about' if mode is PolicyMode.AUDIT else 'refused'} by the policy {policy}"
+
+
+def closed_objects(
+    config: StackConfig, objects: Iterable[Manifest], namespaces: Mapping[str, Mapping[str, str]]
+) -> Iterator[Message]:
+    """A warning for each tenant and each entry that would allow some of its objects.
 
     Args:
         config: the stack.
         objects: Flux's objects that are not the platform's own.
+        namespaces: the labels of each namespace of the cluster: tenants make some, and others are onboarded by label.
     """
-    owners = {name: tenant for tenant, each in config.active_tenants.items() for name in each.namespace_names}
-    kinds: dict[tuple[str, str], list[str]] = defaultdict(list)
-    urls: dict[tuple[str, str], list[str]] = defaultdict(list)
+    owners = {name: labels[TENANT_LABEL] for name, labels in namespaces.items() if TENANT_LABEL in labels}
+    owners |= {name: tenant for tenant, each in config.active_tenants.items() for name in each.namespace_names}
+    found: dict[tuple[str, _Entry], list[str]] = defaultdict(list)
     for each in objects:
         namespace = each["metadata"]["namespace"]
-        if (name := owners.get(namespace)) is None:
+        if (tenant := owners.get(namespace)) is None or (own := _policies_of(tenant, config)) is None:
             continue
-        tenant, shown = config.tenants[name], printable(f"{each['kind']} {namespace}/{each['metadata']['name']}")
-        if (entry := _closed_kind(each)) is not None and not _is_open(entry, tenant, config):
-            kinds[name, entry].append(shown)
-        elif each["kind"] in _LISTED and not _is_listed(url := str(each.get("spec", {}).get("url")), tenant, config):
-            urls[name, printable(url)].append(shown)
-    if is_in_use(PolicyName.ALLOWED_KINDS, config):
-        for (name, entry), names in kinds.items():
-            yield KIND_NOT_OPEN(tenant=name, objects=", ".join(names), entry=entry)
-    if is_in_use(PolicyName.ALLOWED_SOURCES, config):
-        for (name, entry), names in urls.items():
-            yield SOURCE_NOT_LISTED(tenant=name, objects=", ".join(names), entry=entry)
+        for policy, wording, entry in _lacking(each, own, config):
+            shown = printable(f"{each['kind']} {namespace}/{each['metadata']['name']}")
+            found[tenant, (policy, wording, printable(entry))].append(shown)
+    for (tenant, (policy, wording, entry)), names in found.items():
+        if is_in_use(policy, config):
+            refused = refused_as(policy, config.policies.mode_of(policy))
+            yield wording(tenant=tenant, objects=", ".join(names), entry=entry, refused=refused)
+
+
+def closed_kind(found: Manifest) -> str | None:
+    """The entry of `kinds` that an object needs; None if its kind is always open."""
+    kind, spec = found["kind"], found.get("spec", {})
+    if kind in (HELM_CHART, HELM_RELEASE):
+        if _OF_A_RELEASE in found["metadata"].get("labels", {}):
+            return None
+        chart = spec if kind == HELM_CHART else spec.get("chart", {}).get("spec", {})
+        source = chart.get("sourceRef", {}).get("kind", HELM_REPOSITORY)
+        return None if source == HELM_REPOSITORY else HELM_CHART
+    return kind if kind in OPENED_KINDS else None
+
+
+def _policies_of(tenant: str, config: StackConfig) -> TenantPolicies | None:
+    """The lists of a tenant; None if the stack does not have the tenant or is about to remove it."""
+    if (listed := config.active_tenants.get(tenant)) is not None:
+        return listed.policies
+    return TenantPolicies() if config.policies.onboarding and tenant not in config.tenants else None
+
+
+def _lacking(found: Manifest, own: TenantPolicies, config: StackConfig) -> Iterator[_Entry]:
+    """What an object would need; of one whose kind is closed only that, as this comes first."""
+    kind, spec = found["kind"], found.get("spec", {})
+    entry = closed_kind(found)
+    if entry is not None and entry not in (*config.tenancy.kinds, *own.kinds):
+        yield PolicyName.ALLOWED_KINDS, KIND_NOT_OPEN, entry
+        return
+    for name in sorted(set(spec) - set(FIELDS[kind])):
+        yield PolicyName.ALLOWED_FIELDS, FIELD_NOT_LISTED, f"spec.{name}"
+    if kind in _LISTED:
+        allowed, url = (*config.policies.sources.allowed, *own.sources), str(spec.get("url"))
+        if not any(read_pattern(each).allows(url) for each in allowed):
+            yield PolicyName.ALLOWED_SOURCES, SOURCE_NOT_LISTED, url
+    if kind == _PROVIDER:
+        yield from _lacking_of_provider(spec, own, config)
+
+
+def _lacking_of_provider(spec: Manifest, own: TenantPolicies, config: StackConfig) -> Iterator[_Entry]:
+    rules, policy, type_ = config.policies.notifications, PolicyName.NOTIFICATION_ADDRESSES, str(spec.get("type"))
+    if type_ not in rules.types:
+        yield policy, PROVIDER_TYPE_NOT_LISTED, type_
+    name = spec.get("secretRef", {}).get("name", "")
+    if name and not is_secret_of(type_, name):
+        yield policy, PROVIDER_SECRET_NAME, f"provider-{type_}"
+    if (host := unlisted_host(rules, own.notifications, type_, spec.get("address"))) is not None:
+        yield policy, HOST_NOT_LISTED, host
 
 
 def _items(api: client.ApiClient, path: str) -> list[Manifest]:
@@ -90,23 +156,3 @@ def _served(api: client.ApiClient) -> Iterator[tuple[str, str]]:
         group = each.root.split("/")[2] if each.root.startswith("/apis/") else ""
         if (kind := groups.get((group, each.resource))) is not None:
             yield kind, f"{each.root}/{each.resource}"
-
-
-def _closed_kind(found: Manifest) -> str | None:
-    """The entry of `kinds` that an object needs; None if its kind is always open."""
-    kind, spec = found["kind"], found.get("spec", {})
-    if kind in (HELM_CHART, HELM_RELEASE):
-        if _OF_A_RELEASE in found["metadata"].get("labels", {}):
-            return None
-        chart = spec if kind == HELM_CHART else spec.get("chart", {}).get("spec", {})
-        source = chart.get("sourceRef", {}).get("kind", HELM_REPOSITORY)
-        return None if source == HELM_REPOSITORY else HELM_CHART
-    return kind if kind in OPENED_KINDS else None
-
-
-def _is_open(entry: str, tenant: TenantConfig, config: StackConfig) -> bool:
-    return entry in (*config.tenancy.kinds, *tenant.policies.kinds)
-
-
-def _is_listed(url: str, tenant: TenantConfig, config: StackConfig) -> bool:
-    return any(read_pattern(each).allows(url) for each in (*config.policies.sources.allowed, *tenant.policies.sources))

@@ -117,7 +117,11 @@ def check_cluster(
         tenants = if_readable(partial(read_names, api, TENANTS_PATH), set()) if config.makes_namespaces else ()
         problems += capsule_problems(config, facts, state, tenants, stack_file)
         problems += namespaced_objects(config, partial(read_namespaced_kinds, api), stack_file)
-        closed = tuple(closed_objects(config, read_unmarked(api))) if config.tenants else ()
+        closed = (
+            tuple(closed_objects(config, read_unmarked(api), facts.namespaces))
+            if config.tenants or config.policies.onboarding
+            else ()
+        )
         if config.kyverno is not None:
             webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
             problems += foreign_kyverno(facts, webhooks, state, stack_file)

@@ -181,20 +181,35 @@ SOURCE_NOT_COMPARABLE = Wording(
     "write it without `..` and without percent-encoding except %20",
 )
 SOURCE_WITHOUT_TLS = Wording("FT-CFG-674", "is fetched without TLS", "use https:// or ssh://")
-SOURCE_NOT_ALLOWED = Wording(
-    "FT-CFG-675",
-    "is not an allowed source for tenant {tenant}; allowed: {allowed}",
-    "add it to policies.sources.allowed, or to policies.sources of {path}",
-)
 KIND_NOT_OPEN = Wording(
     "FT-CFG-680",
-    "{objects}: not open to tenant {tenant}, and refused at the next change",
+    "{objects}: not open to tenant {tenant}, and {refused} at the next change",
     "to keep it open, add {entry} to policies.kinds of the tenant, or to tenancy.kinds",
 )
 SOURCE_NOT_LISTED = Wording(
     "FT-CFG-681",
-    "{objects}: not an allowed source for tenant {tenant}, and refused at the next change",
+    "{objects}: not an allowed source for tenant {tenant}, and {refused} at the next change",
     "to allow it, add {entry} to policies.sources of the tenant, or to policies.sources.allowed",
+)
+PROVIDER_TYPE_NOT_LISTED = Wording(
+    "FT-CFG-682",
+    "{objects}: not of an allowed type for tenant {tenant}, and {refused} at the next change",
+    "to allow it, add {entry} to policies.notifications.types",
+)
+HOST_NOT_LISTED = Wording(
+    "FT-CFG-683",
+    "{objects}: contacts {entry}, not an allowed host for tenant {tenant}, and is {refused} at the next change",
+    "to allow it, add {entry} to policies.notifications of the tenant, or to policies.notifications.hosts",
+)
+PROVIDER_SECRET_NAME = Wording(
+    "FT-CFG-684",
+    "{objects}: its Secret has a name that tenant {tenant} may not use, and it is {refused} at the next change",
+    "to keep it, have the tenant name the Secret {entry} or {entry}-<suffix>",
+)
+FIELD_NOT_LISTED = Wording(
+    "FT-CFG-685",
+    "{objects}: has {entry}, which tenant {tenant} may not set, and is {refused} at the next change",
+    "have the tenant remove it",
 )
 SOURCE_NOT_VERIFIED = Wording(
     "FT-CFG-676",

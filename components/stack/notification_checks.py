@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from components.config.sealed import is_sealed
 from components.flux.controllers import Controller
 from components.policies.names import PolicyName
-from components.policies.notification_hosts import refused_host
+from components.policies.notification_hosts import refused_address
 from components.sources.config_wordings import ADDRESS_WITHOUT_REPOSITORY
 from components.stack.config import StackConfig
 from components.stack.config_wordings import (
@@ -72,18 +72,18 @@ def _open_without_lists(config: StackConfig) -> Iterator[Finding]:
             yield path, PROVIDERS_WITHOUT_LIST(tenant=name, keys=keys)
 
 
-def _refused_hosts(config: StackConfig) -> Iterator[Finding]:
-    """Notifications whose Providers admission would deny, and credentials that lead to a host that it would deny."""
+def _refused_addresses(config: StackConfig) -> Iterator[Finding]:
+    """Addresses that cannot be compared with anything, or that are not encrypted."""
     if not is_in_use(PolicyName.NOTIFICATION_ADDRESSES, config):
         return
     for name, tenant in config.active_tenants.items():
         for key, notification in tenant.notifications.items():
-            yield from _refused_host(("tenants", name, "notifications", key), notification, tenant, config)
+            yield from _refused_address(("tenants", name, "notifications", key), notification, tenant, config)
         for key, notification in config.tenancy.notifications.items():
-            yield from _refused_host(("tenancy", "notifications", key), notification, tenant, config)
+            yield from _refused_address(("tenancy", "notifications", key), notification, tenant, config)
 
 
-def _refused_host(
+def _refused_address(
     path: Path, notification: Notification, tenant: TenantConfig, config: StackConfig
 ) -> Iterator[Finding]:
     secret = notification.secret_address
@@ -91,8 +91,7 @@ def _refused_host(
         return  # Only an update and a preview can read it.
     stated = stated_address(notification, tenant.repository_url)
     address = secret.get_secret_value() if secret is not None else stated
-    rules, own = config.policies.notifications, tenant.policies.notifications
-    if (reason := refused_host(rules, own, notification.type, address)) is not None:
+    if (reason := refused_address(config.policies.notifications, notification.type, address)) is not None:
         key = "secretAddress" if secret is not None else "address" if notification.address is not None else "type"
         yield (*path, key), reason
 
@@ -102,5 +101,5 @@ NOTIFICATION_CHECKS: tuple[Check, ...] = (
     _names_of_the_platform,
     _without_repository,
     _open_without_lists,
-    _refused_hosts,
+    _refused_addresses,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from components.allowlists.source_patterns import is_comparable, read_pattern
+from components.allowlists.source_patterns import is_comparable
 from components.config.types import seconds
 from components.git.config import GitSource
 from components.policies.config import PolicyEngine, PolicyMode
@@ -22,7 +22,6 @@ from components.stack.config_wordings import (
     INTERVAL_TOO_SHORT,
     KYVERNO_NEEDED,
     KYVERNO_NOT_INSTALLED,
-    SOURCE_NOT_ALLOWED,
     SOURCE_NOT_COMPARABLE,
     SOURCE_NOT_VERIFIED,
     SOURCE_WITHOUT_TLS,
@@ -80,19 +79,16 @@ def _sources(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[
 
 
 def _refused_source(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
-    """A tenant's source that is not on the lists, if there are any, or that admission would deny half way."""
+    """A tenant's source that admission would deny half way, or that is not encrypted."""
     if not is_in_use(PolicyName.ALLOWED_SOURCES, config):
         return
     rules = config.policies.sources
-    allowed = (*rules.allowed, *tenant.policies.sources)
     for key, source in _sources(path, tenant, config):
         url, field = fetched_url(source), "endpoint" if isinstance(source, BucketSource) else "url"
         if not is_comparable(url):
             yield (*key, field), SOURCE_NOT_COMPARABLE()
         elif not is_encrypted(source) and not rules.plain_http:
             yield (*key, "insecure" if getattr(source, "insecure", False) else field), SOURCE_WITHOUT_TLS()
-        elif allowed and not any(read_pattern(entry).allows(url) for entry in allowed):
-            yield (*key, field), SOURCE_NOT_ALLOWED(tenant=path[-1], allowed=", ".join(allowed), path=dotted(path))
 
 
 def _refused_options(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ Source: notification-controller 1.9 (api/v1beta3/provider_types.go, internal/not
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -125,3 +126,20 @@ SECRET_KEYS: Mapping[str, tuple[str, ...]] = {
 
 Source: https://fluxcd.io/flux/components/notification/providers/#secret-reference
 """
+
+_ID = "[0-9]{1,20}"
+SECRET_FORMS: Mapping[str, str] = {
+    "githubAppID": _ID,
+    "githubAppInstallationID": _ID,
+    "githubAppInstallationOwner": "[A-Za-z0-9][A-Za-z0-9_-]{0,99}",
+    # Flux reads a YAML mapping of texts; one of plain lines is enough.
+    "headers": r"\n*([A-Za-z0-9_-]+: *[ -~]*\n*)+",
+    "nkey": r"S[A-Z2-7]{20,120}\n?",
+}
+"""What the values of keys look like, as regular expressions of RE2; the others may be any secret.
+
+Source: https://fluxcd.io/flux/components/notification/providers/#http-headers-example and
+https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_intro/nkey_auth
+"""
+SECRET_STARTS: Mapping[str, str] = {"creds": base64.b64encode(b"-----BEGIN NATS USER JWT").decode()}
+"""How the base64 of keys begins whose values are too long to decode."""

@@ -477,5 +477,6 @@ SETTINGS: tuple[Setting, ...] = (
 
 # CEL that follows from a setting.
 _FOLLOWING: Mapping[PolicyName, tuple[str, ...]] = {
+    PolicyName.NOTIFICATION_SECRETS: (rf"^git='address' in variables\.data \? \[\] : \({_LIST} \+",),
     PolicyName.SERVICE_EXPOSURE: (rf"{_FLAG} \|\| object\.spec\.\?loadBalancerIP",),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ import yaml
 
 from components.config.yaml_files import FastLoader
 from components.policies.config import PolicyEngine
+from components.policies.fields import FIELDS
+from components.policies.names import PolicyName
+from components.policies.rendering import object_name
 from components.policies.table import policy_set
 from components.tenant.config import TenantConfig
 from components.tenant.objects import tenant_objects
@@ -17,7 +21,7 @@ from lab.build import ensure
 from lab.settings import Settings
 from review.admission.program import Answer, Request, Surroundings, ask
 from tests.support.offline_requests import ACCESS, PROGRAM
-from tests.support.policy_cases import APPS, CONFIGS, NAMESPACE_OBJECTS, TENANT
+from tests.support.policy_cases import APPS, CONFIGS, NAMESPACE_OBJECTS, TENANT, kustomization
 from tests.support.policy_requests import KYVERNO_KINDS
 
 FLUX = "flux-bundle-2.9.5"
@@ -84,20 +88,50 @@ CONFIG = TenantConfig.model_validate(
 )
 
 
+# Fields of Flux's kinds that tenants may not set, with the reason.
+CLOSED: dict[str, dict[str, str]] = {
+    "ExternalArtifact": {"sourceRef": "tenants may not write such objects at all"},
+    "HelmRepository": {"accessFrom": "would give other namespaces access"},
+    "ImageRepository": {"accessFrom": "would give other namespaces access"},
+    "Provider": {
+        "proxy": "sends messages through an address that no policy reads",
+        "proxySecretRef": "sends messages through an address that no policy reads",
+        "serviceAccountName": "logs in to clouds, whose types are not open",
+    },
+}
+
+
 @pytest.fixture(scope="module")
-def answers() -> dict[str, Answer]:
-    """The answer to the creation of everything that Flux applies for the tenant, by kind and name."""
-    tools = ensure(Settings.load(), [FLUX, PROGRAM])
-    manifests = yaml.load_all(tools[FLUX].read_text(), FastLoader)
-    definitions = [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
+def definitions() -> list[dict[str, Any]]:
+    """The CustomResourceDefinitions of the release."""
+    manifests = yaml.load_all(ensure(Settings.load(), [FLUX])[FLUX].read_text(), FastLoader)
+    return [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
+
+
+def fields(definition: dict[str, Any]) -> dict[str, Any]:
+    """The schema of each field of `spec`."""
+    [version] = definition["spec"]["versions"]
+    found: dict[str, Any] = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    return found
+
+
+def creations(definitions: list[dict[str, Any]], objects: list[dict[str, Any]]) -> list[Answer]:
+    """The answers to the creation of objects by the platform."""
     surroundings = Surroundings(
         definitions=[*definitions, *KYVERNO_KINDS],
         policies=policy_set(CONFIGS["open"], PolicyEngine.NATIVE).manifests,
         namespaces=list(NAMESPACE_OBJECTS.values()),
         access=ACCESS,
     )
+    tools = ensure(Settings.load(), [PROGRAM])
+    return ask(tools[PROGRAM], surroundings, [Request("CREATE", each) for each in objects])
+
+
+@pytest.fixture(scope="module")
+def answers(definitions: list[dict[str, Any]]) -> dict[str, Answer]:
+    """The answer to the creation of everything that Flux applies for the tenant, by kind and name."""
     applied = tenant_objects(TENANT, CONFIG, TenancyConfig()).applied
-    found = ask(tools[PROGRAM], surroundings, [Request("CREATE", each) for each in applied])
+    found = creations(definitions, list(applied))
     names = [f"{each['kind']} {each['metadata']['name']}" for each in applied]
     return dict(zip(names, found, strict=True))
 
@@ -109,3 +143,27 @@ def test_every_option_of_syncs_and_releases_is_a_field_that_flux_knows(answers: 
 
 def test_syncs_and_releases_comply_with_the_policies(answers: dict[str, Answer]) -> None:
     assert {name: answer.objections for name, answer in answers.items() if answer.objections} == {}
+
+
+def test_each_field_of_the_release_is_listed_or_closed_for_a_reason(definitions: list[dict[str, Any]]) -> None:
+    by_kind = {each["spec"]["names"]["kind"]: set(fields(each)) for each in definitions}
+
+    assert {*FIELDS, *CLOSED} == set(by_kind)
+    for kind, names in by_kind.items():
+        assert {*FIELDS.get(kind, ()), *CLOSED.get(kind, ())} == names, kind
+        assert not {*FIELDS.get(kind, ())} & {*CLOSED.get(kind, ())}, kind
+
+
+def test_a_field_that_a_later_release_adds_is_refused(definitions: list[dict[str, Any]]) -> None:
+    later = copy.deepcopy(definitions)
+    [definition] = [each for each in later if each["spec"]["names"]["kind"] == "Kustomization"]
+    fields(definition)["plugins"] = {"type": "boolean"}
+    today, tomorrow = kustomization(), kustomization(plugins=True)
+
+    [unchanged, refused] = creations(later, [today, tomorrow])
+
+    assert unchanged.objections == ()
+    assert refused.errors == ()
+    [objection] = refused.objections
+    assert objection.policy == object_name(PolicyName.ALLOWED_FIELDS)
+    assert objection.message.startswith("spec has fields that tenants may not set: plugins; remove them")

@@ -80,6 +80,8 @@ _LABELS: dict[str, dict[str, str]] = {
 SOURCE_ENTRIES = {
     f"sources-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in SOURCE_ROWS))
 }
+SOURCE_HOST = next(name for name, entry in SOURCE_ENTRIES.items() if entry.startswith("https://git.example.com/"))
+"""A namespace of a tenant whose sources may come from git.example.com."""
 _ALL_KINDS = " ".join(resources_of(FLUX_KINDS))
 HOST_ENTRIES = {f"hosts-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in HOST_ROWS))}
 IMAGE_ENTRIES = {f"images-{number}": entry for number, entry in enumerate(dict.fromkeys(row[0] for row in IMAGE_ROWS))}
@@ -821,6 +823,31 @@ def _allowed_kinds() -> list[Case]:
     return cases.made
 
 
+def _allowed_fields() -> list[Case]:
+    cases = _Cases(PolicyName.ALLOWED_FIELDS)
+    unlisted = "spec has fields that tenants may not set: "
+    named = {"name": "own"}
+    proxied = provider("https://example.com/a", proxySecretRef=named)
+    cases.bad("a proxy", proxied, f"{unlisted}proxySecretRef; remove them; ask the platform team if you need it")
+    login = provider("https://dev.azure.com/a/b", type="azuredevops", serviceAccountName="own")
+    cases.bad("a login to a cloud", login, f"{unlisted}serviceAccountName")
+    everywhere: Object = {"accessFrom": {"namespaceSelectors": [{}]}}
+    cases.bad("charts for everybody", helm_repository(**everywhere), f"{unlisted}accessFrom")
+    cases.bad(
+        "images for everybody", image_repository("nginx", **everywhere), f"{unlisted}accessFrom", user=User.MEMBER
+    )
+    declared = merged(proxied, {"metadata": {"labels": PLATFORMS_OWN}})
+    cases.good("what the stack declares", declared, user=User.PLATFORM)
+    older = merged(helm_repository(**everywhere), {"metadata": {"name": "older"}})
+    cases.good("metadata of what is older than the policy", {"metadata": {"labels": {"a": "b"}}}, old=older)
+    cases.bad("its content", {"spec": {"interval": "20m"}}, f"{unlisted}accessFrom", old=older)
+    cases.good("the field taken away", {"spec": {"accessFrom": None}}, old=older)
+    automation: Object = {"interval": "10m", "sourceRef": {"kind": "GitRepository", "name": "app"}}
+    commit = {"commit": {"author": {"email": "a@example.com"}}}
+    cases.good("an automation", made("ImageUpdateAutomation", automation | {"git": commit}))
+    return cases.made
+
+
 def _notification_addresses() -> list[Case]:
     cases = _Cases(PolicyName.NOTIFICATION_ADDRESSES, config="unlisted")
     namespaces = {entry: name for name, entry in HOST_ENTRIES.items()}
@@ -846,10 +873,6 @@ def _notification_addresses() -> list[Case]:
     name = "spec.secretRef.name is"
     cases.bad("a Secret of any name", provider(secretRef={"name": "own"}), f"{name} own; name the Secret provider-gen")
     cases.bad("a Secret of another type", provider(secretRef=secret), f"{name} provider-github; name the Secret")
-    proxied = provider("https://example.com/a", proxySecretRef=secret)
-    cases.bad("a proxy", proxied, "spec has fields that are not allowed: proxySecretRef; remove them; ask the platform")
-    login = provider("https://dev.azure.com/a/b", type="azuredevops", serviceAccountName="own")
-    cases.bad("a login to a cloud", login, "spec has fields that are not allowed: serviceAccountName")
     for type in ("azureeventhub", "googlepubsub", "pagerduty"):
         cases.bad(f"the type {type}", provider("https://example.com/a", type=type), f"spec.type {type} is not allowed")
     cases.good("a repository over SSH", provider("ssh://git@github.com/org/app", type="github", secretRef=secret))
@@ -938,8 +961,33 @@ def _notification_secrets() -> list[Case]:
         cases.good(f"a path of {800 + length} characters", secret(long, namespace=here))
     app = {"githubAppID": encoded("1"), "githubAppBaseURL": encoded("https://hooks.slack.com/api")}
     elsewhere = app | {"githubAppBaseURL": encoded("https://github.example.com/api")}
+    ghe = {"githubAppBaseURL": encoded("https://git.example.com/api/v3")}
     cases.good("an app's API", made("Secret", namespace=here, data=app))
     cases.bad("an app's API elsewhere", made("Secret", namespace=here, data=elsewhere), message)
+    fetched = {"metadata": {"namespace": SOURCE_HOST}}
+    cases.good("an app's API at a host of the sources", merged(made("Secret", data=app | ghe), fetched))
+    cases.good("of a Provider, too", merged(made("Secret", name="provider-github", data=app | ghe), fetched))
+    cases.bad("another app's API", merged(made("Secret", data=elsewhere), fetched), message)
+    cases.bad("messages to such a host", merged(secret("https://git.example.com/a"), fetched), message)
+    form = "are not of the form that a Provider reads"
+    github = {"name": "provider-github", "namespace": here}
+    whole = {"githubAppID": "12", "githubAppInstallationID": "34", "githubAppInstallationOwner": "my-org"}
+    cases.good("an app", secret(slack, **github, **whole, githubAppPrivateKey="-----BEGIN RSA PRIVATE KEY-----"))
+    for key in whole:
+        cases.bad(f"{key} with a path", secret(slack, **github, **whole | {key: "../1"}), f"the keys {key} {form}")
+    generic = {"name": "provider-generic", "namespace": here}
+    cases.good("headers", secret(slack, **generic, headers="Authorization: Bearer a.b-c\nX-Team: dev team\n"))
+    long = f"Authorization: Bearer {'a' * 860}"
+    cases.good("long headers and a long address", secret(f"{slack}/{'a' * 860}", **generic, headers=long))
+    for name, headers in {"of a list": "- a: b", "of another": "a: b\n<<: *c", "too long": f"{long}{'a' * 50}"}.items():
+        cases.bad(f"headers {name}", secret(slack, **generic, headers=headers), f"the keys headers {form}")
+    nats = {"name": "provider-nats", "namespace": here}
+    creds = f"-----BEGIN NATS USER JWT-----\n{'a' * 900}\n------END NATS USER JWT------\n"
+    seed = f"SU{'A' * 56}"
+    cases.good("credentials of NATS", secret(slack, **nats, creds=creds))
+    cases.good("a seed of NATS", secret(slack, **nats, nkey=seed))
+    cases.bad("a path for a seed", secret(slack, **nats, nkey="/etc/nkey"), f"the keys nkey {form}")
+    cases.bad("a path for credentials", secret(slack, **nats, creds="/etc/creds"), f"the keys creds {form}")
     cases.good("by the platform", secret("http://192.0.2.1"), user=User.PLATFORM)
     older = merged(secret("http://192.0.2.1"), {"metadata": {"name": "provider-slack-older"}})
     cases.good("metadata of what is older than the policy", {"metadata": {"labels": {"a": "b"}}}, old=older)
@@ -2284,6 +2332,7 @@ CASES: tuple[Case, ...] = tuple(
     case
     for part in (
         _allowed_kinds,
+        _allowed_fields,
         _allowed_sources,
         _listed_sources,
         _source_options,

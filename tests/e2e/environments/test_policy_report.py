@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from components.config.wordings import Message
+from components.stack.config_wordings import KIND_NOT_OPEN, SOURCE_NOT_LISTED
 from operations import policy_report
 from tests.support.environment import Environment
 from tests.support.lab import eventually
@@ -39,6 +41,33 @@ INNOCENT: dict[str, Any] = {
     "spec": {"selector": {"app": "innocent"}, "ports": [{"port": 80}]},
 }
 OBJECTS = (EXPOSED, ON_THE_HOST, INNOCENT)
+# What a tenant could write before kinds and sources were closed; suspended, so that Flux leaves it alone.
+CHART = {"chart": "./chart", "sourceRef": {"kind": "GitRepository", "name": "older"}}
+URL = "https://git.example.com/dev-team/charts"
+OLDER: tuple[dict[str, Any], ...] = (
+    {
+        "apiVersion": "notification.toolkit.fluxcd.io/v1beta3",
+        "kind": "Alert",
+        "spec": {"providerRef": {"name": "older"}, "eventSources": [{"kind": "Kustomization", "name": "*"}]},
+    },
+    {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "spec": {"interval": "10m", "url": URL}},
+    {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "spec": {"interval": "10m", "serviceAccountName": "dev-team", "chart": {"spec": CHART}},
+    },
+)
+OLDER_OBJECTS = [
+    each | {"metadata": {"name": "older", "namespace": "apps"}, "spec": {"suspend": True, **each["spec"]}}
+    for each in OLDER
+]
+# Which line allows each of them, and which policy refuses it until then (docs/policies-rollout.md).
+CLOSED = {
+    "Alert": (KIND_NOT_OPEN, "Alert", "allowed-kinds"),
+    "GitRepository": (SOURCE_NOT_LISTED, URL, "allowed-sources"),
+    "HelmRelease": (KIND_NOT_OPEN, "HelmChart", "allowed-kinds"),
+}
+OF_TENANT = "system:serviceaccount:apps:dev-team"
 BESIDE_ITS_ROLE: dict[str, Any] = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRoleBinding",
@@ -60,11 +89,19 @@ class Rollout:
         self.environment = environment
         self.cluster = environment.cluster
 
-    def policies(self, **policies: Any) -> str:
-        """Apply them; returns what `pulumi up` says."""
+    def policies(self, *sources: str, **policies: Any) -> str:
+        """Apply them, with a list of sources; returns what `pulumi up` says."""
         # Tenants of other modules have public repositories, which the lab's Git host gives over plain HTTP.
-        self.environment.config["policies"] = policies | {"sources": {"plainHttp": True}}
+        self.environment.config["policies"] = policies | {"sources": {"plainHttp": True, "allowed": [*sources]}}
         return self.environment.up()
+
+    def suspended(self, kind: str) -> str:
+        """What the tenant is told when it changes an older object; nothing if that is allowed."""
+        older = ("-n", "apps", kind.lower(), "older", "--type=merge")
+        patch = json.dumps({"spec": {"suspend": False}})
+        done = self.cluster.kubectl("patch", *older, "-p", patch, "--dry-run=server", user=OF_TENANT)
+        assert done.returncode == 0 or "denied" in done.stderr, done.stderr
+        return done.stderr
 
     def beside_its_role(self) -> list[str]:
         """What the outputs say that the tenant has more than its role."""
@@ -93,18 +130,18 @@ class Rollout:
 
 @pytest.fixture(scope="module")
 def rollout(staging_stack: Environment) -> Iterator[Rollout]:
-    before = staging_stack.config["policies"]
+    before, tenancy = staging_stack.config["policies"], staging_stack.config.get("tenancy", {})
     rollout = Rollout(staging_stack)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(policy_report, "PROJECT", staging_stack.project.folder)
-        for manifest in (*OBJECTS, BESIDE_ITS_ROLE):
+        for manifest in (*OBJECTS, *OLDER_OBJECTS, BESIDE_ITS_ROLE):
             rollout.cluster.apply(manifest)
         yield rollout
     rollout.cluster.kubectl("delete", "clusterrolebinding", "-l", "test=beside-its-role")
-    for manifest in OBJECTS:
+    for manifest in (*OBJECTS, *OLDER_OBJECTS):
         kind, metadata = manifest["kind"], manifest["metadata"]
         rollout.cluster.kubectl("delete", kind, metadata["name"], "-n", metadata["namespace"], "--ignore-not-found")
-    staging_stack.config["policies"] = before
+    staging_stack.config |= {"policies": before, "tenancy": tenancy}
     staging_stack.up()
 
 
@@ -131,7 +168,20 @@ def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
     changed = _change(rollout, EXPOSED)
     assert changed.returncode == 0 and audited["exposed", "service-exposure"]["message"] in changed.stderr
 
-    assert "more than its role" not in rollout.policies(engine="native", mode="enforce")
+    for kind in CLOSED:
+        objects, _, lacks = _lacks(kind).partition(": ")
+        assert [line for line in _about_older(text) if objects in line and lacks in line]
+        assert "Warning: " in rollout.suspended(kind)
+    older = [each for each in report["findings"] if (each["name"], each["policy"]) == ("older", "allowed-kinds")]
+    assert {each["kind"]: each["message"] for each in older} == {
+        kind: _lacks(kind) for kind in ("Alert", "HelmRelease")
+    }
+
+    # One line for kinds and one for sources, as docs/policies-rollout.md says.
+    rollout.environment.config["tenancy"] = {"kinds": ["Alert", "HelmChart"]}
+    text = rollout.policies("*", engine="native", mode="enforce")
+    assert "more than its role" not in text
+    assert _about_older(text) == []
     assert rollout.beside_its_role() == []
     enforced = rollout.found("enforce")
 
@@ -140,10 +190,22 @@ def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
     }
     refused = _change(rollout, EXPOSED)
     assert refused.returncode != 0 and enforced["exposed", "service-exposure"]["message"] in refused.stderr
+    assert {kind: rollout.suspended(kind) for kind in CLOSED} == dict.fromkeys(CLOSED, "")
     # What runs is not touched: not by the report, not by the policies.
     assert _versions(rollout)[1:] == versions[1:]
     assert _change(rollout, INNOCENT).returncode == 0
     assert rollout.cluster.kubectl("label", "service", "exposed", "-n", "apps", "a=b").returncode == 0
+
+
+def _lacks(kind: str) -> Message:
+    """What is said about an older object in audit mode."""
+    wording, entry, policy = CLOSED[kind]
+    refused = f"warned about by the policy {policy}"
+    return wording(tenant="dev-team", objects=f"{kind} apps/older", entry=entry, refused=refused)
+
+
+def _about_older(text: str) -> list[str]:
+    return [line for line in text.splitlines() if "apps/older" in line and "at the next change" in line]
 
 
 def _change(rollout: Rollout, manifest: dict[str, Any]) -> Any:

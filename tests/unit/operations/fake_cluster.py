@@ -35,6 +35,16 @@ DISCOVERY: dict[str, dict[str, Any]] = {
         ]
     },
     "/apis/apps/v1beta1": {"resources": [{"name": "deployments", "kind": "Deployment", "namespaced": True}]},
+    "/apis/notification.toolkit.fluxcd.io": {
+        "preferredVersion": {"groupVersion": "notification.toolkit.fluxcd.io/v1"},
+        "versions": [],
+    },
+    "/apis/notification.toolkit.fluxcd.io/v1": {
+        "resources": [
+            {"name": "alerts", "kind": "Alert", "namespaced": True},
+            {"name": "receivers", "kind": "Receiver", "namespaced": True},
+        ]
+    },
 }
 
 

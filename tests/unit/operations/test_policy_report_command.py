@@ -172,6 +172,45 @@ def test_findings_come_by_tenant_namespace_kind_and_name(stack):
     ]
 
 
+NOTIFICATION = "/apis/notification.toolkit.fluxcd.io/v1"
+
+
+def test_objects_of_closed_kinds_are_findings(stack):
+    opened = {"annotations": {"flux-tenancy/kinds": "alerts.notification.toolkit.fluxcd.io"}}
+    stack.cluster.objects["/api/v1/namespaces"].append(namespace("open", "qa-team", **opened))
+    stack.cluster.objects[f"{NOTIFICATION}/alerts"] = [
+        manifest("own"),
+        manifest("of-the-stack", labels={"toolkit.fluxcd.io/tenant": "dev-team"}),
+        manifest("by-annotation", "open"),
+        manifest("of-the-platform", "kube-system"),
+    ]
+    stack.cluster.objects[f"{NOTIFICATION}/receivers"] = [manifest("by-the-stack")]
+
+    # As long as the policy is not in force, it refuses nothing.
+    assert stack.found()["findings"] == []
+    stack.cluster.native(ENFORCE, *NAMES, "flux-tenancy-allowed-kinds")
+    stack.write("native", "")
+    with (stack.folder / "Pulumi.staging.yaml").open("a") as file:
+        file.write("  flux-tenancy:tenancy: {kinds: [Receiver]}\n")
+    content = stack.found()
+
+    assert content["findings"] == [
+        {
+            "tenant": "dev-team",
+            "namespace": "apps",
+            "kind": "Alert",
+            "name": "own",
+            "policy": "allowed-kinds",
+            "message": "Alert apps/own: not open to tenant dev-team, and refused by the policy allowed-kinds at the "
+            "next change; to keep it open, add Alert to policies.kinds of the tenant, or to tenancy.kinds",
+            "mode": "enforce",
+            "engines": ["native"],
+        }
+    ]
+    assert [each["objects"] for each in content["policies"] if each["policy"] == "allowed-kinds"] == [1]
+    assert stack.run("--exit-code")[0] == 1
+
+
 def test_what_both_engines_say_is_one_finding(stack):
     stack.write("both")
     stack.cluster.kyverno(AUDIT, *NAMES)

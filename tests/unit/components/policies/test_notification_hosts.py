@@ -4,16 +4,19 @@ import pytest
 
 from components.config.wordings import code_of
 from components.policies.config import AllowedNotifications
-from components.policies.config_wordings import HOST_NOT_ALLOWED, HOST_NOT_COMPARABLE, MESSAGES_WITHOUT_TLS
-from components.policies.notification_hosts import refused_host
+from components.policies.config_wordings import HOST_NOT_COMPARABLE, MESSAGES_WITHOUT_TLS
+from components.policies.notification_hosts import refused_address, unlisted_host
 from tests.support.allow_lists import HOSTS
 
 SLACK = AllowedNotifications.model_validate({"hosts": ["hooks.slack.com"], "plainHttp": True})
 
 
 @pytest.mark.parametrize(("entry", "address", "allowed"), HOSTS)
-def test_a_configured_notification_goes_where_admission_lets_a_provider_post(entry, address, allowed):
-    assert (refused_host(AllowedNotifications(), (entry,), "generic", address) is None) is allowed
+def test_a_host_is_found_and_compared_as_admission_does(entry, address, allowed):
+    rules = AllowedNotifications()
+    refused = (refused_address(rules, "generic", address), unlisted_host(rules, (entry,), "generic", address))
+
+    assert (refused == (None, None)) is allowed
 
 
 @pytest.mark.parametrize(
@@ -28,7 +31,7 @@ def test_a_configured_notification_goes_where_admission_lets_a_provider_post(ent
     ],
 )
 def test_a_type_contacts_the_host_that_flux_does(provider, address):
-    assert refused_host(AllowedNotifications(), (), provider, address) is None
+    assert refused_address(AllowedNotifications(), provider, address) is None
 
 
 @pytest.mark.parametrize(
@@ -40,7 +43,7 @@ def test_a_type_contacts_the_host_that_flux_does(provider, address):
     ],
 )
 def test_a_scheme_of_another_type_and_one_without_tls_are_refused(provider, address, reason):
-    assert code_of(refused_host(AllowedNotifications(), (), provider, address)) == reason.code
+    assert code_of(refused_address(AllowedNotifications(), provider, address)) == reason.code
 
 
 @pytest.mark.parametrize(
@@ -52,18 +55,17 @@ def test_a_scheme_of_another_type_and_one_without_tls_are_refused(provider, addr
         ("slack", "https://hooks.slack.example.com/services/T0/pa55word", "hooks.slack.example.com"),
     ],
 )
-def test_a_host_that_neither_list_has_is_refused_and_only_the_host_is_shown(provider, address, host):
-    reason = refused_host(SLACK, ("*.example.org",), provider, address)
-
-    assert reason == HOST_NOT_ALLOWED(host=host, allowed="hooks.slack.com, *.example.org")
+def test_a_host_that_neither_list_has_is_found(provider, address, host):
+    assert unlisted_host(SLACK, ("*.example.org",), provider, address) == host
 
 
 def test_the_lists_of_the_stack_and_of_the_tenant_add_up():
     own = ("*.example.org",)
 
-    assert refused_host(SLACK, own, "generic", "http://hooks.slack.com/a") is None
-    assert refused_host(SLACK, own, "generic", "https://alerts.example.org/a") is None
+    assert unlisted_host(SLACK, own, "generic", "http://hooks.slack.com/a") is None
+    assert unlisted_host(SLACK, own, "generic", "https://alerts.example.org/a") is None
+    assert refused_address(SLACK, "generic", "http://hooks.slack.com/a") is None
 
 
-def test_without_a_list_the_platform_declares_any_host():
-    assert refused_host(AllowedNotifications(), (), "generic", "https://hooks.slack.com/a") is None
+def test_nothing_is_said_of_an_address_that_is_in_a_secret():
+    assert unlisted_host(SLACK, (), "generic", None) is None

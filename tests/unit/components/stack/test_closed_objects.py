@@ -3,10 +3,18 @@
 from typing import Any
 
 import pytest
-from sample_stack import load
+from sample_stack import KYVERNO, load
 
 from components.stack.closed_objects import closed_objects
-from components.stack.config_wordings import KIND_NOT_OPEN, SOURCE_NOT_LISTED
+from components.stack.config_wordings import (
+    FIELD_NOT_LISTED,
+    HOST_NOT_LISTED,
+    KIND_NOT_OPEN,
+    PROVIDER_SECRET_NAME,
+    PROVIDER_TYPE_NOT_LISTED,
+    SOURCE_NOT_LISTED,
+)
+from components.sync.names import TENANT_LABEL
 
 URL = "https://git.example.com/dev-team/apps"
 FROM_GIT: dict[str, Any] = {"chart": {"spec": {"chart": "a", "sourceRef": {"kind": "GitRepository", "name": "a"}}}}
@@ -17,9 +25,17 @@ def thing(kind: str, name: str = "a", namespace: str = "apps", **spec: Any) -> d
     return {"kind": kind, "metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
-def told(tmp_path, *objects, **sections):
+def told(tmp_path, *objects, namespaces=None, **sections):
     config = load(tmp_path, tenants={"dev-team": sections.pop("own", {})}, **sections)
-    return list(closed_objects(config, objects))
+    return list(closed_objects(config, objects, namespaces or {}))
+
+
+def of_tenant(tenant: str) -> dict[str, str]:
+    return {TENANT_LABEL: tenant}
+
+
+def by(policy: str, verb: str = "refused") -> dict[str, str]:
+    return {"tenant": "dev-team", "refused": f"{verb} by the policy {policy}"}
 
 
 def test_what_is_not_open_is_told_once_for_each_entry_that_would_open_it(tmp_path):
@@ -40,9 +56,9 @@ def test_what_is_not_open_is_told_once_for_each_entry_that_would_open_it(tmp_pat
     )
 
     assert found == [
-        KIND_NOT_OPEN(tenant="dev-team", objects="Alert apps/a, Alert apps/b", entry="Alert"),
-        KIND_NOT_OPEN(tenant="dev-team", objects="HelmRelease apps/a, HelmChart apps/a", entry="HelmChart"),
-        SOURCE_NOT_LISTED(tenant="dev-team", objects="GitRepository apps/a", entry=URL),
+        KIND_NOT_OPEN(objects="Alert apps/a, Alert apps/b", entry="Alert", **by("allowed-kinds")),
+        KIND_NOT_OPEN(objects="HelmRelease apps/a, HelmChart apps/a", entry="HelmChart", **by("allowed-kinds")),
+        SOURCE_NOT_LISTED(objects="GitRepository apps/a", entry=URL, **by("allowed-sources")),
     ]
 
 
@@ -72,3 +88,50 @@ def test_a_name_in_a_warning_has_no_control_characters(tmp_path):
     [message] = told(tmp_path, thing("GitRepository", url="https://a\x1b[2J"))
 
     assert "\x1b" not in message
+
+
+def test_a_policy_in_audit_mode_warns(tmp_path):
+    [message] = told(tmp_path, thing("Alert"), policies={"mode": "audit"})
+
+    assert message == KIND_NOT_OPEN(objects="Alert apps/a", entry="Alert", **by("allowed-kinds", "warned about"))
+
+
+def test_namespaces_that_a_tenant_makes_or_that_are_onboarded_by_label_are_included(tmp_path):
+    objects = [thing("Alert", namespace=name) for name in ("dev-team-more", "labelled", "plain")]
+    namespaces = {"dev-team-more": of_tenant("dev-team"), "labelled": of_tenant("qa-team"), "plain": {}}
+
+    onboarding = {"engine": "kyverno", "onboarding": True}
+    found = told(tmp_path, *objects, namespaces=namespaces, policies=onboarding, kyverno=KYVERNO)
+    assert [(each.fields["tenant"], each.fields["objects"]) for each in found] == [
+        ("dev-team", "Alert dev-team-more/a"),
+        ("qa-team", "Alert labelled/a"),
+    ]
+
+
+def test_without_onboarding_a_tenant_that_the_stack_does_not_have_is_left_out(tmp_path):
+    namespaces = {"labelled": of_tenant("qa-team")}
+
+    assert told(tmp_path, thing("Alert", namespace="labelled"), namespaces=namespaces) == []
+
+
+def test_an_open_provider_lacks_what_the_lists_do_not_have(tmp_path):
+    slack: dict[str, Any] = {"type": "slack", "address": "https://hooks.slack.com/a"}
+    listed = {"policies": {"notifications": {"types": ["slack"], "hosts": ["hooks.slack.com"]}}}
+    found = told(
+        tmp_path,
+        thing("Provider", **slack, secretRef={"name": "provider-slack-ops"}),
+        thing("Provider", "own", **slack, secretRef={"name": "slack"}),
+        thing("Provider", "elsewhere", **slack | {"address": "https://chat.example.com/a"}),
+        thing("Provider", "other", type="discord", address="https://hooks.slack.com/a"),
+        thing("Provider", "proxied", **slack, proxySecretRef={"name": "a"}),
+        tenancy={"kinds": ["Provider"]},
+        **listed,
+    )
+
+    said = by("notification-addresses")
+    assert found == [
+        PROVIDER_SECRET_NAME(objects="Provider apps/own", entry="provider-slack", **said),
+        HOST_NOT_LISTED(objects="Provider apps/elsewhere", entry="chat.example.com", **said),
+        PROVIDER_TYPE_NOT_LISTED(objects="Provider apps/other", entry="discord", **said),
+        FIELD_NOT_LISTED(objects="Provider apps/proxied", entry="spec.proxySecretRef", **by("allowed-fields")),
+    ]

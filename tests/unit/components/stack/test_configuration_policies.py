@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from sample_sources import SSH_URL, private_key
-from sample_stack import Secret, load
+from sample_stack import load
 from sample_stack import problems as problems_of
 
 from components.allowlists.config_wordings import NOT_A_SOURCE_PATTERN, NOT_AN_IMAGE_PATTERN, NOT_AN_INGRESS_HOST
@@ -12,7 +11,6 @@ from components.policies.config_wordings import MODE_IS_OFF, TOKEN_LIFETIME_TOO_
 from components.stack.config_wordings import (
     INTERVAL_TOO_SHORT,
     KYVERNO_NOT_INSTALLED,
-    SOURCE_NOT_ALLOWED,
     SOURCE_NOT_COMPARABLE,
     SOURCE_NOT_VERIFIED,
     SOURCE_WITHOUT_TLS,
@@ -102,25 +100,10 @@ def test_policies_are_not_turned_off_by_their_mode(tmp_path):
     assert problem == ("Pulumi.staging.yaml: policies.mode: " + MODE_IS_OFF())
 
 
-@pytest.mark.parametrize("mode", ["enforce", "audit"])
-def test_an_allow_list_that_forbids_a_listed_tenants_own_source_is_refused(tmp_path, mode):
-    [problem] = problems(tmp_path, {"mode": mode, "sources": {"allowed": ELSEWHERE}})
+def test_the_source_that_the_stack_declares_needs_no_entry_of_the_lists(tmp_path):
+    own = {"policies": {"sources": ELSEWHERE}}
 
-    assert problem == (
-        "tenants/dev-team.yaml: source.url: "
-        + SOURCE_NOT_ALLOWED(allowed="https://git.example.com/ops-team/*", path="tenants.dev-team", tenant="dev-team")
-    )
-
-
-def test_the_source_of_a_tenant_that_is_leaving_need_not_be_allowed(tmp_path):
-    load(tmp_path, policies={"sources": {"allowed": ELSEWHERE}}, tenants={"dev-team": {"state": "leaving"}})
-
-
-def test_the_list_of_a_tenant_alone_holds_for_its_own_source(tmp_path):
-    [problem] = problems(tmp_path, {}, {"policies": {"sources": ELSEWHERE}})
-
-    reason = SOURCE_NOT_ALLOWED(tenant="dev-team", allowed=ELSEWHERE[0], path="tenants.dev-team")
-    assert problem == f"tenants/dev-team.yaml: source.url: {reason}"
+    load(tmp_path, policies={"sources": {"allowed": ELSEWHERE}}, tenants={"dev-team": own})
 
 
 def test_a_source_without_tls_needs_leave(tmp_path):
@@ -181,14 +164,6 @@ def test_an_engine_that_is_not_installed_is_refused(tmp_path, engine):
     [problem] = problems(tmp_path, {"engine": engine})
 
     assert problem == f"Pulumi.staging.yaml: policies.engine: {KYVERNO_NOT_INSTALLED(engine=engine)}"
-
-
-def test_a_deploy_keys_url_is_compared_with_its_user(tmp_path):
-    source = {"url": SSH_URL, "deployKey": Secret(private_key("one"))}
-    [problem] = problems(tmp_path, {"sources": {"allowed": ["ssh://github.com/acme/*"]}}, {"source": source})
-
-    reason = SOURCE_NOT_ALLOWED(tenant="dev-team", allowed="ssh://github.com/acme/*", path="tenants.dev-team")
-    assert problem == f"Pulumi.staging.yaml: tenants.dev-team.source.url: {reason}"
 
 
 def test_a_limit_of_tokens_that_would_refuse_every_pod_is_refused(tmp_path):

@@ -334,7 +334,7 @@ def test_several_policies_with_the_same_change_are_one_sentence():
         "+! Policies host-access, node-placement and pod-volumes are no longer in force for any tenant on production"
     ]
     assert sentences(render(), render(policies={"mode": "audit"})) == [
-        "+! All 35 policies no longer refuse, they only warn (audit), for all tenants on production"
+        "+! All 36 policies no longer refuse, they only warn (audit), for all tenants on production"
     ]
 
 
@@ -342,7 +342,7 @@ def test_a_policy_that_another_engine_still_enforces_is_in_force():
     assert sentences(render(policies={"engine": "both"}), render(policies={"engine": "native"})) == []
     assert sentences(render(policies={"engine": "kyverno"}), render(policies={"engine": "native"})) == []
     assert sentences(render(), render(policies={"engine": "none"})) == [
-        "+! All 35 policies are no longer in force for any tenant on production"
+        "+! All 36 policies are no longer in force for any tenant on production"
     ]
 
 

@@ -1,0 +1,109 @@
+"""The policy about the fields that tenants may set in Flux's objects: those that are listed, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from components.allowlists.cel import concatenated, joined, text, texts
+from components.policies.names import PolicyName
+from components.policies.policy import Policy, Resources, Subject, Validation
+from components.policies.request import ASK
+from components.tenant.kinds import flux_kinds_by_group
+
+_FETCHED = ("interval", "provider", "secretRef", "suspend", "timeout")
+_APPLIED = (
+    "commonMetadata",
+    "dependsOn",
+    "healthCheckExprs",
+    "interval",
+    "kubeConfig",
+    "serviceAccountName",
+    "suspend",
+    "targetNamespace",
+    "timeout",
+)
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "Bucket": (
+        *_FETCHED,
+        *("bucketName", "certSecretRef", "endpoint", "ignore", "insecure", "prefix", "proxySecretRef", "region"),
+        *("serviceAccountName", "sts"),
+    ),
+    "GitRepository": (
+        *_FETCHED,
+        *("ignore", "include", "proxySecretRef", "recurseSubmodules", "ref", "serviceAccountName", "sparseCheckout"),
+        *("url", "verify"),
+    ),
+    "HelmChart": (
+        *("chart", "ignoreMissingValuesFiles", "interval", "reconcileStrategy", "sourceRef", "suspend", "valuesFiles"),
+        *("verify", "version"),
+    ),
+    "HelmRepository": (*_FETCHED, "certSecretRef", "insecure", "passCredentials", "type", "url"),
+    "OCIRepository": (
+        *_FETCHED,
+        *("certSecretRef", "ignore", "insecure", "layerSelector", "proxySecretRef", "ref", "serviceAccountName"),
+        *("url", "verify"),
+    ),
+    "ArtifactGenerator": ("artifacts", "commonMetadata", "pathPattern", "sources"),
+    "Kustomization": (
+        *_APPLIED,
+        *("buildMetadata", "components", "decryption", "deletionPolicy", "force", "healthChecks", "ignore"),
+        *("ignoreMissingComponents", "images", "namePrefix", "nameSuffix", "patches", "path", "postBuild", "prune"),
+        *("retryInterval", "sourceRef", "wait"),
+    ),
+    "HelmRelease": (
+        *_APPLIED,
+        *("chart", "chartRef", "driftDetection", "install", "maxHistory", "persistentClient", "postRenderStrategy"),
+        *("postRenderers", "releaseName", "rollback", "storageNamespace", "test", "uninstall", "upgrade", "values"),
+        *("valuesFrom", "waitStrategy"),
+    ),
+    "Alert": (
+        *("eventMetadata", "eventSeverity", "eventSources", "exclusionList", "inclusionList", "providerRef"),
+        *("summary", "suspend"),
+    ),
+    "Provider": (
+        *("address", "certSecretRef", "channel", "commitStatusExpr", "interval", "secretRef", "suspend", "timeout"),
+        *("type", "username"),
+    ),
+    "Receiver": (
+        *("events", "interval", "oidcProviders", "resourceFilter", "resources", "secretRef", "suspend", "type"),
+    ),
+    "ImagePolicy": ("digestReflectionPolicy", "filterTags", "imageRepositoryRef", "interval", "policy", "suspend"),
+    "ImageRepository": (
+        *_FETCHED,
+        *("certSecretRef", "exclusionList", "image", "insecure", "proxySecretRef", "serviceAccountName"),
+    ),
+    "ImageUpdateAutomation": ("git", "interval", "policySelector", "sourceRef", "suspend", "update"),
+}
+"""The fields of `spec` that tenants may set, by kind; other policies check their values.
+
+Source: the CustomResourceDefinitions of Flux 2.9. A field that a later version adds is closed until it is listed.
+"""
+
+
+def allowed_fields() -> Policy:
+    """Flux's objects have no fields but those that the policies know."""
+    listed = ", ".join(f"{text(kind)}: {texts(sorted(names))}" for kind, names in FIELDS.items())
+    return Policy(
+        name=PolicyName.ALLOWED_FIELDS,
+        refuses="fields of Flux's objects that are not listed, such as proxies of Providers, access from other "
+        "namespaces, and whatever a later version of Flux adds",
+        threats=(2, 3, 14, 35, 36),
+        subject=Subject.CONTENT,
+        resources=tuple(Resources(*each) for each in flux_kinds_by_group()),
+        variables={
+            "unlisted": f"object.spec.map(key, key).filter(key, !(key in {{{listed}}}[object.kind]))",
+        },
+        validations=(
+            Validation(
+                "size(variables.unlisted) == 0",
+                concatenated(
+                    text("spec has fields that tenants may not set: "),
+                    joined("variables.unlisted"),
+                    text("; remove them"),
+                    ASK,
+                ),
+                exempts_platform_objects=True,
+            ),
+        ),
+    )
