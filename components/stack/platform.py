@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +11,7 @@ import pulumi
 
 from components.capsule import CapsuleInstall
 from components.cluster import Cluster, ClusterArgs
-from components.cluster.hooks import hooked
+from components.cluster.hooks import before_changes, hooked, ready_hook
 from components.cluster.manifests import Manifest, register
 from components.cluster.protection import protect
 from components.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
@@ -35,6 +36,7 @@ from components.tenant.offboarding import Offboarding
 from components.tenant.people import auditor_access, people_roles
 from components.tenant.quota_hooks import QuotaHooks
 from components.tenant.quota_status import QuotaStatus
+from components.tenant.replicated_limits import wait_until_replicated
 from components.tenant.role import tenant_role
 
 
@@ -87,6 +89,11 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     capsule = capsule_installation(config, found, [*flux.last, *serving.after], on_cluster)
     in_namespaces = on_cluster(depends_on=[*serves(capsule).after])
     made = [register(each, in_namespaces) for each in _for_made_namespaces(config)]
+    # A limit that is new, or has a new label, is there before the policy that asks for it.
+    replications: asyncio.Future[list[pulumi.Resource]] = asyncio.get_running_loop().create_future()
+    replicated = ready_hook("limits-replicated", partial(wait_until_replicated, api, config.tenants, config.tenancy))
+    limited = on_cluster(depends_on=pulumi.Output.from_input(replications), hooks=before_changes([replicated]))
+    limits = limits_first(config.tenancy) if config.makes_namespaces else []
     guard = policies_in_force(config, found, kyverno, [*flux.last, role], on_cluster).and_also(serves(capsule))
     before = [*flux.last, role, *people, *made, *guard.after]
     transformations = [guard.waiting, counted, *_released(found)]
@@ -106,14 +113,16 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
         impersonation=impersonation,
         default_account=config.flux.default_service_account,
         capsule=[*serves(capsule).after, *made],
+        limits_first=[register(each, limited) for each in limits],
     )
     tenants = {name: Tenant(name, tenant_args(tenant), guarded()) for name, tenant in config.tenants.items()}
+    replications.set_result([each for tenant in tenants.values() for each in tenant.capsule])
     return Platform(flux, kyverno, platform, tenants, capsule)
 
 
 def _for_made_namespaces(config: StackConfig) -> list[Manifest]:
     """What all namespaces need that tenants make themselves; nothing where they make none."""
-    return [*replication_objects(), *limits_first(config.tenancy), *made_settings()] if config.makes_namespaces else []
+    return [*replication_objects(), *made_settings()] if config.makes_namespaces else []
 
 
 def _released(found: Preflight) -> list[pulumi.ResourceTransformation]:

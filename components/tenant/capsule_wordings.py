@@ -27,3 +27,9 @@ MADE_NAMESPACES_UNLISTED = Wording(
     "add them to its namespaces and run `pulumi up` before you change the mode, or have the tenant remove them from "
     "its repository",
 )
+LIMITS_MISSING = Wording(
+    "FT-CAP-054",
+    "the namespaces {namespaces} do not have all of their limits {seconds:.0f} s after the tenants' replications were "
+    "applied; nothing can be created there until they do",
+    "check that Capsule is healthy (`kubectl get globaltenantresources.capsule.clastix.io`)",
+)
