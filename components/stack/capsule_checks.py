@@ -20,13 +20,12 @@ from components.tenant.capsule_config_wordings import (
     TENANTS_OF_ONE_PREFIX,
     TOO_MANY_LISTED,
 )
-from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, KEYS_OF_CAPSULE, TENANT, made_prefix
+from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, KEYS_OF_CAPSULE, TENANT_TYPE, made_prefix
 from components.tenant.capsule_objects import capsule_limits
 from components.tenant.capsule_wordings import FOREIGN_OWNER, FOREIGN_TENANT, MADE_NAMESPACES_UNLISTED
 from components.tenant.config import TenantConfig
 
 TENANTS_PATH = f"/apis/{CAPSULE_API}/tenants"
-TENANT_TYPE = f"kubernetes:{CAPSULE_API}:{TENANT}"
 
 
 def _limits_without_capsule(config: StackConfig) -> Iterator[Finding]:

@@ -22,13 +22,13 @@ from components.kyverno import KyvernoInstall
 from components.policies.limits_first import limits_first
 from components.policies.made_settings import made_settings
 from components.stack.admission import capsule_installation, kyverno_installation, policies_in_force, serves
-from components.stack.capsule_checks import TENANT_TYPE, owned_namespaces
+from components.stack.capsule_checks import owned_namespaces
 from components.stack.config import StackConfig
 from components.stack.preflight import Preflight
 from components.stack.stack_facts import stack_facts
 from components.sync.names import MANAGED_BY_LABEL
 from components.tenant import Tenant, TenantArgs
-from components.tenant.capsule_names import MADE_BY_TENANT
+from components.tenant.capsule_names import MADE_BY_TENANT, TENANT_TYPE
 from components.tenant.capsule_objects import replication_objects
 from components.tenant.capsule_release import Releases
 from components.tenant.impersonation import Impersonation, granted, impersonations

@@ -20,7 +20,7 @@ from components.sources.source import register_any_source
 from components.sync.names import applied_key
 from components.sync.notifications import register_notifications
 from components.sync.status import ObjectName, sync_of
-from components.tenant.capsule_names import CAPSULE_API, TENANT_OWNER
+from components.tenant.capsule_names import CAPSULE_API, TENANT, TENANT_OWNER
 from components.tenant.config import TenantConfig
 from components.tenant.impersonation import Impersonation
 from components.tenant.objects import TenantObjects, all_sources, tenant_objects
@@ -76,7 +76,8 @@ class Tenant(pulumi.ComponentResource):
         super().__init__("flux-tenancy:index:Tenant", name, None, pulumi.ResourceOptions.merge(opts, parts))
         self._capsule = args.capsule
         objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
-        self.capsule = [self._register_slow(args, each, []) for each in objects.capsule]
+        held = {TENANT: pulumi.ResourceOptions(hooks=args.offboarding.of_capsule)}
+        self.capsule = [self._register_slow(args, each, [], held.get(each["kind"])) for each in objects.capsule]
         namespaces = [self._register_namespace(args, namespace, self.capsule) for namespace in objects.namespaces]
         limits = [self._register(limit, after=namespaces) for limit in objects.limits]
         self.sources = {}

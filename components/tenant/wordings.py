@@ -49,7 +49,8 @@ NAMESPACE_RELEASED = Wording(
 NAMESPACE_HELD = Wording(
     "FT-TEN-021",
     "namespace {namespace} is being deleted, and finalizers block it; nobody has access to it any more",
-    "once nothing needs these finalizers, remove them and run `pulumi up` again:{finalizers}",
+    "once nothing needs these finalizers, remove them and run `pulumi up` again; until then, `pulumi up "
+    "--continue-on-error` removes other tenants:{finalizers}",
 )
 PODS_ENDED = Wording(
     "FT-TEN-022",

@@ -9,7 +9,7 @@ from sample_stack import problems as problems_of
 
 from components.cluster.client import ClusterFacts
 from components.engine.state import State
-from components.stack.capsule_checks import TENANT_TYPE, capsule_problems
+from components.stack.capsule_checks import capsule_problems
 from components.stack.namespace_checks import NAMESPACE_TYPE
 from components.tenant.capsule_config_wordings import (
     CAPSULES_OWN_KEYS,
@@ -21,6 +21,7 @@ from components.tenant.capsule_config_wordings import (
     TOO_MANY_LISTED,
     WAYS_TO_PROXY,
 )
+from components.tenant.capsule_names import TENANT_TYPE
 from components.tenant.config_wordings import NOT_A_QUOTA_RESOURCE
 
 CAPSULE = {"mode": "capsule"}
