@@ -6,14 +6,18 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pulumi
 
 from components.capsule import CapsuleInstall
+from components.capsule.serving import wait_until_admitted
 from components.cluster import Cluster, ClusterArgs
+from components.cluster.client import refusal
 from components.cluster.hooks import before_changes, hooked, ready_hook
 from components.cluster.manifests import Manifest, register
 from components.cluster.protection import protect
+from components.cluster.waiting import in_thread
 from components.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
 from components.flux.platform_objects import platform_path
 from components.git import git_access
@@ -28,7 +32,7 @@ from components.stack.preflight import Preflight
 from components.stack.stack_facts import stack_facts
 from components.sync.names import MANAGED_BY_LABEL
 from components.tenant import Tenant, TenantArgs
-from components.tenant.capsule_names import MADE_BY_TENANT, TENANT_TYPE
+from components.tenant.capsule_names import MADE_BY_TENANT, TENANT_OWNER, TENANT_TYPE
 from components.tenant.capsule_objects import replication_objects
 from components.tenant.capsule_release import Releases
 from components.tenant.impersonation import Impersonation, granted, impersonations
@@ -38,6 +42,9 @@ from components.tenant.quota_hooks import QuotaHooks
 from components.tenant.quota_status import QuotaStatus
 from components.tenant.replicated_limits import wait_until_replicated
 from components.tenant.role import tenant_role
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     limits = limits_first(config.tenancy) if config.makes_namespaces else []
     guard = policies_in_force(config, found, kyverno, [*flux.last, role], on_cluster).and_also(serves(capsule))
     before = [*flux.last, role, *people, *made, *guard.after]
-    transformations = [guard.waiting, counted, *_released(found)]
+    transformations = [guard.waiting, counted, *_released(found), *_admitted(config, api)]
     guarded = partial(on_cluster, depends_on=before, transformations=transformations)
 
     access = git_access(config.git_sources, previous, found.lost)
@@ -132,6 +139,18 @@ def _released(found: Preflight) -> list[pulumi.ResourceTransformation]:
     namespaces = found.cluster.facts.namespaces
     made = [name for name in owned if namespaces[name].get(MANAGED_BY_LABEL) == MADE_BY_TENANT]
     return [hooked(Releases(found.cluster.api, owned, made).of)] if owned else []
+
+
+def _admitted(config: StackConfig, api: client.ApiClient) -> list[pulumi.ResourceTransformation]:
+    """Lets no tenant make namespaces before Kyverno, where the stack has it, admits what Capsule writes there."""
+    if not (config.makes_namespaces and config.policies.engine.kyverno):
+        return []
+
+    async def admitted(args: pulumi.ResourceHookArgs) -> None:
+        await in_thread(wait_until_admitted, partial(refusal, api), config.tenants[args.name].home)
+
+    hook = pulumi.ResourceHook("capsule-admitted", admitted)
+    return [hooked(lambda each: before_changes([hook] if each["kind"] == TENANT_OWNER else []))]
 
 
 def _access_of_people(config: StackConfig) -> list[Manifest]:
