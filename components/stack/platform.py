@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -96,15 +95,17 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     capsule = capsule_installation(config, found, [*flux.last, *serving.after], on_cluster)
     in_namespaces = on_cluster(depends_on=[*serves(capsule).after])
     made = [register(each, in_namespaces) for each in _for_made_namespaces(config)]
-    # A limit that is new, or has a new label, is there before the policy that asks for it.
-    replications: asyncio.Future[list[pulumi.Resource]] = asyncio.get_running_loop().create_future()
-    replicated = ready_hook("limits-replicated", partial(wait_until_replicated, api, config.tenants, config.tenancy))
-    limited = on_cluster(depends_on=pulumi.Output.from_input(replications), hooks=before_changes([replicated]))
-    limits = limits_first(config.tenancy) if config.makes_namespaces else []
     guard = policies_in_force(config, found, kyverno, [*flux.last, role], on_cluster).and_also(serves(capsule))
     before = [*flux.last, role, *people, *made, *guard.after]
     transformations = [guard.waiting, counted, *_released(found), *_admitted(config, api)]
     guarded = partial(on_cluster, depends_on=before, transformations=transformations)
+
+    limits: list[pulumi.Resource] = []
+    replicated = ready_hook("limits-replicated", partial(wait_until_replicated, api, config.tenants, config.tenancy))
+    for each in limits_first(config.tenancy) if config.makes_namespaces else ():
+        # One after the other, so that one step waits. It depends on no tenant, since all tenants depend on it.
+        opts = guarded(depends_on=[*before, *limits[-1:]], hooks=before_changes([replicated]))
+        limits.append(register(each, opts))
 
     access = git_access(config.git_sources, previous, found.lost)
     platform = None
@@ -120,10 +121,9 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
         impersonation=impersonation,
         default_account=config.flux.default_service_account,
         capsule=[*serves(capsule).after, *made],
-        limits_first=[register(each, limited) for each in limits],
+        limits_first=limits[-1:],
     )
     tenants = {name: Tenant(name, tenant_args(tenant), guarded()) for name, tenant in config.tenants.items()}
-    replications.set_result([each for tenant in tenants.values() for each in tenant.capsule])
     return Platform(flux, kyverno, platform, tenants, capsule)
 
 

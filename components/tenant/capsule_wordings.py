@@ -34,7 +34,7 @@ SURPLUS_NAMESPACES = Wording(
 )
 LIMITS_MISSING = Wording(
     "FT-CAP-054",
-    "the namespaces {namespaces} do not have all of their limits {seconds:.0f} s after the tenants' replications were "
-    "applied; nothing can be created there until they do",
+    "the namespaces {namespaces} do not have all of their limits after {seconds:.0f} s; nothing can be created there "
+    "until they do",
     "check that Capsule is healthy (`kubectl get globaltenantresources.capsule.clastix.io`)",
 )

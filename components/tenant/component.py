@@ -63,11 +63,9 @@ class Tenant(pulumi.ComponentResource):
         namespaces: names of its namespaces; the first is its home.
         sources: its sources, by the prefix of their objects' names; none if it is leaving.
         applied: everything that Flux applies for it, by its key among all syncs of the stack; empty if it is leaving.
-        capsule: its Tenant of Capsule and the limits in the namespaces that it makes; empty without Capsule.
     """
 
     namespaces: pulumi.Output[list[str]]
-    capsule: Sequence[pulumi.Resource]
     sources: Mapping[str, RegisteredSource]
     applied: Mapping[str, pulumi.CustomResource] = MappingProxyType({})
 
@@ -77,8 +75,8 @@ class Tenant(pulumi.ComponentResource):
         self._capsule = args.capsule
         objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
         held = {TENANT: pulumi.ResourceOptions(hooks=args.offboarding.of_capsule)}
-        self.capsule = [self._register_slow(args, each, [], held.get(each["kind"])) for each in objects.capsule]
-        namespaces = [self._register_namespace(args, namespace, self.capsule) for namespace in objects.namespaces]
+        owners = [self._register_slow(args, each, [], held.get(each["kind"])) for each in objects.capsule]
+        namespaces = [self._register_namespace(args, namespace, owners) for namespace in objects.namespaces]
         limits = [self._register(limit, after=namespaces) for limit in objects.limits]
         self.sources = {}
         # Limits are created before anyone gets access.

@@ -1,7 +1,8 @@
 """Waiting until Capsule has written the limits of the namespaces that tenants have made.
 
 A policy refuses what is created in such a namespace as long as a limit is missing (`components.policies.limits_first`).
-So where a limit is new or has a new label, as after an update of this program, the policy comes after the limit.
+So where a limit is new or has a new label, as after an update of this program, the policy waits for the limit, which
+Capsule writes once the same update has changed the tenant's replication.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from components.tenant.tenancy_config import TenancyConfig
 if TYPE_CHECKING:
     from kubernetes import client
 
-# Capsule writes them as soon as the replication has changed.
+# The update changes the replications meanwhile, and Capsule writes them as soon as it has.
 _TIMEOUT_SECONDS = 60.0
 
 
