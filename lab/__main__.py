@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,11 +14,12 @@ from typer.core import TyperGroup
 
 from lab import logs as lab_logs
 from lab import status as lab_status
-from lab.build import ensure, tools_for
+from lab.build import built, ensure, tools_for
 from lab.cluster import Cluster, clusters
 from lab.errors import reported
 from lab.files import delete_folder
 from lab.git_host import GitHost
+from lab.images import is_controller
 from lab.processes import check_ports
 from lab.project import check_stack_files, delete_project, names_lab_files, provide_project
 from lab.pulumi import CLI, PLUGINS, STACK_VARIABLE, LabPulumi, provide_bundles
@@ -178,10 +180,10 @@ def _start(settings: Settings, names: Sequence[str]) -> None:
     # Before the tools are built, which can take half an hour.
     daemons = [*host.daemons(), *(daemon for cluster in wanted for daemon in cluster.daemons().values())]
     check_ports([daemon for daemon in daemons if daemon.process() is None])
-    built = ensure(settings, _needed_tools(settings))
-    _report("Git host", partial(host.up, built))
+    tools = _further_controllers(settings) | ensure(settings, _needed_tools(settings))
+    _report("Git host", partial(host.up, tools))
     for cluster in wanted:
-        _report(f"Cluster {cluster.name}", partial(cluster.up, built))
+        _report(f"Cluster {cluster.name}", partial(cluster.up, tools))
     provide_bundles(settings)
     LabPulumi(settings).install()
     provide_project(settings)
@@ -207,6 +209,12 @@ def _needed_tools(settings: Settings) -> list[str]:
     """The tools of `up`, without Pulumi if an official one is used."""
     not_needed = {CLI, *PLUGINS}.difference(LabPulumi(settings).tools())
     return [name for name in tools_for(settings, "up") if name not in not_needed]
+
+
+def _further_controllers(settings: Settings) -> dict[str, Path]:
+    """The controllers that are built already, so that their pods run, though `up` needs none of them."""
+    names = filter(is_controller, tools_for(settings, "test-all"))
+    return {name: path for name in names if (path := built(settings, name))}
 
 
 def _report(what: str, action: Callable[[], None]) -> None:

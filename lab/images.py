@@ -77,6 +77,11 @@ _IMAGES: Mapping[str, _Image] = {
 """The images of the controllers by the name of the tool."""
 
 
+def is_controller(tool: str) -> bool:
+    """Whether pods run a tool, by its name, e.g. `capsule@v0.14.0`."""
+    return tool.partition("@")[0] in _IMAGES
+
+
 def write_images(path: Path, tools: Mapping[str, Path]) -> None:
     """Write the node agent's table of images.
 

@@ -1,14 +1,16 @@
-"""The dry runs that show whether Capsule really serves."""
+"""The dry runs that show whether Capsule really serves, and may write what it has to."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from components.capsule.objects import CAPSULE_GROUP
-from components.capsule.wordings import NOT_SERVING
+from components.capsule.wordings import NOT_ADMITTED, NOT_SERVING
 from components.charts import serving
-from components.charts.serving import DryRun, DryRuns
+from components.charts.serving import TIMEOUT_SECONDS, DryRun, DryRuns
 from components.cluster.manifests import Manifest
+from components.cluster.waiting import NotReady, wait_for
 
 NAMESPACES_PATH = "/api/v1/namespaces"
 
@@ -38,3 +40,22 @@ _DRY_RUNS = DryRuns(
 
 wait_until_serving = partial(serving.wait_until_serving, _DRY_RUNS, NOT_SERVING)
 """Waits until Capsule refuses a namespace for an unknown tenant and admits one that is no tenant's."""
+
+
+def wait_until_admitted(refusal: Callable[[str, Manifest], str | None], namespace: str) -> None:
+    """Wait until admission lets Capsule write in a tenant's namespace.
+
+    Kyverno refuses every object of a kind that it does not know yet, whoever writes it.
+
+    Args:
+        refusal: returns why the cluster would refuse to create an object at a path, or None.
+        namespace: a namespace of a tenant.
+
+    Raises:
+        NotReady: it is still refused after a while.
+    """
+    path = f"/apis/{CAPSULE_GROUP}/v1beta2/namespaces/{namespace}/rulestatuses"
+    metadata = {"name": "flux-tenancy-serving", "namespace": namespace}
+    status = {"apiVersion": f"{CAPSULE_GROUP}/v1beta2", "kind": "RuleStatus", "metadata": metadata}
+    if reason := wait_for(partial(refusal, path, status), TIMEOUT_SECONDS):
+        raise NotReady(NOT_ADMITTED(namespace=namespace, seconds=TIMEOUT_SECONDS, reason=reason))

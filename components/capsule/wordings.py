@@ -11,6 +11,12 @@ NOT_SERVING = Wording(
     "Capsule does not serve {seconds:.0f} s after it was installed: {reason}",
     "check `kubectl get pods -n capsule-system` and `kubectl logs -n capsule-system deploy/capsule-controller-manager`",
 )
+NOT_ADMITTED = Wording(
+    "FT-CAP-009",
+    "namespace {namespace}: what Capsule writes there is refused for {seconds:.0f} s: {reason}",
+    "if this is Kyverno's refusal, run `kubectl rollout restart deployment kyverno-admission-controller -n kyverno` "
+    "and the update again",
+)
 NOT_AN_ADMINISTRATOR = Wording(
     "FT-CAP-008",
     "does not contain {user}, who applies this stack, or a group of this user; Capsule would not let it change "

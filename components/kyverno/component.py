@@ -34,6 +34,7 @@ class KyvernoInstallArgs:
         api: a client for the cluster, to check whether Kyverno serves.
         background_rules: RBAC rules for what the platform's policies generate and mutate in the background.
         description: description of the release in Helm's record; a new one makes Pulumi upgrade the release.
+        further_kinds: whether the stack installs further kinds while Kyverno serves.
     """
 
     config: KyvernoConfig
@@ -41,6 +42,7 @@ class KyvernoInstallArgs:
     api: client.ApiClient
     background_rules: Sequence[Manifest] = ()
     description: str | None = None
+    further_kinds: bool = False
 
 
 class KyvernoInstall(pulumi.ComponentResource):
@@ -70,7 +72,7 @@ class KyvernoInstall(pulumi.ComponentResource):
         self.release = release(
             KYVERNO,
             args.chart,
-            helm_values(args.config, args.background_rules),
+            helm_values(args.config, args.background_rules, args.further_kinds),
             args.description,
             pulumi.ResourceOptions(parent=self, depends_on=[home], hooks=after_changes(self.serving)),
         )

@@ -34,13 +34,17 @@ _FEATURES_OF_REPORTS = (
 )
 
 
-def helm_values(config: KyvernoConfig, background_rules: Sequence[Manifest] = ()) -> dict[str, Any]:
+def helm_values(
+    config: KyvernoConfig, background_rules: Sequence[Manifest] = (), further_kinds: bool = False
+) -> dict[str, Any]:
     """The values of the chart.
 
     Args:
         config: the `kyverno` section of the stack.
         background_rules: RBAC rules for what the platform's policies generate and mutate in the background; the
             background controller gets these instead of the chart's broad defaults.
+        further_kinds: whether the stack installs further kinds, which Kyverno would otherwise refuse in namespaces of
+            tenants until it reads again what kinds the cluster has, after up to 15 minutes.
 
     Source: charts/kyverno/values.yaml of Kyverno 1.19.
     """
@@ -66,6 +70,7 @@ def helm_values(config: KyvernoConfig, background_rules: Sequence[Manifest] = ()
         "cleanupController": {"enabled": False},
         "admissionController": {
             **_replicas(config.replicas),
+            **({"crdWatcher": True} if further_kinds else {}),
             "readinessProbe": READINESS,
             "container": _resources(config, KyvernoController.ADMISSION)
             | {"lifecycle": {"preStop": {"sleep": {"seconds": DRAIN_SECONDS}}}},

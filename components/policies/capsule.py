@@ -81,7 +81,9 @@ def _tenant_namespace(policy: Policy) -> Policy:
     expected = " && ".join(
         f"{_value('object', 'labels', key)} == {text(value)}" for key, value in (SELF_MADE | _POD_SECURITY).items()
     )
-    held = concatenated(text("Namespace "), NAME, text(": finalizers and owner references are the platform's"))
+    held = concatenated(
+        text("Namespace "), NAME, text(": only the platform sets finalizers and owner references; leave them out"), ASK
+    )
     reserved = f"{texts(RESERVED_PREFIXES)}.exists(prefix, {NAME}.startsWith(prefix))"
     return replace(
         policy,

@@ -61,7 +61,8 @@ def kyverno_installation(
         return None
     assert found.chart is not None  # The preflight reads it for every Kyverno.
     rules, description = kyverno_rules(config.policies, config.flux), found.cluster.kyverno_release.description
-    args = KyvernoInstallArgs(config.kyverno, found.chart, found.cluster.api, rules, description)
+    further_kinds = config.makes_namespaces and config.policies.engine.kyverno
+    args = KyvernoInstallArgs(config.kyverno, found.chart, found.cluster.api, rules, description, further_kinds)
     return KyvernoInstall("kyverno", args, on_cluster())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from components.cluster.client import ClusterFacts
 from components.config.errors import Problem
 from components.config.printable import printable
+from components.config.wordings import Message
 from components.engine.state import State
 from components.stack.config import StackConfig
 from components.stack.namespace_checks import NAMESPACE_TYPE
@@ -20,13 +21,17 @@ from components.tenant.capsule_config_wordings import (
     TENANTS_OF_ONE_PREFIX,
     TOO_MANY_LISTED,
 )
-from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, KEYS_OF_CAPSULE, TENANT, made_prefix
+from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, KEYS_OF_CAPSULE, TENANT_TYPE, made_prefix
 from components.tenant.capsule_objects import capsule_limits
-from components.tenant.capsule_wordings import FOREIGN_OWNER, FOREIGN_TENANT, MADE_NAMESPACES_UNLISTED
+from components.tenant.capsule_wordings import (
+    FOREIGN_OWNER,
+    FOREIGN_TENANT,
+    MADE_NAMESPACES_UNLISTED,
+    SURPLUS_NAMESPACES,
+)
 from components.tenant.config import TenantConfig
 
 TENANTS_PATH = f"/apis/{CAPSULE_API}/tenants"
-TENANT_TYPE = f"kubernetes:{CAPSULE_API}:{TENANT}"
 
 
 def _limits_without_capsule(config: StackConfig) -> Iterator[Finding]:
@@ -152,6 +157,24 @@ def made_namespaces(cluster: ClusterFacts, tenant: str, listed: Collection[str])
         listed: the namespaces of the stack.
     """
     return sorted(name for name, owner in owned_namespaces(cluster).items() if owner == tenant and name not in listed)
+
+
+def surplus_namespaces(config: StackConfig, cluster: ClusterFacts) -> Iterator[Message]:
+    """Says which tenants have more namespaces than they may: Capsule counts late, so requests at once pass its quota.
+
+    Args:
+        config: the stack.
+        cluster: facts of the cluster.
+    """
+    owners = owned_namespaces(cluster)
+    for name, tenant in _makers(config):
+        owned, most = (
+            [each for each in owners if owners[each] == name],
+            capsule_limits(tenant, config.tenancy).namespaces,
+        )
+        if len(owned) > most:
+            namespaces = ", ".join(sorted(owned))
+            yield SURPLUS_NAMESPACES(tenant=name, count=len(owned), most=most, namespaces=namespaces)
 
 
 def _unlisted(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> Iterator[Problem]:

@@ -37,7 +37,7 @@ from components.kyverno.chart import KYVERNO
 from components.kyverno.objects import MANAGED_BY_LABEL
 from components.policies.native import NATIVE_SINCE
 from components.stack.applied import kinds_of
-from components.stack.capsule_checks import TENANTS_PATH, capsule_problems
+from components.stack.capsule_checks import TENANTS_PATH, capsule_problems, surplus_namespaces
 from components.stack.closed_objects import closed_objects, read_unmarked
 from components.stack.config import StackConfig
 from components.stack.foreign_installations import foreign_capsule, foreign_flux, foreign_kyverno, read_capsules
@@ -139,7 +139,7 @@ def check_cluster(
     warnings = tuple(
         held_message(found, config.cluster.context) for name, found in holds.items() if found and name not in listed
     )
-    warnings = (*warnings, *closed)
+    warnings = (*warnings, *surplus_namespaces(config, facts), *closed)
     lost = lost_namespaces(facts, state)
     owners = co_owners(syncs, state)
     return ClusterFindings(api, facts, lost, warnings, owners, kyverno_release, strays, capsule_release), problems

@@ -19,6 +19,7 @@ from components.stack.wordings import (
     UNKNOWN_NAMESPACE,
 )
 from components.sync.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from components.tenant.capsule_names import CAPSULE_TENANT_LABEL, TENANT_TYPE
 
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 
@@ -44,8 +45,13 @@ def lost_namespaces(cluster: ClusterFacts, state: State) -> LostNamespaces:
 
 
 def terminating(config: StackConfig, cluster: ClusterFacts, state: State) -> set[str]:
-    """Namespaces that are being deleted, of tenants that the stack lists or has listed."""
-    return set(cluster.terminating & (tenant_of_namespaces(config).keys() | state.names(NAMESPACE_TYPE)))
+    """Namespaces that are being deleted, of tenants that the stack lists or has listed.
+
+    Those that a tenant has made are in no state, so they count once the stack no longer lists the tenant.
+    """
+    left = state.names(TENANT_TYPE) - config.tenants.keys()
+    made = {name for name, labels in cluster.namespaces.items() if labels.get(CAPSULE_TENANT_LABEL) in left}
+    return set(cluster.terminating & (tenant_of_namespaces(config).keys() | state.names(NAMESPACE_TYPE) | made))
 
 
 def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | None], stack_file: str) -> list[Problem]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pulumi
 
 from components.capsule import CapsuleInstall
+from components.capsule.serving import wait_until_admitted
 from components.cluster import Cluster, ClusterArgs
-from components.cluster.hooks import hooked
+from components.cluster.client import refusal
+from components.cluster.hooks import before_changes, hooked, ready_hook
 from components.cluster.manifests import Manifest, register
 from components.cluster.protection import protect
+from components.cluster.waiting import in_thread
 from components.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
 from components.flux.platform_objects import platform_path
 from components.git import git_access
@@ -22,13 +26,13 @@ from components.kyverno import KyvernoInstall
 from components.policies.limits_first import limits_first
 from components.policies.made_settings import made_settings
 from components.stack.admission import capsule_installation, kyverno_installation, policies_in_force, serves
-from components.stack.capsule_checks import TENANT_TYPE, owned_namespaces
+from components.stack.capsule_checks import owned_namespaces
 from components.stack.config import StackConfig
 from components.stack.preflight import Preflight
 from components.stack.stack_facts import stack_facts
 from components.sync.names import MANAGED_BY_LABEL
 from components.tenant import Tenant, TenantArgs
-from components.tenant.capsule_names import MADE_BY_TENANT
+from components.tenant.capsule_names import MADE_BY_TENANT, TENANT_OWNER, TENANT_TYPE
 from components.tenant.capsule_objects import replication_objects
 from components.tenant.capsule_release import Releases
 from components.tenant.impersonation import Impersonation, granted, impersonations
@@ -36,7 +40,11 @@ from components.tenant.offboarding import Offboarding
 from components.tenant.people import auditor_access, people_roles
 from components.tenant.quota_hooks import QuotaHooks
 from components.tenant.quota_status import QuotaStatus
+from components.tenant.replicated_limits import wait_until_replicated
 from components.tenant.role import tenant_role
+
+if TYPE_CHECKING:
+    from kubernetes import client
 
 
 @dataclass(frozen=True)
@@ -91,8 +99,15 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     made = [register(each, in_namespaces) for each in _for_made_namespaces(config)]
     guard = policies_in_force(config, found, kyverno, [*flux.last, role], on_cluster).and_also(serves(capsule))
     before = [*flux.last, role, *people, *made, *guard.after]
-    transformations = [guard.waiting, counted, *_released(found)]
+    transformations = [guard.waiting, counted, *_released(found), *_admitted(config, api)]
     guarded = partial(on_cluster, depends_on=before, transformations=transformations)
+
+    limits: list[pulumi.Resource] = []
+    replicated = ready_hook("limits-replicated", partial(wait_until_replicated, api, config.tenants, config.tenancy))
+    for each in limits_first(config.tenancy) if config.makes_namespaces else ():
+        # One after the other, so that one step waits. It depends on no tenant, since all tenants depend on it.
+        opts = guarded(depends_on=[*before, *limits[-1:]], hooks=before_changes([replicated]))
+        limits.append(register(each, opts))
 
     access = git_access(config.git_sources, previous, found.lost, gone)
     platform = None
@@ -108,6 +123,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
         impersonation=impersonation,
         default_account=config.flux.default_service_account,
         capsule=[*serves(capsule).after, *made],
+        limits_first=limits[-1:],
     )
     tenants = {name: Tenant(name, tenant_args(tenant), guarded()) for name, tenant in config.tenants.items()}
     return Platform(flux, kyverno, platform, tenants, capsule)
@@ -115,7 +131,7 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
 
 def _for_made_namespaces(config: StackConfig) -> list[Manifest]:
     """What all namespaces need that tenants make themselves; nothing where they make none."""
-    return [*replication_objects(), *limits_first(config.tenancy), *made_settings()] if config.makes_namespaces else []
+    return [*replication_objects(), *made_settings()] if config.makes_namespaces else []
 
 
 def _released(found: Preflight) -> list[pulumi.ResourceTransformation]:
@@ -125,6 +141,18 @@ def _released(found: Preflight) -> list[pulumi.ResourceTransformation]:
     namespaces = found.cluster.facts.namespaces
     made = [name for name in owned if namespaces[name].get(MANAGED_BY_LABEL) == MADE_BY_TENANT]
     return [hooked(Releases(found.cluster.api, owned, made).of)] if owned else []
+
+
+def _admitted(config: StackConfig, api: client.ApiClient) -> list[pulumi.ResourceTransformation]:
+    """Lets no tenant make namespaces before Kyverno, where the stack has it, admits what Capsule writes there."""
+    if not (config.makes_namespaces and config.policies.engine.kyverno):
+        return []
+
+    async def admitted(args: pulumi.ResourceHookArgs) -> None:
+        await in_thread(wait_until_admitted, partial(refusal, api), config.tenants[args.name].home)
+
+    hook = pulumi.ResourceHook("capsule-admitted", admitted)
+    return [hooked(lambda each: before_changes([hook] if each["kind"] == TENANT_OWNER else []))]
 
 
 def _access_of_people(config: StackConfig) -> list[Manifest]:

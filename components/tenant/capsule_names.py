@@ -11,6 +11,7 @@ from components.tenant.annotations import PREFIX
 
 CAPSULE_API = f"{CAPSULE_GROUP}/v1beta2"
 TENANT, TENANT_OWNER, REPLICATION = "Tenant", "TenantOwner", "GlobalTenantResource"
+TENANT_TYPE = f"kubernetes:{CAPSULE_API}:{TENANT}"
 
 CAPSULE_TENANT_LABEL = f"{CAPSULE_GROUP}/tenant"
 """The label of each namespace of a Capsule Tenant, with its name."""

@@ -27,3 +27,14 @@ MADE_NAMESPACES_UNLISTED = Wording(
     "add them to its namespaces and run `pulumi up` before you change the mode, or have the tenant remove them from "
     "its repository",
 )
+SURPLUS_NAMESPACES = Wording(
+    "FT-CAP-055",
+    "tenant {tenant} has {count} namespaces besides its home and may have {most}: {namespaces}",
+    "have the tenant remove some of them from its repository, or raise capsule.namespaces",
+)
+LIMITS_MISSING = Wording(
+    "FT-CAP-054",
+    "the namespaces {namespaces} do not have all of their limits after {seconds:.0f} s; nothing can be created there "
+    "until they do",
+    "check that Capsule is healthy (`kubectl get globaltenantresources.capsule.clastix.io`)",
+)

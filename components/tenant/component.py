@@ -20,7 +20,7 @@ from components.sources.source import register_any_source
 from components.sync.names import applied_key
 from components.sync.notifications import register_notifications
 from components.sync.status import ObjectName, sync_of
-from components.tenant.capsule_names import CAPSULE_API
+from components.tenant.capsule_names import CAPSULE_API, TENANT, TENANT_OWNER
 from components.tenant.config import TenantConfig
 from components.tenant.impersonation import Impersonation
 from components.tenant.objects import TenantObjects, all_sources, tenant_objects
@@ -41,6 +41,8 @@ class TenantArgs:
         impersonation: the Roles that let Flux impersonate the tenant; None if Flux is cluster-admin.
         default_account: the service account that Flux uses for objects that name none.
         capsule: what Capsule needs to delete the tenant's objects of its own kinds; empty without Capsule.
+        limits_first: what keeps a namespace empty that the tenant makes until its limits are there; in place before the
+            tenant may make one.
     """
 
     config: TenantConfig
@@ -51,6 +53,7 @@ class TenantArgs:
     impersonation: Impersonation | None = None
     default_account: str = "default"
     capsule: Sequence[pulumi.Resource] = ()
+    limits_first: Sequence[pulumi.Resource] = ()
 
 
 class Tenant(pulumi.ComponentResource):
@@ -71,7 +74,8 @@ class Tenant(pulumi.ComponentResource):
         super().__init__("flux-tenancy:index:Tenant", name, None, pulumi.ResourceOptions.merge(opts, parts))
         self._capsule = args.capsule
         objects = tenant_objects(name, args.config, args.tenancy, args.default_account)
-        owners = [self._register_slow(args, each, []) for each in objects.capsule]
+        held = {TENANT: pulumi.ResourceOptions(hooks=args.offboarding.of_capsule)}
+        owners = [self._register_slow(args, each, [], held.get(each["kind"])) for each in objects.capsule]
         namespaces = [self._register_namespace(args, namespace, owners) for namespace in objects.namespaces]
         limits = [self._register(limit, after=namespaces) for limit in objects.limits]
         self.sources = {}
@@ -105,7 +109,10 @@ class Tenant(pulumi.ComponentResource):
         # controller or a Git host could block.
         fetching = [each for source in sources.values() for each in source.registered]
         before_access = [*limited, identity, *decrypting, *fetching, *granted, *notifying, *secret]
-        access: list[pulumi.Resource] = [self._register(binding, after=before_access) for binding in objects.access]
+        access: list[pulumi.Resource] = [
+            self._register(each, [*before_access, *(args.limits_first if each["kind"] == TENANT_OWNER else ())])
+            for each in objects.access
+        ]
         if args.impersonation is not None:
             for namespace in args.config.namespace_names:
                 access += args.impersonation.within(namespace, after=before_access)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.cluster.client import ClusterUnavailable, find_object, path_of
+from components.cluster.client import ClusterUnavailable, explaining, find_object, items, path_of
 from components.cluster.manifests import name_of
 from components.cluster.namespace_holds import Held, NamespaceHolds, read_namespace_holds
 from components.cluster.waiting import in_thread
@@ -27,6 +27,7 @@ from components.config.wordings import Message
 from components.engine import log
 from components.sync.flux_objects import request_reconciliation
 from components.sync.names import TENANT_LABEL
+from components.tenant.capsule_names import CAPSULE_TENANT_LABEL
 from components.tenant.forced_removal import FLUX_FINALIZER, Sync, end_pods, remove_access, remove_finalizer
 from components.tenant.wordings import (
     ACCESS_REMOVED,
@@ -78,6 +79,7 @@ class Offboarding:
     Attributes:
         of_sync: the hooks of each Kustomization and HelmRelease of a tenant.
         of_namespace: the hooks of each of its namespaces.
+        of_capsule: the hooks of its Tenant of Capsule, with which the namespaces go that it has made.
         of_parts: a transformation that adds the hook to its source, its Receiver and its Providers.
     """
 
@@ -93,6 +95,8 @@ class Offboarding:
         namespace = register("offboarding-namespace", self._namespace_stays)
         self.of_sync = pulumi.ResourceHookBinding(on_error=[sync])
         self.of_namespace = pulumi.ResourceHookBinding(on_error=[namespace])
+        capsule = register("offboarding-capsule", self._capsule_stays)
+        self.of_capsule = pulumi.ResourceHookBinding(on_error=[capsule])
         part = pulumi.ResourceOptions(
             custom_timeouts=pulumi.CustomTimeouts(delete=f"{_CLEANING_SECONDS}s"),
             hooks=pulumi.ResourceHookBinding(on_error=[register("offboarding-part", self._part_stays)]),
@@ -169,35 +173,72 @@ class Offboarding:
     async def _namespace_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
         if failed.failed_operation != "delete":
             return False
+        return await self._retried(failed.name, self._stays(failed.old_inputs), len(failed.errors))
+
+    async def _capsule_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
+        if failed.failed_operation != "delete":
+            return False
+        tenant: Any = failed.old_inputs
+        times, stays = len(failed.errors), self._stays(tenant)
         try:
-            holds = await in_thread(read_namespace_holds, self._api, failed.name)
+            made = await in_thread(namespaces_of, self._api, tenant["metadata"]["name"])
         except ClusterUnavailable as error:
-            log.error(NAMESPACE_FINALIZERS_UNKNOWN(namespace=failed.name, reason=error))
+            log.error(OBJECT_NOT_DELETED(object=_label(tenant), reason=error))
+            return False
+        again = [await self._retried(each, stays, times) for each in made]
+        return times < _ATTEMPTS and all(again)
+
+    async def _retried(self, namespace: str, stays: bool, times: int) -> bool:
+        """Do what ends a namespace whose deletion has taken too long, or say what blocks it.
+
+        Args:
+            namespace: its name.
+            stays: whether its tenant does.
+            times: how often its deletion has been tried.
+
+        Returns:
+            Whether to delete it again.
+        """
+        try:
+            holds = await in_thread(read_namespace_holds, self._api, namespace)
+        except ClusterUnavailable as error:
+            log.error(NAMESPACE_FINALIZERS_UNKNOWN(namespace=namespace, reason=error))
             return False
         if holds is None:
             return True
-        last = len(failed.errors) >= _ATTEMPTS
+        last = times >= _ATTEMPTS
         if holds.pods and not last:
             try:
-                await in_thread(end_pods, self._api, failed.name)
+                await in_thread(end_pods, self._api, namespace)
             except ClusterUnavailable as error:
-                log.error(PODS_NOT_ENDED(namespace=failed.name, reason=error))
+                log.error(PODS_NOT_ENDED(namespace=namespace, reason=error))
                 return False
-            log.warn(PODS_ENDED(namespace=failed.name, count=len(holds.pods)))
-        of_flux = [] if self._stays(failed.old_inputs) else holds.only_by(FLUX_FINALIZER)
+            log.warn(PODS_ENDED(namespace=namespace, count=len(holds.pods)))
+        of_flux = [] if stays else holds.only_by(FLUX_FINALIZER)
         if of_flux and not last:
             try:
                 for each in of_flux:
                     await in_thread(remove_finalizer, self._api, each.path)
             except ClusterUnavailable as error:
-                log.error(NAMESPACE_NOT_RELEASED(namespace=failed.name, reason=error))
+                log.error(NAMESPACE_NOT_RELEASED(namespace=namespace, reason=error))
                 return False
-            log.warn(NAMESPACE_RELEASED(namespace=failed.name, count=len(of_flux)))
+            log.warn(NAMESPACE_RELEASED(namespace=namespace, count=len(of_flux)))
             return True
         again = holds.only_by_kubernetes and not last
         if holds or last:
             (log.warn if again else log.error)(held_message(holds, self._context))
         return again
+
+
+def namespaces_of(api: client.ApiClient, tenant: str) -> list[str]:
+    """The namespaces of a Tenant of Capsule that are left.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        found = items(api, "/api/v1/namespaces", labelSelector=f"{CAPSULE_TENANT_LABEL}={tenant}")
+        return [each["metadata"]["name"] for each in found]
 
 
 def held_message(holds: NamespaceHolds, context: str | None) -> Message:

@@ -49,7 +49,8 @@ NAMESPACE_RELEASED = Wording(
 NAMESPACE_HELD = Wording(
     "FT-TEN-021",
     "namespace {namespace} is still being deleted, and the objects below block it",
-    "once nothing needs their finalizers, remove them and run `pulumi up` again:{finalizers}",
+    "once nothing needs their finalizers, remove them and run `pulumi up` again; until then, `pulumi up "
+    "--continue-on-error` removes other tenants:{finalizers}",
 )
 PODS_ENDED = Wording(
     "FT-TEN-022",

@@ -12,7 +12,7 @@ from components.policies.limits_first import limits_first
 from components.policies.made_settings import made_settings
 from components.policies.table import policy_set
 from components.sync.names import TENANT_LABEL
-from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL
+from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, SETTINGS
 from components.tenant.capsule_objects import capsule_tenant, made_metadata
 from components.tenant.config import TenantConfig
 from components.tenant.tenancy_config import TenancyConfig
@@ -34,6 +34,8 @@ CONFIG = TenantConfig.model_validate(
         "policies": {"images": ["registry.example.com/shop/*"]},
     }
 )
+# Else the policy tenant-namespace refuses it, too.
+ALL_SETTINGS = made_metadata(TENANT, CONFIG, CONFIG.capsule, TENANT, "default")[1][SETTINGS]
 REFUSED = "are not those that the platform sets for this tenant"
 
 
@@ -99,7 +101,7 @@ def test_a_namespace_with_the_settings_of_its_tenant_can_be_made(api: ApiClient)
     [
         {"images": "registry.example.com/*"},
         {"images": None},
-        {"exceptions": "allowed-images", "settings": "flux-tenancy/exceptions"},
+        {"exceptions": "allowed-images", "settings": f"{ALL_SETTINGS} flux-tenancy/exceptions"},
         {"namespaces": "shop-home kube-system"},
     ],
     ids=["another list", "no list", "an exception", "other namespaces"],

@@ -12,17 +12,15 @@ import pytest
 import yaml
 
 from components.config.yaml_files import FastLoader
-from components.policies.config import PoliciesConfig, PolicyEngine
 from components.policies.names import PolicyName
 from components.policies.rendering import object_name
-from components.policies.table import policy_set
 from lab.build import ensure
 from lab.settings import Settings
 from review.admission.program import Answer, FieldError, Request, Surroundings, ask
 from review.admission.program import User as ReviewUser
 from tests.support import capsule_cases
 from tests.support.offline_requests import ACCESS, PROGRAM, request
-from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, Case, User, kustomization, made
+from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User, kustomization, made
 from tests.support.policy_requests import KYVERNO_KINDS, USERS, WIDGETS
 
 FLUX = "flux-bundle-2.9.5"
@@ -50,9 +48,7 @@ def definitions() -> tuple[dict[str, Any], ...]:
 
 
 def rules(config: str) -> Sequence[dict[str, Any]]:
-    if config == capsule_cases.CONFIG:
-        return policy_set(PoliciesConfig(), PolicyEngine.NATIVE, tenancy=capsule_cases.TENANCY).manifests
-    return policy_set(CONFIGS[config], PolicyEngine.NATIVE, relaxed=RELAXED.get(config, ())).manifests
+    return capsule_cases.native_policies(config).manifests
 
 
 def surroundings(config: str, only: PolicyName | None = None) -> Surroundings:

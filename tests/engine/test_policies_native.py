@@ -15,24 +15,30 @@ from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.probe import probe_request, refusal
 from components.policies.rendering import object_name
-from components.policies.table import policy_set
 from components.policies.tenant_labels import tenant_labels
 from components.sync.names import TENANT_LABEL
 from lab.build import ensure
 from lab.control_plane import NODE_NAME
 from lab.free_ports import free_port_base
 from lab.settings import Settings
+from tests.support import capsule_cases
 from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer
 from tests.support.example_fleet import WAYS_OUT, manifests
 from tests.support.lab import eventually
-from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, Case, User
+from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User
 from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, ask, bound
 
 FLUX = "flux-bundle-2.9.5"
 ONE_POLICY = "one-policy"
 CLUSTER_POLICY = {"apiVersion": "policies.kyverno.io/v1", "kind": "ValidatingPolicy", "metadata": {"name": "a"}}
-BY_CONFIG = [pytest.param(name, case, id=case.id) for name in CONFIGS for case in CASES if case.config == name]
+ALL_CASES = (*CASES, *capsule_cases.CASES)
+BY_CONFIG = [
+    pytest.param(name, case, id=case.id)
+    for name in (*CONFIGS, capsule_cases.CONFIG)
+    for case in ALL_CASES
+    if case.config == name
+]
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +52,16 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
         for manifest in yaml.load_all(tools[FLUX].read_text(), FastLoader):
             if manifest["kind"] == "CustomResourceDefinition":
                 api.apply(manifest)
-        for manifest in (*KYVERNO_KINDS, WIDGETS, *NAMESPACE_OBJECTS.values(), *access(), *access_to_one_policy()):
+        namespaces = (*NAMESPACE_OBJECTS.values(), *capsule_cases.NAMESPACES.values())
+        roles = (*access(), *access_to_one_policy(), *capsule_cases.access())
+        for manifest in (*KYVERNO_KINDS, WIDGETS, *capsule_cases.KINDS, *namespaces, *roles):
             api.apply(manifest)
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}})
         eventually(lambda: "validatingpolicies" in str(api.get("/apis/policies.kyverno.io/v1")))
         eventually(lambda: "widgets" in str(api.get("/apis/example.com/v1")))
+        eventually(lambda: "tenantresources" in str(api.get("/apis/capsule.clastix.io/v1beta2")))
         api.apply(CLUSTER_POLICY)
-        for case in CASES:
+        for case in ALL_CASES:
             for older in (case.old, case.pod):
                 if older is not None:
                     api.apply(older)
@@ -71,7 +80,7 @@ def in_force(api: ApiClient) -> Callable[[str], None]:
     def put(name: str) -> None:
         nonlocal current
         if name != current:
-            policies = policy_set(CONFIGS[name], PolicyEngine.NATIVE, relaxed=RELAXED.get(name, ()))
+            policies = capsule_cases.native_policies(name)
             for manifest in (*policies.manifests, *policies.probe):
                 api.apply(manifest)
             said = refusal(policies.digest)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from components.policies.config import PoliciesConfig, PolicyEngine
 from components.policies.names import PolicyName
+from components.policies.table import PolicySet, policy_set
 from components.sync.names import TENANT_LABEL
 from components.tenant.capsule_names import CAPSULE_TENANT_LABEL, OWNER
 from components.tenant.capsule_objects import made_metadata
@@ -16,9 +18,11 @@ from components.tenant.config import TenantConfig
 from components.tenant.tenancy_config import TenancyConfig
 from tests.support.policy_cases import (
     APPS,
+    CONFIGS,
     FOREIGN,
     NAMESPACE_OBJECTS,
     ONE_ACCOUNT_OF,
+    RELAXED,
     TENANT,
     Case,
     Object,
@@ -67,7 +71,8 @@ NAMESPACES = {MADE["metadata"]["name"]: MADE}
 def access() -> Iterator[Object]:
     """The rights that Capsule gives to the owner of a Tenant, and a person in a namespace that it has made."""
     subject = account("maker")
-    everywhere = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["create", "patch"]}
+    # Capsule gives no right to the status; so the policy is asked about it.
+    everywhere = {"apiGroups": [""], "resources": ["namespaces", "namespaces/status"], "verbs": ["create", "patch"]}
     yield RBAC | {"kind": "ClusterRole", "metadata": {"name": "provisioner"}, "rules": [everywhere]}
     yield bound("ClusterRoleBinding", {"name": "provisioner"}, "provisioner", subject)
     own = {"name": "owner", "namespace": MADE["metadata"]["name"]}
@@ -102,7 +107,7 @@ def _namespaces() -> list[Case]:
 
     own = {"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "name": TENANT, "uid": "its-own"}
     cases.good("owned by the tenant's Tenant", merged(namespace(), {"metadata": {"ownerReferences": [own]}}))
-    whose_ = "finalizers and owner references are the platform's"
+    held = "only the platform sets finalizers and owner references; leave them out"
     for what, more in {
         "held from the start": {"metadata": {"finalizers": ["example.com/hold"]}},
         "held from the start by its spec": {"spec": {"finalizers": ["kubernetes", "example.com/hold"]}},
@@ -111,7 +116,7 @@ def _namespaces() -> list[Case]:
             "metadata": {"ownerReferences": [own | {"apiVersion": "v1", "kind": "Node"}]}
         },
     }.items():
-        cases.bad(what, merged(namespace(), more), whose_)
+        cases.bad(what, merged(namespace(), more), held)
 
     free = change(labels={"app.kubernetes.io/part-of": "shop"})
     cases.good("its own label", free, old=MADE)
@@ -123,8 +128,8 @@ def _namespaces() -> list[Case]:
     images = change(annotations={"flux-tenancy/images": "registry.example.com/*"})
     cases.bad("more images", images, f"{only}flux-tenancy/images", old=MADE)
     owner = {"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "name": FOREIGN, "uid": "forged"}
-    cases.bad("another owner", change(ownerReferences=[owner]), "finalizers and owner references", old=MADE)
-    cases.bad("held", change(finalizers=["example.com/hold"]), "finalizers and owner references", old=MADE)
+    cases.bad("another owner", change(ownerReferences=[owner]), held, old=MADE)
+    cases.bad("held", change(finalizers=["example.com/hold"]), held, old=MADE)
     cases.bad("its home", free, whose, old=NAMESPACE_OBJECTS[APPS])
     cases.bad("another tenant's", free, whose, old=NAMESPACE_OBJECTS[FOREIGN])
     cases.bad("nobody's", change(labels={TENANT_LABEL: TENANT}), whose, old=NAMESPACE_OBJECTS["default-apps"])
@@ -157,6 +162,13 @@ def _namespaced() -> list[Case]:
     kinds = _Cases(PolicyName.POLICY_OBJECTS, CONFIG, User.MEMBER)
     kinds.bad("a replication", made("TenantResource", {}, namespace=there), "of Kyverno and Capsule are the platform's")
     return [*target.made, *kubeconfig.made, *access.made, *limits.made, *kinds.made]
+
+
+def native_policies(config: str) -> PolicySet:
+    """The native policies under a configuration of the table of policies, or under that of these cases."""
+    if config == CONFIG:
+        return policy_set(PoliciesConfig(), PolicyEngine.NATIVE, tenancy=TENANCY)
+    return policy_set(CONFIGS[config], PolicyEngine.NATIVE, relaxed=RELAXED.get(config, ()))
 
 
 KINDS = (definition("capsule.clastix.io", "TenantResource", version="v1beta2"),)

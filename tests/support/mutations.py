@@ -10,6 +10,7 @@ from typing import Any
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
+from kubernetes.utils import DEFAULT_BACKOFF, retry_on_conflict
 
 from components.cluster.client import ask, connect, get
 from components.cluster.config import ClusterConfig
@@ -81,7 +82,8 @@ def made(api: client.ApiClient, mutation: Mutation) -> Iterator[None]:
     try:
         yield
     finally:
-        _restore(api, path, mutation.object, before)
+        # Controllers write to some of these objects meanwhile.
+        retry_on_conflict(lambda: _restore(api, path, mutation.object, before), DEFAULT_BACKOFF)
 
 
 def _restore(api: client.ApiClient, path: str, named: Manifest, before: Manifest) -> None:

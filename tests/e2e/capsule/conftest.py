@@ -22,7 +22,7 @@ ADMINISTRATORS = [{"kind": "User", "name": "lab:admin"}]
 
 @pytest.fixture(scope="package")
 def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """A platform with the native policies and Capsule."""
+    """A platform with Capsule, and the policies of both engines."""
     project = Project(tmp_path_factory.mktemp(NAME) / "project", lab.pulumi)
     with lab.cluster(NAME) as cluster:
         environment = Environment(
@@ -30,9 +30,10 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
             project,
             cluster,
             flux=lab.bundle("2.9.5"),
+            kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1},
             capsule=lab.capsule_chart("0.14.0") | {"administrators": ADMINISTRATORS},
-            policies={"engine": "native", "sources": {"allowed": sources(lab)}},
-            tenancy={"mode": "capsule", "networkPolicy": "default-deny"},
+            policies={"engine": "both", "sources": {"allowed": sources(lab)}},
+            tenancy={"mode": "capsule", "networkPolicy": "default-deny", "offboardingTimeout": "20s"},
         )
         for module in sorted(Path(__file__).parent.glob("given_*.py")):
             importlib.import_module(f"tests.e2e.capsule.{module.stem}").add(environment, lab)

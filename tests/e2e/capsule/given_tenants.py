@@ -1,4 +1,4 @@
-"""Tenants of Capsule: one makes namespaces, as many as it may, one moves between the modes, and there is another."""
+"""Tenants of Capsule: one makes namespaces, as many as it may, one moves between the modes, two leave, one stays."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import yaml
 
 from tests.support.environment import Environment, base
-from tests.support.lab import Lab
+from tests.support.lab import Lab, eventually
 
 MAKER, MOVER, OTHER = "shop", "mover", "rival"
+HOLDER, LEAVER = "holder", "leaver"
 ACCOUNT = f"system:serviceaccount:{MAKER}:{MAKER}"
 LISTED = f"{MAKER}-data"
 """A namespace of the maker that the stack lists."""
@@ -27,6 +28,21 @@ REGISTRY, HOSTS = "registry.example.com", "*.apps.example.com"
 
 def namespace(name: str, **metadata: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **metadata}}
+
+
+def admitted(stack: Environment, manifest: dict[str, Any], *options: str, user: str | None = None) -> None:
+    """Create an object as soon as nothing refuses it."""
+    said = ""
+
+    def created() -> bool:
+        nonlocal said
+        said = stack.cluster.create(manifest, *options, user=user)
+        return not said
+
+    try:
+        eventually(created)
+    except AssertionError:
+        raise AssertionError(said) from None
 
 
 def app(name: str, place: str) -> dict[str, Any]:
@@ -50,7 +66,7 @@ def app(name: str, place: str) -> dict[str, Any]:
 
 
 FILES = {
-    f"{OTHER}/kustomization.yaml": {"resources": []},
+    **{f"{tenant}/kustomization.yaml": {"resources": []} for tenant in (OTHER, HOLDER, LEAVER)},
     f"{MAKER}/data.yaml": app("data", LISTED),
     f"{MOVER}/data.yaml": app("data", f"{MOVER}-data"),
 }
@@ -61,7 +77,7 @@ def add(stack: Environment, lab: Lab) -> None:
     with tempfile.TemporaryDirectory() as folder:
         files = {path: yaml.safe_dump(manifest) for path, manifest in FILES.items()}
         lab.repository(ORGANIZATION, NAME, files, Path(folder), True)
-    for tenant in (MAKER, MOVER, OTHER):
+    for tenant in (MAKER, MOVER, OTHER, HOLDER, LEAVER):
         own = base(lab, f"{ORGANIZATION}/{NAME}", tenant)
         own["namespaces"].append({"name": f"{tenant}-data"})
         stack.project.tenant(tenant, own | {"sync": {}})

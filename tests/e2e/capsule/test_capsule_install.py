@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.e2e.capsule.conftest import ADMINISTRATORS
+from tests.e2e.capsule.given_tenants import LISTED, admitted
 from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
+from tests.support.policy_requests import definition
 from tests.support.project import Project
 
 CONTROLLER, HOME = "capsule-controller-manager", "capsule-system"
@@ -26,6 +28,31 @@ def pods(stack: Environment) -> set[str]:
 def test_capsule_serves_after_the_update_and_a_second_one_changes_nothing(stack: Environment) -> None:
     assert stack.outputs()["capsule"] == {"version": "0.14.0"}
     assert not stack.changes()
+
+
+def test_both_engines_admit_what_capsule_writes_as_soon_as_the_update_ends(stack: Environment) -> None:
+    account = "system:serviceaccount:capsule-system:capsule"
+    metadata = {"name": "tried", "namespace": LISTED}
+    status = {"apiVersion": "capsule.clastix.io/v1beta2", "kind": "RuleStatus", "metadata": metadata}
+
+    assert not stack.cluster.create(status, DRY_RUN, user=account)
+    assert stack.cluster.find("rulestatus", "capsule-managed-rules", LISTED)
+
+
+def test_kyverno_soon_knows_a_kind_that_comes_while_it_serves(stack: Environment) -> None:
+    # The first unknown kind makes Kyverno look again in any case.
+    for kind in ("Gadget", "Widget"):
+        definition_ = definition("learned.example.com", kind)
+        tried = {
+            "apiVersion": "learned.example.com/v1",
+            "kind": kind,
+            "metadata": {"name": "tried", "namespace": LISTED},
+        }
+        assert not stack.cluster.create(definition_)
+        try:
+            admitted(stack, tried, DRY_RUN)
+        finally:
+            stack.cluster.kubectl("delete", "crd", definition_["metadata"]["name"])
 
 
 def test_nobody_makes_a_namespace_for_a_tenant_that_does_not_exist(stack: Environment) -> None:

@@ -155,12 +155,13 @@ def run(
     # The stack is the same for all programs of a process; what one of them asked of it is nothing to the next.
     if (stack := get_root_resource()) is not None:
         stack._transformations = []
-    with mock.patch("pulumi.resource_hooks.register_resource_hook", _known):
+    hooks = "pulumi.resource_hooks.register_"
+    with mock.patch(f"{hooks}resource_hook", _known), mock.patch(f"{hooks}error_hook", _known):
         pulumi.runtime.test(program)()
     return recorder.registrations
 
 
-def _known(_: pulumi.ResourceHook) -> asyncio.Future[None]:
+def _known(_: pulumi.ResourceHook | pulumi.ErrorHook) -> asyncio.Future[None]:
     """What the SDK has once the engine knows a hook."""
     known: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     known.set_result(None)

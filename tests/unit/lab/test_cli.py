@@ -1,10 +1,12 @@
 """The commands, with nothing built and nothing started."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -14,9 +16,11 @@ from typer.testing import CliRunner, Result
 
 from lab import __main__ as cli
 from lab import shell
+from lab.build import tools_for
 from lab.cluster import Cluster
 from lab.errors import LabError
 from lab.git_host import GitHost
+from lab.images import is_controller
 from lab.pulumi import LabPulumi
 from lab.settings import Settings
 
@@ -43,6 +47,7 @@ def calls(state, monkeypatch) -> list[str]:
 
     monkeypatch.setattr(cli, "_needed_tools", lambda settings: ["gitea", "github-proxy"])
     monkeypatch.setattr(cli, "ensure", build)
+    monkeypatch.setattr(cli, "built", lambda settings, name: None)
     monkeypatch.setattr(GitHost, "up", lambda self, tools: made.append("Git host"))
     monkeypatch.setattr(Cluster, "up", lambda self, tools: made.append(f"cluster {self.name}"))
     monkeypatch.setattr(cli, "provide_bundles", lambda settings: made.append("bundles"))
@@ -67,6 +72,20 @@ def test_up_builds_starts_and_applies_staging_by_default(calls):
     assert run("up").exit_code == 0
 
     assert calls == ["build", "Git host", "cluster staging", "bundles", "Pulumi", "repair staging", "stack staging"]
+
+
+def test_up_runs_capsule_once_it_is_built_as_its_page_says(calls, monkeypatch):
+    [command] = re.findall(r"^\$ python -m lab tools (.+)$", (PROJECT / "docs/capsule.md").read_text(), re.MULTILINE)
+    programs = {name: Path(name) for name in command.split()}
+    given: list[Mapping[str, Path]] = []
+    monkeypatch.setattr(cli, "built", lambda settings, name: programs.get(name))
+    monkeypatch.setattr(Cluster, "up", lambda self, tools: given.append(tools))
+
+    assert run("up").exit_code == 0
+
+    assert programs.keys() <= set(tools_for(Settings.load(), "test"))
+    [tools] = given
+    assert {name for name in tools if is_controller(name)} == {"capsule@v0.14.0"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sample_stack import problems as problems_of
 
 from components.cluster.client import ClusterFacts
 from components.engine.state import State
-from components.stack.capsule_checks import TENANT_TYPE, capsule_problems
+from components.stack.capsule_checks import capsule_problems, surplus_namespaces
 from components.stack.config_wordings import ADMINISTRATOR_OF_TENANT
 from components.stack.namespace_checks import NAMESPACE_TYPE
 from components.tenant.capsule_config_wordings import (
@@ -22,6 +22,7 @@ from components.tenant.capsule_config_wordings import (
     TOO_MANY_LISTED,
     WAYS_TO_PROXY,
 )
+from components.tenant.capsule_names import TENANT_TYPE
 from components.tenant.config_wordings import NOT_A_QUOTA_RESOURCE
 
 CAPSULE = {"mode": "capsule"}
@@ -162,3 +163,20 @@ def test_no_service_account_of_a_tenant_administrates_capsule(tmp_path, namespac
         return
     problem = f"{WHERE}capsule.administrators[0].namespace: {ADMINISTRATOR_OF_TENANT(tenant=tenant)}"
     assert problems_of(tmp_path, **sections, tenants={"dev-team": {}}) == [problem]
+
+
+@pytest.mark.parametrize(("most", "codes"), [(1, ["FT-CAP-055"]), (2, [])])
+def test_more_namespaces_than_a_tenant_may_have_are_named(tmp_path_factory, most, codes):
+    config = load(
+        tmp_path_factory.mktemp("stack"),
+        tenants={"dev-team": {"capsule": {"namespaces": most}}},
+        tenancy=CAPSULE,
+        capsule=SECTION,
+    )
+    owners = {"dev-team-web": "dev-team", "dev-team-jobs": "dev-team", "other-web": "other"}
+    labels = {"apps": {}, **{name: {OWNER: tenant} for name, tenant in owners.items()}}
+
+    said = list(surplus_namespaces(config, ClusterFacts("uid", "v1.36.3", labels)))
+
+    assert [each.code for each in said] == codes
+    assert all("has 2 namespaces besides its home and may have 1: dev-team-jobs, dev-team-web" in each for each in said)

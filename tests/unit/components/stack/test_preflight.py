@@ -207,6 +207,16 @@ def test_only_namespaces_of_tenants_that_are_or_were_listed_count_as_terminating
     assert terminating(config, facts, state(THIS, ["tools"])) == {"apps", "tools"}
 
 
+def test_namespaces_that_a_tenant_has_made_count_as_terminating_once_the_tenant_is_not_listed(tmp_path):
+    config = load(tmp_path, tenants={"dev-team": {}})
+    owners = {"dev-team-web": "dev-team", "tools-web": "tools", "others-web": "others"}
+    labels = {name: {"capsule.clastix.io/tenant": tenant} for name, tenant in owners.items()}
+    facts = ClusterFacts(THIS, "v1.36.3", labels, frozenset(owners))
+    applied = State({("kubernetes:capsule.clastix.io/v1beta2:Tenant", name): {} for name in ("dev-team", "tools")})
+
+    assert terminating(config, facts, applied) == {"tools-web"}
+
+
 def test_a_missing_release_an_unreachable_cluster_and_a_missing_token_are_reported_at_once(tmp_path, monkeypatch):
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
     server = f"http://127.0.0.1:{closed_port()}"

@@ -381,6 +381,7 @@ def test_access_that_cannot_be_removed_is_reported(logged):
         ("sync", failed("tools/ops-team", SYNC), ["ops-team"]),
         ("sync", failed("tools/ops-team", SYNC, operation="update"), []),
         ("namespace", failed("tools", operation="create"), []),
+        ("capsule", failed("ops-team", operation="update"), []),
     ],
 )
 def test_a_tenant_that_stays_keeps_everything(hook, args, listed, logged):
@@ -389,3 +390,38 @@ def test_a_tenant_that_stays_keeps_everything(hook, args, listed, logged):
         assert retried(api, hook, args, listed) is False
 
     assert asked == [] and logged == []
+
+
+CAPSULE_TENANT = {
+    "apiVersion": "capsule.clastix.io/v1beta2",
+    "kind": "Tenant",
+    "metadata": {"name": "ops-team", "labels": {"toolkit.fluxcd.io/tenant": "ops-team"}},
+}
+MADE = {"/api/v1/namespaces": {"items": [metadata("tools"), metadata("tools-web")]}}
+
+
+def test_what_blocks_a_namespace_that_the_tenant_has_made_is_named_when_its_tenant_of_capsule_stays(logged):
+    asked: list[str] = []
+    with cluster(HELD | MADE, asked) as api:
+        assert retried(api, "capsule", failed("ops-team", CAPSULE_TENANT)) is False
+
+    assert asked[0] == "/api/v1/namespaces?limit=500&labelSelector=capsule.clastix.io/tenant%3Dops-team"
+    assert codes(logged) == ["FT-TEN-021"]
+    assert "namespace tools is being deleted" in logged[0]
+    assert "`pulumi up --continue-on-error` removes other tenants" in logged[0]
+
+
+@pytest.mark.parametrize(("times", "again"), [(1, True), (2, True), (3, False)])
+def test_a_tenant_of_capsule_with_slow_namespaces_is_deleted_again_twice(logged, times, again):
+    slow = PODS | {PODS_PATH: {"items": [metadata("slow")]}} | MADE
+    with cluster(slow) as api:
+        assert retried(api, "capsule", failed("ops-team", CAPSULE_TENANT, times=times)) is again
+
+    assert codes(logged) == (["FT-TEN-022"] if again else [])
+
+
+def test_namespaces_of_a_tenant_of_capsule_that_cannot_be_read_are_reported(logged):
+    with cluster({}, statuses={"/api/v1/namespaces": 403}) as api:
+        assert retried(api, "capsule", failed("ops-team", CAPSULE_TENANT)) is False
+
+    assert codes(logged) == ["FT-TEN-014"]

@@ -257,3 +257,4 @@ def test_objects_of_capsule_are_deleted_before_it_although_an_update_without_it_
 
     after = {name for name, resource in resources.items() if "Release capsule" in resource.after}
     assert after == {"Tenant dev-team", "TenantOwner dev-team", "GlobalTenantResource flux-tenancy-dev-team"}
+    assert resources["Tenant dev-team"].on_error == {"offboarding-capsule"}
