@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import yaml
 
 from components.config.yaml_files import FastLoader
 from components.flux.release_labels import VERSION_LABEL
+from tests.e2e.manifests import kustomization
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.project import Project
@@ -24,6 +27,18 @@ GOTK_RECONCILER = {
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
     "subjects": [{"kind": "ServiceAccount", "name": "dev-team", "namespace": "apps"}],
 }
+IMAGE_POLICY = {
+    "apiVersion": "image.toolkit.fluxcd.io/v1",
+    "kind": "ImagePolicy",
+    "metadata": {"name": "app", "namespace": "apps"},
+    "spec": {"imageRepositoryRef": {"name": "app"}, "policy": {"semver": {"range": ">=1.0.0"}}},
+}
+"""Of a controller that the stack does not have: its definition, and so all such objects, are the repository's."""
+JOBS = {"path": "./production", "namePrefix": "jobs-", "targetNamespace": "apps"}
+"""A sync that the platform's repository has first, and then the stack."""
+IMAGE_POLICIES = "_imagepolicies.image.toolkit.fluxcd.io_apiextensions.k8s.io_CustomResourceDefinition"
+JOBS_ID = "apps_dev-team-jobs_kustomize.toolkit.fluxcd.io_Kustomization"
+ACCESS_ID = "_gotk-reconciler_rbac.authorization.k8s.io_ClusterRoleBinding"
 RELEASES = ["2.9.5", pytest.param("2.9.4", marks=pytest.mark.exhaustive)]
 """Those that the cluster was bootstrapped with; the stack has the first."""
 
@@ -61,6 +76,7 @@ class Bootstrapped:
                     "metadata": {"name": "apps", "labels": {"toolkit.fluxcd.io/tenant": "dev-team"}},
                 }
             ),
+            "clusters/adopted/jobs.yaml": yaml.safe_dump(kustomization("dev-team-jobs", **JOBS)),
         }
         lab.repository(*self.repository, files, folder)
 
@@ -95,19 +111,30 @@ class Bootstrapped:
             self.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
         eventually(lambda: self.cluster.find("namespace", "apps"), timeout=120, what="the tenant from Git")
         eventually(lambda: self.cluster.ready("kustomization", "flux-system", "flux-system")[0] == "True", timeout=120)
+        self.cluster.apply(IMAGE_POLICY)
 
     def objects(self) -> dict[str, str]:
         """uid of everything that Flux has applied, and of the two objects of its sync."""
         inventory = self.cluster.get("kustomization", "flux-system", "flux-system")["status"]["inventory"]["entries"]
+        return self.uids(entry["id"] for entry in inventory)
+
+    def uids(self, ids: Iterable[str]) -> dict[str, str]:
+        """uid of each object of an inventory."""
         kinds = {"Deployment", "CustomResourceDefinition", "Service", "ServiceAccount", "NetworkPolicy", "ClusterRole"}
         kinds |= {"ClusterRoleBinding", "Namespace", "GitRepository", "Kustomization", "ConfigMap", "ResourceQuota"}
         found = {}
-        for entry in inventory:
-            namespace, name, group, kind = entry["id"].split("_")
+        for each in ids:
+            namespace, name, group, kind = each.split("_")
             assert kind in kinds, kind
             object_ = self.cluster.find(f"{kind}.{group}" if group else kind, name, namespace or None)
-            found[entry["id"]] = object_["metadata"]["uid"] if object_ else "gone"
+            found[each] = object_["metadata"]["uid"] if object_ else "gone"
         return found
+
+    def remove(self, *files: str) -> None:
+        """Remove files from the repository, and wait until Flux has applied that."""
+        lost: dict[str, str | None] = {f"clusters/adopted/{file}": None for file in files}
+        self.lab.git.commit_files(*self.repository, lost, "Leave it to Pulumi")
+        reconcile_platform(self.cluster)
 
 
 @pytest.fixture(params=RELEASES)
@@ -158,22 +185,47 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
     assert {key: uid for key, uid in bootstrapped.objects().items() if before.get(key) not in (None, uid)} == {}
     told = stack.outputs()["tenants"]["dev-team"]
     assert (told["status"]["ready"], told["furtherAccess"]) == ("True", [beside])
-    del stack.config["cluster"]["adopt"]
-    assert stack.changes() == {}
 
-    # The platform's repository still has the release as it was, and the tenant. It neither takes back what Pulumi has
-    # changed nor deletes it when it leaves the repository.
+    # The platform's repository still has the release as it was, and does not take back what Pulumi has changed. As
+    # docs/adoption.md says, the release leaves the repository while nothing is pruned.
     reconcile_platform(cluster)
-    files = dict.fromkeys(["gotk-components.yaml", "gotk-sync.yaml", "kustomization.yaml"])
-    removed: dict[str, str | None] = {f"clusters/adopted/flux-system/{name}": None for name in files}
-    lab.git.commit_files(
-        *bootstrapped.repository,
-        removed | {"clusters/adopted/dev-team.yaml": None, "clusters/adopted/access.yaml": None},
-        "Leave it to Pulumi",
-    )
-    reconcile_platform(cluster)
+    assert stack.changes() == {}
+    stack.config["flux"]["sync"]["prune"] = False
+    stack.up()
+    there = bootstrapped.objects()
+    assert IMAGE_POLICIES in there and "gone" not in there.values()
+    image_policy = cluster.get("imagepolicy", "app", "apps")["metadata"]["uid"]
+    release = ("gotk-components.yaml", "gotk-sync.yaml", "kustomization.yaml")
+    bootstrapped.remove(*(f"flux-system/{file}" for file in release))
+    eventually(lambda: len(bootstrapped.objects()) < 10, what="the inventory without the release")
+    assert bootstrapped.uids(there) == there
+    del there[JOBS_ID]
+
+    # A sync of the repository has a name that the stack needs now.
+    job = eventually(lambda: cluster.find("deployment", "jobs-guestbook", "apps"), what="what the sync applies")
+    del stack.config["cluster"]["adopt"], stack.config["flux"]["sync"]["prune"]
+    stack.config["tenants"]["dev-team"]["syncs"] = {"dev-team-jobs": JOBS}
+    stack.write()
+    refused = project.up(NAME)
+    assert not refused.succeeded
+    suspend, delete = (re.search(f"`{start} (.*?)`", refused.text) for start in ("flux suspend", "kubectl delete"))
+    assert suspend and delete and "(FT-CLU-117)" in refused.text
+    suspended = json.dumps({"spec": {"suspend": True}})
+    cluster.kubectl("patch", *suspend[1].split(), "--type=merge", f"--patch={suspended}", "--field-manager=flux")
+    bootstrapped.remove("jobs.yaml")
+    cluster.kubectl("delete", *delete[1].split())
+    stack.up()
+    taken = cluster.get("kustomization", "dev-team-jobs", "apps")
+    assert "toolkit.fluxcd.io/tenant" in taken["metadata"]["labels"]
+    eventually(lambda: cluster.ready("kustomization", "dev-team-jobs", "apps")[0] == "True", timeout=120)
+    assert cluster.get("deployment", "jobs-guestbook", "apps")["metadata"]["uid"] == job["metadata"]["uid"]
+
+    # With pruning, only what the stack has not taken over goes with its file.
+    assert cluster.get("kustomization", "flux-system", "flux-system")["spec"]["prune"]
+    bootstrapped.remove("dev-team.yaml", "access.yaml")
     eventually(lambda: len(bootstrapped.objects()) == 1, what="the inventory without what left the repository")
-    assert {kind: cluster.find(*kind) is not None for kind in kept()} == dict.fromkeys(kept(), True)
+    assert bootstrapped.uids(there) == there | {ACCESS_ID: "gone"}
+    assert cluster.get("imagepolicy", "app", "apps")["metadata"]["uid"] == image_policy
     assert stack.changes() == {}
     assert project.destroy(NAME).succeeded
     assert lab.git.deploy_keys(*bootstrapped.repository) == []
@@ -184,15 +236,6 @@ def released(cluster: RunningCluster) -> dict[str, str]:
     found = [cluster.get("crd", "gitrepositories.source.toolkit.fluxcd.io"), cluster.get("namespace", "flux-system")]
     found += cluster.get("deployments", "", "flux-system")["items"]
     return {each["metadata"]["name"]: each["metadata"]["labels"][VERSION_LABEL] for each in found}
-
-
-def kept() -> list[tuple[str, str, str]]:
-    return [
-        ("deployment", "kustomize-controller", "flux-system"),
-        ("gitrepository", "flux-system", "flux-system"),
-        ("namespace", "apps", ""),
-        ("crd", "gitrepositories.source.toolkit.fluxcd.io", ""),
-    ]
 
 
 def reconcile_platform(cluster: RunningCluster) -> None:
