@@ -117,18 +117,20 @@ def isolation(
             if len(names) > 1 and (namespace or service_account):
                 raise OperationError.of(SEVERAL_TENANTS)
             inventory = _inventory(api, intent, profile) if selected(_INVENTORY) else None
-            named = bool(tenant or namespace or service_account)
+            described = bool(namespace or service_account)
+            named = described or bool(tenant)
             reports, unclear = [], False
             for name in names:
                 who = _without_account(api, name, intent)
                 try:
-                    if named or _may_be_tried(api, name, intent):
+                    is_needed = described or not who.namespaces or (named and inventory is None)
+                    if is_needed or _may_be_tried(api, name, intent):
                         who = _tenancy(api, name, namespace or (), service_account, intent)
                     else:
                         typer.echo(f"tenant {name}: no attempts: no service account has rights there", err=True)
                 except OperationError as error:
                     # Accounts that one tenant has left over do not keep the other tenants from being tried.
-                    if namespace or service_account or not who.namespaces or (named and inventory is None):
+                    if is_needed:
                         raise
                     typer.echo(f"tenant {name}: no attempts: {error}", err=True)
                     unclear = True

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from components.cluster.manifests import Manifest
-from components.policies.config import PolicyEngine, PolicyMode
+from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
+from components.policies.table import policies
 from isolation.attempts.looking import selects
 from isolation.model import Attempt, Finding, Layer, State
 from isolation.scene import Scene
@@ -23,9 +24,13 @@ def webhooks(scene: Scene) -> Iterator[Attempt]:
     yield Attempt("23-webhook-down", 23, "any attempt while the admission webhook is down", (_while_down(scene),))
 
     engines = dict.fromkeys(each.engine for each in scene.policies)
+    offered = {each.name for each in policies(PoliciesConfig())}
+    there = {(each.policy, each.engine) for each in scene.policies}
     for policy in dict.fromkeys(each.policy for each in scene.policies):
         for engine in engines:
-            yield _alone(scene, policy, engine)
+            # Some only Kyverno offers.
+            if policy in offered or (policy, engine) in there:
+                yield _alone(scene, policy, engine)
 
 
 def _alone(scene: Scene, policy: PolicyName, engine: PolicyEngine) -> Attempt:

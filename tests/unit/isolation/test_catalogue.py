@@ -147,6 +147,14 @@ def test_a_policy_that_one_engine_lacks_is_a_hole():
     assert alone(in_force(PolicyEngine.NATIVE)) == {"native": Verdict.REFUSED}
 
 
+def test_a_policy_that_only_kyverno_offers_is_no_hole_in_the_other_engine():
+    own = PolicyInForce(PolicyName.ONBOARDING, PolicyEngine.KYVERNO, PolicyMode.ENFORCE)
+    made = attempts(scene(policies=[in_force(PolicyEngine.NATIVE), in_force(PolicyEngine.KYVERNO), own]))
+
+    assert "23-native-onboarding" not in {each.id for each in made}
+    assert "23-kyverno-onboarding" in {each.id for each in made}
+
+
 @pytest.mark.parametrize(
     "changes",
     [
