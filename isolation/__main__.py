@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -19,7 +19,6 @@ from rich.console import Console
 from components.cluster.client import ClusterUnavailable, connect, explaining
 from components.cluster.config import ClusterConfig
 from components.config.errors import ConfigurationError
-from components.policies.names import PolicyName
 from isolation.inventory.intent import Intent
 from isolation.inventory.lists import read_lists
 from isolation.inventory.profile import Profile, against_profile
@@ -137,8 +136,7 @@ def isolation(
                 if not who.account and inventory is None:
                     continue
                 found = None if inventory is None else inventory(who)
-                audited = intent.audited if intent is not None else ()
-                attempts, controls = _tried(api, who, flux_namespace, audited, left_out, live, selected)
+                attempts, controls = _tried(api, who, flux_namespace, intent, left_out, live, selected)
                 reports.append(
                     Report(
                         context=config.context or "the current context",
@@ -206,7 +204,7 @@ def _tried(
     api: client.ApiClient,
     who: Tenancy,
     flux_namespace: str,
-    audited: Collection[PolicyName],
+    intent: Intent | None,
     left_out: tuple[Layer, ...],
     live: bool,
     selected: Selected,
@@ -214,7 +212,7 @@ def _tried(
     """The attempts and controls as a tenant's account; none without one."""
     if not who.account:
         return (), ()
-    return Suite(api, read(api, who, flux_namespace, audited), left_out, live).run(selected)
+    return Suite(api, read(api, who, flux_namespace, intent), left_out, live).run(selected)
 
 
 def _without_account(api: client.ApiClient, name: str, intent: Intent | None) -> Tenancy:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from kubernetes import client
 
 from components.cluster.client import get, items
 from components.cluster.manifests import Manifest
 from components.flux.controllers import Controller
-from components.policies.names import PolicyName
 from components.sync.names import TENANT_LABEL
+from isolation.inventory.intent import Intent
 from isolation.kinds import served
 from isolation.scene import Scene, Tenancy
 from isolation.wordings import NO_FLUX, UNCLEAR_ACCOUNT, UNKNOWN_ACCOUNT, UNKNOWN_NAMESPACE, UNKNOWN_TENANT
@@ -120,14 +120,14 @@ def _accounts(api: client.ApiClient, namespaces: Sequence[str]) -> set[tuple[str
     return candidates & applying or candidates
 
 
-def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "", audited: Collection[PolicyName] = ()) -> Scene:
+def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "", intent: Intent | None = None) -> Scene:
     """Everything that the attempts depend on. Changes nothing.
 
     Args:
         api: a client for the cluster.
         who: the tenant.
         flux_namespace: where Flux runs, if it does in several.
-        audited: the policies that are meant to refuse nothing.
+        intent: what the stack intends, if there is one.
 
     Raises:
         OperationError: the cluster has no Flux.
@@ -159,7 +159,8 @@ def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "", audited:
             {each["spec"]["policyName"] for each in items(api, f"{_ADMISSION}/validatingadmissionpolicybindings")}
         ),
         policies=policies_in_force(api),
-        audited=audited,
+        audited=intent.audited if intent is not None else (),
+        opened=intent.opened_to(who.name) if intent is not None else None,
         bindings=[
             *items(api, f"{_RBAC}/clusterrolebindings"),
             *(

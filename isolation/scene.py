@@ -53,6 +53,7 @@ class Scene:
         admission_policies: names of the cluster's ValidatingAdmissionPolicies that are bound.
         policies: this project's policies that the cluster evaluates.
         audited: those of them that the stack itself has in audit.
+        opened: the kinds that the stack opens to the tenant; None where no stack says it.
         bindings: ClusterRoleBindings, and RoleBindings outside of the tenant's namespaces.
         storage_classes: StorageClasses.
         image: an image that the tenant already runs, or a made-up one.
@@ -70,6 +71,7 @@ class Scene:
     admission_policies: Sequence[str] = ()
     policies: Sequence[PolicyInForce] = ()
     audited: Collection[PolicyName] = ()
+    opened: Collection[str] | None = None
     bindings: Sequence[Manifest] = ()
     storage_classes: Sequence[Manifest] = ()
     image: str = "registry.example.com/isolation:1"

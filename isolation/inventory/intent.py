@@ -59,6 +59,11 @@ class Intent:
         """The policies that are meant to refuse nothing."""
         return [each for each in PolicyName if self.config.policies.mode_of(each) is PolicyMode.AUDIT]
 
+    def opened_to(self, tenant: str) -> frozenset[str]:
+        """The kinds that the stack opens to a tenant, listed or not, as `tenancy.kinds` has them."""
+        listed = self.config.tenants.get(tenant)
+        return frozenset((*self.config.tenancy.kinds, *(listed.policies.kinds if listed is not None else ())))
+
     @cached_property
     def tenant_of(self) -> dict[str, str]:
         """The tenant of each namespace that the stack has."""

@@ -30,8 +30,9 @@ from tests.support.project import Project
 
 ENGINES = (PolicyEngine.KYVERNO, PolicyEngine.BOTH, PolicyEngine.NATIVE)
 OTHER_SOURCES = ("ocirepository", "helmrepository", "bucket", "imagerepository")
-# The first good and the first bad request of each policy, in the default configuration.
-SAMPLE = {(case.policy, case.refused is None): case.id for case in reversed(CASES) if case.config == "open"}.values()
+# The first good and the first bad request of each policy, in the default configuration where that has one.
+_BY_CONFIGURATION = sorted(CASES, key=lambda case: case.config != "open")
+SAMPLE = {(case.policy, case.refused is None): case.id for case in reversed(_BY_CONFIGURATION)}.values()
 
 # Policies read grants, and exempt certificates of sources, only if a tenant has any. This one has only a namespace.
 RELAXING: dict[str, Any] = {

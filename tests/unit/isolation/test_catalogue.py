@@ -384,6 +384,22 @@ def test_label_selectors_match_as_in_kubernetes(expression, found):
     assert not selects(None, {"a": "1"})
 
 
+@pytest.mark.parametrize(
+    ("opened", "by_choice"),
+    [
+        (None, {"35-chart-dependencies", "36-provider-address", "36-receiver-issuer"}),
+        ((), set()),
+        (("Provider",), {"36-provider-address"}),
+        (("HelmChart", "Receiver"), {"35-chart-dependencies", "36-receiver-issuer"}),
+    ],
+)
+def test_a_kind_is_open_by_choice_only_if_the_stack_opens_it(opened, by_choice):
+    """Without a stack, nobody says what is intended."""
+    kinds = {"35-chart-dependencies", "36-provider-address", "36-receiver-issuer"}
+
+    assert {each.id for each in attempts(scene(opened=opened)) if each.id in kinds and each.by_choice} == by_choice
+
+
 def test_a_type_of_services_that_the_tenant_is_granted_is_open_by_choice():
     metadata = {"name": "apps", "annotations": {"flux-tenancy/service-types": "LoadBalancer"}}
     services = [
