@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "b6b9d78efd8073cf1eacd1e93ac3760d40891e5c"
+COMMIT = "97c48d4894bcb989aeff4889637d9272befc7b73"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
