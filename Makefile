@@ -112,8 +112,8 @@ lint-fast: $(VENV)/installed
 	@$(VENV)/bin/zizmor --offline --no-progress --quiet .github
 
 schemas: $(VENV)/installed ## Write the JSON Schemas and the reference from the models
-	@$(RUN) -m components.stack.schemas
-	@$(RUN) -m components.stack.reference
+	@$(RUN) -m reference.schemas
+	@$(RUN) -m reference.pages
 
 update-releases: $(VENV)/installed ## Pin the newest supported releases of Flux and Kyverno in STACK, or in all stacks, and print a summary
 	@$(RUN) -m operations.release_update $(if $(STACK_GIVEN),--stack $(GIVEN)) $(call option,--flux-index,FLUX_INDEX) \

@@ -19,6 +19,7 @@ from rich.console import Console
 from components.cluster.client import ClusterUnavailable, connect, explaining
 from components.cluster.config import ClusterConfig
 from components.config.errors import ConfigurationError
+from components.config.wordings import Message
 from isolation.inventory.intent import Intent
 from isolation.inventory.lists import read_lists
 from isolation.inventory.profile import Profile, against_profile
@@ -31,15 +32,6 @@ from isolation.report_junit import as_junit
 from isolation.report_table import WIDTH, as_table
 from isolation.scene import Tenancy
 from isolation.suite import Selected, Suite
-from isolation.wordings import (
-    CLUSTER_FAILS,
-    NEEDS_LIVE,
-    NEEDS_ONE_INTENT,
-    NO_TENANT_WITH_RIGHTS,
-    NO_TENANTS,
-    SEVERAL_TENANTS,
-    UNWRITABLE_FILE,
-)
 from operations.described_cluster import described_cluster
 from operations.errors import Operation, OperationError, invalid
 from review.render.stack import load_and_render
@@ -100,9 +92,21 @@ def isolation(
     """
     left_out = tuple(dict.fromkeys(without or ()))
     if Layer.ROLE in left_out and not live:
-        raise OperationError.of(NEEDS_LIVE)
+        raise OperationError.of(
+            Message(
+                "FT-ISO-001",
+                "--without role asks as a user with all rights, which needs a RoleBinding during the run",
+                "add --live",
+            )
+        )
     if stack and profile is not None:
-        raise OperationError.of(NEEDS_ONE_INTENT, stack=stack)
+        raise OperationError.of(
+            Message(
+                "FT-ISO-007",
+                f"--profile says what is intended on a cluster without a stack; the stack {stack} says it itself",
+                "leave out --stack or --profile",
+            )
+        )
     config = described_cluster(stack, PROJECT) if stack else _config(kubeconfig, context)
     selected = partial(_begins, tuple(only or ("",)))
     intent = _intent(stack) if stack else None
@@ -112,9 +116,17 @@ def isolation(
             listed = intent.config.active_tenants if intent is not None else {}
             names = tenant or ([""] if namespace else sorted({*tenants(api), *listed}))
             if not names:
-                raise OperationError.of(NO_TENANTS)
+                raise OperationError.of(
+                    Message("FT-ISO-002", "no namespace of the cluster has a tenant label", "name one with --namespace")
+                )
             if len(names) > 1 and (namespace or service_account):
-                raise OperationError.of(SEVERAL_TENANTS)
+                raise OperationError.of(
+                    Message(
+                        "FT-ISO-003",
+                        "--namespace and --service-account apply to a single tenant",
+                        "name that tenant with --tenant",
+                    )
+                )
             inventory = _inventory(api, intent, profile) if selected(_INVENTORY) else None
             described = bool(namespace or service_account)
             named = described or bool(tenant)
@@ -153,10 +165,14 @@ def isolation(
                     )
                 )
             if not reports:
-                raise OperationError.of(NO_TENANT_WITH_RIGHTS)
+                raise OperationError.of(
+                    Message(
+                        "FT-ISO-004", "no tenant has a service account with rights", "name one with --service-account"
+                    )
+                )
     except ClusterUnavailable as error:
         where = f"{stack}: cluster.{error.key}" if stack else f"--{error.key}"
-        raise OperationError.of(CLUSTER_FAILS, cluster=where, reason=error) from None
+        raise OperationError.of(Message("FT-ISO-006", f"{where}: {error}", "fix that first")) from None
     except KeyboardInterrupt:
         typer.echo("interrupted; the created objects are removed", err=True)
         raise typer.Exit(_INTERRUPTED) from None
@@ -260,7 +276,9 @@ def _written(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise OperationError.of(UNWRITABLE_FILE, file=file, reason=error.strerror) from None
+        raise OperationError.of(
+            Message("FT-ISO-005", f"{file} cannot be written: {error.strerror}", "name another file with --file")
+        ) from None
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ from kubernetes.client.exceptions import ApiException
 from components.cluster.client import ask, explaining
 from components.cluster.manifests import Manifest
 from components.config.printable import printable
+from components.config.wordings import Message
 from isolation.model import Access, Request
 from isolation.refusals import is_about_impersonation
-from isolation.wordings import MAY_NOT_IMPERSONATE, MAY_NOT_REVIEW_ACCESS
 from operations.admission_answers import Answer
 from operations.dry_run import Kind
 from operations.errors import OperationError
@@ -71,7 +71,13 @@ class Asker:
     def _refused(self, error: ApiException, user: str) -> Answer:
         message = printable(message_of(error.body))
         if is_about_impersonation(message):
-            raise OperationError.of(MAY_NOT_IMPERSONATE, user=user, reason=message) from None
+            raise OperationError.of(
+                Message(
+                    "FT-ISO-010",
+                    f"the suite's user may not impersonate {user}: {message}",
+                    "use credentials with cluster-admin rights",
+                )
+            ) from None
         return Answer(error.status, (), message)
 
     def has(self, manifest: Manifest) -> bool:
@@ -117,7 +123,13 @@ class Asker:
             except ApiException as error:
                 if not error.status:
                     raise
-                raise OperationError.of(MAY_NOT_REVIEW_ACCESS, reason=printable(message_of(error.body))) from None
+                raise OperationError.of(
+                    Message(
+                        "FT-ISO-011",
+                        f"the suite's user may not create SubjectAccessReviews: {printable(message_of(error.body))}",
+                        "use credentials with cluster-admin rights",
+                    )
+                ) from None
             return bool(json.loads(response.data)["status"]["allowed"])
 
     def _as(self, user: str) -> client.ApiClient:

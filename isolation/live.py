@@ -15,11 +15,11 @@ from components.cluster.client import ClusterUnavailable, explaining, get
 from components.cluster.manifests import Manifest
 from components.cluster.waiting import wait_for
 from components.config.printable import printable
+from components.config.wordings import Message
 from isolation.asking import Asker
 from isolation.kinds import RBAC
 from isolation.model import Access, Finding, Layer, Live, Request, State
 from isolation.scene import Scene
-from isolation.wordings import LEFT, MAY_BE_LEFT, NO_ROLE_BINDING
 from operations.errors import OperationError
 
 LABEL = "flux-tenancy/isolation"
@@ -61,7 +61,9 @@ class LiveObjects:
             "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
         }
         if said := self._create(binding, ""):
-            raise OperationError.of(NO_ROLE_BINDING, namespace=home, reason=said)
+            raise OperationError.of(
+                Message("FT-ISO-030", f"cannot create a RoleBinding in {home}: {said}", "run without --without role")
+            )
         question = Access("create", "", "configmaps", home)
         wait_for(lambda: None if self._asker.allows(question, user) else "rights", _ANSWER_SECONDS)
         return user
@@ -96,10 +98,18 @@ class LiveObjects:
         try:
             left = self._removed()
         except ClusterUnavailable as error:
-            raise OperationError.of(MAY_BE_LEFT, reason=error, label=LABEL) from None
+            raise OperationError.of(
+                Message("FT-ISO-031", f"created objects may still exist: {error}", f"delete what has the label {LABEL}")
+            ) from None
         if left:
             names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in left)
-            raise OperationError.of(LEFT, namespace=self._scene.tenancy.home, objects=names, label=LABEL)
+            raise OperationError.of(
+                Message(
+                    "FT-ISO-032",
+                    f"not removed from {self._scene.tenancy.home}: {names}",
+                    f"delete what has the label {LABEL}",
+                )
+            )
         self._made.clear()
 
     def _removed(self) -> list[Manifest]:

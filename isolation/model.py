@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from components.cluster.manifests import Manifest
 from components.config.printable import printable
-from components.config.wordings import Wording
+from components.config.wordings import Message
 
 
 class Layer(StrEnum):
@@ -255,18 +255,16 @@ class Discrepancy:
     remedy: str
 
     @classmethod
-    def of(
-        cls, wording: Wording, namespace: str, target: str, found: str, intended: str, **fields: object
-    ) -> Discrepancy:
-        """The discrepancy with these words; `fields` are those of the remedy. Text of the cluster is made printable."""
+    def of(cls, message: Message, namespace: str, target: str, found: str, intended: str) -> Discrepancy:
+        """The discrepancy that a message states. Text of the cluster is made printable."""
         return cls(
-            wording.code,
-            wording.text,
+            message.code,
+            message.text,
             namespace,
             printable(target),
             printable(found),
             printable(intended),
-            printable(wording.remedy.format(**fields)),
+            printable(message.remedy),
         )
 
 

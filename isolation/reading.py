@@ -9,12 +9,12 @@ from kubernetes import client
 
 from components.cluster.client import get, items
 from components.cluster.manifests import Manifest
+from components.config.wordings import Message
 from components.flux.controllers import Controller
 from components.sync.names import TENANT_LABEL
 from isolation.inventory.intent import Intent
 from isolation.kinds import served
 from isolation.scene import Scene, Tenancy
-from isolation.wordings import NO_FLUX, UNCLEAR_ACCOUNT, UNKNOWN_ACCOUNT, UNKNOWN_NAMESPACE, UNKNOWN_TENANT
 from operations.errors import OperationError
 from operations.policies_in_force import policies_in_force
 
@@ -80,16 +80,30 @@ def tenancy(api: client.ApiClient, name: str, namespaces: Sequence[str] = (), ac
     there = {each["metadata"]["name"]: each["metadata"] for each in items(api, "/api/v1/namespaces")}
     missing = [namespace for namespace in namespaces if namespace not in there]
     if missing:
-        raise OperationError.of(UNKNOWN_NAMESPACE, namespace=missing[0])
+        raise OperationError.of(
+            Message("FT-ISO-020", f"the cluster has no namespace {missing[0]}", "name an existing one with --namespace")
+        )
     own = list(namespaces) or sorted(
         namespace for namespace, metadata in there.items() if metadata.get("labels", {}).get(TENANT_LABEL) == name
     )
     if not own:
         has = ", ".join(tenants(api)) or "none"
-        raise OperationError.of(UNKNOWN_TENANT, label=TENANT_LABEL, tenant=name, tenants=has)
+        raise OperationError.of(
+            Message(
+                "FT-ISO-021",
+                f"no namespace has the label {TENANT_LABEL}: {name}; the cluster has these tenants: {has}",
+                "name an existing tenant with --tenant, or its namespace with --namespace",
+            )
+        )
     home, account = (own[0], account) if account else _account(api, own)
     if account not in {each["metadata"]["name"] for each in items(api, f"/api/v1/namespaces/{home}/serviceaccounts")}:
-        raise OperationError.of(UNKNOWN_ACCOUNT, namespace=home, account=account)
+        raise OperationError.of(
+            Message(
+                "FT-ISO-022",
+                f"the namespace {home} has no service account {account}",
+                "name the account that Flux impersonates",
+            )
+        )
     label = there[home].get("labels", {}).get(TENANT_LABEL, "")
     return Tenancy(name or label or home, (home, *(each for each in own if each != home)), account)
 
@@ -99,7 +113,13 @@ def _account(api: client.ApiClient, namespaces: Sequence[str]) -> tuple[str, str
     found = _accounts(api, namespaces)
     if len(found) != 1:
         names = ", ".join(sorted("/".join(each) for each in found)) or "none"
-        raise OperationError.of(UNCLEAR_ACCOUNT, namespaces=", ".join(namespaces), accounts=names)
+        raise OperationError.of(
+            Message(
+                "FT-ISO-023",
+                f"cannot detect the account that Flux impersonates in {', '.join(namespaces)}; bound there: {names}",
+                "name it with --service-account, and its namespace with --namespace",
+            )
+        )
     [one] = found
     return one
 
@@ -135,7 +155,9 @@ def read(api: client.ApiClient, who: Tenancy, flux_namespace: str = "", intent: 
     """
     kinds = served(api)
     if "Kustomization" not in kinds:
-        raise OperationError.of(NO_FLUX)
+        raise OperationError.of(
+            Message("FT-ISO-024", "Flux is not installed: the cluster serves no Kustomizations", "install Flux first")
+        )
     controllers = _controllers(items(api, "/apis/apps/v1/deployments"), flux_namespace)
     deployments = [each for group in controllers.values() for each in group]
     flux = flux_namespace or (deployments[0]["metadata"]["namespace"] if deployments else "flux-system")

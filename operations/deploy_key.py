@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from pydantic import TypeAdapter, ValidationError
 
+from components.config.wordings import Message
 from components.git.types import GitUrl
 from components.keys.ssh_keys import SshKeyError, generate, read_private_key
 from components.stack.messages import message
@@ -16,7 +17,6 @@ from operations.described_source import DescribedSource, platform_source, tenant
 from operations.described_stack import listed_tenants
 from operations.errors import Operation, OperationError, check_one_owner
 from operations.pulumi_config import PulumiConfig
-from operations.wordings import NO_SSH_URL
 
 PROJECT = Path(__file__).parents[1]
 _GIT_URL: TypeAdapter[str] = TypeAdapter(GitUrl)
@@ -76,7 +76,13 @@ def _check_url(source: DescribedSource) -> None:
     except ValidationError as error:
         reason = message(error.errors()[0], show_input=True)
     if reason:
-        raise OperationError.of(NO_SSH_URL, path=source.path, reason=reason)
+        raise OperationError.of(
+            Message(
+                "FT-OPS-020",
+                f"{source.path}.url: {reason}",
+                "set an ssh URL first, like ssh://git@git.example.com/team/repository",
+            )
+        )
 
 
 def _fingerprint(private: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.config.errors import Problem
+from components.config.wordings import Message, Wording
 from components.config.yaml_files import read_mapping
 from components.stack.origins import stack_file_name, stack_names, tenant_file_name
 from components.stack.overlay import MergedTenant
@@ -14,7 +15,8 @@ from components.stack.project_file import ProjectFile, read_project_file
 from components.stack.stack_file import StackFile, is_encrypted, read_stack_file
 from components.stack.tenant_files import read_tenant
 from operations.errors import OperationError, invalid, reading_files
-from operations.wordings import NO_PLATFORM_SYNC, NO_STACKS, UNKNOWN_STACK, UNKNOWN_TENANT
+
+UNKNOWN_STACK = Wording("FT-OPS-002", "stack {stack} has no {file}", "use one of these: STACK={stacks}")
 
 PLATFORM = ("flux", "sync")
 
@@ -67,7 +69,11 @@ def described_tenant(stack: str, tenant: str, project: Path, may_be_new: bool = 
     if tenant not in listed and not is_new:
         tenants = ", ".join(listed) or "none"
         raise OperationError.of(
-            UNKNOWN_TENANT, file=name, tenant=tenant, tenants=tenants, project=described_project(project).name
+            Message(
+                "FT-OPS-004",
+                f"{name} lists no tenant {tenant}; it has {tenants}",
+                f"add `{tenant}: {{}}` below {described_project(project).name}:tenants",
+            )
         )
     overlaid = read_tenant(tenant, listed.get(tenant), name, project)
     if isinstance(overlaid, Problem):
@@ -83,7 +89,9 @@ def described_platform(stack: str, project: Path) -> Mapping[str, Any]:
     """
     sync = described_file(stack, project).at(PLATFORM)
     if not isinstance(sync, Mapping):
-        raise OperationError.of(NO_PLATFORM_SYNC, file=stack_file_name(stack))
+        raise OperationError.of(
+            Message("FT-OPS-005", f"{stack_file_name(stack)} has no flux.sync", "set flux.sync.source.url first")
+        )
     return sync
 
 
@@ -109,7 +117,13 @@ def described_file(stack: str, project: Path) -> StackFile:
     path = of_project.stack_folder / name
     if not path.is_file():
         stacks = " or ".join(described_stacks(project))
-        raise OperationError.of(UNKNOWN_STACK if stacks else NO_STACKS, stack=stack, file=name, stacks=stacks)
+        raise OperationError.of(
+            (
+                UNKNOWN_STACK
+                if stacks
+                else Wording("FT-OPS-003", "stack {stack} has no {file}", "describe the stack in {file}")
+            )(stack=stack, file=name, stacks=stacks)
+        )
     if isinstance(document := read_mapping(path, name), Problem):
         raise invalid(document)
     file = read_stack_file(stack, of_project)

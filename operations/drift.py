@@ -12,12 +12,12 @@ from typing import Annotated
 
 import typer
 
+from components.config.wordings import Message
 from operations.drift_search import find_drift
 from operations.drift_text import as_json, as_text
 from operations.errors import OperationError
 from operations.recorded_state import read_recorded
 from operations.report_command import Output, ReportCommand
-from operations.wordings import NOTHING_RECORDED
 
 PROJECT = Path(__file__).parents[1]
 
@@ -37,7 +37,13 @@ def drift(
     """
     recorded = read_recorded(stack, PROJECT)
     if not recorded.objects:
-        raise OperationError.of(NOTHING_RECORDED, stack=stack)
+        raise OperationError.of(
+            Message(
+                "FT-OPS-050",
+                f"the state of stack {stack} has no objects of a cluster",
+                "apply the stack first: `pulumi up`",
+            )
+        )
     found, _ = find_drift(recorded, stack, PROJECT)
     typer.echo(as_json(found) if output is Output.JSON else as_text(found))
     if found.differences and exit_code:

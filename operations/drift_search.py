@@ -23,6 +23,7 @@ from components.cluster.client import (
 from components.cluster.manifests import Manifest, name_of, resource_type
 from components.cluster.ownership import carries_marks
 from components.config.printable import printable
+from components.config.wordings import Message
 from components.stack.origins import stack_file_name
 from components.sync.names import KUSTOMIZE_API, TENANT_LABEL
 from components.tenant.bindings import read_further_access
@@ -32,7 +33,6 @@ from operations.differences import Difference, What, differences, missing, unown
 from operations.errors import OperationError, invalid
 from operations.foreign_grants import GRANTING, applied_by_flux, foreign_grants, grant_of
 from operations.recorded_state import RecordedState
-from operations.wordings import ANOTHER_CLUSTER
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 _SECRET = "kubernetes:core/v1:Secret"
@@ -73,7 +73,14 @@ def find_drift(recorded: RecordedState, stack: str, project: Path) -> tuple[Drif
     try:
         api = connect(described_cluster(stack, project), project)
         if (uid := read_facts(api).uid) != recorded.cluster:
-            raise OperationError.of(ANOTHER_CLUSTER, file=stack_file_name(stack), found=uid, known=recorded.cluster)
+            raise OperationError.of(
+                Message(
+                    "FT-OPS-051",
+                    f"{stack_file_name(stack)}: the kubeconfig leads to the cluster {uid}, but the stack was "
+                    f"applied to {recorded.cluster}",
+                    "correct cluster.kubeconfig or cluster.context",
+                )
+            )
         with explaining(api):
             lists, unread = _read(api, {each.type for each in recorded.objects} | GRANTING | {_SYNC, _CLUSTER_BINDING})
         found = [*_compared(recorded, lists), *_unowned(recorded, lists), *_further(api, recorded, lists)]

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from components.config.wordings import Message
 from operations.errors import OperationError
-from operations.wordings import NO_CHECKOUT
 
 _ENCRYPTED = "ENC[AES256_GCM,"
 # `recipient: age1…` in YAML, `"recipient": "age1…"` in JSON, `sops_age__list_0__map_recipient=age1…` in dotenv and INI.
@@ -41,7 +41,11 @@ def encrypted_files(checkout: Path) -> list[EncryptedFile]:
         OperationError: the folder does not exist.
     """
     if not checkout.is_dir():
-        raise OperationError.of(NO_CHECKOUT, folder=checkout)
+        raise OperationError.of(
+            Message(
+                "FT-OPS-008", f"folder {checkout} does not exist", "set REPO to the path of a checkout: REPO=../apps"
+            )
+        )
     found = []
     for file in sorted(checkout.rglob("*")):
         path = PurePosixPath(file.relative_to(checkout).as_posix())

@@ -12,7 +12,8 @@ from typer.core import TyperCommand
 from components.config.errors import ConfigurationError, Problem, coded
 from components.config.wordings import Message, Wording
 from components.stack.origins import stack_file_name
-from operations.wordings import INVALID, NO_OWNER, TWO_OWNERS
+
+INVALID = Wording("FT-OPS-001", "{problems}", "correct it and run the command again")
 
 
 class OperationError(Exception):
@@ -26,7 +27,7 @@ class OperationError(Exception):
     """
 
     def __init__(self, message: str, remedy: str, code: str = "", problems: Sequence[str] = ()) -> None:
-        whole = Message(f"{message}; {remedy}", code)
+        whole = Message(code, message, remedy)
         super().__init__(whole)
         self.message = message
         self.remedy = remedy
@@ -34,15 +35,15 @@ class OperationError(Exception):
         self.problems = tuple(problems) or (coded(whole),)
 
     @classmethod
-    def of(cls, wording: Wording, **fields: object) -> OperationError:
-        """The error with these words and values."""
-        return cls(wording.text.format(**fields), wording.remedy.format(**fields), wording.code)
+    def of(cls, message: Message) -> OperationError:
+        """The error that says this."""
+        return cls(message.text, message.remedy, message.code)
 
 
 def invalid(*problems: Problem) -> OperationError:
     """The error of a file that is not valid; it shows the codes of the problems themselves."""
     listed = [str(each) for each in problems]
-    error = OperationError.of(INVALID, problems=_list(listed))
+    error = OperationError.of(INVALID(problems=_list(listed)))
     return OperationError(
         error.message, error.remedy, "" if all(each.code for each in problems) else error.code, listed
     )
@@ -73,7 +74,7 @@ def run_all(checks: Iterable[Callable[[], object]]) -> None:
         raise errors[0]
     if errors:
         listed = list(dict.fromkeys(problem for error in errors for problem in error.problems))
-        whole = OperationError.of(INVALID, problems=_list(listed))
+        whole = OperationError.of(INVALID(problems=_list(listed)))
         raise OperationError(whole.message, whole.remedy, problems=listed)
 
 
@@ -100,7 +101,7 @@ class Operation(TyperCommand):
             _check_stacks(ctx.params.get("stack"))
             return super().invoke(ctx)
         except OperationError as error:
-            typer.echo(f"error: {coded(Message(error.message, error.code))}\nremedy: {error.remedy}", err=True)
+            typer.echo(f"error: {coded(Message(error.code, error.message))}\nremedy: {error.remedy}", err=True)
             raise typer.Exit(self.failure) from error
 
 
@@ -122,4 +123,10 @@ def check_one_owner(tenant: str, platform: bool, usage: str) -> None:
         OperationError: it is called for both, or for neither.
     """
     if bool(tenant) == platform:
-        raise OperationError.of(TWO_OWNERS if tenant else NO_OWNER, usage=usage)
+        raise OperationError.of(
+            (
+                Wording("FT-OPS-007", "both a tenant and the platform are named", "{usage}")
+                if tenant
+                else Wording("FT-OPS-006", "no tenant or platform is named", "{usage}")
+            )(usage=usage)
+        )

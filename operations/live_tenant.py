@@ -12,6 +12,7 @@ from kubernetes import client
 from components.cluster.client import METADATA_LIST, ClusterUnavailable, connect, explaining, find_object, items
 from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
 from components.config.printable import printable
+from components.config.wordings import Message
 from components.stack.origins import stack_file_name
 from components.sync.names import KUSTOMIZATION, KUSTOMIZE_API
 from components.sync.status import status_of
@@ -20,7 +21,6 @@ from operations.described_cluster import described_cluster
 from operations.described_stack import described_tenant
 from operations.errors import OperationError, invalid
 from operations.foreign_grants import applied_by_flux
-from operations.wordings import NO_SYNC
 
 # Set by kustomize-controller on what it applies.
 _NAME_LABEL, _NAMESPACE_LABEL = "kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"
@@ -119,7 +119,13 @@ def live_tenant(tenant: str, stack: str, project: Path, syncs: Iterable[str]) ->
             metadata = {"name": name, "namespace": next(iter(namespaces), "")}
             manifest = {"apiVersion": KUSTOMIZE_API, "kind": KUSTOMIZATION, "metadata": metadata}
             if (sync := find_object(api, manifest) if namespaces else None) is None:
-                raise OperationError.of(NO_SYNC, stack=stack, tenant=tenant, name=name)
+                raise OperationError.of(
+                    Message(
+                        "FT-OPS-308",
+                        f"the cluster of stack {stack} has no Kustomization {name} of tenant {tenant}",
+                        f"apply the stack first: `pulumi up --stack {stack}`",
+                    )
+                )
             found.append(sync)
     except ClusterUnavailable as error:
         raise invalid(error.as_problem(stack_file_name(stack))) from None

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from components.config.wordings import Message, Wording
 from components.keys.ssh_keys import SshKey, generate
 from components.stack.origins import stack_file_name, tenant_file_name
 from components.tenant.tenancy_config import TenancyMode
@@ -19,7 +20,6 @@ from operations.errors import OperationError, run_all
 from operations.given_values import value_checks
 from operations.project_edits import ProjectEdits
 from operations.pulumi_config import PulumiConfig
-from operations.wordings import ALREADY_LISTED, NO_FILE_KEYS, NO_REPOSITORY, TENANT_EXISTS
 
 _HEADER = """\
 # yaml-language-server: $schema=../schemas/tenant.schema.json
@@ -145,17 +145,39 @@ def _check_not_listed(tenant: NewTenant, stack: str, project: Path) -> None:
     if tenant.name in listed_tenants(stack, project):
         others = [each for each in described_stacks(project) if tenant.name not in listed_tenants(each, project)]
         fields = {"file": stack_file_name(stack), "tenant": tenant.name}
-        raise OperationError.of(ALREADY_LISTED, **fields, others=",".join(others) or "…")
+        raise OperationError.of(
+            Wording(
+                "FT-OPS-304", "{file} lists {tenant} already", "name the stacks that do not list it: STACK={others}"
+            )(**fields, others=",".join(others) or "…")
+        )
 
 
 def _check_file(tenant: NewTenant, project: Path) -> None:
     file = tenant_file_name(tenant.name)
     exists = (project / file).exists()
     if tenant.url and exists:
-        raise OperationError.of(TENANT_EXISTS, file=file, tenant=tenant.name)
+        raise OperationError.of(
+            Message(
+                "FT-OPS-302",
+                f"{file} exists already",
+                f"choose another name, or leave REPO out to list {tenant.name} in another stack",
+            )
+        )
     if not tenant.url and not exists:
-        raise OperationError.of(NO_REPOSITORY, file=file)
+        raise OperationError.of(
+            Message(
+                "FT-OPS-303",
+                f"there is no {file}",
+                "add REPO=ssh://git@<host>/<owner>/<repository>.git to the command, to write it",
+            )
+        )
     if exists:
         given = {"NAMESPACE": tenant.namespaces, "GITHUB": tenant.repository, "BRANCH": tenant.branch}
         if keys := [key for key, value in given.items() if value]:
-            raise OperationError.of(NO_FILE_KEYS, keys=" and ".join(keys), file=file)
+            raise OperationError.of(
+                Message(
+                    "FT-OPS-305",
+                    f"{' and '.join(keys)} would change {file}, which other stacks use",
+                    "leave it out, and edit the file by hand",
+                )
+            )

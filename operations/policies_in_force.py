@@ -10,13 +10,13 @@ from kubernetes import client
 
 from components.cluster.client import items
 from components.cluster.manifests import Manifest
+from components.config.wordings import Message
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
 from components.policies.policy import Policy
 from components.policies.rendering import POLICIES
 from operations.errors import OperationError
-from operations.wordings import NO_POLICIES, POLICIES_MISSING
 
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _KYVERNO_WEBHOOK = "vpol.validate.kyverno.svc"
@@ -55,13 +55,25 @@ def check_in_force(
     wanted = {PolicyEngine.NATIVE: config.engine.native, PolicyEngine.KYVERNO: config.engine.kyverno}
     engines = [engine for engine, on in wanted.items() if on]
     if not engines:
-        raise OperationError.of(NO_POLICIES, file=stack_file)
+        raise OperationError.of(
+            Message(
+                "FT-OPS-043",
+                f"{stack_file} has no policies: policies.engine is none",
+                "choose an engine with `policies.mode: audit`, and run `pulumi up`",
+            )
+        )
     there = {(each.policy, each.engine) for each in in_force}
     asked = [policy.name for policy in content if config.mode_of(policy.name) is not PolicyMode.OFF]
     missing = {engine: [name for name in asked if (name, engine) not in there] for engine in engines}
     lacks = [f"{engine}: {'all' if names == asked else ', '.join(names)}" for engine, names in missing.items() if names]
     if lacks:
-        raise OperationError.of(POLICIES_MISSING, file=stack_file, missing="; ".join(lacks))
+        raise OperationError.of(
+            Message(
+                "FT-OPS-044",
+                f"the cluster lacks policies of {stack_file} ({'; '.join(lacks)})",
+                "run `pulumi up` first; for Kyverno's, check with `kubectl get pods -n kyverno` that it runs",
+            )
+        )
 
 
 def _native(api: client.ApiClient) -> Iterator[PolicyInForce]:

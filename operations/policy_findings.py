@@ -12,11 +12,11 @@ from kubernetes import client
 from components.cluster.client import items
 from components.cluster.manifests import Manifest
 from components.config.printable import printable
+from components.config.wordings import Message
 from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.policy import Policy
-from components.stack.closed_objects import closed_kind, refused_as
-from components.stack.config_wordings import KIND_NOT_OPEN
+from components.stack.closed_objects import KIND_NOT_OPEN, closed_kind, refused_as
 from components.sync.names import TENANT_LABEL
 from components.tenant.annotations import KINDS, WITHOUT_GRANTS
 from components.tenant.kinds import flux_kinds_by_group, resources_of
@@ -24,7 +24,6 @@ from operations.admission_answers import Answer, objections
 from operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from operations.errors import OperationError
 from operations.policies_in_force import PolicyInForce
-from operations.wordings import DRY_RUN_FAILED, DRY_RUN_FORBIDDEN, WEBHOOK_DOWN
 
 _WEBHOOK_IS_DOWN = re.compile(r'failed calling webhook "(?P<name>[^"]+)": (?P<reason>.*)', re.DOTALL)
 # The authorizer's message names the user; messages of admission do not.
@@ -228,8 +227,26 @@ def _check(answer: Answer, manifest: Manifest) -> None:
     message = printable(answer.message)
     what = f"{manifest['kind']} {manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
     if found := _WEBHOOK_IS_DOWN.search(message):
-        raise OperationError.of(WEBHOOK_DOWN, webhook=found["name"], object=what, reason=found["reason"])
+        raise OperationError.of(
+            Message(
+                "FT-OPS-040",
+                f"webhook {found['name']} does not answer for {what}: {found['reason']}",
+                "check that its pods run (for Kyverno: `kubectl get pods -n kyverno`), and run the command again",
+            )
+        )
     if answer.status == 401 or _NOT_ALLOWED.match(message):
-        raise OperationError.of(DRY_RUN_FORBIDDEN, object=what, reason=message)
+        raise OperationError.of(
+            Message(
+                "FT-OPS-041",
+                f"this user may not dry-run {what}: {message}",
+                "use credentials with cluster-admin rights",
+            )
+        )
     if answer.status >= 500 or answer.status == 429:
-        raise OperationError.of(DRY_RUN_FAILED, status=answer.status, object=what, reason=message)
+        raise OperationError.of(
+            Message(
+                "FT-OPS-042",
+                f"the API server answers {answer.status} to a dry run of {what}: {message}",
+                "run the command again once the API server is healthy",
+            )
+        )

@@ -12,10 +12,10 @@ import typer
 import yaml
 
 from components.cluster.previewers import previewer_access
+from components.config.wordings import Message
 from components.stack.origins import stack_file_name
 from operations.described_cluster import described_previewers
 from operations.errors import Operation, OperationError
-from operations.wordings import NO_PREVIEWERS
 
 PROJECT = Path(__file__).parents[1]
 
@@ -26,7 +26,13 @@ app = typer.Typer(add_completion=False)
 def previewer_role(stack: Annotated[str, typer.Option(help="name of the stack, one for each environment")]) -> None:
     """Print the ClusterRole of the stack's previewers and its binding; needs no passphrase and no cluster."""
     if not (access := previewer_access(described_previewers(stack, PROJECT))):
-        raise OperationError.of(NO_PREVIEWERS, file=stack_file_name(stack))
+        raise OperationError.of(
+            Message(
+                "FT-OPS-053",
+                f"{stack_file_name(stack)} has no cluster.previewers",
+                "list the users, groups or service accounts (docs/previews.md)",
+            )
+        )
     typer.echo(yaml.safe_dump_all(access, sort_keys=False), nl=False)
 
 

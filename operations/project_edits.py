@@ -11,13 +11,13 @@ from typing import Any
 import yaml
 
 from components.config.errors import ConfigurationError
+from components.config.wordings import Message
 from components.stack.config_keys import section_of
 from components.stack.messages import dotted
 from components.stack.offline import load_offline
 from components.stack.origins import stack_file_name
 from operations.described_stack import described_file, described_project
 from operations.errors import OperationError, invalid, run_all
-from operations.wordings import NOT_EDITABLE, NOT_READABLE
 from operations.yaml_edits import KeyPath, NotEditable, with_value, without
 
 _TENANTS = "tenants"
@@ -115,7 +115,13 @@ class ProjectEdits:
         try:
             edited: str = change(text, path)
         except NotEditable:
-            raise OperationError.of(NOT_EDITABLE, file=stack_file_name(stack), path=dotted(shown)) from None
+            raise OperationError.of(
+                Message(
+                    "FT-OPS-300",
+                    f"{stack_file_name(stack)}: {dotted(shown)} cannot be changed without changing other lines",
+                    "edit the file by hand, or write this part without anchors, aliases and mixed line ends",
+                )
+            ) from None
         return edited
 
     def _text(self, stack: str) -> tuple[Path, str]:
@@ -126,7 +132,11 @@ class ProjectEdits:
                 with path.open(encoding="utf-8", newline="") as opened:
                     self._before[path] = self._after[path] = opened.read()
             except (OSError, UnicodeDecodeError) as error:
-                raise OperationError.of(NOT_READABLE, file=path.name, reason=error) from None
+                raise OperationError.of(
+                    Message(
+                        "FT-OPS-301", f"{path.name} cannot be read: {error}", "correct it and run the command again"
+                    )
+                ) from None
         return path, self._after[path]
 
 

@@ -6,8 +6,15 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from components.config.wordings import Message, Wording
 from operations.errors import OperationError
-from operations.wordings import NOT_LOGGED_IN, PULUMI_FAILED, PULUMI_NOT_FOUND, UNKNOWN_TO_PULUMI, WRONG_PASSPHRASE
+
+PULUMI_NOT_FOUND = Wording(
+    "FT-OPS-010", "pulumi is not on PATH", "install the Pulumi CLI, or run `make up` first if the stack is in the lab"
+)
+UNKNOWN_TO_PULUMI = Wording(
+    "FT-OPS-011", "Pulumi has no stack {stack}", "list them with `pulumi stack ls`, or run `pulumi stack init {stack}`"
+)
 
 
 def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = "") -> str:
@@ -26,7 +33,7 @@ def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = 
     try:
         done = subprocess.run(command, cwd=project, input=text, text=True, capture_output=True)
     except FileNotFoundError:
-        raise OperationError.of(PULUMI_NOT_FOUND) from None
+        raise OperationError.of(PULUMI_NOT_FOUND()) from None
     if done.returncode != 0:
         raise _refusal(done.stderr, stack)
     return done.stdout
@@ -34,10 +41,22 @@ def run_pulumi(arguments: Sequence[str], stack: str, project: Path, text: str = 
 
 def _refusal(output: str, stack: str) -> OperationError:
     if "no stack named" in output:
-        return OperationError.of(UNKNOWN_TO_PULUMI, stack=stack)
+        return OperationError.of(UNKNOWN_TO_PULUMI(stack=stack))
     if "passphrase" in output:
-        return OperationError.of(WRONG_PASSPHRASE, stack=stack)
+        return OperationError.of(
+            Message(
+                "FT-OPS-012",
+                f"stack {stack} is encrypted with another passphrase, or no passphrase is set",
+                "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to the path of a file that contains it",
+            )
+        )
     if "PULUMI_ACCESS_TOKEN" in output:
-        return OperationError.of(NOT_LOGGED_IN)
+        return OperationError.of(Message("FT-OPS-013", "Pulumi is not logged in to a backend", "run `pulumi login`"))
     lines = [line.removeprefix("error: ") for line in output.splitlines() if line.strip()]
-    return OperationError.of(PULUMI_FAILED, reason=lines[-1] if lines else "it gives no reason", stack=stack)
+    return OperationError.of(
+        Message(
+            "FT-OPS-014",
+            f"Pulumi failed: {lines[-1] if lines else 'it gives no reason'}",
+            f"run `pulumi config --stack {stack}` in the project's folder",
+        )
+    )

@@ -26,6 +26,7 @@ from kubernetes import client
 from components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, collection_of, explaining
 from components.cluster.manifests import Manifest
 from components.config.printable import printable
+from components.config.wordings import Message
 from components.stack.approval import VARIABLE, compare_with_approved
 from operations import managed_fields
 from operations.differences import Difference, What, foreign_fields, taken_fields
@@ -35,7 +36,6 @@ from operations.errors import Operation, OperationError
 from operations.managed_fields import denormalized
 from operations.pulumi_cli import run_pulumi
 from operations.recorded_state import Recorded, RecordedState, is_sealed, opened, read_previewed, read_recorded
-from operations.wordings import NOT_REPAIRED, UNKNOWN_TO_PULUMI
 
 PROJECT = Path(__file__).parents[1]
 _JSON_PATCH = "application/json-patch+json"
@@ -57,7 +57,7 @@ def repair(stack: Annotated[str, typer.Option(help="name of the stack, one for e
     try:
         recorded = read_recorded(stack, PROJECT)
     except OperationError as error:
-        if error.code == UNKNOWN_TO_PULUMI.code:
+        if error.code == "FT-OPS-011":
             return
         raise
     if not recorded.objects:
@@ -74,7 +74,14 @@ def repair(stack: Annotated[str, typer.Option(help="name of the stack, one for e
         run_pulumi(["refresh", "--yes", "--skip-preview", *targets], stack, PROJECT)
     found, _ = find_drift(read_recorded(stack, PROJECT), stack, PROJECT)
     if left := [each for each in found.differences if each.urn]:
-        raise OperationError.of(NOT_REPAIRED, stack=stack, objects="; ".join(_left(left, reasons)))
+        raise OperationError.of(
+            Message(
+                "FT-OPS-052",
+                f"after the repair, the cluster still differs from stack {stack}: {'; '.join(_left(left, reasons))}",
+                f"`make drift STACK={stack}` names who writes to them: stop that, then run `make repair "
+                f"STACK={stack}` again",
+            )
+        )
 
 
 def _hold_to_approved(stack: str, approved: str) -> None:

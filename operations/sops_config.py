@@ -10,6 +10,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from components.config.errors import Problem
+from components.config.wordings import Message, Wording
 from components.keys.types import AgeRecipient, OpenPgpFingerprint
 from components.stack.messages import message
 from components.sync.sops_config import Environment
@@ -19,7 +20,6 @@ from operations.described_stack import PLATFORM, described_file, described_stack
 from operations.described_sync import DescribedSync, described_sync
 from operations.errors import Operation, OperationError, check_one_owner, invalid
 from operations.sops_keys import AGE, OPENPGP
-from operations.wordings import NO_PUBLIC_KEYS, NO_RECIPIENTS, SHARED_KEY
 
 PROJECT = Path(__file__).parents[1]
 _TYPES: dict[str, TypeAdapter[str]] = {
@@ -46,7 +46,13 @@ def sops_config(
     encrypted = {file: environment for file, environment in environments.items() if environment.keys}
     if not encrypted:
         option = f"TENANT={tenant}" if tenant else "PLATFORM=1"
-        raise OperationError.of(NO_RECIPIENTS, owner=f"tenant {tenant}" if tenant else "the platform", option=option)
+        raise OperationError.of(
+            Wording(
+                "FT-OPS-036",
+                "no stack has decryption keys for {owner}",
+                "create one with `make sops-key {option} STACK=…`",
+            )(owner=f"tenant {tenant}" if tenant else "the platform", option=option)
+        )
     _check_apart(encrypted)
     typer.echo(rendered(encrypted.values()), nl=False)
 
@@ -64,7 +70,13 @@ def _keys(sync: DescribedSync) -> dict[str, tuple[str, ...]]:
         public = sync.at(kind.public)
         if sync.at(kind.secret) is not None and not public:
             secret, missing = f"{sync.path}.{kind.secret}", f"{sync.path}.{kind.public}"
-            raise OperationError.of(NO_PUBLIC_KEYS, file=sync.file, secret=secret, public=missing)
+            raise OperationError.of(
+                Message(
+                    "FT-OPS-037",
+                    f"{sync.file} has {secret}, but not {missing}",
+                    "add the public keys, which `pulumi stack output` shows",
+                )
+            )
         if public:
             found[kind.option] = tuple(_checked(kind.option, public, sync.file, f"{sync.path}.{kind.public}"))
     identity = sync.at("workloadIdentity")
@@ -86,7 +98,13 @@ def _check_apart(environments: dict[str, Environment]) -> None:
     for file, environment in environments.items():
         for key in (key for option in _TYPES for key in environment.keys.get(option, ())):
             if owners.setdefault(key, file) != file:
-                raise OperationError.of(SHARED_KEY, first=owners[key], second=file, key=key)
+                raise OperationError.of(
+                    Message(
+                        "FT-OPS-038",
+                        f"{owners[key]} and {file} share the key {key}",
+                        "create a key for each stack with `make sops-key`, then withdraw this one from one of them",
+                    )
+                )
 
 
 if __name__ == "__main__":

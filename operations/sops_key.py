@@ -14,19 +14,12 @@ from typing import Annotated
 import typer
 
 from components.config.printable import printable
+from components.config.wordings import Message, Wording
 from operations.described_sync import DescribedSync, described_sync
 from operations.encrypted_files import EncryptedFile, encrypted_files
 from operations.errors import Operation, OperationError, check_one_owner
 from operations.pulumi_config import PulumiConfig
 from operations.sops_keys import AGE, OPENPGP, POST_QUANTUM, KeyKind, SopsKey, kind_of
-from operations.wordings import (
-    LAST_KEY,
-    NO_KEYS,
-    NO_POST_QUANTUM_OPENPGP,
-    NOTHING_ELSE_DECRYPTS,
-    UNKNOWN_KEY,
-    UNREADABLE_KEY,
-)
 
 PROJECT = Path(__file__).parents[1]
 
@@ -50,7 +43,11 @@ def sops_key(
         "run `make sops-key TENANT=… STACK=…`, or with PLATFORM=1 for the platform's own sync",
     )
     if openpgp and post_quantum:
-        raise OperationError.of(NO_POST_QUANTUM_OPENPGP)
+        raise OperationError.of(
+            Message(
+                "FT-OPS-030", "OpenPGP keys are not post-quantum", "remove OPENPGP or POST_QUANTUM from the command"
+            )
+        )
     sync = described_sync(stack, tenant, PROJECT)
     files = encrypted_files(repo) if repo is not None else None
     config = PulumiConfig(stack, PROJECT)
@@ -89,16 +86,37 @@ def _withdraw(public: str, sync: DescribedSync, files: Sequence[EncryptedFile] |
     remaining = [key for key in keys if key.public != public]
     if len(remaining) == len(keys):
         fields = {"owner": sync.owner, "key": public, "file": sync.file, "kind": kind.name}
-        raise OperationError.of(UNKNOWN_KEY if keys else NO_KEYS, **fields, keys=", ".join(key.public for key in keys))
+        raise OperationError.of(
+            (
+                Wording("FT-OPS-031", "{owner} has no key {key} in {file}", "use one of these: {keys}")
+                if keys
+                else Wording(
+                    "FT-OPS-032", "{owner} has no key {key} in {file}", "{file} has no {kind} of {owner} to withdraw"
+                )
+            )(**fields, keys=", ".join(key.public for key in keys))
+        )
     if not remaining:
         section = f"{sync.path}.{kind.option if kind is AGE else 'openpgp'}"
         fields = {"owner": sync.owner, "key": public, "file": sync.file, "kind": kind.name}
-        raise OperationError.of(LAST_KEY, **fields, option=sync.option, stack=config.stack, path=section)
+        raise OperationError.of(
+            Wording(
+                "FT-OPS-033",
+                "{key} is the only {kind} of {owner} in {file}",
+                "create another first with `make sops-key {option} STACK={stack}`, or remove {path}",
+            )(**fields, option=sync.option, stack=config.stack, path=section)
+        )
     named = [file for file in files or () if public in file.keys]
     left = {key.public for key in remaining}
     if lost := [printable(str(file.path)) for file in named if not file.keys & left]:
         fields = {"files": ", ".join(lost), "file": lost[0], "key": remaining[0].public, "option": sync.option}
-        raise OperationError.of(NOTHING_ELSE_DECRYPTS, **fields)
+        raise OperationError.of(
+            Wording(
+                "FT-OPS-034",
+                "no other key decrypts {files}",
+                "encrypt for {key} first: `sops updatekeys --yes {file}` with the .sops.yaml of `make -s "
+                "sops-config {option}`",
+            )(**fields)
+        )
     _store(kind, remaining, sync, config)
 
     typer.echo(f"Removed {public} from {sync.file}: {sync.path}.{kind.secret}")
@@ -119,7 +137,9 @@ def _stored(kind: KeyKind, sync: DescribedSync, config: PulumiConfig) -> list[So
         return kind.read(config.get(f"{sync.path}.{kind.secret}"))
     except ValueError as error:
         raise OperationError.of(
-            UNREADABLE_KEY, file=sync.file, path=f"{sync.path}.{kind.secret}", reason=error
+            Wording(
+                "FT-OPS-035", "{file}: {path}: {reason}", "remove it or set the right key, and run the command again"
+            )(file=sync.file, path=f"{sync.path}.{kind.secret}", reason=error)
         ) from None
 
 

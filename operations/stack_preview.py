@@ -8,9 +8,10 @@ from pathlib import Path
 import typer
 
 from components.cluster.client import ClusterUnavailable, connect, read_facts
+from components.config.wordings import Message
 from operations.described_cluster import described_cluster
 from operations.errors import OperationError
-from operations.wordings import PREVIEW_FAILED, PULUMI_NOT_FOUND
+from operations.pulumi_cli import PULUMI_NOT_FOUND
 
 
 def show_preview(stack: str, project: Path) -> None:
@@ -30,6 +31,12 @@ def show_preview(stack: str, project: Path) -> None:
     try:
         done = subprocess.run(["pulumi", "preview", "--non-interactive", "--stack", stack], cwd=project)
     except FileNotFoundError:
-        raise OperationError.of(PULUMI_NOT_FOUND) from None
+        raise OperationError.of(PULUMI_NOT_FOUND()) from None
     if done.returncode != 0:
-        raise OperationError.of(PREVIEW_FAILED, stack=stack)
+        raise OperationError.of(
+            Message(
+                "FT-OPS-306",
+                f"the preview of stack {stack} failed",
+                f"correct what it says and run `pulumi preview --stack {stack}`; the files stay changed",
+            )
+        )

@@ -16,6 +16,7 @@ import typer
 
 from components.cluster.client import ClusterUnavailable, connect
 from components.config.printable import printable
+from components.config.wordings import Message
 from components.stack.origins import stack_file_name, tenant_file_name
 from operations import tenant_changes
 from operations.applied_place import not_applied
@@ -27,7 +28,6 @@ from operations.new_tenant import NewTenant, Onboarded, onboard
 from operations.project_edits import ProjectEdits
 from operations.stack_preview import show_preview
 from operations.tenant_backup import backup_files, read_contents, read_recipient, write_backup
-from operations.wordings import NO_BACKUP, NOT_MOVED
 
 PROJECT = Path(__file__).parents[1]
 
@@ -114,7 +114,14 @@ def moved(tenant: Tenant, stack: Stacks, preview: Preview = True) -> None:
         described = described_tenant(each, tenant, PROJECT).value
         try:
             if reason := live.not_ready or not_applied(live, described):
-                raise OperationError.of(NOT_MOVED, tenant=tenant, stack=each, reason=reason)
+                raise OperationError.of(
+                    Message(
+                        "FT-OPS-309",
+                        f"tenant {tenant} has not moved yet in stack {each}: {reason}",
+                        f"run `pulumi up --stack {each}` and wait until Flux has applied the new place: if it "
+                        "pruned before, it could delete what runs",
+                    )
+                )
             left_over = live.left_over()
         except ClusterUnavailable as error:
             raise invalid(error.as_problem(stack_file_name(each))) from None
@@ -158,7 +165,13 @@ def _back_up(tenant: str, stack: str, folder: Path, recipient: pyrage.x25519.Rec
         contents = read_contents(api, tenant, with_secrets=recipient is not None)
         write_backup(folder, files := backup_files(contents, recipient))
     except (ClusterUnavailable, OSError) as error:
-        raise OperationError.of(NO_BACKUP, tenant=tenant, reason=error) from None
+        raise OperationError.of(
+            Message(
+                "FT-OPS-310",
+                f"tenant {tenant} cannot be backed up: {error}",
+                "correct it and run the command again, or add BACKUP=none to offboard without a backup",
+            )
+        ) from None
     for namespace in contents.namespaces:
         typer.echo(f"{stack}: namespace {namespace} has {contents.summary(namespace)}")
     for unread in contents.unread:

@@ -19,11 +19,11 @@ from components.cluster.client import METADATA_LIST, explaining, items
 from components.cluster.manifests import Manifest
 from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
 from components.config.printable import printable
+from components.config.wordings import Message
 from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.remains import goes_by_itself
 from operations.dry_run_copies import as_created
 from operations.errors import OperationError
-from operations.wordings import NO_RECIPIENT
 
 _SECRETS = "/api/v1", "secrets"
 # They bind a claim to a volume that is deleted with it.
@@ -88,7 +88,11 @@ def read_recipient(text: str) -> pyrage.x25519.Recipient:
     try:
         return pyrage.x25519.Recipient.from_str(text)
     except pyrage.RecipientError as error:
-        raise OperationError.of(NO_RECIPIENT, reason=printable(str(error))) from None
+        raise OperationError.of(
+            Message(
+                "FT-OPS-311", f"AGE: {printable(str(error))}", "set AGE to an X25519 recipient, which begins with age1"
+            )
+        ) from None
 
 
 def backup_files(contents: Contents, recipient: pyrage.x25519.Recipient | None) -> dict[str, bytes]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from components.config.wordings import Message
 from components.keys.ssh_keys import SshKey, generate
 from components.stack.origins import stack_file_name
 from components.sync.names import GIT_REPOSITORY
@@ -17,7 +18,6 @@ from operations.errors import OperationError, run_all
 from operations.given_values import value_checks
 from operations.project_edits import ProjectEdits
 from operations.pulumi_config import PulumiConfig
-from operations.wordings import NOT_LISTED, NOTHING_TO_MOVE, UNKNOWN_PLACE
 
 _SUSPEND = "suspend"
 _PRUNE = "prune"
@@ -116,7 +116,13 @@ def move(tenant: str, stack: str, to: Move, prunes: Callable[[Sequence[str]], bo
     }
     moved = {path: value for path, value in values.items() if value and value_at(described, path) != value}
     if not moved:
-        raise OperationError.of(NOTHING_TO_MOVE, file=stack_file_name(stack), tenant=tenant)
+        raise OperationError.of(
+            Message(
+                "FT-OPS-307",
+                f"{stack_file_name(stack)}: tenant {tenant} is there already",
+                "name where to: REPO=…, BRANCH=… or FOLDER=…",
+            )
+        )
     of_source = syncs_of(tenant, described, to.source) if moved.keys() - {folder} else []
     for each in dict.fromkeys([*of_source, *([name] if folder in moved else [])]):
         edits.set(stack, (tenant, *sync_paths(tenant, described)[each], _PRUNE), False)
@@ -143,7 +149,11 @@ def _check_named(tenant: str, stack: str, to: Move, edits: ProjectEdits) -> None
     for variable, wanted, known in (("SOURCE", to.source, of_git), ("SYNC", sync, syncs)):
         if wanted and wanted not in known:
             raise OperationError.of(
-                UNKNOWN_PLACE, variable=variable, tenant=tenant, name=wanted, names=" or ".join(known) or "none"
+                Message(
+                    "FT-OPS-313",
+                    f"{variable}: tenant {tenant} has no {wanted} that can be moved",
+                    f"name one of these: {' or '.join(known) or 'none'}",
+                )
             )
 
 
@@ -182,7 +192,9 @@ def leave(tenant: str, stack: str, edits: ProjectEdits) -> bool:
     listed = listed_tenants(stack, edits.project)
     if tenant not in listed:
         tenants = ", ".join(listed) or "none"
-        raise OperationError.of(NOT_LISTED, file=stack_file_name(stack), tenant=tenant, tenants=tenants)
+        raise OperationError.of(
+            Message("FT-OPS-312", f"{stack_file_name(stack)} lists no tenant {tenant}", f"name one of these: {tenants}")
+        )
     is_last = bool(value_at(listed, (tenant, "state")) == TenantState.LEAVING)
     if is_last:
         edits.remove(stack, (tenant,))

@@ -23,9 +23,15 @@ import requests
 import yaml
 
 from components.config.pinned_input import FETCH_TIMEOUT_SECONDS
+from components.config.wordings import Message, Wording
 from components.config.yaml_files import FastLoader
 from operations.errors import OperationError
-from operations.wordings import INDEX_UNREADABLE, NOT_AN_INDEX, PUBLISHED_DIGEST_DIFFERS
+
+INDEX_UNREADABLE = Wording(
+    "FT-OPS-060",
+    "{address} cannot be read: {reason}",
+    "check the network and the address, or set FLUX_INDEX and KYVERNO_INDEX to a mirror",
+)
 
 FLUX_INDEX = "https://api.github.com/repos/fluxcd/flux2/releases?per_page=100"
 KYVERNO_INDEX = "https://kyverno.github.io/kyverno/index.yaml"
@@ -65,7 +71,13 @@ class UpstreamRelease:
         """
         digest = hashlib.sha256(read(self.file)).hexdigest()
         if self.published not in ("", digest):
-            raise OperationError.of(PUBLISHED_DIGEST_DIFFERS, file=self.file, digest=digest, published=self.published)
+            raise OperationError.of(
+                Message(
+                    "FT-OPS-062",
+                    f"{self.file} has the SHA-256 digest {digest}, but its index says {self.published}",
+                    "do not install this release before you know why",
+                )
+            )
         return digest
 
 
@@ -123,9 +135,9 @@ def read(address: str) -> bytes:
     except requests.RequestException as error:
         status = error.response.status_code if error.response is not None else None
         reason = f"the server answers {status}" if status else "the server cannot be reached"
-        raise OperationError.of(INDEX_UNREADABLE, address=address, reason=reason) from None
+        raise OperationError.of(INDEX_UNREADABLE(address=address, reason=reason)) from None
     except OSError as error:
-        raise OperationError.of(INDEX_UNREADABLE, address=address, reason=error.strerror) from None
+        raise OperationError.of(INDEX_UNREADABLE(address=address, reason=error.strerror)) from None
     return response.content
 
 
@@ -138,7 +150,11 @@ def _listed(
     try:
         return list(releases(parse(read(index)), index))
     except (ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError):
-        raise OperationError.of(NOT_AN_INDEX, address=index, expected=expected) from None
+        raise OperationError.of(
+            Message(
+                "FT-OPS-061", f"{index} is not {expected}", "set FLUX_INDEX and KYVERNO_INDEX to lists of that form"
+            )
+        ) from None
 
 
 def _flux_releases(found: Any, index: str) -> Iterator[UpstreamRelease]:

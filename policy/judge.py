@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pulumi_policy import ResourceValidationArgs
 
 from components.config.errors import ConfigurationError
+from components.config.wordings import Message
 from components.stack.review_rules import RuleName
 from policy.registered import registered_object, with_secrets
 from review.render.rendered import RenderedObject
@@ -15,7 +16,6 @@ from review.rules.environment import unprotected
 from review.rules.findings import Finding, resource_of, waived
 from review.rules.setting import RuleSetting
 from review.rules.table import RULES
-from review.rules.wordings import NOT_TOLD_APART
 
 STACK = "pulumi:pulumi:Stack"
 _OF_STACK = (RuleName.NO_POLICY_ENGINE, RuleName.POLICY_NOT_ENFORCED)
@@ -103,4 +103,13 @@ def _bound_to(role: RenderedObject, bindings: Iterable[RenderedObject]) -> list[
 
 def _not_told_apart(secret: RenderedObject) -> Finding:
     """Nobody has looked at the Secret, since the enforcement level is not the pack's own."""
-    return Finding(RuleName.PLAIN_SECRET, secret.owner, resource_of(secret), NOT_TOLD_APART())
+    return Finding(
+        RuleName.PLAIN_SECRET,
+        secret.owner,
+        resource_of(secret),
+        Message(
+            "FT-REV-114",
+            "may be in plain text, which the pack can tell only if its policy `rules` has the level remediate",
+            "do not configure another level (`--policy-pack-config`)",
+        ),
+    )

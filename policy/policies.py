@@ -12,10 +12,10 @@ from contextlib import suppress
 from pulumi_policy import EnforcementLevel, Policy, ReportViolation, ResourceValidationArgs, ResourceValidationPolicy
 
 from components.config.errors import ConfigurationError, coded
+from components.config.wordings import Message
 from policy.judge import STACK, Judge
 from review.rules.findings import Finding
 from review.rules.findings_text import remedy_of, statement_of, waiver_text
-from review.rules.wordings import UNREADABLE_STACK
 
 _PAGE = "docs/review.md#rules"
 
@@ -40,7 +40,17 @@ class Rules(ResourceValidationPolicy):
         except ConfigurationError as error:
             # The program lists the errors. What cannot be judged does not pass, and that is said once.
             if args.resource_type == STACK:
-                report_violation(coded(UNREADABLE_STACK(count=len(error.problems))), None)
+                report_violation(
+                    coded(
+                        Message(
+                            "FT-REV-121",
+                            f"the configuration of the stack has errors ({len(error.problems)}), so it cannot be held "
+                            "to the rules",
+                            "correct them",
+                        )
+                    ),
+                    None,
+                )
             return
         for finding in found:
             if finding.waiver is None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from components.allowlists.cel import text
-from components.allowlists.config_wordings import NOT_A_HOST_PATTERN
+from components.config.wordings import Message
 
 # RE2 syntax, so that admission can use it as well.
 _HOST = r"([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])"
@@ -31,7 +31,13 @@ def read_host_pattern(entry: str) -> str:
         ValueError: it is anything else.
     """
     if not re.fullmatch(HOST_PATTERN, entry):
-        raise ValueError(NOT_A_HOST_PATTERN())
+        raise ValueError(
+            Message(
+                "FT-CFG-152",
+                "is not a lowercase host without scheme and path",
+                "write it like hooks.slack.com, alerts.example.com:8443 or *.example.com",
+            )
+        )
     return entry
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from components.allowlists.config_wordings import NOT_AN_IMAGE_PATTERN
+from components.config.wordings import Message
 
 DEFAULT_REGISTRY = "docker.io"
 OFFICIAL_IMAGES = "library"
@@ -57,7 +57,13 @@ def read_image_pattern(text: str) -> ImagePattern:
         ValueError: it is anything else, or names no registry.
     """
     if not re.fullmatch(IMAGE_PATTERN, text) or not _is_host(text.partition("/")[0]):
-        raise ValueError(NOT_AN_IMAGE_PATTERN())
+        raise ValueError(
+            Message(
+                "FT-CFG-151",
+                "is not an image repository with its registry",
+                "write it like registry.example.com/org/* or docker.io/library/nginx",
+            )
+        )
     below = text.endswith(f"/{ANYTHING_BELOW}")
     return ImagePattern(text.removesuffix(f"/{ANYTHING_BELOW}"), below)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from components.allowlists.config_wordings import NOT_A_SOURCE_PATTERN
+from components.config.wordings import Message
 
 ANYTHING = "*"
 """The entry that allows every URL."""
@@ -98,7 +98,14 @@ def read_pattern(text: str) -> SourcePattern:
         ValueError: it is anything else.
     """
     if not re.fullmatch(URL_PATTERN, canonical(text)):
-        raise ValueError(NOT_A_SOURCE_PATTERN())
+        raise ValueError(
+            Message(
+                "FT-CFG-150",
+                "is not a URL, nor one that ends in /* for everything at or below it",
+                "write it like https://git.example.com/team/*, ssh://git@git.example.com/team/apps or "
+                "oci://registry.example.com/team/*",
+            )
+        )
     if text == ANYTHING:
         return SourcePattern(ANYTHING, (), below=True)
     authority, path = _split(text)

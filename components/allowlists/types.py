@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from components.allowlists.config_wordings import NOT_AN_INGRESS_HOST
 from components.allowlists.host_patterns import read_host_pattern
 from components.allowlists.image_patterns import read_image_pattern
 from components.allowlists.source_patterns import read_pattern
 from components.config.types import matching
+from components.config.wordings import Message
 
 
 def _image_pattern(text: str) -> str:
@@ -32,6 +32,10 @@ IngressHost = Annotated[
     str,
     *matching(
         r"^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$",
-        NOT_AN_INGRESS_HOST,
+        Message(
+            "FT-CFG-153",
+            "is not a lowercase host name",
+            "write it like shop.example.com, or *.example.com for all names below",
+        ),
     ),
 ]

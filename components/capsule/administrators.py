@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from components.capsule.config import CapsuleConfig
 from components.capsule.values import username
-from components.capsule.wordings import NOT_AN_ADMINISTRATOR
 from components.cluster.client import Identity
 from components.cluster.subjects import SubjectKind
 from components.config.errors import Problem
+from components.config.wordings import Message
 
 
 def administrator_problems(config: CapsuleConfig, user: Identity, stack_file: str) -> list[Problem]:
@@ -21,4 +21,15 @@ def administrator_problems(config: CapsuleConfig, user: Identity, stack_file: st
     for each in config.administrators:
         if username(each) in (user.groups if each.kind is SubjectKind.GROUP else [user.name]):
             return []
-    return [Problem(stack_file, "capsule.administrators", NOT_AN_ADMINISTRATOR(user=user.name))]
+    return [
+        Problem(
+            stack_file,
+            "capsule.administrators",
+            Message(
+                "FT-CAP-008",
+                f"does not contain {user.name}, who applies this stack, or a group of this user; Capsule would not "
+                "let it change tenants' namespaces",
+                "add it",
+            ),
+        )
+    ]

@@ -10,13 +10,13 @@ import yaml
 
 from components.capsule.config import CapsuleConfig
 from components.capsule.objects import CAPSULE_NAMESPACE
-from components.capsule.wordings import RELEASE
 from components.charts.chart import Chart, PinnedChart, read_chart
 from components.charts.product import Product
+from components.charts.wordings import release_wordings
 from components.cluster.manifests import Manifest
 from components.config.yaml_files import FastLoader
 
-CAPSULE = Product("capsule", CAPSULE_NAMESPACE, RELEASE)
+CAPSULE = Product("capsule", CAPSULE_NAMESPACE, release_wordings("CAP", "Capsule", "capsule"))
 
 _DEFINITIONS = "capsule/crds/"
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator, model_validator
 
-from components.capsule.config_wordings import TWO_CHARTS, UNSUPPORTED_CAPSULE_VERSION
 from components.capsule.support import KNOWN_MINORS, known_versions
 from components.capsule.types import CapsuleVersion
 from components.cluster.subjects import Subject
 from components.config.resources import Resources
 from components.config.section import Section
 from components.config.types import Sha256, WebUrl
+from components.config.wordings import Message
 from components.flux.support import minor
 
 CHART_URL = "https://projectcapsule.github.io/charts/capsule-{version}.tgz"
@@ -31,7 +31,7 @@ class CapsuleChart(Section):
     @model_validator(mode="after")
     def _at_most_one(self) -> CapsuleChart:
         if self.url is not None and self.bundle is not None:
-            raise ValueError(TWO_CHARTS())
+            raise ValueError(Message("FT-CFG-802", "needs url or bundle, not both"))
         return self
 
 
@@ -67,7 +67,7 @@ class CapsuleConfig(Section):
     @classmethod
     def _known_version(cls, version: str) -> str:
         if minor(version) not in KNOWN_MINORS:
-            raise ValueError(UNSUPPORTED_CAPSULE_VERSION(supported=known_versions()))
+            raise ValueError(Message("FT-CFG-801", "is not a supported version of Capsule", f"use {known_versions()}"))
         return version
 
     @property

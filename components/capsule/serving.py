@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 from components.capsule.objects import CAPSULE_GROUP
-from components.capsule.wordings import NOT_ADMITTED, NOT_SERVING
 from components.charts import serving
 from components.charts.serving import TIMEOUT_SECONDS, DryRun, DryRuns
 from components.cluster.manifests import Manifest
 from components.cluster.waiting import NotReady, wait_for
+from components.config.wordings import Message, Wording
 
 NAMESPACES_PATH = "/api/v1/namespaces"
 
@@ -38,7 +38,16 @@ _DRY_RUNS = DryRuns(
     DryRun(GOOD_PROBE, "a namespace that is no tenant's"),
 )
 
-wait_until_serving = partial(serving.wait_until_serving, _DRY_RUNS, NOT_SERVING)
+wait_until_serving = partial(
+    serving.wait_until_serving,
+    _DRY_RUNS,
+    Wording(
+        "FT-CAP-007",
+        "Capsule does not serve {seconds:.0f} s after it was installed: {reason}",
+        "check `kubectl get pods -n capsule-system` and `kubectl logs -n capsule-system "
+        "deploy/capsule-controller-manager`",
+    ),
+)
 """Waits until Capsule refuses a namespace for an unknown tenant and admits one that is no tenant's."""
 
 
@@ -58,4 +67,11 @@ def wait_until_admitted(refusal: Callable[[str, Manifest], str | None], namespac
     metadata = {"name": "flux-tenancy-serving", "namespace": namespace}
     status = {"apiVersion": f"{CAPSULE_GROUP}/v1beta2", "kind": "RuleStatus", "metadata": metadata}
     if reason := wait_for(partial(refusal, path, status), TIMEOUT_SECONDS):
-        raise NotReady(NOT_ADMITTED(namespace=namespace, seconds=TIMEOUT_SECONDS, reason=reason))
+        raise NotReady(
+            Message(
+                "FT-CAP-009",
+                f"namespace {namespace}: what Capsule writes there is refused for {TIMEOUT_SECONDS:.0f} s: {reason}",
+                "if this is Kyverno's refusal, run `kubectl rollout restart deployment "
+                "kyverno-admission-controller -n kyverno` and the update again",
+            )
+        )

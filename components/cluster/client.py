@@ -20,25 +20,16 @@ from cryptography import x509
 from components.cluster.config import ClusterConfig
 from components.cluster.manifests import name_of
 from components.cluster.ownership import carries_marks
-from components.cluster.wordings import (
-    KEEPS_CHANGING,
-    KUBECONFIG_UNREADABLE,
-    KUBECONFIG_UNUSABLE,
-    NO_CONTEXT,
-    NOT_A_KUBECONFIG,
-    NOT_AN_API_SERVER,
-    SERVER_UNREACHABLE,
-    UNEXPECTED_ANSWER,
-    UNKNOWN_CONTEXT,
-    USER_REFUSED,
-    WRONG_SERVER,
-)
 from components.config.errors import Problem
 from components.config.printable import printable
+from components.config.wordings import Message, Wording
 
 if TYPE_CHECKING:
     from kubernetes import client
     from urllib3 import BaseHTTPResponse
+
+
+KUBECONFIG_UNREADABLE = Wording("FT-CLU-001", "{file} cannot be read: {reason}")
 
 # For connecting, and for reading.
 TIMEOUT_SECONDS = (5, 15)
@@ -128,11 +119,15 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
         content = yaml.safe_load(text)
         contexts = [entry["name"] for entry in content["contexts"]]
     except (yaml.YAMLError, TypeError, KeyError):
-        raise ClusterUnavailable(key, NOT_A_KUBECONFIG()) from None
+        raise ClusterUnavailable(key, Message("FT-CLU-002", "is not a kubeconfig: it lists no contexts")) from None
     context = config.context or content.get("current-context")
     if context not in contexts:
         names = ", ".join(map(str, contexts))
-        missing = UNKNOWN_CONTEXT(context=context, contexts=names) if context else NO_CONTEXT(contexts=names)
+        missing = (
+            Message("FT-CLU-003", f"the kubeconfig has no context {context!r}; it has {names}")
+            if context
+            else Message("FT-CLU-004", f"the kubeconfig has no current context; it has {names}", "set cluster.context")
+        )
         raise ClusterUnavailable("context", missing)
     configuration = client.Configuration()
     configuration.retries = False
@@ -141,7 +136,7 @@ def connect(config: ClusterConfig, project: Path) -> client.ApiClient:
     try:
         KubeConfigLoader(content, active_context=context, config_base_path=folder).load_and_set(configuration)
     except ConfigException as error:
-        raise ClusterUnavailable(key, KUBECONFIG_UNUSABLE(reason=error)) from None
+        raise ClusterUnavailable(key, Message("FT-CLU-005", f"cannot be used: {error}")) from None
     return client.ApiClient(configuration)
 
 
@@ -400,19 +395,49 @@ def explaining(api: client.ApiClient) -> Iterator[None]:
     except ApiException as error:
         fields = {"server": server, "status": error.status, "reason": printable(str(error.reason))}
         if error.status in (401, 403):
-            message = USER_REFUSED(**fields, expiry=_expiry(api) if error.status == 401 else "")
+            message = Wording(
+                "FT-CLU-006",
+                "{server} refuses this user ({status} {reason}){expiry}",
+                "renew the credentials, which need cluster-admin rights (a preview: those of `make previewer-role`)",
+            )(**fields, expiry=_expiry(api) if error.status == 401 else "")
         elif error.status == 0:  # the client's status where TLS fails
-            message = WRONG_SERVER(**fields)
+            message = Wording(
+                "FT-CLU-007",
+                "{server} is not the server that the kubeconfig expects ({reason})",
+                "renew the kubeconfig",
+            )(**fields)
         elif error.status == 409:
-            message = KEEPS_CHANGING(server=server)
+            message = Message(
+                "FT-CLU-014",
+                f"{server} answers 409 Conflict: something else keeps changing the object",
+                "run the command again",
+            )
         else:
-            message = UNEXPECTED_ANSWER(**fields)
+            message = Wording(
+                "FT-CLU-008",
+                "{server} answers {status} {reason}",
+                "check that it is a Kubernetes API server and that it is healthy",
+            )(**fields)
         refused = AccessDenied if error.status == 403 else ClusterUnavailable
         raise refused("kubeconfig", message) from None
     except (ValueError, KeyError, TypeError, StopIteration):  # not JSON, or not an API server's document
-        raise ClusterUnavailable("kubeconfig", NOT_AN_API_SERVER(server=server)) from None
+        raise ClusterUnavailable(
+            "kubeconfig",
+            Message(
+                "FT-CLU-009",
+                f"{server} does not answer like a Kubernetes API server",
+                "correct the server in the kubeconfig",
+            ),
+        ) from None
     except (HTTPError, OSError):
-        raise ClusterUnavailable("kubeconfig", SERVER_UNREACHABLE(server=server)) from None
+        raise ClusterUnavailable(
+            "kubeconfig",
+            Message(
+                "FT-CLU-013",
+                f"{server} cannot be reached",
+                "check that the cluster is running and that this machine has access to it",
+            ),
+        ) from None
 
 
 def _expiry(api: client.ApiClient) -> str:

@@ -16,7 +16,6 @@ import pulumi
 
 from components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, path_of
 from components.cluster.manifests import Manifest, name_of, resource_type
-from components.cluster.wordings import CO_OWNED, CO_OWNED_PREVIEW, STILL_CO_OWNED
 from components.config.printable import printable
 from components.config.wordings import Message, Wording
 from components.engine import log
@@ -72,14 +71,38 @@ def take_back(api: client.ApiClient, owners: Iterable[CoOwner]) -> None:
     """Make Pulumi the only owner again, and warn about each other one; a preview only warns."""
     for owner in owners:
         if pulumi.runtime.is_dry_run():
-            log.warn(owner.message(CO_OWNED_PREVIEW))
+            log.warn(
+                owner.message(
+                    Wording(
+                        "FT-CLU-010",
+                        "{kind} {name}: field manager {manager!r} owns parts of its spec; the update takes them over",
+                    )
+                )
+            )
             continue
         try:
             relinquish(api, owner)
         except ClusterUnavailable as error:
-            log.warn(owner.message(STILL_CO_OWNED, reason=error))
+            log.warn(
+                owner.message(
+                    Wording(
+                        "FT-CLU-012",
+                        "{kind} {name}: field manager {manager!r} owns parts of its spec and keeps what the "
+                        "stack no longer sets: {reason}",
+                    ),
+                    reason=error,
+                )
+            )
         else:
-            log.warn(owner.message(CO_OWNED))
+            log.warn(
+                owner.message(
+                    Wording(
+                        "FT-CLU-011",
+                        "{kind} {name}: field manager {manager!r} owned parts of its spec; the update has taken "
+                        "them over",
+                    )
+                )
+            )
 
 
 def relinquish(api: client.ApiClient, owner: CoOwner) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from components.cluster.config_wordings import ONE_KUBECONFIG
 from components.cluster.subjects import Subject
 from components.cluster.types import ClusterUid
 from components.config.section import Section
 from components.config.types import SecretText
+from components.config.wordings import Message
 
 
 class ClusterConfig(Section):
@@ -55,5 +55,7 @@ class ClusterConfig(Section):
     @model_validator(mode="after")
     def _one_kubeconfig(self) -> ClusterConfig:
         if (self.kubeconfig is None) == (self.kubeconfig_content is None):
-            raise ValueError(ONE_KUBECONFIG())
+            raise ValueError(
+                Message("FT-CFG-181", "needs exactly one of kubeconfig (a path) and kubeconfigContent (a secret)")
+            )
         return self

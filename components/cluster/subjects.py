@@ -9,14 +9,10 @@ from enum import StrEnum
 
 from pydantic import Field, model_validator
 
-from components.cluster.config_wordings import (
-    KUBERNETES_OWN_SUBJECT,
-    NAMESPACE_OF_NO_ACCOUNT,
-    NO_NAMESPACE_OF_ACCOUNT,
-)
 from components.cluster.manifests import Manifest
 from components.config.section import Section
 from components.config.types import DnsLabel
+from components.config.wordings import Message
 
 RBAC = "rbac.authorization.k8s.io"
 _OF_KUBERNETES = "system:"
@@ -48,10 +44,18 @@ class Subject(Section):
     def _namespaced(self) -> Subject:
         if self.kind is SubjectKind.SERVICE_ACCOUNT:
             if self.namespace is None:
-                raise ValueError(NO_NAMESPACE_OF_ACCOUNT(name=self.name))
+                raise ValueError(
+                    Message("FT-CFG-182", f"service account {self.name} needs a namespace", "set namespace")
+                )
             return self
         if self.namespace is not None:
-            raise ValueError(NAMESPACE_OF_NO_ACCOUNT(kind=self.kind, name=self.name))
+            raise ValueError(
+                Message(
+                    "FT-CFG-183",
+                    f"{self.kind} {self.name} has no namespace",
+                    "remove namespace, or set kind to ServiceAccount",
+                )
+            )
         _refuse_kubernetes_own(self.kind, self.name)
         return self
 
@@ -81,4 +85,10 @@ def rbac_subject(subject: Subject | Person) -> Manifest:
 def _refuse_kubernetes_own(kind: StrEnum, name: str) -> None:
     # Such groups have all users or all service accounts in them, tenants' included.
     if name.startswith(_OF_KUBERNETES):
-        raise ValueError(KUBERNETES_OWN_SUBJECT(kind=kind, name=name))
+        raise ValueError(
+            Message(
+                "FT-CFG-184",
+                f"{kind} {name} is one of Kubernetes' own, which tenants' accounts may belong to",
+                "name a user or group of your own",
+            )
+        )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from components.cluster.config_wordings import NOT_A_UID
 from components.config.types import matching
+from components.config.wordings import Message
 
 ClusterUid = Annotated[
     str,
     *matching(
         r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        NOT_A_UID,
+        Message(
+            "FT-CFG-180", "is not a uid", "take it from `kubectl get namespace kube-system -o jsonpath={.metadata.uid}`"
+        ),
     ),
 ]

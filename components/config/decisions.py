@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
-from components.config.config_wordings import EMPTY, NOT_A_DATE
+from components.config.types import EMPTY
+from components.config.wordings import Message
 
 # A date without quotes is a timestamp to YAML. Pulumi passes it on, and writes it back, in the notation of Go.
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ]00:00:00(?:Z|\+00:00| \+0000 UTC)?)?")
@@ -24,7 +25,7 @@ def _date(value: Any) -> Any:
     try:
         return date.fromisoformat(written[1] if written else "")
     except ValueError:
-        raise ValueError(NOT_A_DATE()) from None
+        raise ValueError(Message("FT-CFG-690", "is not a date", "write it like 2027-01-31")) from None
 
 
 def _not_blank(value: str) -> str:

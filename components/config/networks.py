@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from components.config.config_wordings import EXCEPTION_OUTSIDE, LAST_PORT_FIRST
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import Network
+from components.config.wordings import Message
 
 IpNetwork = IPv4Network | IPv6Network
 
@@ -38,7 +38,12 @@ class NetworkPort(Section):
     @model_validator(mode="after")
     def _in_order(self) -> NetworkPort:
         if self.end_port is not None and self.end_port < self.port:
-            raise MisplacedValueError(("endPort",), LAST_PORT_FIRST(port=self.port).of(self.end_port))
+            raise MisplacedValueError(
+                ("endPort",),
+                Message("FT-TEN-510", f"is less than port, which is {self.port}", "write the first port in port").of(
+                    self.end_port
+                ),
+            )
         return self
 
 
@@ -55,7 +60,12 @@ class NetworkRange(Section):
         for index, each in enumerate(self.excluded):
             # Kubernetes requires a strict subset.
             if not _contains(whole, ip_network(each)) or ip_network(each) == whole:
-                raise MisplacedValueError(("except", index), EXCEPTION_OUTSIDE(cidr=self.cidr).of(each))
+                raise MisplacedValueError(
+                    ("except", index),
+                    Message(
+                        "FT-TEN-511", f"is not a part of {self.cidr}", "list only parts of cidr, or correct cidr"
+                    ).of(each),
+                )
         return self
 
     @property

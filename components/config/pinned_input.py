@@ -7,9 +7,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.config.config_wordings import FETCH_FAILED, UNREADABLE_BUNDLE, WRONG_DIGEST
 from components.config.errors import Problem
-from components.config.wordings import message_of
+from components.config.wordings import Message, message_of
 
 FETCH_TIMEOUT_SECONDS = 30
 
@@ -66,7 +65,12 @@ def read_pinned(wanted: PinnedInput, project: Path) -> bytes:
     if digest != wanted.sha256:
         raise wanted.error(
             "sha256",
-            WRONG_DIGEST(source=wanted.source, digest=digest, expected=wanted.sha256, section=wanted.section),
+            Message(
+                "FT-CFG-030",
+                f"{wanted.source} has the SHA-256 digest {digest}, expected {wanted.sha256}",
+                f"compare it with the release's checksums, and correct {wanted.section}.sha256 only if you trust "
+                "this file",
+            ),
         )
     keep(_kept_file(wanted), content)
     return content
@@ -92,7 +96,7 @@ def _fetch(wanted: PinnedInput, project: Path) -> bytes:
         try:
             return path.read_bytes()
         except OSError as error:
-            unreadable = UNREADABLE_BUNDLE(bundle=wanted.bundle, reason=error.strerror)
+            unreadable = Message("FT-CFG-031", f"{wanted.bundle} cannot be read: {error.strerror}")
             raise wanted.error(f"{wanted.key}.bundle", unreadable) from None
     kept = _kept(wanted)
     if kept is not None:
@@ -107,7 +111,12 @@ def _fetch(wanted: PinnedInput, project: Path) -> bytes:
         reason = f"the server answers {status}" if status else "the server cannot be reached"
         raise wanted.error(
             wanted.key,
-            FETCH_FAILED(url=wanted.url, reason=reason, section=wanted.section, key=wanted.key),
+            Message(
+                "FT-CFG-032",
+                f"{wanted.url} cannot be fetched: {reason}",
+                f"check {wanted.section}.version and the network, or name a local file in "
+                f"{wanted.section}.{wanted.key}.bundle",
+            ),
         ) from None
     return response.content
 

@@ -11,32 +11,14 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
-from components.config.config_wordings import (
-    DURATION_OF_ZERO,
-    DURATION_WITHOUT_UNIT,
-    EMPTY,
-    MALFORMED_URL,
-    NO_SCHEME,
-    NOT_A_DNS_LABEL,
-    NOT_A_DURATION,
-    NOT_A_NETWORK,
-    NOT_A_QUANTITY,
-    NOT_A_REGULAR_EXPRESSION,
-    NOT_A_SHA256,
-    NOT_RE2,
-    PATH_OUTSIDE_REPOSITORY,
-    RESERVED_NAME,
-    SECRET_NOT_A_STRING,
-    SECRET_WITHOUT_QUOTES,
-    SHORT_SSH_URL,
-    TIMEOUT_IN_HOURS,
-    UNKNOWN_SCHEME,
-    URL_WITH_CREDENTIALS,
-    URL_WITHOUT_HOST,
-)
 from components.config.errors import SecretValueError
 from components.config.sealed import SealedText, is_sealed
 from components.config.wordings import Message, Wording, message_of
+
+EMPTY = Wording("FT-CFG-010", "must not be empty")
+
+
+_LIKE_A_DURATION = "write it like 30s, 5m or 1h30m"
 
 # Namespaces of the cluster's own components. A tenant in one of them would own the platform.
 RESERVED_NAMES = frozenset({"default", "flux-system", "capsule-system", "cert-manager"})
@@ -58,7 +40,7 @@ _NOT_RE2 = re.compile(r"\(\?(=|!|<=|<!|>|P=|\()|\\[1-9]")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def matching(pattern: str, otherwise: Wording) -> tuple[AfterValidator, WithJsonSchema]:
+def matching(pattern: str, otherwise: Message) -> tuple[AfterValidator, WithJsonSchema]:
     """The same pattern for this program's check and for editors.
 
     Args:
@@ -69,10 +51,10 @@ def matching(pattern: str, otherwise: Wording) -> tuple[AfterValidator, WithJson
 
     def check(value: str) -> str:
         if not compiled.fullmatch(value):
-            raise ValueError(otherwise())
+            raise ValueError(otherwise)
         return value
 
-    description = otherwise().removeprefix("is not ")
+    description = otherwise.removeprefix("is not ")
     return AfterValidator(check), WithJsonSchema({"type": "string", "pattern": pattern, "description": description})
 
 
@@ -92,9 +74,17 @@ def regular_expression(example: str) -> AfterValidator:
         try:
             re.compile(value)
         except re.error as error:
-            raise ValueError(NOT_A_REGULAR_EXPRESSION(reason=error, example=example)) from None
+            raise ValueError(
+                Message("FT-CFG-503", f"is not a regular expression ({error})", f"write it like {example}")
+            ) from None
         if _NOT_RE2.search(value):
-            raise ValueError(NOT_RE2(example=example))
+            raise ValueError(
+                Message(
+                    "FT-CFG-504",
+                    "uses a lookaround or a backreference, which RE2 does not support",
+                    f"write it like {example}",
+                )
+            )
         return value
 
     return AfterValidator(check)
@@ -104,7 +94,7 @@ def _with_a_unit(value: Any) -> Any:
     """Point out the missing unit; "must be a string" would suggest quotes, which do not help."""
     number = str(value)
     if not isinstance(value, bool) and isinstance(value, int | float | str) and re.fullmatch(r"[0-9.]+", number):
-        raise ValueError(DURATION_WITHOUT_UNIT(number=number))
+        raise ValueError(Message("FT-CFG-004", "has no unit", f"write it like {number}s or {number}m"))
     return value
 
 
@@ -148,13 +138,13 @@ def is_reserved(name: str) -> bool:
 
 def _not_reserved(name: str) -> str:
     if is_reserved(name):
-        raise ValueError(RESERVED_NAME())
+        raise ValueError(Message("FT-CFG-001", "is reserved for the cluster's own components", "choose another name"))
     return name
 
 
 def _positive_duration(value: str) -> str:
     if seconds(value) <= 0:
-        raise ValueError(DURATION_OF_ZERO())
+        raise ValueError(Message("FT-CFG-005", "must be longer than zero", _LIKE_A_DURATION))
     return value
 
 
@@ -164,7 +154,9 @@ def _network(value: str) -> str:
             raise ValueError
         ip_network(value)
     except ValueError:
-        raise ValueError(NOT_A_NETWORK()) from None
+        raise ValueError(
+            Message("FT-CFG-007", "is not a network in CIDR notation", "write it like 192.0.2.0/24")
+        ) from None
     return value
 
 
@@ -172,7 +164,11 @@ def _string(value: Any) -> Any:
     if isinstance(value, SealedText):
         return SecretStr(value)  # as it is; pydantic would make it a plain string
     if not isinstance(value, str):
-        raise SecretValueError(SECRET_WITHOUT_QUOTES() if isinstance(value, int | float) else SECRET_NOT_A_STRING())
+        raise SecretValueError(
+            Message("FT-CFG-012", "must be a string", "put it in quotes")
+            if isinstance(value, int | float)
+            else Message("FT-CFG-011", "must be a string")
+        )
     return value
 
 
@@ -199,20 +195,38 @@ def url_parts(value: str, schemes: tuple[str, ...], example: str) -> SplitResult
     except ValueError:  # e.g. an open bracket, or a port that is not a number
         well_formed = False
     if not well_formed:
-        raise unusable_url(value, MALFORMED_URL(example=example))
+        raise unusable_url(value, Message("FT-CFG-013", "is not a well-formed URL", f"write it like {example}"))
     beginnings = tuple(f"{scheme}://" for scheme in schemes)
     is_known = value.startswith(beginnings)
     # A password has to be rotated, whatever else is wrong; a user alone may be part of an unsupported scheme.
     if url.password is not None or (url.username and url.scheme != "ssh" and is_known):
-        raise unusable_url(value, URL_WITH_CREDENTIALS())
+        raise unusable_url(
+            value,
+            Message(
+                "FT-CFG-014",
+                "contains credentials",
+                "remove and rotate them: in a URL, they are readable in the cluster and in Pulumi's state",
+            ),
+        )
     if "ssh" in schemes and (short := _SHORT_SSH.fullmatch(value)):
-        raise ValueError(SHORT_SSH_URL(host=short[1], path=short[2]))
+        raise ValueError(
+            Message(
+                "FT-CFG-015", "is SSH's short form, which Flux does not support", f"write ssh://{short[1]}/{short[2]}"
+            )
+        )
     if not is_known:
         scheme, separator, _ = value.partition("://")
         supported = " or ".join(beginnings)
         if separator and scheme.isalnum():
-            raise unusable_url(value, UNKNOWN_SCHEME(scheme=scheme, schemes=supported, example=example))
-        raise unusable_url(value, NO_SCHEME(schemes=supported, example=example))
+            raise unusable_url(
+                value,
+                Message(
+                    "FT-CFG-016",
+                    f"has the unsupported scheme {scheme}://",
+                    f"begin it with {supported}, like {example}",
+                ),
+            )
+        raise unusable_url(value, Message("FT-CFG-017", f"must begin with {supported}", f"write it like {example}"))
     return url
 
 
@@ -224,7 +238,7 @@ def unusable_url(url: str, reason: Message) -> ValueError:
 def _repository_path(value: str) -> str:
     """A folder of a repository in its canonical spelling: `./staging`, and `./` for the repository itself."""
     if value.startswith("/") or ".." in value.split("/"):
-        raise ValueError(PATH_OUTSIDE_REPOSITORY())
+        raise ValueError(Message("FT-CFG-008", "must stay inside the repository", "write it like ./staging"))
     folder = normpath(value)
     # An empty one stays empty: for the platform's sync it means the default.
     return f"./{'' if folder == '.' else folder}" if value else value
@@ -233,30 +247,51 @@ def _repository_path(value: str) -> str:
 def _web_url(value: str) -> str:
     example = "https://host.example.com/path"
     if not url_parts(value, ("http", "https"), example).hostname:
-        raise unusable_url(value, URL_WITHOUT_HOST(example=example))
+        raise unusable_url(value, Message("FT-CFG-018", "has no host", f"write it like {example}"))
     return value
 
 
-DnsLabel = Annotated[str, *matching(DNS_LABEL, NOT_A_DNS_LABEL)]
+DnsLabel = Annotated[
+    str,
+    *matching(
+        DNS_LABEL,
+        Message("FT-CFG-002", "is not a DNS label", "use at most 63 lowercase letters, digits and '-', e.g. dev-team"),
+    ),
+]
 TenantName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 NamespaceName = Annotated[DnsLabel, AfterValidator(_not_reserved)]
 Duration = Annotated[
     str,
     BeforeValidator(_with_a_unit),
-    *matching(DURATION, NOT_A_DURATION),
+    *matching(DURATION, Message("FT-CFG-003", "is not a duration", _LIKE_A_DURATION)),
     AfterValidator(_positive_duration),
 ]
-FetchTimeout = Annotated[Duration, *matching(_FETCH_TIMEOUT, TIMEOUT_IN_HOURS)]
+FetchTimeout = Annotated[
+    Duration,
+    *matching(
+        _FETCH_TIMEOUT,
+        Message(
+            "FT-SRC-001",
+            "is not a duration in minutes or seconds, the units of a source's timeout",
+            "write it like 60s or 90m",
+        ),
+    ),
+]
 Quantity = Annotated[
     str,
     *matching(
         r"^[0-9]+(\.[0-9]+)?([num]|[kMGTPE]|[KMGTPE]i|[eE][0-9]+)?$",
-        NOT_A_QUANTITY,
+        Message("FT-CFG-006", "is not a Kubernetes quantity", "write it like 4, 500m or 8Gi"),
     ),
 ]
 RepositoryPath = Annotated[str, *checked_by(_repository_path, "a folder inside the repository, e.g. ./staging")]
 WebUrl = Annotated[str, *checked_by(_web_url, "http or https URL")]
-Sha256 = Annotated[str, *matching(r"^[0-9a-f]{64}$", NOT_A_SHA256)]
+Sha256 = Annotated[
+    str,
+    *matching(
+        r"^[0-9a-f]{64}$", Message("FT-CFG-009", "is not a SHA-256 digest", "write 64 lowercase hexadecimal digits")
+    ),
+]
 Network = Annotated[str, *checked_by(_network, "a network in CIDR notation; write it like 192.0.2.0/24")]
 # Everything typed as a secret has to be encrypted in the file (components/stack/secrets.py).
 SecretText = Annotated[SecretStr, *secret(_not_empty, "secret string")]

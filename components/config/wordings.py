@@ -1,86 +1,66 @@
-"""What the program says, each sentence with a code that stays when its words change.
+"""What the program says: a sentence stands where it is said, with a code that stays when its words change.
 
-A package defines its sentences in the modules `wordings.py` and `config_wordings.py` (those about the configuration).
-docs/errors.md lists all of them (`make schemas`), and one golden file has their words. Everything else uses the codes,
-including tests.
+`reference.messages` finds all of them, and docs/errors.md lists them (`make schemas`). Everything else uses codes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from pathlib import Path
-
-WORDINGS: dict[str, Wording] = {}
-"""All wordings that have been imported, by code."""
-
-_PROJECT = Path(__file__).parents[2]
 
 
 class Message(str):
     """A sentence with its code.
 
     Attributes:
-        code: the stable code, e.g. `FT-CFG-012`; empty for what is not the program's own sentence.
-        fields: the values in the sentence, by name.
+        code: the stable code, e.g. `FT-CFG-012`, which is never given to another sentence; empty for what is not the
+            program's own sentence.
+        text: what is wrong; the subject is the key that stands before it.
+        remedy: what to do about it; empty where the text says it.
     """
 
     code: str
-    fields: Mapping[str, object]
+    text: str
+    remedy: str
 
-    def __new__(cls, text: str, code: str = "", fields: Mapping[str, object] | None = None) -> Message:
-        message = super().__new__(cls, text)
-        message.code = code
-        message.fields = dict(fields or {})
+    def __new__(cls, code: str, text: str, remedy: str = "") -> Message:
+        message = super().__new__(cls, f"{text}; {remedy}" if remedy else text)
+        message.code, message.text, message.remedy = code, text, remedy
         return message
 
     def of(self, value: object) -> Message:
         """The same sentence with the value that it is about in front."""
-        return Message(f"{value!r} {self}", self.code, {**self.fields, "value": value})
+        return Message(self.code, f"{value!r} {self.text}", self.remedy)
 
 
 @dataclass(frozen=True)
 class Wording:
-    """How the program says one thing.
+    """A sentence that is said at several places, or whose values come later.
 
     Attributes:
-        code: stable code, e.g. `FT-CFG-012`; it is never given to another sentence.
-        text: what is wrong, as `str.format` takes it; the subject is the key that stands before it.
-        remedy: what to do about it, as `str.format` takes it; empty where the text says it.
+        code: as of a `Message`.
+        text: as of a `Message`, as `str.format` takes it.
+        remedy: as of a `Message`, as `str.format` takes it.
     """
 
     code: str
     text: str
     remedy: str = ""
 
-    def __post_init__(self) -> None:
-        assert self.code not in WORDINGS, f"{self.code} is taken"
-        WORDINGS[self.code] = self
-
     def __call__(self, **fields: object) -> Message:
         """The sentence with these values."""
-        template = f"{self.text}; {self.remedy}" if self.remedy else self.text
-        return Message(template.format(**fields), self.code, fields)
-
-
-def all_wordings() -> dict[str, Wording]:
-    """Every wording of the product and of its commands by code, in the order of the codes."""
-    for folder in ("components", "isolation", "operations", "review"):
-        for file in sorted((_PROJECT / folder).rglob("*wordings.py")):
-            import_module(".".join(file.relative_to(_PROJECT).with_suffix("").parts))
-    return dict(sorted(WORDINGS.items()))
+        return Message(self.code, self.text.format(**fields), self.remedy.format(**fields))
 
 
 def joined(messages: Sequence[Message]) -> Message:
     """Several sentences about the same value, with the code of the first."""
-    return Message("; ".join(messages), messages[0].code, messages[0].fields)
+    return Message(messages[0].code, "; ".join(messages))
 
 
 def message_of(error: BaseException) -> Message:
     """What an error says; `str(error)` would lose the code."""
     said = error.args[0] if error.args else ""
-    return said if isinstance(said, Message) else Message(str(error))
+    return said if isinstance(said, Message) else Message("", str(error))
 
 
 def code_of(message: object) -> str:

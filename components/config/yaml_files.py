@@ -8,15 +8,13 @@ from typing import Any
 
 import yaml
 
-from components.config.config_wordings import (
-    DUPLICATE_YAML_KEY,
-    FILE_NOT_A_MAPPING,
-    INVALID_YAML,
-    UNREADABLE_FILE,
-    YAML_KEY_NOT_A_STRING,
-)
 from components.config.errors import Problem
-from components.config.wordings import Message
+from components.config.wordings import Message, Wording
+
+UNREADABLE_FILE = Wording("FT-CFG-020", "cannot be read: {reason}")
+
+
+INVALID_YAML = Wording("FT-CFG-021", "is not valid YAML: {reason}")
 
 # libyaml reads megabytes of manifests in a fraction of a second; it is there wherever PyYAML comes as a wheel. Pulumi's
 # own parser is made from it, so both accept the same files.
@@ -30,9 +28,17 @@ class _StrictLoader(FastLoader):  # type: ignore[misc,valid-type]
             key = self.construct_object(key_node, deep=True)
             line = key_node.start_mark.line + 1
             if not isinstance(key, Hashable):
-                raise yaml.MarkedYAMLError(problem=YAML_KEY_NOT_A_STRING(line=line))
+                raise yaml.MarkedYAMLError(
+                    problem=Message(
+                        "FT-CFG-023",
+                        f"line {line}: a key must be a string",
+                        "put quotes around one that begins with { or [",
+                    )
+                )
             if key in seen:
-                raise yaml.MarkedYAMLError(problem=DUPLICATE_YAML_KEY(line=line, key=key))
+                raise yaml.MarkedYAMLError(
+                    problem=Message("FT-CFG-022", f"line {line}: duplicate key {key!r}", "keep one of them")
+                )
             seen.add(key)
         mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
         return mapping
@@ -60,5 +66,5 @@ def read_mapping(file: Path, shown_as: str) -> dict[str, Any] | Problem:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        return Problem(shown_as, "", FILE_NOT_A_MAPPING())
+        return Problem(shown_as, "", Message("FT-CFG-024", "must be a mapping of keys to values"))
     return value

@@ -12,19 +12,7 @@ from components.config.networks import NetworkRange
 from components.config.resources import Resources
 from components.config.section import Section
 from components.config.types import RESERVED_PREFIXES, DnsLabel, Network, RepositoryPath, Sha256, WebUrl
-from components.config.wordings import joined
-from components.flux.config_wordings import (
-    ACCOUNT_OF_FLUX,
-    API_SERVER_NOT_ALLOWED,
-    CONTROLLER_NOT_INSTALLED,
-    DUPLICATE_CONTROLLER,
-    MISSING_CONTROLLERS,
-    NOTIFICATIONS_WITHOUT_SYNC,
-    ONE_MANIFEST,
-    SECRETS_CACHE_NEEDS_RIGHTS,
-    SECRETS_OF_THE_CLUSTER,
-    UNSUPPORTED_FLUX_VERSION,
-)
+from components.config.wordings import Message, joined
 from components.flux.controllers import DEFAULT_CONTROLLERS, REQUIRED_CONTROLLERS, Controller, account_of
 from components.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
 from components.flux.support import OLDEST_KUBERNETES, REPOSITORY, known_versions, minor
@@ -57,7 +45,7 @@ class ManifestSource(Section):
     @model_validator(mode="after")
     def _at_most_one(self) -> ManifestSource:
         if self.url is not None and self.bundle is not None:
-            raise ValueError(ONE_MANIFEST())
+            raise ValueError(Message("FT-CFG-305", "sets url and bundle", "keep one of them"))
         return self
 
 
@@ -111,7 +99,13 @@ class Impersonation(Section):
     def _not_the_clusters(cls, namespace: str) -> str:
         """The Role reads all Secrets of the namespace, here those of the cluster's components."""
         if namespace != FLUX_NAMESPACE and namespace.startswith(_CLUSTERS_OWN):
-            raise ValueError(SECRETS_OF_THE_CLUSTER())
+            raise ValueError(
+                Message(
+                    "FT-CFG-313",
+                    "belongs to the cluster's own components, whose Secrets Flux could then read",
+                    "run the account and its Flux objects in a namespace of their own",
+                )
+            )
         return namespace
 
 
@@ -222,29 +216,45 @@ class FluxConfig(Section):
     @classmethod
     def _known_version(cls, version: str) -> str:
         if minor(version) not in OLDEST_KUBERNETES:
-            raise ValueError(UNSUPPORTED_FLUX_VERSION(supported=known_versions()))
+            raise ValueError(Message("FT-CFG-301", "is not a supported version of Flux", f"use {known_versions()}"))
         return version
 
     @field_validator("default_service_account")
     @classmethod
     def _powerless(cls, account: str) -> str:
         if account in {name for each in Controller for name in (each.value, account_of(each))}:
-            raise ValueError(ACCOUNT_OF_FLUX())
+            raise ValueError(
+                Message(
+                    "FT-CFG-306",
+                    "is a service account of Flux itself, with whose rights everything in flux-system without an "
+                    "account of its own would be applied",
+                    "choose another name",
+                )
+            )
         return account
 
     @field_validator("components")
     @classmethod
     def _usable(cls, components: tuple[Controller, ...]) -> tuple[Controller, ...]:
         if missing := [str(needed) for needed in REQUIRED_CONTROLLERS if needed not in components]:
-            raise ValueError(MISSING_CONTROLLERS(missing=" and ".join(missing)))
+            raise ValueError(
+                Message("FT-CFG-307", f"must include {' and '.join(missing)}, without which no tenant is reconciled")
+            )
         if len(set(components)) != len(components):
-            raise ValueError(DUPLICATE_CONTROLLER())
+            raise ValueError(Message("FT-CFG-308", "lists a controller twice", "keep one of them"))
         return components
 
     @model_validator(mode="after")
     def _something_to_report(self) -> FluxConfig:
         if self.notifications and self.sync is None:
-            raise MisplacedValueError(("notifications",), NOTIFICATIONS_WITHOUT_SYNC())
+            raise MisplacedValueError(
+                ("notifications",),
+                Message(
+                    "FT-MSG-061",
+                    "are about flux.sync, which is not set",
+                    "set it, or use tenancy.notifications for those about tenants",
+                ),
+            )
         return self
 
     @model_validator(mode="after")
@@ -255,9 +265,23 @@ class FluxConfig(Section):
             (("egress", "allowed"), self.egress.allowed),
         ):
             if strangers := [str(controller) for controller in controllers if controller not in self.components]:
-                raise MisplacedValueError(path, CONTROLLER_NOT_INSTALLED(controllers=", ".join(strangers)))
+                raise MisplacedValueError(
+                    path,
+                    Message(
+                        "FT-CFG-309",
+                        f"lists {', '.join(strangers)}, which flux.components does not",
+                        "add it there, or remove it here",
+                    ),
+                )
         if self.egress.allowed and not self.egress.api_server:
-            raise MisplacedValueError(("egress", "allowed"), API_SERVER_NOT_ALLOWED())
+            raise MisplacedValueError(
+                ("egress", "allowed"),
+                Message(
+                    "FT-TEN-530",
+                    "would keep controllers from the API server",
+                    "list its endpoints in flux.egress.apiServer; `kubectl get endpointslices kubernetes` shows them",
+                ),
+            )
         if self.profile is Profile.MULTI_TENANT:
             found = (refusal(controller, each) for controller, several in self.extra_args.items() for each in several)
             if reasons := list(filter(None, found)):
@@ -266,6 +290,12 @@ class FluxConfig(Section):
             for controller, more in self.extra_args.items():
                 if any(map(caches_secrets, more)):
                     raise MisplacedValueError(
-                        ("extraArgs",), SECRETS_CACHE_NEEDS_RIGHTS(gate=SECRETS_CACHE, controller=controller.value)
+                        ("extraArgs",),
+                        Message(
+                            "FT-CFG-312",
+                            f"enables the feature gate {SECRETS_CACHE}, with which {controller.value} watches all "
+                            "Secrets of the cluster; controllerRights: impersonate does not allow that",
+                            "remove the gate",
+                        ),
                     )
         return self

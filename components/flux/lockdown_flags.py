@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.config.wordings import Message
-from components.flux.config_wordings import FLAG_OF_PROFILE, FORBIDDEN_FLAG
 from components.flux.controllers import RECONCILERS, Controller
 from components.flux.lockdown_environment import POD_ADDRESS
 
@@ -178,11 +177,15 @@ def refusal(controller: Controller, argument: str) -> Message | None:
     """Why an argument from the configuration is refused under the multi-tenant profile, or None if it is allowed."""
     name = argument.removeprefix("--").split("=", 1)[0]
     if name in FORBIDDEN_FLAGS:
-        return FORBIDDEN_FLAG(flag=name, reason=FORBIDDEN_FLAGS[name])
+        return Message(
+            "FT-CFG-310",
+            f"sets --{name}, which the multi-tenant profile does not allow: {FORBIDDEN_FLAGS[name]}",
+            "remove it",
+        )
     # More feature gates are harmless: the lockdown appends its own to the list.
     own = {flag.name for flag in flags_for(controller)}
     if name != "feature-gates" and name in own | unknown_to(controller):
-        return FLAG_OF_PROFILE(flag=name)
+        return Message("FT-CFG-311", f"sets --{name}, which the multi-tenant profile sets itself", "remove it")
     return None
 
 

@@ -11,11 +11,11 @@ import yaml
 from components.cluster.manifests import Manifest
 from components.config.pinned_input import PinnedInput, read_pinned
 from components.config.printable import printable
+from components.config.wordings import Message, Wording
 from components.config.yaml_files import FastLoader
 from components.flux.config import FluxConfig
 from components.flux.controllers import Controller
 from components.flux.release_labels import labelled
-from components.flux.wordings import MISSING_COMPONENTS, NOT_AN_INSTALL_MANIFEST, NOT_YAML
 
 COMPONENT_LABEL = "app.kubernetes.io/component"
 
@@ -36,9 +36,18 @@ def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
     try:
         manifests = [manifest for manifest in yaml.load_all(content, FastLoader) if manifest]
     except yaml.YAMLError as error:
-        raise pinned.error("manifests", NOT_YAML(source=pinned.source, reason=printable(str(error)))) from None
+        raise pinned.error(
+            "manifests", Message("FT-FLX-001", f"{pinned.source} is not valid YAML: {printable(str(error))}")
+        ) from None
     if not all(_is_object(manifest) for manifest in manifests):
-        raise pinned.error("manifests", NOT_AN_INSTALL_MANIFEST(source=pinned.source))
+        raise pinned.error(
+            "manifests",
+            Message(
+                "FT-FLX-002",
+                f"{pinned.source} is not an install manifest: it holds documents that are not Kubernetes objects",
+                "use the release's install.yaml",
+            ),
+        )
     return select_components(manifests, config)
 
 
@@ -48,7 +57,12 @@ def select_components(manifests: list[Manifest], config: FluxConfig) -> list[Man
     if missing := [str(component) for component in config.components if component not in present]:
         pinned = _pinned(config)
         lists = {"missing": ", ".join(missing), "present": ", ".join(sorted(present))}
-        raise pinned.error("components", MISSING_COMPONENTS(source=pinned.source, **lists))
+        raise pinned.error(
+            "components",
+            Wording("FT-FLX-003", "{source} has no {missing}; it has {present}", "remove the components that it lacks")(
+                source=pinned.source, **lists
+            ),
+        )
     wanted = {None, *config.components}
     return [
         labelled(_without_absent_subjects(manifest, config), config.version)

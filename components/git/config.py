@@ -10,23 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import Duration, FetchTimeout, SecretText, WebUrl
-from components.git.config_wordings import (
-    APP_NEEDS_INSTALLATION_ID,
-    AUTHORITY_WITHOUT_HTTPS,
-    CREDENTIALS_OF_ANOTHER_SCHEME,
-    DUPLICATE_OWNER,
-    NO_TAG_TO_VERIFY,
-    NOTHING_TO_REGISTER,
-    ONE_HTTPS_SECRET,
-    ONE_INSTALLATION,
-    SEVERAL_CREDENTIALS,
-    SEVERAL_IDENTITIES,
-    SEVERAL_REFERENCES,
-    SSH_NEEDS_DEPLOY_KEY,
-    SSH_TAKES_DEPLOY_KEY_ALONE,
-    USERNAME_WITH_BEARER_TOKEN,
-    WEBHOOK_IS_NOT_GITHUBS,
-)
+from components.config.wordings import Message
 from components.git.types import GitCommit, GitHubName, GitHubRepositoryName, GitReference, GitUrl, SignerName
 from components.keys.types import CertificateAuthority, KnownHost, RsaPrivateKey, SigningKey, SshPrivateKey
 
@@ -43,9 +27,11 @@ class HttpsCredentials(Section):
     @model_validator(mode="after")
     def _one_secret(self) -> HttpsCredentials:
         if (self.password is None) == (self.bearer_token is None):
-            raise ValueError(ONE_HTTPS_SECRET())
+            raise ValueError(
+                Message("FT-CFG-260", "needs exactly one of password (which may be a token) and bearerToken")
+            )
         if self.bearer_token is not None and self.username is not None:
-            raise ValueError(USERNAME_WITH_BEARER_TOKEN())
+            raise ValueError(Message("FT-CFG-261", "sets username with bearerToken", "set password instead"))
         return self
 
 
@@ -66,7 +52,7 @@ class GitHubAppCredentials(Section):
     @model_validator(mode="after")
     def _one_installation(self) -> GitHubAppCredentials:
         if (self.installation_id is None) == (self.installation_owner is None):
-            raise ValueError(ONE_INSTALLATION())
+            raise ValueError(Message("FT-CFG-262", "needs exactly one of installationId and installationOwner"))
         return self
 
 
@@ -147,7 +133,11 @@ class GitSource(Section):
     def _one_reference(self) -> GitSource:
         given = [name for name in ("branch", "tag", "semver") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise ValueError(SEVERAL_REFERENCES(keys=" and ".join(given)))
+            raise ValueError(
+                Message(
+                    "FT-CFG-264", f"sets {' and '.join(given)}, of which Flux can follow only one", "keep one of them"
+                )
+            )
         return self
 
     @model_validator(mode="after")
@@ -156,32 +146,73 @@ class GitSource(Section):
         given = [key for key, value in fields.items() if value is not None]
         scheme = urlsplit(self.url).scheme
         if len(given) > 1:
-            raise ValueError(SEVERAL_CREDENTIALS(keys=" and ".join(given)))
+            raise ValueError(
+                Message(
+                    "FT-CFG-265", f"sets {' and '.join(given)}, each of which is a login of its own", "keep one of them"
+                )
+            )
         if scheme == "ssh" and given != ["deployKey"]:
-            problem = SSH_TAKES_DEPLOY_KEY_ALONE(credentials=given[0]) if given else SSH_NEEDS_DEPLOY_KEY()
+            problem = (
+                Message(
+                    "FT-CFG-267",
+                    f"begins with ssh://, which does not go with {given[0]}",
+                    "use an https:// URL, or a deployKey",
+                )
+                if given
+                else Message(
+                    "FT-CFG-266",
+                    "begins with ssh://, which needs a deployKey",
+                    "create one with `make deploy-key`; for one of `sources` or `shared`, store a private key at "
+                    "its deployKey with `pulumi config set --secret --path`",
+                )
+            )
             raise MisplacedValueError(("url",), problem)
         if given and scheme != ("ssh" if given == ["deployKey"] else "https"):
             wanted = "ssh://git@" if given == ["deployKey"] else "https://"
             raise MisplacedValueError(
-                ("url",), CREDENTIALS_OF_ANOTHER_SCHEME(scheme=scheme, credentials=given[0], expected=wanted)
+                ("url",),
+                Message(
+                    "FT-CFG-268",
+                    f"begins with {scheme}://, but {given[0]} needs {wanted}",
+                    "change the URL or the credentials",
+                ),
             )
         if self.certificate_authority is not None and scheme != "https":
-            raise MisplacedValueError(("certificateAuthority",), AUTHORITY_WITHOUT_HTTPS())
+            raise MisplacedValueError(
+                ("certificateAuthority",),
+                Message("FT-CFG-269", "is used only with an https:// URL", "remove it, or change the URL"),
+            )
         return self
 
     @model_validator(mode="after")
     def _tag_to_verify(self) -> GitSource:
         wants_tag = self.verify is not None and self.verify.mode != "HEAD"
         if wants_tag and self.tag is None and self.semver is None:
-            raise MisplacedValueError(("verify", "mode"), NO_TAG_TO_VERIFY())
+            raise MisplacedValueError(
+                ("verify", "mode"),
+                Message(
+                    "FT-CFG-270",
+                    "requires a signed tag, but the source follows none",
+                    "set tag or semver, or set mode to HEAD",
+                ),
+            )
         return self
 
     @model_validator(mode="after")
     def _registered_where(self) -> GitSource:
         if self.github is not None and self.webhook is not None and self.webhook.type != "github":
-            raise MisplacedValueError(("webhook", "type"), WEBHOOK_IS_NOT_GITHUBS())
+            raise MisplacedValueError(
+                ("webhook", "type"), Message("FT-CFG-271", "must be github where github.repository is set")
+            )
         if self.github is not None and self.deploy_key is None and self.webhook is None:
-            raise MisplacedValueError(("github",), NOTHING_TO_REGISTER())
+            raise MisplacedValueError(
+                ("github",),
+                Message(
+                    "FT-CFG-272",
+                    "has nothing to register: the source has neither a deployKey nor a webhook",
+                    "remove it, or add one",
+                ),
+            )
         return self
 
 
@@ -211,9 +242,9 @@ class GitHubOwner(Section):
     @model_validator(mode="after")
     def _one_identity(self) -> GitHubOwner:
         if self.token is not None and self.app is not None:
-            raise ValueError(SEVERAL_IDENTITIES())
+            raise ValueError(Message("FT-CFG-273", "sets token and app", "keep one of them"))
         if self.app is not None and self.app.installation_id is None:
-            raise MisplacedValueError(("app", "installationId"), APP_NEEDS_INSTALLATION_ID())
+            raise MisplacedValueError(("app", "installationId"), Message("FT-CFG-274", "is required here and missing"))
         return self
 
 
@@ -237,5 +268,11 @@ class GitHubConfig(Section):
         seen: dict[str, str] = {}
         for owner in owners:
             if seen.setdefault(owner.lower(), owner) != owner:
-                raise ValueError(DUPLICATE_OWNER(first=seen[owner.lower()], second=owner))
+                raise ValueError(
+                    Message(
+                        "FT-CFG-275",
+                        f"lists {seen[owner.lower()]} and {owner}, which are the same to GitHub",
+                        "keep one of them",
+                    )
+                )
         return owners

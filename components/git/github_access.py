@@ -13,19 +13,20 @@ from github import Auth, Github, GithubException
 
 from components.config.wordings import Message, Wording
 from components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
-from components.git.wordings import (
-    APP_REJECTED,
-    CREDENTIALS_REJECTED,
-    ENVIRONMENT_TOKEN_REJECTED,
-    NO_CREDENTIALS,
-    NOT_ADMIN,
-    NOT_GITHUB,
-    RATE_LIMITED,
-    REPOSITORY_NOT_FOUND,
-    TOKEN_REJECTED,
-    UNEXPECTED_STATUS,
-    UNREACHABLE,
+
+REPOSITORY_NOT_FOUND = Wording(
+    "FT-GIT-005",
+    "{repository} does not exist, or the credentials of {owner} have no access to it",
+    "correct the repository or the credentials",
 )
+
+
+NO_CREDENTIALS = Wording(
+    "FT-GIT-001",
+    "{owner} has neither a token nor an App, and GITHUB_TOKEN is not set",
+    "set GITHUB_TOKEN, or store a token: `pulumi config set --secret --path github.owners.{owner}.token`",
+)
+NOT_GITHUB = Wording("FT-GIT-003", "{url} does not answer like GitHub", "check github.baseUrl")
 
 TIMEOUT_SECONDS = 15
 PUBLIC_API = "https://api.github.com"
@@ -49,7 +50,11 @@ def refusal(config: GitHubConfig, repository: GitHubRepository) -> Message | Non
                 return NOT_GITHUB(url=config.base_url)
             # GitHub returns the permissions of a user, but not those of an App.
             if config.identity(repository.owner).app is None and not found.permissions.admin:
-                return NOT_ADMIN(repository=path, owner=owner)
+                return Message(
+                    "FT-GIT-008",
+                    f"the credentials of {owner} can read {path} but not administer it",
+                    "grant them admin access to it",
+                )
             return None
     except GitHubUnavailable as error:
         return error.message
@@ -72,7 +77,9 @@ def github_client(config: GitHubConfig, repository: GitHubRepository) -> Iterato
     except GithubException as error:
         raise GitHubUnavailable(_explained(error, repository.repository, owner)) from None
     except (requests.ConnectionError, requests.Timeout, OSError):
-        raise GitHubUnavailable(UNREACHABLE(url=config.base_url)) from None
+        raise GitHubUnavailable(
+            Message("FT-GIT-002", f"cannot reach GitHub at {config.base_url}", "check github.baseUrl and the network")
+        ) from None
     except (ValueError, AttributeError, TypeError, KeyError):  # not JSON, or not the expected document
         raise GitHubUnavailable(NOT_GITHUB(url=config.base_url)) from None
 
@@ -101,21 +108,43 @@ def unusable(config: GitHubConfig, owner: str) -> Message | None:
 
 def _rejection(identity: GitHubOwner) -> Wording:
     if identity.app is not None:
-        return APP_REJECTED
-    return TOKEN_REJECTED if identity.token is not None else ENVIRONMENT_TOKEN_REJECTED
+        return Wording(
+            "FT-GIT-009",
+            "GitHub rejects its App",
+            "renew the private key: `pulumi config set --secret --path github.owners.{owner}.app.privateKey`",
+        )
+    return (
+        Wording(
+            "FT-GIT-010",
+            "GitHub rejects its token",
+            "renew it: `pulumi config set --secret --path github.owners.{owner}.token`",
+        )
+        if identity.token is not None
+        else Wording(
+            "FT-GIT-011",
+            "GitHub rejects GITHUB_TOKEN, which this owner uses because it has neither a token nor an App",
+            "renew GITHUB_TOKEN",
+        )
+    )
 
 
 def _explained(error: GithubException, path: str, owner: str) -> Message:
     """What an error status means. The library tells errors apart by their text; GitHub documents the status."""
     headers = error.headers or {}
     if error.status == HTTPStatus.UNAUTHORIZED:
-        return CREDENTIALS_REJECTED(owner=owner)
+        return Message("FT-GIT-004", f"GitHub rejects the credentials of {owner}", "renew them")
     if error.status == HTTPStatus.NOT_FOUND:
         return REPOSITORY_NOT_FOUND(repository=path, owner=owner)
     limited = headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers
     if limited and error.status in (HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS):
-        return RATE_LIMITED(until=_until(headers))
-    return UNEXPECTED_STATUS(status=error.status, repository=path)
+        return Message(
+            "FT-GIT-006",
+            f"GitHub's rate limit is exceeded{_until(headers)}",
+            "try again later, or use an App, which has a rate limit of its own",
+        )
+    return Message(
+        "FT-GIT-007", f"GitHub answers {error.status} for {path}", "check GitHub's status page and try again"
+    )
 
 
 def _client(base_url: str, auth: Auth.Auth) -> Github:

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any
 
 from components.config.printable import printable
+from components.config.wordings import Message
 from components.engine import log
 from components.engine.pulumi_command import refreshes
 from components.engine.state import State
@@ -29,7 +30,6 @@ from components.git.github_preflight import WORKERS
 from components.git.rotation import PreviousKeys
 from components.git.source_objects import WEBHOOK_ROOT
 from components.git.sources import Sources
-from components.git.wordings import GONE, REPOSITORY_NOT_FOUND
 
 _PATHS = {DEPLOY_KEY_TYPE: "keys", WEBHOOK_TYPE: "hooks"}
 
@@ -72,7 +72,15 @@ def gone_registrations(sources: Sources, previous: PreviousKeys, state: State) -
         missing = list(pool.map(partial(_is_gone, github, owners, state), touched))
     gone = {each: state.urns[each] for each, is_gone in zip(touched, missing, strict=True) if is_gone}
     for each in gone:
-        log.warn(GONE(what=_label(each, state), repository=state.resources[each]["repository"]))
+        log.warn(
+            Message(
+                "FT-GIT-015",
+                f"{_label(each, state)} of {state.resources[each]['repository']} does not exist at GitHub any "
+                "more, or the credentials have no access to it; the next update removes it from the state "
+                "without deleting it",
+                "if it is still at GitHub, delete it there",
+            )
+        )
     return Gone(gone, github, owners) if gone else NOTHING
 
 
@@ -114,7 +122,7 @@ def _is_not_found(github: GitHubConfig, owner: str, path: str) -> bool:
         with github_client(github, repository) as client:
             client.requester.requestJsonAndCheck("GET", f"/repos/{owner}/{path}")
     except GitHubUnavailable as error:
-        return error.message.code == REPOSITORY_NOT_FOUND.code
+        return error.message.code == "FT-GIT-005"
     return False
 
 

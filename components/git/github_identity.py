@@ -10,11 +10,21 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from components.config.errors import Problem
-from components.config.wordings import Message
+from components.config.wordings import Message, Wording
 from components.git.config import GitHubOwner, GitSource
 from components.git.github_preflight import WORKERS
 from components.git.sources import Sources
-from components.git.wordings import UNUSED_CREDENTIALS, UNUSED_OWNER
+
+UNUSED_OWNER = Wording(
+    "FT-GIT-012",
+    "{file}: github.owners.{owner}: no source of this stack is in a repository of {owner}",
+    "remove it with `pulumi config rm --path github.owners.{owner}`",
+)
+UNUSED_CREDENTIALS = Wording(
+    "FT-GIT-013",
+    UNUSED_OWNER.text,
+    f"{UNUSED_OWNER.remedy}, and revoke its credentials if nothing else uses them",
+)
 
 
 def identity_problems(sources: Sources, new: Mapping[str, GitSource], stack_file: str) -> list[Problem]:

@@ -15,7 +15,7 @@ import pulumi
 
 from components.config.errors import Problem
 from components.config.printable import printable
-from components.config.wordings import Message
+from components.config.wordings import Message, Wording
 from components.engine import log
 from components.engine.state import State
 from components.git.config import GitHubConfig, GitHubRepository, GitSource
@@ -23,14 +23,6 @@ from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefi
 from components.git.github_preflight import WORKERS
 from components.git.source_objects import WEBHOOK_ROOT
 from components.git.sources import Sources, github_key_path
-from components.git.wordings import (
-    DEPLOY_KEY_TAKEN,
-    LEFTOVER_IN_USE,
-    LEFTOVER_NOT_REMOVED,
-    LEFTOVER_PREVIEW,
-    LEFTOVER_REMOVED,
-    LEFTOVERS_UNKNOWN,
-)
 
 if TYPE_CHECKING:
     from github import Github
@@ -159,7 +151,11 @@ def taken_key(
     for found in keys:
         title = found["title"]
         if _without_comment(found["key"]) == wanted.public and not title.startswith(key_title_prefix(stack)):
-            return DEPLOY_KEY_TAKEN(repository=repository.repository, title=printable(title))
+            return Message(
+                "FT-GIT-025",
+                f"its deploy key is already registered in {repository.repository} as {printable(title)!r}",
+                "generate another key with `make deploy-key`, or remove it there if nothing uses it",
+            )
     return None
 
 
@@ -172,12 +168,29 @@ def clear_github(config: GitHubConfig, leftovers: Iterable[Leftover]) -> None:
     for each in leftovers:
         fields = {"what": each.label, "repository": each.repository.repository}
         if each.used:
-            log.warn(LEFTOVER_IN_USE(**fields))
+            log.warn(
+                Wording(
+                    "FT-GIT-020",
+                    "{what} of {repository} is not in the stack's state; it has been used, so it stays",
+                    "remove it at GitHub unless another project uses it",
+                )(**fields)
+            )
         elif pulumi.runtime.is_dry_run():
-            log.info(LEFTOVER_PREVIEW(**fields))
+            log.info(
+                Wording(
+                    "FT-GIT-021",
+                    "{what} of {repository} is not in the stack's state: an update was interrupted; the next "
+                    "one removes it",
+                )(**fields)
+            )
         else:
             _remove(config, each)
-            log.info(LEFTOVER_REMOVED(**fields))
+            log.info(
+                Wording(
+                    "FT-GIT-022",
+                    "{what} of {repository} was not in the stack's state: an update was interrupted; it is now removed",
+                )(**fields)
+            )
 
 
 def _read(
@@ -202,7 +215,7 @@ def _read(
         with github_client(config, repository) as client:
             return entries(client, "keys"), entries(client, "hooks")
     except GitHubUnavailable as error:
-        return LEFTOVERS_UNKNOWN(repository=repository.repository, reason=error)
+        return Message("FT-GIT-023", f"cannot read the deploy keys and webhooks of {repository.repository}: {error}")
 
 
 def _remove(config: GitHubConfig, leftover: Leftover) -> None:
@@ -212,7 +225,7 @@ def _remove(config: GitHubConfig, leftover: Leftover) -> None:
         with github_client(config, leftover.repository) as client:
             client.requester.requestJsonAndCheck("DELETE", f"/repos/{leftover.repository.repository}/{leftover.path}")
     except GitHubUnavailable as error:
-        message = LEFTOVER_NOT_REMOVED(what=leftover.label, repository=leftover.repository.repository, reason=error)
+        message = Message("FT-GIT-024", f"cannot remove {leftover.label} of {leftover.repository.repository}: {error}")
         raise log.run_error(message) from None
 
 

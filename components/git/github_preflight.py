@@ -22,7 +22,6 @@ from components.git.github import (
     source_of_deploy_key,
 )
 from components.git.sources import Sources, github_key_path, object_name, repository_in
-from components.git.wordings import REPOSITORY_LOST, REPOSITORY_NOT_FOUND
 from components.sync.names import GIT_REPOSITORY, SOURCE_API
 
 WORKERS = 8
@@ -57,15 +56,19 @@ def lost_repositories(
         problems: what `repository_problems` has found about them.
         state: the stack's state.
     """
-    missing = {problem.path for problem in problems if problem.code == REPOSITORY_NOT_FOUND.code}
+    missing = {problem.path for problem in problems if problem.code == "FT-GIT-005"}
     lost: dict[str, Message] = {}
     for name, source in new.items():
         if source.github is None or github_key_path(name) not in missing:
             continue
         known = source.github.name.lower() in _registered_in(name, state)
         if known or _fetched_before(name, sources, state) == source.github.repository.lower():
-            lost[name] = REPOSITORY_LOST(
-                source=github_key_path(name), repository=source.github.repository, owner=source.github.owner
+            lost[name] = Message(
+                "FT-GIT-014",
+                f"{github_key_path(name)}: {source.github.repository} does not exist any more, or the "
+                f"credentials of github.owners.{source.github.owner} have no access to it: nothing new is "
+                "registered there, and everything else is applied",
+                "correct the repository or the credentials, or remove the tenant",
             )
     return lost
 

@@ -20,13 +20,13 @@ from pulumi.output import UNKNOWN
 
 from components.cluster.client import ClusterUnavailable
 from components.cluster.manifests import Manifest
+from components.config.wordings import Wording
 from components.engine import log
 from components.engine.state import State
 from components.git.config import GitSource
 from components.git.fetch_proof import lacking_proof, secret_name
 from components.git.github import RegisteredKey, deploy_key_name, recorded_keys, registered_key, source_of_deploy_key
 from components.git.sources import Sources, object_name, repository_in
-from components.git.wordings import ROTATED, ROTATION_PENDING
 from components.keys.ssh_keys import fingerprint
 from components.sync.names import GIT_REPOSITORY, SOURCE_API, sync_label
 from components.sync.status import Progress
@@ -149,6 +149,19 @@ def _log(name: str, source: GitSource, keys: Sequence[RegisteredKey], lacking: s
         "repository": source.github.repository,
     }
     if lacking is None:
-        log.info(ROTATED(**fields))
+        log.info(
+            Wording(
+                "FT-GIT-030",
+                "{sync}: Flux has fetched with the new deploy key {new}; the next `pulumi up` removes the "
+                "previous one, {previous}, from {repository}",
+            )(**fields)
+        )
     else:
-        log.warn(ROTATION_PENDING(**fields, reason=lacking))
+        log.warn(
+            Wording(
+                "FT-GIT-031",
+                "{sync}: Flux has not fetched with the new deploy key {new}: {reason}; the previous key, "
+                "{previous}, stays registered at {repository}",
+                "once Flux has fetched, run `pulumi up` again to remove it",
+            )(**fields, reason=lacking)
+        )

@@ -15,18 +15,10 @@ from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from components.config.sealed import SealedText
+from components.config.wordings import Message
 from components.keys import bech32
-from components.keys.config_wordings import (
-    AGE_IDENTITIES_WITH_PASSPHRASE,
-    AGE_IDENTITY_AS_RECIPIENT,
-    AGE_PLUGIN_IDENTITY,
-    AGE_RECIPIENT_AS_IDENTITY,
-    DAMAGED_AGE_IDENTITY,
-    DUPLICATE_AGE_IDENTITY,
-    NO_AGE_IDENTITY,
-    NOT_AN_AGE_IDENTITY,
-    NOT_AN_AGE_RECIPIENT,
-)
+
+_NEW_AGE_IDENTITY = "create one with `make sops-key`; identities begin with AGE-SECRET-KEY-1"
 
 IDENTITY = "AGE-SECRET-KEY-1"
 POST_QUANTUM_IDENTITY = "AGE-SECRET-KEY-PQ-1"
@@ -79,10 +71,12 @@ def read_identities(text: str) -> tuple[AgeIdentity, ...]:
             continue
         identity = _read(line.strip(), number)
         if identity.recipient in found:
-            raise AgeKeyError(DUPLICATE_AGE_IDENTITY(recipient=identity.recipient))
+            raise AgeKeyError(
+                Message("FT-CFG-701", f"contains the identity of {identity.recipient} twice", "keep one of them")
+            )
         found[identity.recipient] = identity
     if not found:
-        raise AgeKeyError(NO_AGE_IDENTITY())
+        raise AgeKeyError(Message("FT-CFG-700", "contains no age identity", _NEW_AGE_IDENTITY))
     return tuple(found.values())
 
 
@@ -99,7 +93,13 @@ def read_recipient(text: str) -> str:
     """
     recipient = text.strip()
     if recipient.upper().startswith("AGE-SECRET-KEY-"):
-        raise AgeKeyError(AGE_IDENTITY_AS_RECIPIENT())
+        raise AgeKeyError(
+            Message(
+                "FT-CFG-707",
+                "is an age identity, a private key, which was readable here",
+                "withdraw it, and set the recipient (age1…) of another identity",
+            )
+        )
     try:
         if recipient.startswith(POST_QUANTUM_RECIPIENT):
             _, data = bech32.decode(recipient)
@@ -110,7 +110,9 @@ def read_recipient(text: str) -> str:
     except (ValueError, pyrage.RecipientError):
         complete = False
     if not complete:
-        raise AgeKeyError(NOT_AN_AGE_RECIPIENT())
+        raise AgeKeyError(
+            Message("FT-CFG-708", "is not a complete age recipient", "copy the whole line, which begins with age1")
+        )
     return recipient
 
 
@@ -121,14 +123,34 @@ def _read(line: str, number: int) -> AgeIdentity:
         if line.startswith(IDENTITY):
             return _classic(line)
     except (ValueError, pyrage.IdentityError):
-        raise AgeKeyError(DAMAGED_AGE_IDENTITY(line=number)) from None
+        raise AgeKeyError(
+            Message("FT-CFG-706", f"line {number} is an incomplete or damaged age identity", "copy the whole line")
+        ) from None
     if line.lower().startswith(RECIPIENT):
-        raise AgeKeyError(AGE_RECIPIENT_AS_IDENTITY(line=number))
+        raise AgeKeyError(
+            Message(
+                "FT-CFG-702",
+                f"line {number} is a recipient, which is public and cannot decrypt",
+                "set its identity, which begins with AGE-SECRET-KEY-1",
+            )
+        )
     if line.startswith("AGE-PLUGIN-"):
-        raise AgeKeyError(AGE_PLUGIN_IDENTITY(line=number))
+        raise AgeKeyError(
+            Message(
+                "FT-CFG-703",
+                f"line {number} is an identity of an age plugin, and Flux supports no plugins",
+                "create one with `make sops-key`",
+            )
+        )
     if line.startswith("-----BEGIN AGE ENCRYPTED FILE"):
-        raise AgeKeyError(AGE_IDENTITIES_WITH_PASSPHRASE(line=number))
-    raise AgeKeyError(NOT_AN_AGE_IDENTITY(line=number))
+        raise AgeKeyError(
+            Message(
+                "FT-CFG-704",
+                f"line {number} begins a file that is protected by a passphrase, which Flux cannot enter",
+                "set what is in it: `age --decrypt <file> | pulumi config set --secret --path <key>`",
+            )
+        )
+    raise AgeKeyError(Message("FT-CFG-705", f"line {number} is not an age identity", _NEW_AGE_IDENTITY))
 
 
 def _classic(private: str) -> AgeIdentity:

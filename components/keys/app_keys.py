@@ -9,14 +9,10 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from components.config.wordings import Message
 from components.keys import armor
-from components.keys.config_wordings import (
-    APP_KEY_NOT_RSA,
-    APP_KEY_WITH_PASSPHRASE,
-    DAMAGED_APP_KEY,
-    NOT_AN_APP_KEY,
-    SHORT_APP_KEY,
-)
+
+_APP_KEY = "use the .pem file from GitHub unchanged"
 
 SHORTEST = 2048
 """Bits of the keys that GitHub generates."""
@@ -37,15 +33,17 @@ def read_app_key(text: str) -> str:
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
     if len(labels) != 1 or labels[0] not in _FORMATS or not armor.is_single_block(normalized, labels[0]):
-        raise AppKeyError(NOT_AN_APP_KEY())
+        raise AppKeyError(Message("FT-CFG-116", "is not one RSA private key in PEM", _APP_KEY))
     try:
         key = serialization.load_pem_private_key(normalized.encode(), password=None)
     except TypeError:  # there is no password to decrypt it with
-        raise AppKeyError(APP_KEY_WITH_PASSPHRASE()) from None
+        raise AppKeyError(
+            Message("FT-CFG-115", "is protected by a passphrase, which Flux cannot enter", _APP_KEY)
+        ) from None
     except (ValueError, UnsupportedAlgorithm):
-        raise AppKeyError(DAMAGED_APP_KEY()) from None
+        raise AppKeyError(Message("FT-CFG-117", "is an incomplete or damaged private key", _APP_KEY)) from None
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise AppKeyError(APP_KEY_NOT_RSA())
+        raise AppKeyError(Message("FT-CFG-118", "is not an RSA key", _APP_KEY))
     if key.key_size < SHORTEST:
-        raise AppKeyError(SHORT_APP_KEY(bits=key.key_size))
+        raise AppKeyError(Message("FT-CFG-119", f"is an RSA key of only {key.key_size} bits", _APP_KEY))
     return normalized

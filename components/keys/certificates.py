@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from cryptography import x509
 
+from components.config.wordings import Message
 from components.keys import armor
-from components.keys.config_wordings import DAMAGED_CERTIFICATE, NOT_A_CERTIFICATE, PRIVATE_KEY_BESIDE_CERTIFICATE
 
 
 class CertificateError(ValueError):
@@ -24,13 +24,21 @@ def read_authority(text: str) -> str:
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
     if any(map(armor.is_private, labels)):
-        raise CertificateError(PRIVATE_KEY_BESIDE_CERTIFICATE())
+        raise CertificateError(
+            Message(
+                "FT-CFG-122",
+                "contains a private key, which was readable here",
+                "replace the key and its certificates, and set only the certificate",
+            )
+        )
     if not labels or any(label != "CERTIFICATE" for label in labels):
-        raise CertificateError(NOT_A_CERTIFICATE())
+        raise CertificateError(
+            Message("FT-CFG-123", "is not a certificate in PEM", "it begins with -----BEGIN CERTIFICATE-----")
+        )
     try:
         found = x509.load_pem_x509_certificates(normalized.encode())
     except ValueError:
         found = []
     if len(found) != len(labels):
-        raise CertificateError(DAMAGED_CERTIFICATE())
+        raise CertificateError(Message("FT-CFG-124", "is an incomplete or damaged certificate", "copy the whole file"))
     return normalized

@@ -8,8 +8,8 @@ from __future__ import annotations
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
+from components.config.wordings import Message
 from components.keys import armor
-from components.keys.config_wordings import COSIGN_PRIVATE_KEY, DAMAGED_COSIGN_KEY, NOT_A_COSIGN_KEY
 
 
 def read_public_key(text: str) -> str:
@@ -19,12 +19,20 @@ def read_public_key(text: str) -> str:
         ValueError: the text is anything else, above all a private key; the message contains nothing of the text.
     """
     if any(map(armor.is_private, armor.labels(text))):
-        raise ValueError(COSIGN_PRIVATE_KEY())
+        raise ValueError(
+            Message(
+                "FT-CFG-126",
+                "is a private key, which was readable here",
+                "replace it, and set the public key, cosign.pub",
+            )
+        )
     if not armor.is_single_block(text, "PUBLIC KEY"):
-        raise ValueError(NOT_A_COSIGN_KEY())
+        raise ValueError(Message("FT-CFG-127", "is not a public key in PEM", "use the content of cosign.pub"))
     key = armor.normalized(text)
     try:
         load_pem_public_key(key.encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise ValueError(DAMAGED_COSIGN_KEY()) from None
+        raise ValueError(
+            Message("FT-CFG-128", "is an incomplete or damaged public key", "use the content of cosign.pub")
+        ) from None
     return key

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from components.config.section import Section
 from components.config.types import WebUrl, regular_expression
-from components.keys.config_wordings import ONE_SUBJECT
+from components.config.wordings import Message
 
 RegularExpression = Annotated[
     str, regular_expression(r"https://github\.com/org/app/\.github/workflows/release\.yaml@refs/tags/.*")
@@ -33,5 +33,5 @@ class KeylessSigner(Section):
     @model_validator(mode="after")
     def _one_subject(self) -> KeylessSigner:
         if (self.subject is None) == (self.subject_reg_exp is None):
-            raise ValueError(ONE_SUBJECT())
+            raise ValueError(Message("FT-CFG-505", "needs exactly one of subject and subjectRegExp"))
         return self

@@ -19,20 +19,10 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-from components.keys.config_wordings import (
-    DAMAGED_HOST_KEY,
-    DSA_HOST_KEY,
-    HASHED_HOST,
-    HOST_LINE_WITHOUT_HOST,
-    HOST_PATTERN,
-    HOST_WITH_BARE_PORT,
-    MARKED_HOST_LINE,
-    NOT_A_HOST,
-    NOT_A_HOST_LINE,
-    SEVERAL_HOST_LINES,
-    SHORT_HOST_KEY,
-    UNKNOWN_HOST_KEY_TYPE,
-)
+from components.config.wordings import Message
+
+_HOST_LINE = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
+
 
 PINNED = Path(__file__).with_name("known_hosts.txt")
 
@@ -70,16 +60,24 @@ def parse(line: str) -> HostKey:
         KnownHostError: Flux cannot use the line, or it would trust hosts that it does not name.
     """
     if len(line.strip().splitlines()) > 1:
-        raise KnownHostError(SEVERAL_HOST_LINES())
+        raise KnownHostError(Message("FT-CFG-100", "is more than one line", "add an entry for each line"))
     words = line.split()
     if words and words[0].startswith("@"):
-        raise KnownHostError(MARKED_HOST_LINE(marker=words[0]))
+        raise KnownHostError(
+            Message(
+                "FT-CFG-101",
+                f"has the marker {words[0]}, which is not supported",
+                f"use the host's own key; {_HOST_LINE}",
+            )
+        )
     if words and words[0].startswith("|"):
-        raise KnownHostError(HASHED_HOST())
+        raise KnownHostError(
+            Message("FT-CFG-102", "has a hashed host, so nobody can review whom it trusts", _HOST_LINE)
+        )
     if words and words[0] in _TYPES:
-        raise KnownHostError(HOST_LINE_WITHOUT_HOST())
+        raise KnownHostError(Message("FT-CFG-103", "does not begin with a host", _HOST_LINE))
     if len(words) < 3:
-        raise KnownHostError(NOT_A_HOST_LINE())
+        raise KnownHostError(Message("FT-CFG-104", "is not a line of host, type and key", _HOST_LINE))
     addresses, kind, key = words[0].lower().split(","), words[1], words[2]
     _check_addresses(addresses)
     _check_key(kind, key)
@@ -151,11 +149,15 @@ def entries(text: str) -> Iterator[tuple[int, str]]:
 def _check_addresses(addresses: Sequence[str]) -> None:
     for address in addresses:
         if any(character in address for character in "*?!"):
-            raise KnownHostError(HOST_PATTERN(address=address))
+            raise KnownHostError(
+                Message("FT-CFG-105", f"contains the pattern {address!r}", f"list single hosts; {_HOST_LINE}")
+            )
         if with_port := re.fullmatch(r"([^][:]+):([0-9]+)", address):
-            raise KnownHostError(HOST_WITH_BARE_PORT(address=address, host=with_port[1], port=with_port[2]))
+            raise KnownHostError(
+                Message("FT-CFG-106", f"begins with {address!r}", f"write a port like [{with_port[1]}]:{with_port[2]}")
+            )
         if not _ADDRESS.fullmatch(address):
-            raise KnownHostError(NOT_A_HOST(address=address))
+            raise KnownHostError(Message("FT-CFG-107", f"begins with {address!r}, which is not a host", _HOST_LINE))
 
 
 def _plain(address: str) -> str:
@@ -166,12 +168,18 @@ def _plain(address: str) -> str:
 
 def _check_key(kind: str, key: str) -> None:
     if kind == "ssh-dss":
-        raise KnownHostError(DSA_HOST_KEY())
+        raise KnownHostError(
+            Message("FT-CFG-108", "is a DSA key, which is weak and which Flux rejects", "use another key of the host")
+        )
     if kind not in _TYPES:
-        raise KnownHostError(UNKNOWN_HOST_KEY_TYPE(type=kind, types=", ".join(_TYPES)))
+        raise KnownHostError(
+            Message("FT-CFG-109", f"has {kind!r} as the type of the key", f"use one of {', '.join(_TYPES)}")
+        )
     try:
         public = load_ssh_public_key(f"{kind} {key}".encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise KnownHostError(DAMAGED_HOST_KEY()) from None
+        raise KnownHostError(Message("FT-CFG-110", "has an incomplete or damaged key", "copy the whole line")) from None
     if isinstance(public, rsa.RSAPublicKey) and public.key_size < SHORTEST_RSA:
-        raise KnownHostError(SHORT_HOST_KEY(bits=public.key_size))
+        raise KnownHostError(
+            Message("FT-CFG-111", f"has an RSA key of only {public.key_size} bits", "use another key of the host")
+        )

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from components.config.config_wordings import UNREADABLE_FILE
 from components.config.errors import Problem
 from components.config.wordings import message_of
+from components.config.yaml_files import UNREADABLE_FILE
 from components.keys.known_hosts import KnownHostError, check_line, entries
 
 

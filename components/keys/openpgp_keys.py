@@ -13,19 +13,25 @@ from pysequoia import Cert, Tsk
 from pysequoia.packet import PacketPile, Tag
 
 from components.config.sealed import SealedText
+from components.config.wordings import Message, Wording
 from components.keys import armor
-from components.keys.config_wordings import (
-    DAMAGED_OPENPGP_PRIVATE_KEY,
-    DAMAGED_OPENPGP_PUBLIC_KEY,
-    DUPLICATE_OPENPGP_KEY,
-    NO_OPENPGP_SUBKEY,
-    NOT_A_FINGERPRINT,
-    NOT_AN_OPENPGP_PRIVATE_KEY,
-    NOT_AN_OPENPGP_PUBLIC_KEY,
-    OPENPGP_KEY_WITH_PASSPHRASE,
-    OPENPGP_PRIVATE_KEY,
-    OPENPGP_PUBLIC_KEY,
-    PRIVATE_KEY_AS_FINGERPRINT,
+
+EXPORTED_PUBLIC_KEY = "set the output of `gpg --export --armor <key>`"
+_EXPORTED_PRIVATE_KEY = (
+    "set the output of `gpg --export-secret-keys --armor <key>`, or create a key with `make sops-key OPENPGP=1`"
+)
+OPENPGP_PRIVATE_KEY = Wording(
+    "FT-CFG-720", "contains a private key, which was readable here", f"revoke it, and {EXPORTED_PUBLIC_KEY}"
+)
+DAMAGED_OPENPGP_PUBLIC_KEY = Wording(
+    "FT-CFG-722",
+    "is an incomplete or damaged OpenPGP public key, or has other text around it",
+    EXPORTED_PUBLIC_KEY,
+)
+DAMAGED_OPENPGP_PRIVATE_KEY = Wording(
+    "FT-CFG-725",
+    "is an incomplete or damaged OpenPGP private key, has other text around it, or has several keys in one block",
+    "export each key separately, and copy all of it",
 )
 
 _PUBLIC_LABEL, _PRIVATE_LABEL = "PGP PUBLIC KEY BLOCK", "PGP PRIVATE KEY BLOCK"
@@ -72,7 +78,7 @@ def read_public_key(text: str) -> str:
     if any(map(armor.is_private, labels)):
         raise OpenPgpKeyError(OPENPGP_PRIVATE_KEY())
     if labels != [_PUBLIC_LABEL]:
-        raise OpenPgpKeyError(NOT_AN_OPENPGP_PUBLIC_KEY())
+        raise OpenPgpKeyError(Message("FT-CFG-721", "is not one OpenPGP public key block", EXPORTED_PUBLIC_KEY))
     if not armor.is_single_block(normalized, _PUBLIC_LABEL):
         raise OpenPgpKeyError(DAMAGED_OPENPGP_PUBLIC_KEY())
     try:
@@ -95,9 +101,9 @@ def read_private_keys(text: str) -> tuple[OpenPgpKey, ...]:
     normalized = armor.normalized(text)
     labels = armor.labels(normalized)
     if _PUBLIC_LABEL in labels:
-        raise OpenPgpKeyError(OPENPGP_PUBLIC_KEY())
+        raise OpenPgpKeyError(Message("FT-CFG-723", "is a public key, which cannot decrypt", _EXPORTED_PRIVATE_KEY))
     if not labels or any(label != _PRIVATE_LABEL for label in labels):
-        raise OpenPgpKeyError(NOT_AN_OPENPGP_PRIVATE_KEY())
+        raise OpenPgpKeyError(Message("FT-CFG-724", "is not an armored OpenPGP private key", _EXPORTED_PRIVATE_KEY))
     blocks = [match.group() for match in _BLOCK.finditer(normalized)]
     if len(blocks) != len(labels) or _BLOCK.sub("", normalized).strip():
         raise OpenPgpKeyError(DAMAGED_OPENPGP_PRIVATE_KEY())
@@ -105,7 +111,9 @@ def read_private_keys(text: str) -> tuple[OpenPgpKey, ...]:
     for block in blocks:
         key = _read(block)
         if key.fingerprint in found:
-            raise OpenPgpKeyError(DUPLICATE_OPENPGP_KEY(fingerprint=key.fingerprint))
+            raise OpenPgpKeyError(
+                Message("FT-CFG-726", f"contains the key {key.fingerprint} twice", "keep one of them")
+            )
         found[key.fingerprint] = key
     return tuple(found.values())
 
@@ -123,9 +131,17 @@ def read_fingerprint(text: str) -> str:
     """
     fingerprint = text.replace(" ", "").upper()
     if "PRIVATE KEY" in text:
-        raise OpenPgpKeyError(PRIVATE_KEY_AS_FINGERPRINT())
+        raise OpenPgpKeyError(
+            Message(
+                "FT-CFG-729",
+                "is a private key, which was readable here",
+                "revoke it, and set only the fingerprint of another key",
+            )
+        )
     if not _FINGERPRINT.fullmatch(fingerprint):
-        raise OpenPgpKeyError(NOT_A_FINGERPRINT())
+        raise OpenPgpKeyError(
+            Message("FT-CFG-730", "is not the fingerprint of an OpenPGP key", "write all 40 or 64 hexadecimal digits")
+        )
     return fingerprint
 
 
@@ -139,8 +155,21 @@ def _read(block: str) -> OpenPgpKey:
         key.decryptor()
     except RuntimeError as error:
         if "encrypted" in str(error):
-            raise OpenPgpKeyError(OPENPGP_KEY_WITH_PASSPHRASE()) from None
-        raise OpenPgpKeyError(NO_OPENPGP_SUBKEY()) from None
+            raise OpenPgpKeyError(
+                Message(
+                    "FT-CFG-727",
+                    "is protected by a passphrase, which Flux cannot enter",
+                    "create a separate key with `make sops-key OPENPGP=1`, which stores it encrypted",
+                )
+            ) from None
+        raise OpenPgpKeyError(
+            Message(
+                "FT-CFG-728",
+                "has no usable subkey for encryption",
+                "add one with `gpg --quick-add-key <fingerprint> cv25519 encr` and export the key again, or "
+                "create one with `make sops-key OPENPGP=1`",
+            )
+        ) from None
     return _key(key)
 
 

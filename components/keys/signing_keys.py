@@ -8,9 +8,9 @@ from __future__ import annotations
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
+from components.config.wordings import Message
 from components.keys import armor
-from components.keys.config_wordings import NOT_A_SIGNING_KEY
-from components.keys.openpgp_keys import read_public_key
+from components.keys.openpgp_keys import EXPORTED_PUBLIC_KEY, read_public_key
 
 # source-controller tells the kinds of public keys apart by the suffix of the key in the Secret.
 PGP_SUFFIX, SSH_SUFFIX = ".asc", ".sshpub"
@@ -33,7 +33,13 @@ def read_signing_key(text: str) -> str:
     try:
         load_ssh_public_key(line.encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise SigningKeyError(NOT_A_SIGNING_KEY()) from None
+        raise SigningKeyError(
+            Message(
+                "FT-CFG-145",
+                "is neither an OpenPGP public key block nor an SSH public key",
+                f"{EXPORTED_PUBLIC_KEY}, or the line of the .pub file",
+            )
+        ) from None
     return line
 
 

@@ -19,24 +19,15 @@ from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 from components.config.sealed import SealedText
+from components.config.wordings import Message, Wording
 from components.keys import armor
-from components.keys.config_wordings import (
-    CERTIFICATE_IN_SSH_KEY,
-    DAMAGED_SSH_KEY,
-    DSA_SSH_KEY,
-    EMPTY_SSH_KEY,
-    NOT_AN_SSH_KEY,
-    OPENPGP_KEY_AS_SSH_KEY,
-    PUBLIC_KEY_IN_SSH_KEY,
-    PUTTY_KEY,
-    REFUSED_SSH_CURVE,
-    SEVERAL_BLOCKS_IN_SSH_KEY,
-    SHORT_SSH_KEY,
-    SSH_KEY_WITH_PASSPHRASE,
-    UNKNOWN_SSH_KEY_FORMAT,
-    UNKNOWN_SSH_KEY_TYPE,
-    UNREADABLE_SSH_KEY_TYPE,
+
+_STRONG_SSH_KEY = "use an ed25519 key, an ECDSA P-384 key, or an RSA key of at least 3072 bits"
+_WHOLE_SSH_KEY = "set the whole file with its line breaks: `pulumi config set --secret --path … < file`"
+DAMAGED_SSH_KEY = Wording(
+    "FT-CFG-138", "is an incomplete or damaged private key, or has other text around it", _WHOLE_SSH_KEY
 )
+DSA_SSH_KEY = Wording("FT-CFG-140", "is a DSA key, which Git hosts no longer accept", _STRONG_SSH_KEY)
 
 SHORTEST_RSA = 3072
 """Minimum bits of an RSA key. Source: NIST SP 800-57 part 1, table 2: as strong as AES-128. Messages name it."""
@@ -85,9 +76,21 @@ def read_private_key(text: str) -> SshKey:
             key = serialization.load_pem_private_key(private.encode(), password=None)
     except UnsupportedAlgorithm:
         # Where a piece at the beginning is missing, the rest is read as the name of another type.
-        raise SshKeyError(UNREADABLE_SSH_KEY_TYPE()) from None
+        raise SshKeyError(
+            Message(
+                "FT-CFG-144",
+                "is damaged, or of a type that Git hosts do not accept",
+                f"copy the whole file, or {_STRONG_SSH_KEY}",
+            )
+        ) from None
     except TypeError:  # there is no password to decrypt it with
-        raise SshKeyError(SSH_KEY_WITH_PASSPHRASE()) from None
+        raise SshKeyError(
+            Message(
+                "FT-CFG-139",
+                "is protected by a passphrase, which Flux cannot enter",
+                "create a separate key with `make deploy-key`, which stores it encrypted",
+            )
+        ) from None
     except ValueError:
         raise SshKeyError(DAMAGED_SSH_KEY()) from None
     _check_strength(key)
@@ -115,34 +118,58 @@ def fingerprint(public: str) -> str:
 def _check_kind(text: str) -> None:
     """Refuse everything but one private key, each case with its own remedy."""
     if not text.strip():
-        raise SshKeyError(EMPTY_SSH_KEY())
+        raise SshKeyError(Message("FT-CFG-130", "is empty", "create a key with `make deploy-key`"))
     if text.lstrip().startswith("PuTTY-User-Key-File"):
-        raise SshKeyError(PUTTY_KEY())
+        raise SshKeyError(
+            Message(
+                "FT-CFG-131",
+                "is in PuTTY's format, which Flux does not support",
+                "export it with `puttygen <file> -O private-openssh-new`",
+            )
+        )
     labels = armor.labels(text)
     if any("PGP" in label for label in labels):
-        raise SshKeyError(OPENPGP_KEY_AS_SSH_KEY())
+        raise SshKeyError(Message("FT-CFG-132", "is an OpenPGP key", "use a private SSH key"))
     if any("CERTIFICATE" in label for label in labels):
-        raise SshKeyError(CERTIFICATE_IN_SSH_KEY())
+        raise SshKeyError(Message("FT-CFG-133", "contains a certificate", "set only the private SSH key"))
     if any("PUBLIC KEY" in label for label in labels) or "BEGIN SSH2 PUBLIC KEY" in text or _PUBLIC_LINE.search(text):
-        raise SshKeyError(PUBLIC_KEY_IN_SSH_KEY())
+        raise SshKeyError(
+            Message(
+                "FT-CFG-134",
+                "is or contains a public key",
+                "set only the private key, from which the public one is derived",
+            )
+        )
     if not labels:
-        raise SshKeyError(NOT_AN_SSH_KEY())
+        raise SshKeyError(
+            Message("FT-CFG-135", "is not a private key: it has no line -----BEGIN … PRIVATE KEY-----", _WHOLE_SSH_KEY)
+        )
     if len(labels) > 1:
-        raise SshKeyError(SEVERAL_BLOCKS_IN_SSH_KEY(count=len(labels), labels=", ".join(labels)))
+        raise SshKeyError(
+            Message(
+                "FT-CFG-136", f"contains {len(labels)} blocks ({', '.join(labels)})", "set only the private SSH key"
+            )
+        )
     if labels[0] == "DSA PRIVATE KEY":
         raise SshKeyError(DSA_SSH_KEY())
     if labels[0] not in _FORMATS:
-        raise SshKeyError(UNKNOWN_SSH_KEY_FORMAT(label=labels[0]))
+        raise SshKeyError(
+            Message(
+                "FT-CFG-137",
+                f"is in the format {labels[0]}, which Flux does not support",
+                "convert it to OpenSSH's format or PKCS#8",
+            )
+        )
     if not armor.is_single_block(text, labels[0]):
         raise SshKeyError(DAMAGED_SSH_KEY())
 
 
 def _check_strength(key: object) -> None:
     if isinstance(key, rsa.RSAPrivateKey) and key.key_size < SHORTEST_RSA:
-        raise SshKeyError(SHORT_SSH_KEY(bits=key.key_size))
+        raise SshKeyError(Message("FT-CFG-141", f"is an RSA key of only {key.key_size} bits", _STRONG_SSH_KEY))
     if isinstance(key, ec.EllipticCurvePrivateKey) and not isinstance(key.curve, ec.SECP384R1):
-        raise SshKeyError(REFUSED_SSH_CURVE(curve=key.curve.name))
+        raise SshKeyError(Message("FT-CFG-142", f"is an ECDSA key on the curve {key.curve.name}", _STRONG_SSH_KEY))
     if isinstance(key, dsa.DSAPrivateKey):
         raise SshKeyError(DSA_SSH_KEY())
     if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey):
-        raise SshKeyError(UNKNOWN_SSH_KEY_TYPE())
+        raise SshKeyError(Message("FT-CFG-143", "is of a type that Git hosts do not accept", _STRONG_SSH_KEY))

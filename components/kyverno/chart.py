@@ -6,11 +6,11 @@ from pathlib import Path
 
 from components.charts.chart import Chart, PinnedChart, read_chart
 from components.charts.product import Product
+from components.charts.wordings import release_wordings
 from components.kyverno.config import KyvernoConfig
 from components.kyverno.objects import NAMESPACE
-from components.kyverno.wordings import RELEASE
 
-KYVERNO = Product("kyverno", NAMESPACE, RELEASE)
+KYVERNO = Product("kyverno", NAMESPACE, release_wordings("KYV", "Kyverno", "kyverno"))
 
 
 def kyverno_chart(config: KyvernoConfig, project: Path) -> Chart:

@@ -13,8 +13,8 @@ from components.config.errors import MisplacedValueError
 from components.config.resources import Resources
 from components.config.section import Section
 from components.config.types import Sha256, WebUrl
+from components.config.wordings import Message
 from components.flux.support import minor
-from components.kyverno.config_wordings import ONE_CHART, RESOURCES_WITHOUT_REPORTS, UNSUPPORTED_KYVERNO_VERSION
 from components.kyverno.support import KNOWN_MINORS, known_versions
 from components.kyverno.types import ChartVersion, KyvernoVersion
 
@@ -48,7 +48,7 @@ class ChartSource(Section):
     @model_validator(mode="after")
     def _exactly_one(self) -> ChartSource:
         if [self.version, self.url, self.bundle].count(None) != 2:
-            raise ValueError(ONE_CHART())
+            raise ValueError(Message("FT-CFG-453", "needs exactly one of version, url and bundle"))
         return self
 
     @property
@@ -82,11 +82,18 @@ class KyvernoConfig(Section):
     @classmethod
     def _known_version(cls, version: str) -> str:
         if minor(version) not in KNOWN_MINORS:
-            raise ValueError(UNSUPPORTED_KYVERNO_VERSION(supported=known_versions()))
+            raise ValueError(Message("FT-CFG-452", "is not a supported version of Kyverno", f"use {known_versions()}"))
         return version
 
     @model_validator(mode="after")
     def _installed(self) -> KyvernoConfig:
         if KyvernoController.REPORTS in self.resources and not self.reports:
-            raise MisplacedValueError(("resources",), RESOURCES_WITHOUT_REPORTS(controller=KyvernoController.REPORTS))
+            raise MisplacedValueError(
+                ("resources",),
+                Message(
+                    "FT-CFG-454",
+                    f"sets resources of {KyvernoController.REPORTS}, which is installed only with reports",
+                    "set reports to true, or remove them",
+                ),
+            )
         return self

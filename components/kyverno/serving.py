@@ -8,7 +8,7 @@ from typing import Any
 from components.charts import serving
 from components.charts.serving import DryRun, DryRuns
 from components.cluster.manifests import Manifest
-from components.kyverno.wordings import NOT_SERVING
+from components.config.wordings import Wording
 
 POLICY_API = "policies.kyverno.io/v1"
 POLICIES_PATH = f"/apis/{POLICY_API}/validatingpolicies"
@@ -35,5 +35,13 @@ BROKEN_PROBE = probe("object.")
 
 _DRY_RUNS = DryRuns(DryRun(BROKEN_PROBE, "a broken policy"), (DENIAL,), DryRun(GOOD_PROBE, "a good policy"))
 
-wait_until_serving = partial(serving.wait_until_serving, _DRY_RUNS, NOT_SERVING)
+wait_until_serving = partial(
+    serving.wait_until_serving,
+    _DRY_RUNS,
+    Wording(
+        "FT-KYV-007",
+        "Kyverno does not serve {seconds:.0f} s after it was installed: {reason}",
+        "check `kubectl get pods -n kyverno` and `kubectl logs -n kyverno deploy/kyverno-admission-controller`",
+    ),
+)
 """Waits until Kyverno refuses a broken policy and admits a good one."""

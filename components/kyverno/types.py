@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from components.config.types import SEMANTIC_VERSION, matching
-from components.kyverno.config_wordings import NOT_A_CHART_VERSION, NOT_A_KYVERNO_VERSION
+from components.config.wordings import Message
 
-KyvernoVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A_KYVERNO_VERSION)]
-ChartVersion = Annotated[str, *matching(SEMANTIC_VERSION, NOT_A_CHART_VERSION)]
+KyvernoVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, Message("FT-CFG-450", "is not a Kyverno release", "write it like 1.19.1"))
+]
+ChartVersion = Annotated[
+    str,
+    *matching(SEMANTIC_VERSION, Message("FT-CFG-451", "is not a version of Kyverno's chart", "write it like 3.9.1")),
+]

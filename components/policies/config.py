@@ -18,7 +18,7 @@ from components.allowlists.types import (
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import Duration, seconds
-from components.policies.config_wordings import MODE_IS_OFF, TOKEN_LIFETIME_TOO_SHORT
+from components.config.wordings import Message
 from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from components.policies.names import PolicyName
 from components.policies.types import FinalizerName, ServiceAnnotation
@@ -62,7 +62,13 @@ _SHORTEST_TOKEN_LIFETIME = "1h"
 
 def _token_lifetime(duration: str) -> str:
     if seconds(duration) < seconds(_SHORTEST_TOKEN_LIFETIME):
-        raise ValueError(TOKEN_LIFETIME_TOO_SHORT(shortest=_SHORTEST_TOKEN_LIFETIME))
+        raise ValueError(
+            Message(
+                "FT-CFG-501",
+                f"is shorter than {_SHORTEST_TOKEN_LIFETIME}, which Kubernetes requests for every pod",
+                f"set {_SHORTEST_TOKEN_LIFETIME} or more",
+            )
+        )
     return duration
 
 
@@ -250,5 +256,7 @@ class PoliciesConfig(Section):
     @model_validator(mode="after")
     def _off_is_the_engine(self) -> PoliciesConfig:
         if self.mode is PolicyMode.OFF:
-            raise MisplacedValueError(("mode",), MODE_IS_OFF())
+            raise MisplacedValueError(
+                ("mode",), Message("FT-CFG-502", "must not be off", "remove mode and set engine to none")
+            )
         return self

@@ -8,9 +8,9 @@ from components.allowlists.types import ImagePatternText
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import DnsLabel
+from components.config.wordings import Message
 from components.keys.keyless import KeylessSigner
 from components.keys.types import CosignPublicKey
-from components.policies.config_wordings import KEYLESS_NEEDS_LOG, ONE_SIGNER
 
 
 class ImageSignature(Section):
@@ -33,9 +33,16 @@ class ImageSignature(Section):
     @model_validator(mode="after")
     def _one_signer(self) -> ImageSignature:
         if (self.key is None) == (self.keyless is None):
-            raise ValueError(ONE_SIGNER())
+            raise ValueError(Message("FT-CFG-506", "needs exactly one of key and keyless"))
         if self.keyless is not None and not self.transparency_log:
-            raise MisplacedValueError(("transparencyLog",), KEYLESS_NEEDS_LOG())
+            raise MisplacedValueError(
+                ("transparencyLog",),
+                Message(
+                    "FT-CFG-507",
+                    "must be true for keyless signatures: their certificates expire within minutes, and only the "
+                    "log proves when they were used",
+                ),
+            )
         return self
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from components.cluster.manifests import Manifest
 from components.cluster.waiting import NotReady, wait_for
+from components.config.wordings import Message
 from components.policies.config import PolicyEngine
 from components.policies.probe import probe_request, refusal
-from components.policies.wordings import NOT_ENFORCED
 from components.sync.names import FLUX_NAMESPACE
 
 PROBE_PATH = f"/api/v1/namespaces/{FLUX_NAMESPACE}/configmaps"
@@ -50,4 +50,11 @@ def wait_until_in_force(
         return None if refusal(digest) in answer else f"the cluster answers with another refusal: {answer}"
 
     if reason := wait_for(missing, timeout_seconds, clock, sleep):
-        raise NotInForce(NOT_ENFORCED(engine=engine.value, seconds=timeout_seconds, reason=reason))
+        raise NotInForce(
+            Message(
+                "FT-POL-001",
+                f"the engine {engine.value} does not enforce the policies {timeout_seconds:.0f} s after they were "
+                f"applied, so no tenant was changed: {reason}",
+                "check that the API server and, for kyverno, Kyverno are healthy, and run the update again",
+            )
+        )

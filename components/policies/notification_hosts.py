@@ -10,10 +10,6 @@ from collections.abc import Iterable, Mapping
 from components.allowlists.host_patterns import is_host_allowed, origin_of
 from components.config.wordings import Message
 from components.policies.config import AllowedNotifications
-from components.policies.config_wordings import (
-    HOST_NOT_COMPARABLE,
-    MESSAGES_WITHOUT_TLS,
-)
 from components.sync.provider_types import DEFAULT_ADDRESSES, FIXED_ADDRESSES, GIT_HOSTS, NATS
 
 URLS: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -52,9 +48,17 @@ def refused_address(config: AllowedNotifications, provider: str, address: str | 
     if (url := contacted(provider, address)) is None:
         return None
     if (origin := origin_of(url)) is None:
-        return HOST_NOT_COMPARABLE()
+        return Message(
+            "FT-MSG-040",
+            "is not a single URL that can be compared with the allowed hosts",
+            "write it like https://hooks.example.com/path",
+        )
     scheme, _, host = origin.partition("://")
-    return MESSAGES_WITHOUT_TLS(host=host) if scheme != "https" and not config.plain_http else None
+    return (
+        Message("FT-MSG-041", f"leads to {host} without TLS", "use https://")
+        if scheme != "https" and not config.plain_http
+        else None
+    )
 
 
 def unlisted_host(config: AllowedNotifications, own: Iterable[str], provider: str, address: str | None) -> str | None:

@@ -6,8 +6,8 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
+from components.config.wordings import Message
 from components.keys import armor
-from components.sources.config_wordings import NOT_A_CLIENT_KEY
 
 
 def read_client_key(text: str) -> str:
@@ -20,7 +20,11 @@ def read_client_key(text: str) -> str:
     try:
         load_pem_private_key(normalized.encode(), password=None)
     except (TypeError, ValueError, UnsupportedAlgorithm):
-        raise ValueError(NOT_A_CLIENT_KEY()) from None
+        raise ValueError(
+            Message(
+                "FT-SRC-008", "is not an unencrypted private key in PEM", "copy all of it, with its BEGIN and END lines"
+            )
+        ) from None
     return normalized
 
 

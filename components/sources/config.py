@@ -10,27 +10,12 @@ from components.config.errors import MisplacedValueError
 from components.config.sealed import is_sealed
 from components.config.section import Section
 from components.config.types import DnsLabel, Duration, FetchTimeout, SecretText, WebUrl, secret
+from components.config.wordings import Message, Wording
 from components.git.config import GitSource
 from components.git.types import SignerName
 from components.keys.keyless import KeylessSigner, RegularExpression
 from components.keys.types import CertificateAuthority, CosignPublicKey
 from components.sources.client_keys import belongs_to
-from components.sources.config_wordings import (
-    ACCOUNT_WITHOUT_PROVIDER,
-    BUCKET_CREDENTIALS_OF_ANOTHER_PROVIDER,
-    BUCKET_NEEDS_CREDENTIALS,
-    CLIENT_KEY_OF_ANOTHER_CERTIFICATE,
-    CREDENTIALS_WITH_PROVIDER,
-    FILTER_WITHOUT_RANGE,
-    HTTP_IS_INSECURE,
-    NO_LOGIN_FOR_REGISTRY,
-    NO_PROVIDER_ACCOUNT,
-    ONE_ARTIFACT_SIGNER,
-    ONE_REFERENCE,
-    ONE_REGISTRY_LOGIN,
-    OPTION_OF_HTTP,
-    PROXY_PASSWORD_ALONE,
-)
 from components.sources.docker_config import read_docker_config, registries, registry_of
 from components.sources.types import (
     ArtifactUrl,
@@ -40,6 +25,20 @@ from components.sources.types import (
     Endpoint,
     OciDigest,
     OciTag,
+)
+
+NO_PROVIDER_ACCOUNT = Wording(
+    "FT-SRC-026",
+    "is {provider}, with which a source logs in as a service account of the tenant",
+    "set serviceAccountName to one that is annotated with its identity in the cloud",
+)
+
+
+ACCOUNT_WITHOUT_PROVIDER = Wording(
+    "FT-SRC-027", "is used only to log in to a cloud", "set provider to aws, azure or gcp, or remove it"
+)
+CREDENTIALS_WITH_PROVIDER = Wording(
+    "FT-SRC-028", "does not go with serviceAccountName", "keep one of the ways to log in"
 )
 
 CloudProvider = Literal["aws", "azure", "gcp"]
@@ -57,7 +56,10 @@ class ClientCertificate(Section):
     @model_validator(mode="after")
     def _one_pair(self) -> ClientCertificate:
         if not is_sealed(self.private_key) and not belongs_to(self.private_key.get_secret_value(), self.certificate):
-            raise MisplacedValueError(("privateKey",), CLIENT_KEY_OF_ANOTHER_CERTIFICATE())
+            raise MisplacedValueError(
+                ("privateKey",),
+                Message("FT-SRC-009", "is not the private key of the certificate", "set both from the same pair"),
+            )
         return self
 
 
@@ -71,7 +73,7 @@ class Proxy(Section):
     @model_validator(mode="after")
     def _whole_login(self) -> Proxy:
         if (self.username is None) != (self.password is None):
-            raise ValueError(PROXY_PASSWORD_ALONE())
+            raise ValueError(Message("FT-SRC-033", "needs both username and password, or neither"))
         return self
 
 
@@ -121,9 +123,15 @@ class HelmRepositorySource(_Fetched):
     @model_validator(mode="after")
     def _options_fit(self) -> HelmRepositorySource:
         if self.insecure and not self.is_oci:
-            raise MisplacedValueError(("insecure",), HTTP_IS_INSECURE())
+            raise MisplacedValueError(
+                ("insecure",),
+                Message("FT-SRC-034", "is used only with an oci:// URL; an http:// URL says the same", "remove it"),
+            )
         if self.pass_credentials and self.is_oci:
-            raise MisplacedValueError(("passCredentials",), OPTION_OF_HTTP())
+            raise MisplacedValueError(
+                ("passCredentials",),
+                Message("FT-SRC-032", "is not used with an oci:// URL", "remove it, or change the URL"),
+            )
         return self
 
 
@@ -140,7 +148,7 @@ class RegistryCredentials(Section):
     def _one_login(self) -> RegistryCredentials:
         pair = {self.username is not None, self.password is not None}
         if len(pair) > 1 or pair == {self.docker_config is not None}:
-            raise ValueError(ONE_REGISTRY_LOGIN())
+            raise ValueError(Message("FT-SRC-020", "needs username and password, or dockerConfig alone"))
         return self
 
 
@@ -158,9 +166,15 @@ class ArtifactReference(Section):
     def _one_reference(self) -> ArtifactReference:
         given = [name for name in ("tag", "semver", "digest") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise ValueError(ONE_REFERENCE(keys=" and ".join(given)))
+            raise ValueError(
+                Message(
+                    "FT-SRC-023", f"sets {' and '.join(given)}, each of which names an artifact", "keep one of them"
+                )
+            )
         if self.semver_filter is not None and self.semver is None:
-            raise MisplacedValueError(("semverFilter",), FILTER_WITHOUT_RANGE())
+            raise MisplacedValueError(
+                ("semverFilter",), Message("FT-SRC-024", "is used only with semver", "set semver, or remove it")
+            )
         return self
 
 
@@ -187,7 +201,7 @@ class ArtifactVerification(Section):
     @model_validator(mode="after")
     def _one_signer(self) -> ArtifactVerification:
         if bool(self.keys) == (self.keyless is not None):
-            raise ValueError(ONE_ARTIFACT_SIGNER())
+            raise ValueError(Message("FT-SRC-025", "needs exactly one of keys and keyless"))
         return self
 
 
@@ -220,7 +234,10 @@ class OCIRepositorySource(_Fetched):
             raise MisplacedValueError(("credentials",), CREDENTIALS_WITH_PROVIDER())
         config, registry = self.credentials.docker_config, registry_of(self.url)
         if config is not None and not is_sealed(config) and registry not in registries(config.get_secret_value()):
-            raise MisplacedValueError(("credentials", "dockerConfig"), NO_LOGIN_FOR_REGISTRY(registry=registry))
+            raise MisplacedValueError(
+                ("credentials", "dockerConfig"),
+                Message("FT-SRC-022", f"has no credentials for {registry}", "add an entry for it below auths"),
+            )
         return self
 
 
@@ -270,7 +287,9 @@ class BucketSource(_Fetched):
             if self.service_account_name is not None:
                 raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
             if self.credentials is None:
-                raise MisplacedValueError(("credentials",), BUCKET_NEEDS_CREDENTIALS(expected=self._expected))
+                raise MisplacedValueError(
+                    ("credentials",), Message("FT-SRC-030", f"needs credentials: {self._expected}", "set them")
+                )
         if self.credentials is None:
             return self
         if self.service_account_name is not None:
@@ -279,7 +298,11 @@ class BucketSource(_Fetched):
         if given not in BUCKET_CREDENTIALS[self.provider]:
             raise MisplacedValueError(
                 ("credentials",),
-                BUCKET_CREDENTIALS_OF_ANOTHER_PROVIDER(provider=self.provider, expected=self._expected),
+                Message(
+                    "FT-SRC-029",
+                    f"does not fit provider {self.provider}, whose credentials are {self._expected}",
+                    "set these",
+                ),
             )
         return self
 

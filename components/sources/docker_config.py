@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from urllib.parse import urlsplit
 
-from components.sources.config_wordings import NOT_A_DOCKER_CONFIG
+from components.config.wordings import Message
 
 
 def registry_of(url: str) -> str:
@@ -28,7 +28,13 @@ def read_docker_config(text: str) -> str:
         ValueError: the text is anything else; the message contains nothing of it.
     """
     if not registries(text):
-        raise ValueError(NOT_A_DOCKER_CONFIG())
+        raise ValueError(
+            Message(
+                "FT-SRC-021",
+                "is not the content of a Docker config.json with auths",
+                "write it with `docker login`, or set username and password",
+            )
+        )
     return text
 
 

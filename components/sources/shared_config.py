@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import TenantName
+from components.config.wordings import Message
 from components.sources.config import GitRepositorySource, Source
-from components.sources.config_wordings import SHARED_REGISTRATION, SHARED_TWICE
 
 
 class SharedSource(Section):
@@ -21,7 +21,9 @@ class SharedSource(Section):
     def _each_tenant_once(self) -> SharedSource:
         for index, tenant in enumerate(self.tenants):
             if tenant in self.tenants[:index]:
-                raise MisplacedValueError(("tenants", index), SHARED_TWICE(tenant=tenant))
+                raise MisplacedValueError(
+                    ("tenants", index), Message("FT-SRC-047", f"lists {tenant} twice", "keep one of them")
+                )
         return self
 
     @model_validator(mode="after")
@@ -29,5 +31,12 @@ class SharedSource(Section):
         if isinstance(self.source, GitRepositorySource):
             for key, value in {"github": self.source.github, "webhook": self.source.webhook}.items():
                 if value is not None:
-                    raise MisplacedValueError(("source", key), SHARED_REGISTRATION())
+                    raise MisplacedValueError(
+                        ("source", key),
+                        Message(
+                            "FT-SRC-046",
+                            "cannot be set for a shared source, which has an object for each tenant",
+                            "remove it",
+                        ),
+                    )
         return self

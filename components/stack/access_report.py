@@ -10,9 +10,9 @@ from typing import Any
 import pulumi
 
 from components.cluster.client import ClusterUnavailable
+from components.config.wordings import Message
 from components.engine import log
 from components.stack.config import StackConfig
-from components.stack.wordings import FURTHER_ACCESS, FURTHER_ACCESS_UNKNOWN
 from components.sync.status import Progress
 from components.tenant.further_access import FurtherBinding, TenantAccess
 from components.tenant.objects import tenant_objects
@@ -48,7 +48,7 @@ def report_further_access(
             found = await asyncio.to_thread(read_further_access, tenants)
         except ClusterUnavailable as error:
             # The right to read bindings is needed for nothing else, so a lack of it does not fail the update.
-            unknown = FURTHER_ACCESS_UNKNOWN(reason=error)
+            unknown = Message("FT-TEN-104", f"cannot read what tenants may do in addition to their role: {error}")
             log.warn(unknown)
             return dict.fromkeys(tenants, [str(unknown)])
         owners: dict[str, list[str]] = defaultdict(list)
@@ -56,7 +56,7 @@ def report_further_access(
             for binding in further:
                 owners[binding.summary].append(name)
         for summary, names in owners.items():
-            log.warn(FURTHER_ACCESS(tenants=", ".join(names), binding=summary))
+            log.warn(Message("FT-TEN-103", f"tenant {', '.join(names)} has more than its role: {summary}"))
         return {name: [binding.summary for binding in further] for name, further in found.items()}
 
     if not tenants:

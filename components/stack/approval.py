@@ -17,8 +17,8 @@ from pathlib import Path
 import pulumi
 
 from components.config.errors import coded
+from components.config.wordings import Wording
 from components.stack.stack_file import StackFile
-from components.stack.wordings import NOT_IN_THE_FILE
 
 VARIABLE = "FLUX_TENANCY_APPROVED"
 """What was approved: `sha256:…`, or the path of a file `digest.json`, relative to the project's folder."""
@@ -41,7 +41,15 @@ def hold_to_approved(stack: str, project: Path, file: StackFile, environ: Mappin
     if (approved := environ.get(VARIABLE)) is None:
         return
     if source := file.option.strip() or ("an environment of Pulumi" if file.imports else ""):
-        raise pulumi.RunError(coded(NOT_IN_THE_FILE(stack=stack, source=source, file=f"Pulumi.{stack}.yaml")))
+        raise pulumi.RunError(
+            coded(
+                Wording(
+                    "FT-REV-505",
+                    "stack {stack} takes values from {source}, which its render does not contain",
+                    "keep all values of the stack in {file}",
+                )(stack=stack, source=source, file=f"Pulumi.{stack}.yaml")
+            )
+        )
     done = compare_with_approved(stack, approved, project, environ)
     if done.returncode:
         raise pulumi.RunError(done.stderr.strip().removeprefix("error: "))

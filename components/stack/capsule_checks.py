@@ -7,29 +7,20 @@ from collections.abc import Collection, Iterator
 from components.cluster.client import ClusterFacts
 from components.config.errors import Problem
 from components.config.printable import printable
-from components.config.wordings import Message
+from components.config.wordings import Message, Wording
 from components.engine.state import State
 from components.stack.config import StackConfig
 from components.stack.namespace_checks import NAMESPACE_TYPE
 from components.stack.partial import Check, Finding
-from components.tenant.capsule_config_wordings import (
-    CAPSULES_OWN_KEYS,
-    LIMITS_WITHOUT_CAPSULE,
-    NAME_OF_MADE_NAMESPACES,
-    ONBOARDING_WITH_CAPSULE,
-    PROXY_NEEDS_TOKENS,
-    TENANTS_OF_ONE_PREFIX,
-    TOO_MANY_LISTED,
-)
 from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, KEYS_OF_CAPSULE, TENANT_TYPE, made_prefix
 from components.tenant.capsule_objects import capsule_limits
-from components.tenant.capsule_wordings import (
-    FOREIGN_OWNER,
-    FOREIGN_TENANT,
-    MADE_NAMESPACES_UNLISTED,
-    SURPLUS_NAMESPACES,
-)
 from components.tenant.config import TenantConfig
+
+LIMITS_WITHOUT_CAPSULE = Wording(
+    "FT-CFG-820",
+    "limits what only Capsule lets tenants do, but tenancy.mode is namespaces",
+    "set tenancy.mode to capsule, or remove it",
+)
 
 TENANTS_PATH = f"/apis/{CAPSULE_API}/tenants"
 
@@ -50,7 +41,14 @@ def _too_many_namespaces(config: StackConfig) -> Iterator[Finding]:
     for name, tenant in _makers(config):
         count, most = len(tenant.namespaces) - 1, capsule_limits(tenant, config.tenancy).namespaces
         if count > most:
-            yield ("tenants", name, "namespaces"), TOO_MANY_LISTED(count=count, most=most)
+            yield (
+                ("tenants", name, "namespaces"),
+                Message(
+                    "FT-CFG-821",
+                    f"lists {count} namespaces besides the home, but the tenant may have only {most}",
+                    "raise capsule.namespaces, or remove namespaces",
+                ),
+            )
 
 
 def _names_of_made_namespaces(config: StackConfig) -> Iterator[Finding]:
@@ -61,7 +59,14 @@ def _names_of_made_namespaces(config: StackConfig) -> Iterator[Finding]:
             for index, namespace in enumerate(tenant.namespace_names):
                 if name != maker and namespace.startswith(prefix):
                     path = ("tenants", name, "namespaces", index, "name")
-                    yield path, NAME_OF_MADE_NAMESPACES(prefix=prefix, tenant=maker).of(namespace)
+                    yield (
+                        path,
+                        Message(
+                            "FT-CFG-822",
+                            f"begins with {prefix}, as the namespaces do that tenant {maker} makes itself",
+                            "choose another name, or another name for that tenant",
+                        ).of(namespace),
+                    )
 
 
 def _tenants_of_one_prefix(config: StackConfig) -> Iterator[Finding]:
@@ -69,7 +74,15 @@ def _tenants_of_one_prefix(config: StackConfig) -> Iterator[Finding]:
     for name, _ in _makers(config):
         for maker, _ in _makers(config):
             if made_prefix(name).startswith(prefix := made_prefix(maker)) and name != maker:
-                yield ("tenants", name), TENANTS_OF_ONE_PREFIX(prefix=prefix, tenant=maker)
+                yield (
+                    ("tenants", name),
+                    Message(
+                        "FT-CFG-828",
+                        f"begins with {prefix}, as the namespaces do that tenant {maker} makes itself, so that "
+                        "each could take the other's",
+                        "choose another name for one of them",
+                    ),
+                )
 
 
 def _keys_of_capsule(config: StackConfig) -> Iterator[Finding]:
@@ -78,12 +91,22 @@ def _keys_of_capsule(config: StackConfig) -> Iterator[Finding]:
         for index, namespace in enumerate(tenant.namespaces):
             for part, entries in (("labels", namespace.labels), ("annotations", namespace.annotations)):
                 if keys := [key for key in entries if key.startswith(KEYS_OF_CAPSULE)]:
-                    yield ("tenants", name, "namespaces", index, part), CAPSULES_OWN_KEYS(keys=", ".join(keys))
+                    yield (
+                        ("tenants", name, "namespaces", index, part),
+                        Message("FT-CFG-823", f"sets {', '.join(keys)}, which Capsule sets itself", "remove them"),
+                    )
 
 
 def _onboarding(config: StackConfig) -> Iterator[Finding]:
     if config.makes_namespaces and config.policies.onboarding:
-        yield ("policies", "onboarding"), ONBOARDING_WITH_CAPSULE()
+        yield (
+            ("policies", "onboarding"),
+            Message(
+                "FT-CFG-824",
+                "would fill the namespaces that tenants make with Capsule a second time",
+                "remove it, or set tenancy.mode to namespaces",
+            ),
+        )
 
 
 def _makers(config: StackConfig) -> Iterator[tuple[str, TenantConfig]]:
@@ -96,7 +119,14 @@ def _proxy(config: StackConfig) -> Iterator[Finding]:
     """A proxy that Flux may not log in to."""
     proxy, path = config.tenancy.capsule.proxy, ("tenancy", "capsule", "proxy")
     if proxy is not None and proxy.address is not None and not config.flux.workload_identity:
-        yield path, PROXY_NEEDS_TOKENS()
+        yield (
+            path,
+            Message(
+                "FT-CFG-827",
+                "makes Flux log in with tokens of the tenants' service accounts, which it may not create",
+                "set flux.workloadIdentity to true",
+            ),
+        )
 
 
 CAPSULE_CHECKS: tuple[Check, ...] = (
@@ -126,13 +156,30 @@ def capsule_problems(
     if not config.makes_namespaces:
         return [*_unlisted(config, cluster, state, stack_file)]
     problems = [
-        Problem(stack_file, f"tenants.{name}", FOREIGN_TENANT(tenant=name))
+        Problem(
+            stack_file,
+            f"tenants.{name}",
+            Message(
+                "FT-CAP-051",
+                f"Capsule has a Tenant {name} that this stack does not manage",
+                "choose another name for this tenant; to take the Tenant over with its namespaces, set cluster.adopt "
+                "to true. Deleting the Tenant deletes the namespaces that it owns",
+            ),
+        )
         for name in config.tenants
         if name in tenants and name not in own and not config.cluster.adopt
     ]
     owners = owned_namespaces(cluster)
     return problems + [
-        Problem(stack_file, f"tenants.{name}", FOREIGN_OWNER(namespace=namespace, tenant=printable(owners[namespace])))
+        Problem(
+            stack_file,
+            f"tenants.{name}",
+            Message(
+                "FT-CAP-052",
+                f"namespace {namespace} belongs to Capsule's Tenant {printable(owners[namespace])}",
+                "choose another namespace, or have that Tenant release it",
+            ),
+        )
         for name, tenant in config.tenants.items()
         for namespace in tenant.namespace_names
         if owners.get(namespace, name) != name
@@ -174,7 +221,11 @@ def surplus_namespaces(config: StackConfig, cluster: ClusterFacts) -> Iterator[M
         )
         if len(owned) > most:
             namespaces = ", ".join(sorted(owned))
-            yield SURPLUS_NAMESPACES(tenant=name, count=len(owned), most=most, namespaces=namespaces)
+            yield Message(
+                "FT-CAP-055",
+                f"tenant {name} has {len(owned)} namespaces besides its home and may have {most}: {namespaces}",
+                "have the tenant remove some of them from its repository, or raise capsule.namespaces",
+            )
 
 
 def _unlisted(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> Iterator[Problem]:
@@ -182,5 +233,11 @@ def _unlisted(config: StackConfig, cluster: ClusterFacts, state: State, stack_fi
     own, applied = state.names(TENANT_TYPE), state.names(NAMESPACE_TYPE)
     for name in config.tenants:
         if name in own and (made := made_namespaces(cluster, name, applied)):
-            message = MADE_NAMESPACES_UNLISTED(namespaces=", ".join(made))
+            message = Message(
+                "FT-CAP-053",
+                f"has made the namespaces {', '.join(made)}, which the change of tenancy.mode would delete "
+                "with Capsule's Tenant",
+                "add them to its namespaces and run `pulumi up` before you change the mode, or have the "
+                "tenant remove them from its repository",
+            )
             yield Problem(stack_file, f"tenants.{name}", message)

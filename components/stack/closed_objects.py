@@ -23,14 +23,6 @@ from components.policies.names import PolicyName
 from components.policies.notification_hosts import unlisted_host
 from components.policies.notifications import is_secret_of
 from components.stack.config import StackConfig
-from components.stack.config_wordings import (
-    FIELD_NOT_LISTED,
-    HOST_NOT_LISTED,
-    KIND_NOT_OPEN,
-    PROVIDER_SECRET_NAME,
-    PROVIDER_TYPE_NOT_LISTED,
-    SOURCE_NOT_LISTED,
-)
 from components.stack.policy_checks import is_in_use
 from components.sync.names import (
     GIT_REPOSITORY,
@@ -45,6 +37,12 @@ from components.tenant.kinds import FLUX_KINDS, OPENED_KINDS
 
 if TYPE_CHECKING:
     from kubernetes import client
+
+KIND_NOT_OPEN = Wording(
+    "FT-CFG-680",
+    "{objects}: not open to tenant {tenant}, and {refused} at the next change",
+    "to keep it open, add {entry} to policies.kinds of the tenant, or to tenancy.kinds",
+)
 
 _Entry = tuple[PolicyName, Wording, str]
 """The policy that refuses an object, how a preview says it, and the entry that would allow the object."""
@@ -124,11 +122,27 @@ def _lacking(found: Manifest, own: TenantPolicies, config: StackConfig) -> Itera
         yield PolicyName.ALLOWED_KINDS, KIND_NOT_OPEN, entry
         return
     for name in sorted(set(spec) - set(FIELDS[kind])):
-        yield PolicyName.ALLOWED_FIELDS, FIELD_NOT_LISTED, f"spec.{name}"
+        yield (
+            PolicyName.ALLOWED_FIELDS,
+            Wording(
+                "FT-CFG-685",
+                "{objects}: has {entry}, which tenant {tenant} may not set, and is {refused} at the next change",
+                "have the tenant remove it",
+            ),
+            f"spec.{name}",
+        )
     if kind in _LISTED:
         allowed, url = (*config.policies.sources.allowed, *own.sources), str(spec.get("url"))
         if not any(read_pattern(each).allows(url) for each in allowed):
-            yield PolicyName.ALLOWED_SOURCES, SOURCE_NOT_LISTED, url
+            yield (
+                PolicyName.ALLOWED_SOURCES,
+                Wording(
+                    "FT-CFG-681",
+                    "{objects}: not an allowed source for tenant {tenant}, and {refused} at the next change",
+                    "to allow it, add {entry} to policies.sources of the tenant, or to policies.sources.allowed",
+                ),
+                url,
+            )
     if kind == _PROVIDER:
         yield from _lacking_of_provider(spec, own, config)
 
@@ -136,12 +150,38 @@ def _lacking(found: Manifest, own: TenantPolicies, config: StackConfig) -> Itera
 def _lacking_of_provider(spec: Manifest, own: TenantPolicies, config: StackConfig) -> Iterator[_Entry]:
     rules, policy, type_ = config.policies.notifications, PolicyName.NOTIFICATION_ADDRESSES, str(spec.get("type"))
     if type_ not in rules.types:
-        yield policy, PROVIDER_TYPE_NOT_LISTED, type_
+        yield (
+            policy,
+            Wording(
+                "FT-CFG-682",
+                "{objects}: not of an allowed type for tenant {tenant}, and {refused} at the next change",
+                "to allow it, add {entry} to policies.notifications.types",
+            ),
+            type_,
+        )
     name = spec.get("secretRef", {}).get("name", "")
     if name and not is_secret_of(type_, name):
-        yield policy, PROVIDER_SECRET_NAME, f"provider-{type_}"
+        yield (
+            policy,
+            Wording(
+                "FT-CFG-684",
+                "{objects}: its Secret has a name that tenant {tenant} may not use, and it is {refused} at "
+                "the next change",
+                "to keep it, have the tenant name the Secret {entry} or {entry}-<suffix>",
+            ),
+            f"provider-{type_}",
+        )
     if (host := unlisted_host(rules, own.notifications, type_, spec.get("address"))) is not None:
-        yield policy, HOST_NOT_LISTED, host
+        yield (
+            policy,
+            Wording(
+                "FT-CFG-683",
+                "{objects}: contacts {entry}, not an allowed host for tenant {tenant}, and is {refused} at "
+                "the next change",
+                "to allow it, add {entry} to policies.notifications of the tenant, or to policies.notifications.hosts",
+            ),
+            host,
+        )
 
 
 def _items(api: client.ApiClient, path: str) -> list[Manifest]:

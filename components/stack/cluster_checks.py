@@ -29,7 +29,7 @@ from components.cluster.namespace_holds import read_namespace_holds
 from components.cluster.namespaced_kinds import read_namespaced_kinds
 from components.cluster.unreadable import finder, if_readable, readable_only
 from components.config.errors import Problem
-from components.config.wordings import Message
+from components.config.wordings import Message, Wording
 from components.engine.pulumi_command import refreshes
 from components.engine.state import State
 from components.flux.support import OLDEST_KUBERNETES, minor
@@ -53,12 +53,6 @@ from components.stack.namespace_checks import (
 )
 from components.stack.strays import read_strays
 from components.stack.taken_names import taken_names
-from components.stack.wordings import (
-    ANOTHER_CLUSTER,
-    KUBERNETES_TOO_OLD,
-    NO_ADMISSION_POLICIES,
-    WRONG_CLUSTER,
-)
 from components.sync.flux_objects import read_syncs
 from components.tenant.offboarding import held_message
 
@@ -172,8 +166,29 @@ def _wrong_cluster(config: StackConfig, cluster: ClusterFacts, state: State, sta
     if cluster.uid == (expected or known or cluster.uid):
         return []
     if expected is not None:
-        return [Problem(stack_file, "cluster.uid", WRONG_CLUSTER(expected=expected, found=cluster.uid))]
-    return [Problem(stack_file, "cluster", ANOTHER_CLUSTER(known=known, found=cluster.uid))]
+        return [
+            Problem(
+                stack_file,
+                "cluster.uid",
+                Message(
+                    "FT-CLU-101",
+                    f"expects cluster {expected}, but the kubeconfig points to {cluster.uid}",
+                    "correct cluster.kubeconfig or cluster.context, or cluster.uid if the cluster was replaced",
+                ),
+            )
+        ]
+    return [
+        Problem(
+            stack_file,
+            "cluster",
+            Message(
+                "FT-CLU-102",
+                f"this stack was applied to cluster {known}, but the kubeconfig points to {cluster.uid}",
+                f"correct cluster.kubeconfig or cluster.context, or set cluster.uid to {cluster.uid} if the cluster "
+                "was replaced",
+            ),
+        )
+    ]
 
 
 def _too_old(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
@@ -181,11 +196,32 @@ def _too_old(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> lis
     version, problems = minor(cluster.version), []
     if version < (oldest := OLDEST_KUBERNETES[minor(config.flux.version)]):
         fields = {"flux": config.flux.version, "oldest": _dotted(oldest), "version": cluster.version}
-        problems.append(Problem(stack_file, "flux.version", KUBERNETES_TOO_OLD(**fields)))
+        problems.append(
+            Problem(
+                stack_file,
+                "flux.version",
+                Wording(
+                    "FT-CLU-103",
+                    "Flux {flux} needs Kubernetes {oldest} or later; the cluster runs {version}",
+                    "upgrade the cluster",
+                )(**fields),
+            )
+        )
     engine = config.policies.engine
     if engine.native and version < NATIVE_SINCE:
         fields = {"engine": engine.value, "since": _dotted(NATIVE_SINCE), "version": cluster.version}
-        problems.append(Problem(stack_file, "policies.engine", NO_ADMISSION_POLICIES(**fields)))
+        problems.append(
+            Problem(
+                stack_file,
+                "policies.engine",
+                Wording(
+                    "FT-CLU-104",
+                    "{engine} needs ValidatingAdmissionPolicies, which Kubernetes has since {since}; the cluster "
+                    "runs {version}",
+                    "upgrade the cluster, or set policies.engine to kyverno",
+                )(**fields),
+            )
+        )
     return problems
 
 

@@ -10,21 +10,17 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from components.config.errors import Problem
-from components.config.wordings import Message
+from components.config.wordings import Message, Wording
 from components.stack.config import StackConfig
-from components.stack.config_wordings import (
-    CLUSTER_PROVIDER_UNUSED,
-    DUPLICATE_SECTION,
-    GITHUB_PROVIDER_UNUSED,
-    KEY_OF_ANOTHER_PROJECT,
-    PROJECT_NAME_MISSING,
-    UNUSED_KEY,
-    UNUSED_KEY_LIKE,
-)
 
 _PULUMI = "pulumi"
 # The program configures its providers itself.
-_PROVIDERS = {"kubernetes": CLUSTER_PROVIDER_UNUSED, "github": GITHUB_PROVIDER_UNUSED}
+_PROVIDERS = {
+    "kubernetes": Wording("FT-CFG-624", "is not used: the cluster is configured by {project}:cluster", "remove it"),
+    "github": Wording(
+        "FT-CFG-625", "is not used: GitHub's credentials are configured by {project}:github", "remove it"
+    ),
+}
 
 
 def section_of(key: str, project: str) -> str | None:
@@ -54,9 +50,15 @@ def check_keys(keys: Iterable[str], file: str, project: str) -> list[Problem]:
                 problems.append(Problem(file, key, _foreign(key, project)))
             continue
         if ":" not in key:
-            problems.append(Problem(file, key, PROJECT_NAME_MISSING(project=project, key=key)))
+            problems.append(
+                Problem(file, key, Message("FT-CFG-621", "lacks the project's name", f"write {project}:{key}"))
+            )
         if other := written.get(section):
-            problems.append(Problem(file, key, DUPLICATE_SECTION(other=other, project=project, section=section)))
+            problems.append(
+                Problem(
+                    file, key, Message("FT-CFG-622", f"is also written as {other}", f"keep only {project}:{section}")
+                )
+            )
         written.setdefault(section, key)
     return problems
 
@@ -65,12 +67,18 @@ def _foreign(key: str, project: str) -> Message:
     namespace, _, name = key.partition(":")
     name = name.removeprefix("config:")
     if name.partition(".")[0].partition("[")[0] in _sections():
-        return KEY_OF_ANOTHER_PROJECT(namespace=namespace, project=project, name=name)
+        return Message(
+            "FT-CFG-623",
+            f"belongs to the project {namespace}, but this project is {project}",
+            f"write {project}:{name}",
+        )
     if namespace in _PROVIDERS:
         return _PROVIDERS[namespace](project=project)
     if close := get_close_matches(namespace, [project, _PULUMI], n=1, cutoff=0.7):
-        return UNUSED_KEY_LIKE(project=project, suggestion=f"{close[0]}:{name}")
-    return UNUSED_KEY(project=project)
+        return Wording("FT-CFG-626", "is not used by the project {project}", "did you mean {suggestion}?")(
+            project=project, suggestion=f"{close[0]}:{name}"
+        )
+    return Message("FT-CFG-627", f"is not used by the project {project}", "remove it")
 
 
 def _sections() -> set[str]:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from components.cluster.subjects import Subject
 from components.config.errors import Problem
-from components.config.wordings import Wording
+from components.config.wordings import Message, Wording
 from components.flux.config import Profile
 from components.flux.controllers import Controller
 from components.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
@@ -16,23 +16,6 @@ from components.keys.known_hosts import address_of, keys_for, rivals
 from components.keys.ssh_keys import read_private_key
 from components.stack.capsule_checks import CAPSULE_CHECKS
 from components.stack.config import StackConfig
-from components.stack.config_wordings import (
-    ADMINISTRATOR_OF_TENANT,
-    DECRYPTION_ACCOUNT_TAKEN,
-    KEY_SERVICE_HOSTS_UNKNOWN,
-    NAMESPACE_TAKEN,
-    NO_VAULT,
-    OBJECT_IDENTITY_NEEDED,
-    PREVIEWER_OF_TENANT,
-    REPOSITORY_OF_ANOTHER_URL,
-    SHARED_DECRYPTION_KEY,
-    SHARED_DEPLOY_KEY,
-    TOKENS_NEEDED,
-    TWO_HOST_KEYS,
-    UNKNOWN_HOST_KEY,
-    WEBHOOK_NEEDS_CONTROLLER,
-    WEBHOOK_NEEDS_URL,
-)
 from components.stack.grant_checks import expired_grants, ungrantable_groups
 from components.stack.installation_checks import INSTALLATION_CHECKS
 from components.stack.messages import dotted
@@ -50,6 +33,12 @@ from components.sync.decryption_objects import decryption_account
 from components.sync.key_services import key_service_hosts
 from components.tenant.capsule_names import made_prefix
 
+PREVIEWER_OF_TENANT = Wording(
+    "FT-CFG-679",
+    "belongs to the tenant {tenant}, whose pods could then read the objects of all tenants",
+    "use a service account in a namespace of the platform team",
+)
+
 
 def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
     """Every problem of a stack, or of its valid part (`usable_part`)."""
@@ -66,7 +55,11 @@ def _shared_namespaces(config: StackConfig) -> Iterator[Finding]:
             if owner != tenant:
                 yield (
                     ("tenants", tenant, "namespaces", index, "name"),
-                    NAMESPACE_TAKEN(owner=owner).of(namespace),
+                    Message(
+                        "FT-CFG-650",
+                        f"already belongs to the tenant {owner}",
+                        "choose another: a namespace belongs to one tenant",
+                    ).of(namespace),
                 )
 
 
@@ -77,7 +70,11 @@ def _taken_accounts(config: StackConfig) -> Iterator[Finding]:
         if (own or config.tenancy.service_account_name) == decryption_account(tenant):
             yield (
                 ("tenants", tenant, "serviceAccountName") if own else ("tenancy", "serviceAccountName"),
-                DECRYPTION_ACCOUNT_TAKEN(tenant=tenant),
+                Message(
+                    "FT-CFG-651",
+                    f"is the service account with which the sync of {tenant} decrypts",
+                    "choose another name",
+                ),
             )
 
 
@@ -90,7 +87,18 @@ def _rights_of_tenants(config: StackConfig) -> Iterator[Finding]:
         (("cluster", "auditors"), config.cluster.auditors, PREVIEWER_OF_TENANT),
     ]
     if config.capsule is not None:
-        given.append((("capsule", "administrators"), config.capsule.administrators, ADMINISTRATOR_OF_TENANT))
+        given.append(
+            (
+                ("capsule", "administrators"),
+                config.capsule.administrators,
+                Wording(
+                    "FT-CFG-829",
+                    "belongs to the tenant {tenant}, whose pods could then add namespaces of the platform to any "
+                    "tenant",
+                    "use a service account in a namespace of the platform team",
+                ),
+            )
+        )
     for path, subjects, wording in given:
         for index, subject in enumerate(subjects):
             place = subject.namespace or ""
@@ -109,7 +117,14 @@ def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
         fingerprint = read_private_key(source.deploy_key.get_secret_value()).fingerprint
         owner = owners.setdefault(fingerprint, key)
         if owner != key:
-            yield key, SHARED_DEPLOY_KEY(other=dotted(owner), fingerprint=fingerprint)
+            yield (
+                key,
+                Message(
+                    "FT-CFG-652",
+                    f"is the same key as {dotted(owner)} ({fingerprint})",
+                    "use a separate key per tenant and environment: `make deploy-key` creates one",
+                ),
+            )
 
 
 def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
@@ -125,7 +140,14 @@ def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
             for public in several:
                 owner = owners.setdefault(public, key)
                 if owner != key:
-                    yield key, SHARED_DECRYPTION_KEY(public=public, other=dotted(owner))
+                    yield (
+                        key,
+                        Message(
+                            "FT-CFG-653",
+                            f"contains the key {public}, which {dotted(owner)} contains as well",
+                            "use separate keys per tenant and environment: `make sops-key` creates one",
+                        ),
+                    )
 
 
 def _unusable_identity(path: Path, decryption: Decryption, config: StackConfig) -> Iterator[Finding]:
@@ -135,24 +157,64 @@ def _unusable_identity(path: Path, decryption: Decryption, config: StackConfig) 
     key = (*path, "workloadIdentity")
     arguments = config.flux.extra_args.get(Controller.KUSTOMIZE, ())
     if not config.flux.workload_identity and config.flux.profile is Profile.MULTI_TENANT:
-        yield key, TOKENS_NEEDED()
+        yield (
+            key,
+            Message(
+                "FT-CFG-654",
+                "needs tokens of its service account, which Flux may not create",
+                "set flux.workloadIdentity to true",
+            ),
+        )
     if config.flux.profile is Profile.SINGLE_TENANT and not any(map(enables_object_identity, arguments)):
-        yield key, OBJECT_IDENTITY_NEEDED(gate=OBJECT_IDENTITY, controller=Controller.KUSTOMIZE)
+        yield (
+            key,
+            Message(
+                "FT-CFG-655",
+                f"needs the feature gate {OBJECT_IDENTITY}, which the single-tenant profile does not set",
+                f"add `--feature-gates={OBJECT_IDENTITY}=true` to flux.extraArgs.{Controller.KUSTOMIZE}",
+            ),
+        )
     named = key_service_hosts(decryption.workload_identity) or config.flux.egress.hosts
     if decryption.workload_identity.provider == "aws" and config.flux.profile is Profile.MULTI_TENANT and not named:
-        yield key, KEY_SERVICE_HOSTS_UNKNOWN()
+        yield (
+            key,
+            Message(
+                "FT-CFG-656",
+                "lists no key with a region, so the hosts of KMS and STS are unknown, and kustomize-controller "
+                "may not connect to them",
+                "add the keys, or list the hosts in flux.egress.hosts",
+            ),
+        )
     if decryption.workload_identity.provider == "vault" and not config.flux.vaults:
-        yield (*key, "provider"), NO_VAULT()
+        yield (
+            (*key, "provider"),
+            Message("FT-CFG-657", "is vault, but flux.vaults lists no server", "add its address and login path there"),
+        )
 
 
 def _rival_host_keys(config: StackConfig) -> Iterator[Finding]:
     for address, kind in rivals(config.git.known_hosts):
-        yield ("git", "knownHosts"), TWO_HOST_KEYS(type=kind, address=address)
+        yield (
+            ("git", "knownHosts"),
+            Message(
+                "FT-CFG-658",
+                f"contains two {kind} keys of {address}, of which Flux uses only the first",
+                "keep the key that the host has",
+            ),
+        )
 
 
 def _unknown_host(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
     if urlsplit(source.url).scheme == "ssh" and not keys_for(source.url, config.git.known_hosts):
-        yield (*path, "url"), UNKNOWN_HOST_KEY(address=address_of(source.url))
+        yield (
+            (*path, "url"),
+            Message(
+                "FT-CFG-659",
+                "has a host whose key is unknown",
+                f"add the line `{address_of(source.url)} <type> <key>` to git.knownHosts; compare the fingerprint "
+                "of a key from `ssh-keyscan` with the one that the host publishes",
+            ),
+        )
 
 
 def _repository_of_another_url(path: Path, source: GitSource, _: StackConfig) -> Iterator[Finding]:
@@ -161,17 +223,30 @@ def _repository_of_another_url(path: Path, source: GitSource, _: StackConfig) ->
     key, repository = (*path, "github", "repository"), source.github.repository
     in_url = "/".join(urlsplit(source.url).path.removesuffix("/").removesuffix(".git").split("/")[-2:])
     if in_url.lower() != repository.lower():
-        yield key, REPOSITORY_OF_ANOTHER_URL(in_url=in_url).of(repository)
+        yield (
+            key,
+            Message("FT-CFG-660", f"is not the repository in url, which is {in_url!r}", "correct one of them").of(
+                repository
+            ),
+        )
 
 
 def _webhook_without_controller(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
     if source.webhook is not None and Controller.NOTIFICATION not in config.flux.components:
-        yield (*path, "webhook"), WEBHOOK_NEEDS_CONTROLLER(controller=Controller.NOTIFICATION)
+        yield (
+            (*path, "webhook"),
+            Message(
+                "FT-CFG-661", f"needs {Controller.NOTIFICATION}, which flux.components does not list", "add it there"
+            ),
+        )
 
 
 def _webhook_without_url(path: Path, source: GitSource, config: StackConfig) -> Iterator[Finding]:
     if source.webhook is not None and source.github is not None and config.flux.webhook_url is None:
-        yield (*path, "webhook"), WEBHOOK_NEEDS_URL()
+        yield (
+            (*path, "webhook"),
+            Message("FT-CFG-662", "needs an address of this cluster that GitHub can reach", "set flux.webhookUrl"),
+        )
 
 
 def _of_each_source(check: Callable[[Path, GitSource, StackConfig], Iterator[Finding]]) -> Check:

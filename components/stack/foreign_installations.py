@@ -22,10 +22,10 @@ from components.cluster.client import (
 from components.cluster.manifests import resource_type
 from components.cluster.ownership import carries_marks, names_cluster
 from components.config.errors import Problem
+from components.config.wordings import Message
 from components.engine.state import State
 from components.kyverno.objects import NAMESPACE, webhook_configurations
 from components.stack.namespace_checks import NAMESPACE_TYPE
-from components.stack.wordings import FOREIGN_CAPSULE, FOREIGN_FLUX, FOREIGN_KYVERNO
 from components.sync.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:
@@ -38,7 +38,18 @@ def foreign_flux(cluster: ClusterFacts, state: State, stack_file: str) -> list[P
         return []
     if FLUX_NAMESPACE in cluster.marked and names_cluster(state, cluster.uid):
         return []
-    return [Problem(stack_file, "flux", FOREIGN_FLUX(namespace=FLUX_NAMESPACE))]
+    return [
+        Problem(
+            stack_file,
+            "flux",
+            Message(
+                "FT-CLU-105",
+                f"the cluster has a namespace {FLUX_NAMESPACE} that does not belong to this stack",
+                "set cluster.adopt to take it over (docs/adoption.md); do not delete it, since Flux would then prune "
+                "what it has applied",
+            ),
+        )
+    ]
 
 
 def foreign_kyverno(
@@ -62,7 +73,23 @@ def foreign_kyverno(
     own = {name for manifest in webhook_configurations() for name in state.names(resource_type(manifest))}
     own |= {name for name, marked in webhooks.items() if marked and begun}
     found += [f"the webhook configuration {name}" for name in sorted(webhooks.keys() - own)]
-    return [Problem(stack_file, "kyverno", FOREIGN_KYVERNO(found=", ".join(found)))] if found else []
+    return (
+        [
+            Problem(
+                stack_file,
+                "kyverno",
+                Message(
+                    "FT-CLU-106",
+                    f"the cluster has a Kyverno that does not belong to this stack ({', '.join(found)}); it cannot be "
+                    "taken over",
+                    "remove kyverno from the stack and set policies.engine to native; uninstall the other one only "
+                    "once nothing needs its policies",
+                ),
+            )
+        ]
+        if found
+        else []
+    )
 
 
 def foreign_capsule(
@@ -86,7 +113,23 @@ def foreign_capsule(
     own |= {name for manifest in generated_objects() for name in state.names(resource_type(manifest))}
     found = [f"the namespace {CAPSULE_NAMESPACE}"] if _is_foreign(CAPSULE_NAMESPACE, cluster, begun) else []
     found += sorted(name for name, marked in read().items() if name not in own and not (marked and begun))
-    return [Problem(stack_file, "capsule", FOREIGN_CAPSULE(found=", ".join(found)))] if found else []
+    return (
+        [
+            Problem(
+                stack_file,
+                "capsule",
+                Message(
+                    "FT-CAP-020",
+                    f"the cluster has a Capsule that does not belong to this stack ({', '.join(found)}); it cannot be "
+                    "taken over",
+                    "remove capsule from the stack, and set tenancy.mode to namespaces; do not delete Capsule's "
+                    "Tenants or their definition, since that deletes the namespaces that they own",
+                ),
+            )
+        ]
+        if found
+        else []
+    )
 
 
 def _is_foreign(namespace: str, cluster: ClusterFacts, begun: bool) -> bool:

@@ -16,7 +16,6 @@ from components.stack.overlay import Path
 from components.stack.partial import Finding
 from components.tenant.grants import has_expired
 from components.tenant.grants_config import Grant, refused_group
-from components.tenant.grants_wordings import GRANT_EXPIRED, GRANT_EXPIRES_SOON, GROUP_NOT_GRANTABLE, NAMESPACED_OBJECT
 from components.tenant.role import READ
 from components.tenant.tenancy_config import PolicyRule
 
@@ -29,7 +28,14 @@ def expired_grants(config: StackConfig) -> Iterator[Finding]:
     now = today()
     for path, grant in _grants(config):
         if has_expired(grant, now):
-            yield (*path, "expires"), GRANT_EXPIRED(today=now).of(str(grant.expires))
+            yield (
+                (*path, "expires"),
+                Message(
+                    "FT-TEN-400",
+                    f"has passed (today is {now}), so the grant does not hold any more",
+                    "remove the grant, or have the platform team agree to a later date",
+                ).of(str(grant.expires)),
+            )
 
 
 def ungrantable_groups(config: StackConfig) -> Iterator[Finding]:
@@ -37,7 +43,13 @@ def ungrantable_groups(config: StackConfig) -> Iterator[Finding]:
     listed = config.tenancy.grantable_groups
     for path, group in _groups(config):
         if group not in listed:
-            refused = refused_group(group) or GROUP_NOT_GRANTABLE(groups=", ".join([*listed, group]))
+            refused = refused_group(group) or Message(
+                "FT-TEN-413",
+                "is not in tenancy.grantableGroups: whoever writes objects of this API group uses the rights "
+                "of the controller behind it",
+                "if that controller keeps tenants apart, add to the tenancy section: `grantableGroups: "
+                f"[{', '.join([*listed, group])}]`",
+            )
             yield path, refused.of(group)
 
 
@@ -68,7 +80,11 @@ def expiring_grants(config: StackConfig) -> Iterator[Message]:
         if grant.expires is not None and now <= grant.expires <= now + WARNING:
             _, tenant, _, index = path
             reason = printable(grant.reason)
-            yield GRANT_EXPIRES_SOON(tenant=tenant, index=index, reason=reason, expires=grant.expires)
+            yield Message(
+                "FT-TEN-411",
+                f"tenant {tenant}: grants[{index}] ({reason}) expires after {grant.expires}, and no update passes then",
+                "remove the grant, or have the platform team agree to a later date",
+            )
 
 
 def namespaced_objects(
@@ -92,7 +108,15 @@ def namespaced_objects(
         return []
     namespaced = {(kind.root.split("/")[2], kind.resource) for kind in read_kinds() if kind.root.startswith("/apis/")}
     return [
-        Problem(stack_file, dotted(path), NAMESPACED_OBJECT().of(each.resource))
+        Problem(
+            stack_file,
+            dotted(path),
+            Message(
+                "FT-TEN-410",
+                "is a namespaced resource, so the grant would apply to objects of this name in every namespace",
+                "grant it in rules",
+            ).of(each.resource),
+        )
         for path, each in named.items()
         if (each.api_group, each.resource) in namespaced
     ]

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 import pulumi
 
 from components.cluster.client import ClusterUnavailable
+from components.config.wordings import Message
 from components.engine import log
 from components.stack.config import StackConfig
-from components.stack.wordings import LEAVING, REMAINS_UNKNOWN
 from components.tenant.config import TenantConfig
 from components.tenant.remains import Remains
 
@@ -34,11 +34,19 @@ def report_leaving(
             found = await asyncio.to_thread(read_remains, leaving)
         except ClusterUnavailable as error:
             # Nothing depends on it, so it does not fail the update.
-            log.warn(unknown := REMAINS_UNKNOWN(reason=error))
+            log.warn(unknown := Message("FT-TEN-106", f"cannot read what is left of tenants that are leaving: {error}"))
             return {name: dict.fromkeys(tenant.namespace_names, str(unknown)) for name, tenant in leaving.items()}
         for name, namespaces in found.items():
             for namespace, remains in namespaces.items():
-                log.warn(LEAVING(tenant=name, namespace=namespace, remains=remains))
+                log.warn(
+                    Message(
+                        "FT-TEN-105",
+                        f"tenant {name} is leaving, without a sync and without access; left in namespace "
+                        f"{namespace}: {remains}",
+                        f"to delete the namespace with everything in it, remove tenants.{name} from the stack; to "
+                        "take the tenant back, remove its `state` (docs/tenants.md)",
+                    )
+                )
         return {name: {each: str(left) for each, left in namespaces.items()} for name, namespaces in found.items()}
 
     return pulumi.Output.from_input(look() if leaving else {})

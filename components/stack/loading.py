@@ -13,9 +13,9 @@ from pydantic_core import ErrorDetails
 
 from components.config.errors import ConfigurationError, MisplacedValueError, Problem
 from components.config.section import UnusableValueError
+from components.config.wordings import Message
 from components.keys.known_hosts_file import read_known_hosts
 from components.stack.config import StackConfig
-from components.stack.config_wordings import ANOTHER_FILE_READ
 from components.stack.cross_checks import cross_check
 from components.stack.messages import dotted, message, path_of, value_of
 from components.stack.origins import Origins
@@ -76,7 +76,17 @@ def load_sections(
 
     misplaced = _once(sops_values(sections, origins) + exposed(sections, secrets, origins))
     if differences:
-        problems.append(Problem(stack_file, dotted(differences[0]), ANOTHER_FILE_READ()))
+        problems.append(
+            Problem(
+                stack_file,
+                dotted(differences[0]),
+                Message(
+                    "FT-CFG-620",
+                    "differs from what Pulumi read, which was another file or an earlier state of this one",
+                    "run the command again, if necessary without `--config-file`",
+                ),
+            )
+        )
     known_hosts, unreadable = read_known_hosts(sections.get("git"), stack_file, project)
     problems += misplaced + unreadable
     try:

@@ -10,30 +10,16 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from components.config.config_wordings import EMPTY
 from components.config.errors import SecretValueError
 from components.config.section import KIND, Section, kind_of, section_of_kind, sections_in
-from components.config.wordings import Message, message_of
+from components.config.types import EMPTY
+from components.config.wordings import Message, Wording, message_of
 from components.stack.config import StackConfig
-from components.stack.config_wordings import (
-    KEY_OF_ANOTHER_SECTION,
-    LIST_NEEDED,
-    MISSING,
-    NO_VALUE,
-    NOT_ONE_OF,
-    NOT_ONE_OF_LIKE,
-    NOT_ONE_OF_QUOTED,
-    OTHERWISE_INVALID,
-    OUT_OF_BOUNDS,
-    QUOTES_NEEDED,
-    REMOVED_KEY,
-    SECTION_EXPECTED,
-    UNKNOWN_KEY,
-    UNKNOWN_KEY_AMONG,
-    UNKNOWN_KEY_BELOW,
-    UNKNOWN_KEY_LIKE,
-    WRONG_TYPE,
-)
+
+MISSING = Wording("FT-CFG-605", "is required and missing")
+
+
+UNKNOWN_KEY_LIKE = Wording("FT-CFG-602", "is an unknown key", "did you mean {suggestion!r}?")
 
 Path = tuple[str | int, ...]
 
@@ -90,10 +76,10 @@ def message(error: ErrorDetails, show_input: bool) -> Message:
         return _wrong_type(kind, value, shown, section_at(error["loc"]), show_input)
     if kind in _BOUNDS:
         words, bound = _BOUNDS[kind]
-        return OUT_OF_BOUNDS(bound=f"{words} {context[bound]}", given=shown)
+        return Wording("FT-CFG-614", "must be {bound}, got {given}")(bound=f"{words} {context[bound]}", given=shown)
     if kind in ("too_short", "string_too_short"):
         return EMPTY()
-    return OTHERWISE_INVALID(reason=error["msg"])
+    return Message("FT-CFG-615", f"is not valid: {error['msg']}")
 
 
 def section_at(path: Path) -> type[Section] | None:
@@ -150,23 +136,27 @@ def _wrong_type(kind: str, value: Any, shown: str, section: type[Section] | None
     """What to write instead of a value of another type, where the type does not say it by itself."""
     if section is not None and kind == "model_type":
         required = [field.alias or name for name, field in section.model_fields.items() if field.is_required()]
-        return SECTION_EXPECTED(given=shown, keys=", ".join(required or _keys_of(section)))
+        return Message(
+            "FT-CFG-610",
+            f"must be a mapping, got {shown}",
+            f"write its keys below it: {', '.join(required or _keys_of(section))}",
+        )
     if value is None and show_input:
-        return NO_VALUE(expected=_EXPECTED[kind])
+        return Message("FT-CFG-611", f"must be {_EXPECTED[kind]}, got nothing", "set a value, or remove the key")
     if kind == "string_type" and isinstance(value, bool | int | float):
-        return QUOTES_NEEDED(given=shown)
+        return Message("FT-CFG-612", f"must be a string, got {shown}", "put it in quotes")
     if kind == "tuple_type" and section is None and isinstance(value, str) and show_input:
-        return LIST_NEEDED(given=shown)
-    return WRONG_TYPE(expected=_EXPECTED[kind], given=shown)
+        return Message("FT-CFG-613", f"must be a list, got {shown}", f"write [{shown}]")
+    return Message("FT-CFG-609", f"must be {_EXPECTED[kind]}, got {shown}")
 
 
 def _not_one_of(value: Any, shown: str, choices: str) -> Message:
     if isinstance(value, bool):
-        return NOT_ONE_OF_QUOTED(given=shown, choices=choices)
+        return Message("FT-CFG-608", f"{shown} is not one of {choices}", "put it in quotes")
     by_lower_case = {choice.lower(): choice for choice in re.findall("'([^']*)'", choices)}
     if close := get_close_matches(str(value).lower(), by_lower_case, n=1, cutoff=0.8):
-        return NOT_ONE_OF_LIKE(given=shown, choices=choices, suggestion=by_lower_case[close[0]])
-    return NOT_ONE_OF(given=shown, choices=choices)
+        return Message("FT-CFG-607", f"{shown} is not one of {choices}", f"did you mean {by_lower_case[close[0]]!r}?")
+    return Message("FT-CFG-606", f"{shown} is not one of {choices}")
 
 
 def _shown(value: Any, show_input: bool) -> str:
@@ -181,17 +171,21 @@ def _shown(value: Any, show_input: bool) -> str:
 def _unknown_key(key: str, section: type[Section] | None) -> Message:
     """Suggest the key that was meant: one of the same section, one below it, or one of another section."""
     if section is not None and key in section.removed_keys:
-        return REMOVED_KEY(reason=section.removed_keys[key])
+        return Message("FT-CFG-616", f"is an unknown key: {section.removed_keys[key]}", "remove it")
     here = _keys_of(section) if section is not None else ()
     if close := get_close_matches(key, here, n=1, cutoff=0.7):
         return UNKNOWN_KEY_LIKE(suggestion=close[0])
     if below := [path for path in _paths_of(section) if path[-1] == key] if section is not None else []:
-        return UNKNOWN_KEY_BELOW(path=dotted(min(below, key=len)))
+        return Message("FT-CFG-603", "is an unknown key here", f"did you mean {dotted(min(below, key=len))}?")
     if key in _known_keys():
-        return KEY_OF_ANOTHER_SECTION()
+        return Message("FT-CFG-604", "is an unknown key here", "it belongs to another section")
     if close := get_close_matches(key, _known_keys(), n=1, cutoff=0.7):
         return UNKNOWN_KEY_LIKE(suggestion=close[0])
-    return UNKNOWN_KEY_AMONG(keys=", ".join(here)) if here and section is not StackConfig else UNKNOWN_KEY()
+    return (
+        Message("FT-CFG-601", "is an unknown key", f"the keys here are {', '.join(here)}")
+        if here and section is not StackConfig
+        else Message("FT-CFG-600", "is an unknown key")
+    )
 
 
 def _keys_of(section: type[Section]) -> tuple[str, ...]:

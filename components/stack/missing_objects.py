@@ -16,11 +16,11 @@ from components.cluster.manifests import Manifest, name_of, resource_type
 from components.cluster.ownership import names_cluster
 from components.config.errors import Problem
 from components.config.printable import printable
+from components.config.wordings import Message
 from components.engine.state import State
 from components.kyverno.objects import NAMESPACE as KYVERNO_NAMESPACE
 from components.stack.applied import all_syncs
 from components.stack.config import StackConfig
-from components.stack.wordings import OBJECTS_MISSING, PLATFORM_NAMESPACE_TERMINATING
 from components.sync.names import FLUX_NAMESPACE, HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
 from components.sync.status import name_of_object
 
@@ -60,7 +60,18 @@ def missing_objects(
     own = [name for name in _OWN if name in state.names(_NAMESPACE_TYPE)]
     terminating = [name for name in own if name in cluster.terminating]
     if terminating:
-        return [Problem(stack_file, "cluster", PLATFORM_NAMESPACE_TERMINATING(namespace=name)) for name in terminating]
+        return [
+            Problem(
+                stack_file,
+                "cluster",
+                Message(
+                    "FT-CLU-112",
+                    f"namespace {name!r} is still being deleted",
+                    "wait until it is gone, and run `pulumi up --refresh`",
+                ),
+            )
+            for name in terminating
+        ]
     if refreshed:
         return []
     wanted = {sync.applied for sync in all_syncs(config).values()}
@@ -72,7 +83,18 @@ def missing_objects(
     if not missing:
         return []
     shown = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
-    return [Problem(stack_file, "cluster", OBJECTS_MISSING(count=len(missing), shown=shown))]
+    return [
+        Problem(
+            stack_file,
+            "cluster",
+            Message(
+                "FT-CLU-113",
+                f"{len(missing)} of the objects in this stack's state are missing in the cluster ({shown}), as after "
+                "an interrupted `pulumi destroy`",
+                "run `pulumi up --refresh`, which creates them again",
+            ),
+        )
+    ]
 
 
 def _missing(

@@ -9,15 +9,9 @@ from components.cluster.component import known_cluster_uid
 from components.cluster.lost_namespaces import LostNamespaces
 from components.cluster.namespace_holds import NamespaceHolds
 from components.config.errors import Problem
+from components.config.wordings import Message
 from components.engine.state import State
 from components.stack.config import StackConfig
-from components.stack.wordings import (
-    FOREIGN_NAMESPACE,
-    NAMESPACE_HELD,
-    NAMESPACE_LOST,
-    NAMESPACE_TERMINATING,
-    UNKNOWN_NAMESPACE,
-)
 from components.sync.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.capsule_names import CAPSULE_TENANT_LABEL, TENANT_TYPE
 
@@ -67,9 +61,18 @@ def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | No
         if (found := holds.get(namespace)) is None:
             continue
         message = (
-            NAMESPACE_HELD(namespace=namespace, finalizers=found.listing(config.cluster.context))
+            Message(
+                "FT-CLU-110",
+                f"namespace {namespace!r} is still being deleted, and finalizers block it",
+                "once nothing needs these finalizers, remove them and run the command "
+                f"again:{found.listing(config.cluster.context)}",
+            )
             if found
-            else NAMESPACE_TERMINATING(namespace=namespace)
+            else Message(
+                "FT-CLU-109",
+                f"namespace {namespace!r} is still being deleted",
+                "wait until it is gone, and run the command again",
+            )
         )
         problems.append(Problem(stack_file, f"tenants.{tenant}", message))
     return problems
@@ -79,7 +82,16 @@ def _unknown(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> lis
     """Namespaces where Flux is to impersonate somebody and that neither the stack nor the cluster has."""
     known = {FLUX_NAMESPACE, *cluster.namespaces, *tenant_of_namespaces(config)}
     return [
-        Problem(stack_file, f"flux.impersonate[{index}].namespace", UNKNOWN_NAMESPACE(namespace=entry.namespace))
+        Problem(
+            stack_file,
+            f"flux.impersonate[{index}].namespace",
+            Message(
+                "FT-CLU-108",
+                f"the cluster has no namespace {entry.namespace!r}",
+                "create it first, or let the platform's repository create the Role together with it "
+                "(docs/controller-rights.md)",
+            ),
+        )
         for index, entry in enumerate(config.flux.impersonate)
         if entry.namespace not in known
     ]
@@ -89,7 +101,15 @@ def _lost(config: StackConfig, lost: LostNamespaces, stack_file: str) -> list[Pr
     """Namespaces that are gone together with objects of the stack; an offboarding leaves none of these in the state."""
     tenants = tenant_of_namespaces(config)
     return [
-        Problem(stack_file, f"tenants.{tenants[name]}", NAMESPACE_LOST(namespace=name, count=len(contents)))
+        Problem(
+            stack_file,
+            f"tenants.{tenants[name]}",
+            Message(
+                "FT-CLU-111",
+                f"namespace {name!r} is gone from the cluster, with {len(contents)} of this stack's objects",
+                "if that was intended, run `pulumi refresh` and then `pulumi up`, which creates them again",
+            ),
+        )
         for name in lost.among(tenants)
         if (contents := lost.contents(name))
     ]
@@ -98,7 +118,16 @@ def _lost(config: StackConfig, lost: LostNamespaces, stack_file: str) -> list[Pr
 def _foreign(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
     """Existing namespaces that a tenant would take over without being labeled as this tenant's."""
     return [
-        Problem(stack_file, f"tenants.{tenant}", FOREIGN_NAMESPACE(namespace=namespace, labels=_of_stack(tenant)))
+        Problem(
+            stack_file,
+            f"tenants.{tenant}",
+            Message(
+                "FT-CLU-107",
+                f"namespace {namespace!r} exists in the cluster and does not belong to this tenant",
+                "choose another name, or, if all that is in it is this tenant's, hand it over with `kubectl label "
+                f"namespace {namespace} --overwrite {_of_stack(tenant)}`",
+            ),
+        )
         for namespace, tenant in tenant_of_namespaces(config).items()
         if namespace in cluster.namespaces and cluster.namespaces[namespace].get(TENANT_LABEL) != tenant
     ]

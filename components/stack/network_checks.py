@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from components.config.networks import NetworkRange
+from components.config.wordings import Message, Wording
 from components.stack.config import StackConfig
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
 from components.tenant.config import TenantConfig
-from components.tenant.config_wordings import (
-    OPENING_FOR_TENANTS_NAMESPACE,
-    OPENING_NOT_AGREED,
-    OPENING_OF_UNKNOWN_TENANT,
-    OPENING_TO_ITSELF,
-    OPENINGS_WITHOUT_DENIAL,
-    PROTECTED_NETWORK_OPENED,
-)
 from components.tenant.network import METADATA_NETWORKS
 from components.tenant.tenancy_config import TenantNetwork
 
@@ -25,7 +18,14 @@ def _without_denial(config: StackConfig) -> Iterator[Finding]:
     """Openings in a stack whose tenants may connect to everything."""
     for path, tenant in _openings(config):
         if config.tenancy.network_policy is TenantNetwork.NONE and not tenant.network.is_empty:
-            yield path, OPENINGS_WITHOUT_DENIAL()
+            yield (
+                path,
+                Message(
+                    "FT-TEN-520",
+                    "opens what is not closed: tenancy.networkPolicy is none",
+                    "set tenancy.networkPolicy to default-deny, or remove the openings",
+                ),
+            )
 
 
 def _one_sided(config: StackConfig) -> Iterator[Finding]:
@@ -39,14 +39,33 @@ def _one_sided(config: StackConfig) -> Iterator[Finding]:
             for index, other in enumerate(others):
                 where = (*path, "tenants", key, index)
                 if other == name:
-                    yield where, OPENING_TO_ITSELF().of(other)
+                    yield (
+                        where,
+                        Message(
+                            "FT-TEN-523",
+                            "is the tenant itself, whose namespaces are always open to each other",
+                            "remove it",
+                        ).of(other),
+                    )
                 elif (there := config.tenants.get(other)) is None:
-                    yield where, OPENING_OF_UNKNOWN_TENANT().of(other)
+                    yield (
+                        where,
+                        Message(
+                            "FT-TEN-522", "is not a tenant of this stack", "correct the name, or remove the opening"
+                        ).of(other),
+                    )
                 else:
                     agreed = there.network.tenants
                     if name not in (agreed.from_ if key == "to" else agreed.to):
                         agreement = f"tenants.{other}.network.tenants.{back}"
-                        yield where, OPENING_NOT_AGREED(there=agreement, tenant=name).of(other)
+                        yield (
+                            where,
+                            Message(
+                                "FT-TEN-521",
+                                f"is a tenant that does not agree: {agreement} does not list {name}",
+                                "add it there, which is up to that tenant, or remove the opening here",
+                            ).of(other),
+                        )
 
 
 def _for_namespaces_of_tenants(config: StackConfig) -> Iterator[Finding]:
@@ -56,7 +75,12 @@ def _for_namespaces_of_tenants(config: StackConfig) -> Iterator[Finding]:
         for index, opening in enumerate(tenant.network.ingress):
             if (owner := owners.get(opening.from_namespace)) is not None:
                 key = (*path, "ingress", index, "fromNamespace")
-                yield key, OPENING_FOR_TENANTS_NAMESPACE(tenant=owner).of(opening.from_namespace)
+                yield (
+                    key,
+                    Message(
+                        "FT-TEN-524", f"is a namespace of the tenant {owner}, which has to agree", "use network.tenants"
+                    ).of(opening.from_namespace),
+                )
 
 
 def _to_protected_networks(config: StackConfig) -> Iterator[Finding]:
@@ -69,7 +93,9 @@ def _to_protected_networks(config: StackConfig) -> Iterator[Finding]:
         for index, opening in enumerate(tenant.network.egress):
             for networks, what in protected:
                 if parts := _exposed(opening, networks):
-                    message = PROTECTED_NETWORK_OPENED(parts=", ".join(parts), what=what)
+                    message = Wording(
+                        "FT-TEN-525", "includes {parts}, {what}", "add {parts} to except, or narrow cidr"
+                    )(parts=", ".join(parts), what=what)
                     yield (*path, "egress", index, "cidr"), message.of(opening.cidr)
 
 

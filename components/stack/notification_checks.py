@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from components.config.sealed import is_sealed
+from components.config.wordings import Message, Wording
 from components.flux.controllers import Controller
 from components.policies.names import PolicyName
 from components.policies.notification_hosts import refused_address
-from components.sources.config_wordings import ADDRESS_WITHOUT_REPOSITORY
 from components.stack.config import StackConfig
-from components.stack.config_wordings import (
-    NOTIFICATION_OF_PLATFORM,
-    NOTIFICATIONS_NEED_CONTROLLER,
-    PROVIDERS_WITHOUT_LIST,
-)
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
 from components.stack.policy_checks import is_in_use
@@ -22,6 +17,12 @@ from components.sync.notification_objects import stated_address
 from components.sync.notifications_config import Notification
 from components.sync.provider_types import Address
 from components.tenant.config import TenantConfig
+
+PROVIDERS_WITHOUT_LIST = Wording(
+    "FT-MSG-063",
+    "opens Providers to tenant {tenant}, but nothing says what they may contact",
+    "list it in {keys}",
+)
 
 PROVIDER = "Provider"
 
@@ -36,7 +37,12 @@ def _without_controller(config: StackConfig) -> Iterator[Finding]:
     places |= {("tenants", name, "notifications"): each.notifications for name, each in config.active_tenants.items()}
     for path, found in places.items():
         if found:
-            yield path, NOTIFICATIONS_NEED_CONTROLLER(controller=Controller.NOTIFICATION)
+            yield (
+                path,
+                Message(
+                    "FT-MSG-060", f"need {Controller.NOTIFICATION}, which flux.components does not list", "add it there"
+                ),
+            )
 
 
 def _names_of_the_platform(config: StackConfig) -> Iterator[Finding]:
@@ -44,7 +50,10 @@ def _names_of_the_platform(config: StackConfig) -> Iterator[Finding]:
     for name, tenant in config.active_tenants.items():
         for key in tenant.notifications:
             if key in config.tenancy.notifications:
-                yield ("tenants", name, "notifications", key), NOTIFICATION_OF_PLATFORM()
+                yield (
+                    ("tenants", name, "notifications", key),
+                    Message("FT-MSG-062", "is also the name of one in tenancy.notifications", "choose another name"),
+                )
 
 
 def _without_repository(config: StackConfig) -> Iterator[Finding]:
@@ -55,7 +64,14 @@ def _without_repository(config: StackConfig) -> Iterator[Finding]:
         for key, each in tenant.notifications.items():
             stated = each.address is not None or each.secret_address is not None
             if each.provider.address is Address.REPOSITORY and not stated:
-                yield ("tenants", name, "notifications", key, "address"), ADDRESS_WITHOUT_REPOSITORY()
+                yield (
+                    ("tenants", name, "notifications", key, "address"),
+                    Message(
+                        "FT-SRC-054",
+                        "is required, since the tenant has no Git repository",
+                        "set the URL of a repository",
+                    ),
+                )
 
 
 def _open_without_lists(config: StackConfig) -> Iterator[Finding]:

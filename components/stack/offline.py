@@ -17,11 +17,11 @@ from components.cluster.client import ClusterFacts
 from components.cluster.lost_namespaces import LostNamespaces
 from components.config.errors import ConfigurationError, Problem
 from components.config.sealed import SealedText
+from components.config.wordings import Wording
 from components.config.yaml_files import read_mapping
 from components.engine.state import State
 from components.stack.cluster_checks import ClusterFindings
 from components.stack.config import StackConfig
-from components.stack.config_wordings import UNREADABLE_OFFLINE
 from components.stack.loading import load_sections
 from components.stack.messages import dotted
 from components.stack.overlay import Path as KeyPath
@@ -100,7 +100,19 @@ def _sealed(value: Any, path: KeyPath, seal: partial[SealedText], file: str, pro
     """A value with a stand-in for each encrypted string; dates are strings, as they are for Pulumi."""
     if is_encrypted(value):
         if not takes_a_secret(path):
-            problems.append(Problem(file, dotted(path), UNREADABLE_OFFLINE(key=dotted(path))))
+            problems.append(
+                Problem(
+                    file,
+                    dotted(path),
+                    Wording(
+                        "FT-CFG-649",
+                        "is encrypted but is not a secret, so a review cannot read it",
+                        "if it is no secret, set it again as plain text; a secret stays encrypted and belongs to "
+                        "a key that takes one (docs/secrets.md): `pulumi config set --secret --path <key>` reads "
+                        "it from standard input",
+                    )(key=dotted(path)),
+                )
+            )
         return seal(dotted(path), value["secure"])
     if isinstance(value, Mapping):
         return {str(key): _sealed(child, (*path, str(key)), seal, file, problems) for key, child in value.items()}

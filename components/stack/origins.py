@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 
 from components.config.errors import ConfigurationError, Problem
 from components.config.printable import printable
-from components.stack.config_wordings import NOT_A_STACK_NAME
+from components.config.wordings import Message
 from components.stack.messages import dotted
 from components.stack.overlay import MergedTenant, Path
 
@@ -54,7 +54,15 @@ def stack_names(folder: FilePath) -> list[str]:
 
 
 def _not_a_name(stack: str) -> Problem:
-    return Problem(printable(f"{_PREFIX}{stack}{_SUFFIX}"), "", NOT_A_STACK_NAME(name=printable(stack)))
+    return Problem(
+        printable(f"{_PREFIX}{stack}{_SUFFIX}"),
+        "",
+        Message(
+            "FT-CFG-630",
+            f"{printable(stack)!r} is not a valid stack name",
+            "use up to 100 letters, digits, `-`, `_` and single dots, with a letter or digit first",
+        ),
+    )
 
 
 def tenant_file_name(tenant: str) -> str:

@@ -6,42 +6,38 @@ from collections.abc import Callable, Iterator
 
 from components.allowlists.source_patterns import is_comparable
 from components.config.types import seconds
+from components.config.wordings import Message, Wording
 from components.git.config import GitSource
 from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
-from components.sources.config import BucketSource, ExternalArtifactSource
-from components.sources.config_wordings import (
-    NO_PROVIDER_ACCOUNT,
-    PROVIDER_REFUSED,
-    PROXY_REFUSED,
-    REGION_REFUSED,
-)
+from components.sources.config import NO_PROVIDER_ACCOUNT, BucketSource, ExternalArtifactSource
 from components.sources.urls import FetchedSource, fetched_url, is_encrypted
 from components.stack.config import StackConfig
-from components.stack.config_wordings import (
-    INTERVAL_TOO_SHORT,
-    KYVERNO_NEEDED,
-    KYVERNO_NOT_INSTALLED,
-    SOURCE_NOT_COMPARABLE,
-    SOURCE_NOT_VERIFIED,
-    SOURCE_WITHOUT_TLS,
-    TIMEOUT_TOO_LONG,
-    UNLIMITED_IMAGES,
-)
 from components.stack.messages import dotted
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
 from components.sync.names import GIT_REPOSITORY
 from components.tenant.config import TenantConfig
-from components.tenant.config_wordings import DEVELOPERS_UNLIMITED
-from components.tenant.grants_wordings import DELEGATION_NOT_GUARDED
 from components.tenant.sync_config import TenantSync
+
+DEVELOPERS_UNLIMITED = Wording(
+    "FT-TEN-500",
+    "need the policy flux-requests, without which they could change every field of Flux's objects, but {reason}",
+    "enforce the policy, or make them viewers",
+)
 
 
 def _not_installed(config: StackConfig) -> Iterator[Finding]:
     """Policies for Kyverno in a stack that does not install it."""
     if config.policies.engine.kyverno and config.kyverno is None:
-        yield ("policies", "engine"), KYVERNO_NOT_INSTALLED(engine=config.policies.engine.value)
+        yield (
+            ("policies", "engine"),
+            Message(
+                "FT-CFG-670",
+                f"is {config.policies.engine.value}, but the stack has no section kyverno",
+                "add the section, which says what to install, or set engine to native",
+            ),
+        )
 
 
 def _without_kyverno(config: StackConfig) -> Iterator[Finding]:
@@ -54,13 +50,28 @@ def _without_kyverno(config: StackConfig) -> Iterator[Finding]:
     }
     for path, wanted in asked.items():
         if wanted and not policies.engine.kyverno:
-            yield ("policies", *path), KYVERNO_NEEDED(engine=policies.engine.value)
+            yield (
+                ("policies", *path),
+                Message(
+                    "FT-CFG-671",
+                    f"needs Kyverno, but policies.engine is {policies.engine.value}",
+                    "set policies.engine to both",
+                ),
+            )
 
 
 def _signatures_under_other_names(config: StackConfig) -> Iterator[Finding]:
     """Signatures that another name of the same registry, such as one with a port, would circumvent."""
     if config.policies.images.signatures and config.policies.images.allowed is None:
-        yield ("policies", "images", "signatures"), UNLIMITED_IMAGES()
+        yield (
+            ("policies", "images", "signatures"),
+            Message(
+                "FT-CFG-672",
+                "lists images that policies.images.allowed does not limit, so they could be run unsigned under "
+                "another name",
+                "list there what tenants may run",
+            ),
+        )
 
 
 def is_in_use(policy: PolicyName, config: StackConfig) -> bool:
@@ -86,9 +97,19 @@ def _refused_source(path: Path, tenant: TenantConfig, config: StackConfig) -> It
     for key, source in _sources(path, tenant, config):
         url, field = fetched_url(source), "endpoint" if isinstance(source, BucketSource) else "url"
         if not is_comparable(url):
-            yield (*key, field), SOURCE_NOT_COMPARABLE()
+            yield (
+                (*key, field),
+                Message(
+                    "FT-CFG-673",
+                    "cannot be compared with the allowed sources",
+                    "write it without `..` and without percent-encoding except %20",
+                ),
+            )
         elif not is_encrypted(source) and not rules.plain_http:
-            yield (*key, "insecure" if getattr(source, "insecure", False) else field), SOURCE_WITHOUT_TLS()
+            yield (
+                (*key, "insecure" if getattr(source, "insecure", False) else field),
+                Message("FT-CFG-674", "is fetched without TLS", "use https:// or ssh://"),
+            )
 
 
 def _refused_options(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
@@ -98,15 +119,27 @@ def _refused_options(path: Path, tenant: TenantConfig, config: StackConfig) -> I
     rules = config.policies.sources
     for key, source in _sources(path, tenant, config):
         if getattr(source, "proxy", None) is not None:
-            yield (*key, "proxy"), PROXY_REFUSED()
+            yield (*key, "proxy"), Message("FT-SRC-049", "is refused by the policy source-options", "remove it")
         provider = getattr(source, "provider", None)
         if provider not in (None, "generic", *rules.providers):
-            yield (*key, "provider"), PROVIDER_REFUSED().of(provider)
+            yield (
+                (*key, "provider"),
+                Message("FT-SRC-050", "is not in policies.sources.providers", "add it there, or use credentials").of(
+                    provider
+                ),
+            )
         elif isinstance(source, BucketSource) and provider != "generic" and source.service_account_name is None:
             yield (*key, "provider"), NO_PROVIDER_ACCOUNT(provider=provider)
         region = getattr(source, "region", None)
         if region is not None and rules.bucket_regions and region not in rules.bucket_regions:
-            yield (*key, "region"), REGION_REFUSED(regions=", ".join(rules.bucket_regions)).of(region)
+            yield (
+                (*key, "region"),
+                Message(
+                    "FT-SRC-051",
+                    "is not in policies.sources.bucketRegions",
+                    f"use one of {', '.join(rules.bucket_regions)}",
+                ).of(region),
+            )
 
 
 def _unverified_source(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
@@ -116,7 +149,15 @@ def _unverified_source(path: Path, tenant: TenantConfig, config: StackConfig) ->
     for key, source in _sources(path, tenant, config):
         kind = GIT_REPOSITORY if isinstance(source, GitSource) else source.kind
         if kind in verified and getattr(source, "verify", None) is None:
-            yield key, SOURCE_NOT_VERIFIED(kind=kind, path=dotted(path))
+            yield (
+                key,
+                Message(
+                    "FT-CFG-676",
+                    f"has no verify, but a {kind} of this tenant must be verified (policies.sources.verified, or "
+                    f"policies.verified of {dotted(path)})",
+                    "add the signers' keys to verify.keys",
+                ),
+            )
 
 
 def _refused_intervals(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
@@ -134,7 +175,12 @@ def _refused_intervals(path: Path, tenant: TenantConfig, config: StackConfig) ->
             intervals[(*key, "retryInterval")] = release.retry_interval
     for key, interval in intervals.items():
         if seconds(interval) < seconds(shortest):
-            yield key, INTERVAL_TOO_SHORT(minimum=shortest).of(interval)
+            yield (
+                key,
+                Message(
+                    "FT-CFG-677", f"is shorter than policies.minimumInterval ({shortest})", f"set {shortest} or more"
+                ).of(interval),
+            )
 
 
 def _refused_timeouts(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
@@ -146,7 +192,12 @@ def _refused_timeouts(path: Path, tenant: TenantConfig, config: StackConfig) -> 
     timeouts |= {(*path, "releases", name, "timeout"): each.timeout for name, each in tenant.releases.items()}
     for key, timeout in timeouts.items():
         if seconds(timeout) > seconds(longest):
-            yield key, TIMEOUT_TOO_LONG(maximum=longest).of(timeout)
+            yield (
+                key,
+                Message(
+                    "FT-CFG-678", f"is longer than policies.maximumTimeout ({longest})", f"set {longest} or less"
+                ).of(timeout),
+            )
 
 
 def _unlimited_developers(path: Path, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
@@ -176,7 +227,14 @@ def _unguarded_delegation(path: Path, tenant: TenantConfig, config: StackConfig)
     lacking = [each for each in needed if not (enforced and policies.mode_of(each) is PolicyMode.ENFORCE)]
     for index, namespace in enumerate(tenant.namespaces if lacking else ()):
         if namespace.delegated_to is not None:
-            yield (*path, "namespaces", index, "delegatedTo"), DELEGATION_NOT_GUARDED(policies=", ".join(lacking))
+            yield (
+                (*path, "namespaces", index, "delegatedTo"),
+                Message(
+                    "FT-TEN-421",
+                    f"needs the policies {', '.join(lacking)}, which are not enforced",
+                    "set policies.engine, and enforce them in policies.mode and policies.modes",
+                ),
+            )
 
 
 def _of_each_active_tenant(check: Callable[[Path, TenantConfig, StackConfig], Iterator[Finding]]) -> Check:

@@ -13,7 +13,7 @@ from typing import Any
 
 from components.config.errors import ConfigurationError, Problem
 from components.config.yaml_files import read_mapping
-from components.stack.config_wordings import MISSING
+from components.stack.messages import MISSING
 
 PROJECT_FILE = "Pulumi.yaml"
 

@@ -21,13 +21,17 @@ from components.cluster.manifests import Manifest, resource_type
 from components.cluster.ownership import names_cluster
 from components.cluster.protection import ProtectedResource
 from components.config.errors import Problem
+from components.config.wordings import Wording
 from components.engine.state import State
 from components.kyverno.chart import KYVERNO
 from components.stack.config import StackConfig
 from components.stack.namespace_checks import NAMESPACE_TYPE, lost_namespaces, tenant_of_namespaces
 from components.stack.production import is_production
-from components.stack.wordings import PROTECTED_NAMESPACE, PROTECTED_OBJECT, PROTECTED_TENANT
 from components.sync.names import TENANT_LABEL
+
+_DELETE_ON_PURPOSE = (
+    "run `pulumi up --ignore-protect`, or set cluster.protect to false and run `pulumi up` before (docs/running.md)"
+)
 
 # With each kind that is protected, what a deletion takes along.
 TAKEN_ALONG = {
@@ -108,13 +112,38 @@ def deletion_problems(
     known = protected_before(state) & state.resources.keys()
     for resource in sorted(known - protectable_resources(config, release)):
         if tenant := _tenant_of(resource, state):
-            wording, path = PROTECTED_TENANT, f"tenants.{tenant}"
+            wording, path = (
+                Wording(
+                    "FT-TEN-110",
+                    "namespace {namespace} of tenant {tenant} is protected, and removing its tenant would "
+                    "delete all that is in it",
+                    "restore the entry with `state: leaving` and run `pulumi up` before you remove it "
+                    f"(docs/tenants.md), or, to delete everything at once, {_DELETE_ON_PURPOSE}",
+                ),
+                f"tenants.{tenant}",
+            )
             if tenant in config.tenants:
-                wording, path = PROTECTED_NAMESPACE, f"{path}.namespaces"
+                wording, path = (
+                    Wording(
+                        "FT-TEN-111",
+                        "namespace {namespace} of tenant {tenant} is protected, and removing it from the "
+                        "list would delete all that is in it",
+                        f"list it again, or, to delete it on purpose, {_DELETE_ON_PURPOSE}",
+                    ),
+                    f"{path}.namespaces",
+                )
             yield Problem(stack_file, path, wording(namespace=resource.name, tenant=tenant))
         else:
             fields = {"object": f"{resource.kind} {resource.name}", "taken": TAKEN_ALONG[resource.kind]}
-            yield Problem(stack_file, _section_of(resource), PROTECTED_OBJECT(**fields))
+            yield Problem(
+                stack_file,
+                _section_of(resource),
+                Wording(
+                    "FT-CLU-116",
+                    "{object} is protected, and this update would delete it with {taken}",
+                    f"to delete it on purpose, {_DELETE_ON_PURPOSE}",
+                )(**fields),
+            )
 
 
 def _section_of(resource: ProtectedResource) -> str:

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components.config.wordings import Message
 from components.policies.names import PolicyName
-from components.sources.config_wordings import UNKNOWN_SOURCE
 from components.stack.config import StackConfig
 from components.stack.messages import dotted
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
 from components.stack.policy_checks import is_in_use
+from components.stack.source_checks import UNKNOWN_SOURCE
 from components.stack.sync_checks import foreign_namespace, of_each_active_tenant, unusable_dependencies
 from components.sync.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
 from components.tenant.config import TenantConfig
-from components.tenant.config_wordings import (
-    CHART_NOT_VERIFIED,
-    CHART_OF_ITS_OWN,
-    CHART_OUTSIDE,
-    NO_CHART,
-    SOURCE_NEEDED,
-    TOO_MANY_RELEASES,
-    VERSION_IGNORED,
-)
 from components.tenant.release_config import ReleaseConfig
 from components.tenant.releases import CHART_KINDS
 
@@ -48,7 +40,14 @@ def _numbers(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[
     """More releases than the quota of the home namespace admits, so that an update would fail half way."""
     limit = stack.tenancy.limits.most_helm_releases
     if len(config.releases) > limit:
-        yield ("tenants", tenant, "releases"), TOO_MANY_RELEASES(count=len(config.releases), limit=limit)
+        yield (
+            ("tenants", tenant, "releases"),
+            Message(
+                "FT-TEN-314",
+                f"has {len(config.releases)} entries, but the tenant may have {limit} HelmReleases",
+                "remove entries, or raise tenancy.limits.helmReleases",
+            ),
+        )
 
 
 def _sources(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
@@ -57,7 +56,12 @@ def _sources(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[
         path, wanted = (*_path(tenant, name), "source"), release.source
         known = ", ".join(config.sources) or "`sources`"
         if wanted is None and config.source is None:
-            yield path, SOURCE_NEEDED(names=known)
+            yield (
+                path,
+                Message(
+                    "FT-TEN-321", "is required, because the tenant has no `source` of its own", f"choose one of {known}"
+                ),
+            )
         elif wanted is not None and _kind(config, release) is None and wanted not in stack.shared:
             yield path, UNKNOWN_SOURCE(names=known).of(wanted)
 
@@ -69,14 +73,30 @@ def _charts(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Findi
         if kind in CHART_KINDS:
             for field, key in (("chart", "chart"), ("version", "version"), ("values_files", "valuesFiles")):
                 if getattr(release, field):
-                    yield (*path, key), CHART_OF_ITS_OWN(kind=kind)
+                    yield (
+                        (*path, key),
+                        Message("FT-TEN-316", f"is ignored, because a {kind} is the chart itself", "remove it"),
+                    )
         elif kind is not None:
             if release.chart is None:
-                yield (*path, "chart"), NO_CHART(kind=kind)
+                yield (
+                    (*path, "chart"),
+                    Message("FT-TEN-315", f"is required, because a {kind} holds more than one chart"),
+                )
             elif ".." in release.chart.split("/"):
-                yield (*path, "chart"), CHART_OUTSIDE().of(release.chart)
+                yield (
+                    (*path, "chart"),
+                    Message("FT-TEN-318", "leads out of its source", "name a chart inside of it").of(release.chart),
+                )
             if release.version is not None and kind != HELM_REPOSITORY:
-                yield (*path, "version"), VERSION_IGNORED(kind=kind)
+                yield (
+                    (*path, "version"),
+                    Message(
+                        "FT-TEN-317",
+                        f"is ignored by Flux for charts from a {kind}",
+                        "remove it, and select the revision in the source",
+                    ),
+                )
 
 
 def _unverified(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[Finding]:
@@ -87,7 +107,15 @@ def _unverified(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterat
     for name, release in config.releases.items():
         kind = _kind(config, release)
         if kind is not None and not (kind == OCI_REPOSITORY and kind in verified):
-            yield (*_path(tenant, name), "source"), CHART_NOT_VERIFIED(path=dotted(("tenants", tenant)))
+            yield (
+                (*_path(tenant, name), "source"),
+                Message(
+                    "FT-TEN-319",
+                    "has charts that Flux does not verify here, but charts of this tenant must be verified "
+                    f"(policies.sources.verified, or policies.verified of {dotted(('tenants', tenant))})",
+                    "take the chart from an OCIRepository with verify, and list OCIRepository there, too",
+                ),
+            )
 
 
 def _kind(config: TenantConfig, release: ReleaseConfig) -> str | None:

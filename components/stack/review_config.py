@@ -9,11 +9,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from components.config.decisions import LastDay, Reason, today
 from components.config.section import Section
-from components.stack.config_wordings import (
-    NOT_WAIVABLE,
-    WAIVER_EXPIRED,
-    WAIVER_TOO_LONG,
-)
+from components.config.wordings import Message
 from components.stack.review_rules import WAIVABLE, RuleName
 
 LONGEST_WAIVER_DAYS = 366
@@ -22,15 +18,31 @@ LONGEST_WAIVER_DAYS = 366
 def _in_time(value: date) -> date:
     now = today()
     if value < now:
-        raise ValueError(WAIVER_EXPIRED(today=now))
+        raise ValueError(
+            Message(
+                "FT-CFG-691",
+                f"has passed (today is {now}), so the waiver does not hold any more",
+                "comply with the rule and remove the waiver, or have the reviewers agree to a later date",
+            )
+        )
     if (value - now).days > LONGEST_WAIVER_DAYS:
-        raise ValueError(WAIVER_TOO_LONG(today=now))
+        raise ValueError(
+            Message(
+                "FT-CFG-692",
+                f"is more than a year ahead (today is {now})",
+                "set a date within a year; the waiver can be renewed then",
+            )
+        )
     return value
 
 
 def _waivable(value: RuleName) -> RuleName:
     if value not in WAIVABLE:
-        raise ValueError(NOT_WAIVABLE(waivable=", ".join(WAIVABLE)))
+        raise ValueError(
+            Message(
+                "FT-CFG-693", "is a rule that cannot be waived", f"comply with it; these can be: {', '.join(WAIVABLE)}"
+            )
+        )
     return value
 
 

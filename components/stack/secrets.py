@@ -15,19 +15,12 @@ from pydantic import BaseModel, SecretStr
 from components.config.errors import Problem
 from components.config.wordings import Message
 from components.stack.config import StackConfig
-from components.stack.config_wordings import (
-    ENCRYPTED_IN_BASE,
-    SECRET_IN_PLAIN_TEXT,
-    SECRET_OF_STACK_IN_PLAIN_TEXT,
-    SECRET_OF_UNKNOWN_ORIGIN,
-)
 from components.stack.messages import dotted
 from components.stack.origins import Origins, tenant_file_name
 from components.stack.overlay import Path
 from components.stack.project_file import PROJECT_FILE
 from components.stack.stack_file import Presence, StackFile, is_encrypted
 from components.tenant.config import TenantConfig
-from components.tenant.config_wordings import SECRET_IN_SPEC
 
 ANY = None
 """In the path of a key: any name or index."""
@@ -105,12 +98,41 @@ def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins
                 continue
             presence = secrets.presence(path)
             if presence is Presence.PLAIN:
-                problems.append(origins.problem(path, SECRET_IN_PLAIN_TEXT(key=dotted(path), option=option)))
+                problems.append(
+                    origins.problem(
+                        path,
+                        Message(
+                            "FT-CFG-640",
+                            "is in plain text, and anyone who can read the file has it",
+                            "rotate it, and set the new value with `pulumi config set --secret --path "
+                            f"{dotted(path)}{option}`",
+                        ),
+                    )
+                )
             elif presence is Presence.ABSENT:
-                problems.append(origins.problem(path, SECRET_OF_UNKNOWN_ORIGIN(key=dotted(path), option=option)))
+                problems.append(
+                    origins.problem(
+                        path,
+                        Message(
+                            "FT-CFG-642",
+                            "comes from another file that Pulumi read, where it may not be encrypted",
+                            f"set it here with `pulumi config set --secret --path {dotted(path)}{option}`, and run "
+                            "the command without that file",
+                        ),
+                    )
+                )
     for path in _encrypted_paths(secrets.file.sections):
         if any(_leads_to(path[: len(key)], [key]) for key in _IN_SPEC):
-            problems.append(origins.problem(path, SECRET_IN_SPEC()))
+            problems.append(
+                origins.problem(
+                    path,
+                    Message(
+                        "FT-TEN-320",
+                        "is encrypted, but everybody who may read Flux's object sees it there",
+                        "use secretValues of the release, or a Secret with substituteFrom",
+                    ),
+                )
+            )
     for tenant, merged in origins.tenants.items():
         problems += _exposed_in_base(tenant, merged.base, origins.stack_file, option)
     return problems
@@ -125,7 +147,15 @@ def _exposed_in_base(tenant: str, base: Mapping[str, Any], stack_file: str, opti
                 yield Problem(file, dotted(path), _plain_text(("tenants", tenant, *path), stack_file, option))
     for path in _encrypted_paths(base):
         in_stack = dotted(("tenants", tenant, *path))
-        yield Problem(file, dotted(path), ENCRYPTED_IN_BASE(stack_file=stack_file, key=in_stack, option=option))
+        yield Problem(
+            file,
+            dotted(path),
+            Message(
+                "FT-CFG-643",
+                "is encrypted, but each stack has its own encryption key",
+                f"set it in {stack_file} with `pulumi config set --secret --path {in_stack}{option}`",
+            ),
+        )
 
 
 def _leads_to(path: Path, keys: Iterable[tuple[str | None, ...]]) -> bool:
@@ -136,7 +166,12 @@ def _leads_to(path: Path, keys: Iterable[tuple[str | None, ...]]) -> bool:
 
 
 def _plain_text(path: Path, stack_file: str, option: str) -> Message:
-    return SECRET_OF_STACK_IN_PLAIN_TEXT(stack_file=stack_file, key=dotted(path), option=option)
+    return Message(
+        "FT-CFG-641",
+        "is in plain text, and anyone who can read the file has it",
+        f"rotate it, and set the new value in {stack_file} with `pulumi config set --secret --path "
+        f"{dotted(path)}{option}`",
+    )
 
 
 def _secret_keys(annotation: Any) -> Iterator[tuple[str | None, ...]]:

@@ -16,7 +16,6 @@ from components.engine.pulumi_command import creates_nothing
 from components.stack.applied import all_syncs
 from components.stack.config import StackConfig
 from components.stack.platform import Platform
-from components.stack.wordings import FLUX_NOT_ASKED, SYNC_NOT_READY
 from components.sync.changes import Changes
 from components.sync.flux_objects import ClusterClock, FluxObjects, lasted
 from components.sync.names import PLATFORM, owner_of, sync_label
@@ -72,7 +71,10 @@ def settled(
             progress = dict.fromkeys(there, Progress(unknown, unknown))
             warnings = _warnings(progress, clock)
         if not pulumi.runtime.is_dry_run():
-            for warning in (*(FLUX_NOT_ASKED(reason=reason) for reason in unasked), *warnings):
+            for warning in (
+                *(Message("FT-TEN-102", f"cannot ask Flux to reconcile: {reason}") for reason in unasked),
+                *warnings,
+            ):
                 log.warn(warning)
         return dict.fromkeys(syncs, Progress(LEFT_OUT, LEFT_OUT)) | progress
 
@@ -92,7 +94,7 @@ def _warnings(progress: Mapping[str, Progress], clock: ClusterClock) -> list[Mes
         ClusterUnavailable: the age of a status depends on the cluster's time, and the cluster does not answer.
     """
     return [
-        SYNC_NOT_READY(sync=sync_label(name), message=found.overall.message, age=_age(found.overall, clock))
+        Message("FT-TEN-101", f"{sync_label(name)} is not ready: {found.overall.message}{_age(found.overall, clock)}")
         for name, found in progress.items()
         if found.overall.ready != "True"
     ]

@@ -10,7 +10,6 @@ from typing import Any
 
 from components.config.errors import Problem
 from components.config.wordings import Message
-from components.stack.config_wordings import SOPS_METADATA, SOPS_VALUE
 from components.stack.messages import dotted
 from components.stack.origins import Origins, tenant_file_name
 from components.stack.overlay import Path
@@ -37,7 +36,17 @@ def sops_values(sections: Mapping[str, Any], origins: Origins) -> list[Problem]:
 
 
 def _reason(key: str) -> Message:
-    return SOPS_METADATA() if key.rpartition(".")[2] == _METADATA else SOPS_VALUE(key=key)
+    return (
+        Message(
+            "FT-CFG-644", "is the metadata of a file that SOPS encrypted", "use the file as it was before encryption"
+        )
+        if key.rpartition(".")[2] == _METADATA
+        else Message(
+            "FT-CFG-645",
+            "is encrypted by SOPS, which is not decrypted here",
+            f"write the value itself or, if it is a secret, set it with `pulumi config set --secret --path {key}`",
+        )
+    )
 
 
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components.config.wordings import Message, Wording
 from components.flux.config import Profile
 from components.flux.controllers import Controller
 from components.flux.lockdown_flags import EXTERNAL_ARTIFACT, enables
 from components.sources.config import ExternalArtifactSource
-from components.sources.config_wordings import (
-    EXTERNAL_ARTIFACTS_OFF,
-    SHARED_NAME_TAKEN,
-    SHARED_WITH_UNKNOWN_TENANT,
-    SOURCE_NAMED_AS_TENANT,
-    SOURCE_NOT_APPLIED,
-    SYNC_WITHOUT_SOURCE,
-    TOKENS_REFUSED,
-    UNKNOWN_SOURCE,
-)
 from components.stack.config import StackConfig
-from components.stack.config_wordings import MISSING
+from components.stack.messages import MISSING
 from components.stack.partial import Check, Finding
 from components.sync.names import APPLIED_SOURCES
+
+UNKNOWN_SOURCE = Wording("FT-SRC-041", "is not a source of the tenant", "name one of {names}")
 
 
 def _without_source(config: StackConfig) -> Iterator[Finding]:
@@ -32,7 +25,10 @@ def _without_source(config: StackConfig) -> Iterator[Finding]:
         if tenant.sources:
             applied = [source for source, each in tenant.sources.items() if each.kind in APPLIED_SOURCES]
             names = ", ".join(applied or tenant.sources)
-            yield ("tenants", name, "sync", "source"), SYNC_WITHOUT_SOURCE(names=names)
+            yield (
+                ("tenants", name, "sync", "source"),
+                Message("FT-SRC-040", "is required, since the tenant has no source of its own", f"name one of {names}"),
+            )
         else:
             yield ("tenants", name, "source"), MISSING()
 
@@ -48,13 +44,27 @@ def _unusable_source(config: StackConfig) -> Iterator[Finding]:
                 continue  # What is shared has errors of its own.
             yield path, UNKNOWN_SOURCE(names=", ".join(tenant.sources) or "`sources`").of(wanted)
         elif (kind := tenant.sources[wanted].kind) not in APPLIED_SOURCES:
-            yield path, SOURCE_NOT_APPLIED(kind=kind, kinds=", ".join(APPLIED_SOURCES)).of(wanted)
+            yield (
+                path,
+                Message(
+                    "FT-SRC-042",
+                    f"is a {kind}, which a sync cannot apply",
+                    f"name a source of the kind {', '.join(APPLIED_SOURCES)}",
+                ).of(wanted),
+            )
 
 
 def _named_as_tenant(config: StackConfig) -> Iterator[Finding]:
     for name, tenant in config.tenants.items():
         if name in tenant.sources:
-            yield config.path_of_source(name, name), SOURCE_NAMED_AS_TENANT()
+            yield (
+                config.path_of_source(name, name),
+                Message(
+                    "FT-SRC-043",
+                    "has the name of the tenant, which is kept for its own repository",
+                    "choose another name",
+                ),
+            )
 
 
 def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
@@ -62,7 +72,10 @@ def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
         for index, tenant in enumerate(shared.tenants):
             if tenant not in config.tenants:
                 tenants = ", ".join(config.tenants) or "`tenants`"
-                yield ("shared", name, "tenants", index), SHARED_WITH_UNKNOWN_TENANT(tenants=tenants).of(tenant)
+                yield (
+                    ("shared", name, "tenants", index),
+                    Message("FT-SRC-044", "is not a tenant of this stack", f"name one of {tenants}").of(tenant),
+                )
 
 
 def _taken_names(config: StackConfig) -> Iterator[Finding]:
@@ -71,7 +84,10 @@ def _taken_names(config: StackConfig) -> Iterator[Finding]:
         for tenant in shared.tenants:
             own = config.tenants[tenant].sources.get(name) if tenant in config.tenants else None
             if own is not None and own is not shared.source:
-                yield ("shared", name), SHARED_NAME_TAKEN(tenant=tenant)
+                yield (
+                    ("shared", name),
+                    Message("FT-SRC-045", f"is also the name of a source of the tenant {tenant}", "rename one of them"),
+                )
 
 
 def _without_tokens(config: StackConfig) -> Iterator[Finding]:
@@ -81,7 +97,14 @@ def _without_tokens(config: StackConfig) -> Iterator[Finding]:
     for name, tenant in config.active_tenants.items():
         for key, source in tenant.sources.items():
             if getattr(source, "service_account_name", None) is not None:
-                yield (*config.path_of_source(name, key), "serviceAccountName"), TOKENS_REFUSED()
+                yield (
+                    (*config.path_of_source(name, key), "serviceAccountName"),
+                    Message(
+                        "FT-SRC-052",
+                        "needs tokens of its service account, which Flux may not create",
+                        "set flux.workloadIdentity to true",
+                    ),
+                )
 
 
 def _unread_artifacts(config: StackConfig) -> Iterator[Finding]:
@@ -92,7 +115,14 @@ def _unread_artifacts(config: StackConfig) -> Iterator[Finding]:
     for name, tenant in config.active_tenants.items():
         if isinstance(tenant.sources.get(tenant.sync.source or ""), ExternalArtifactSource):
             path = ("tenants", name, "sync", "source")
-            yield path, EXTERNAL_ARTIFACTS_OFF(controller=Controller.KUSTOMIZE, gate=EXTERNAL_ARTIFACT)
+            yield (
+                path,
+                Message(
+                    "FT-SRC-053",
+                    f"names an ExternalArtifact, which {Controller.KUSTOMIZE} does not read",
+                    f"add `--feature-gates={EXTERNAL_ARTIFACT}=true` to flux.extraArgs.{Controller.KUSTOMIZE}",
+                ),
+            )
 
 
 SOURCE_CHECKS: tuple[Check, ...] = (

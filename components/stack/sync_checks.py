@@ -8,14 +8,7 @@ from components.config.wordings import Message
 from components.stack.config import StackConfig
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
-from components.tenant.config import TenantConfig
-from components.tenant.config_wordings import (
-    CIRCLE,
-    FOREIGN_TARGET_NAMESPACE,
-    NAME_OF_OWN_SYNC,
-    TOO_MANY_SYNCS,
-    UNKNOWN_DEPENDENCY,
-)
+from components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
 from components.tenant.dependencies import circle
 
 _TenantCheck = Callable[[str, TenantConfig, StackConfig], Iterator[Finding]]
@@ -28,7 +21,12 @@ def sync_paths(tenant: str, config: TenantConfig) -> dict[str, Path]:
 
 def _own_names(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
     if tenant in config.syncs:
-        yield ("tenants", tenant, "syncs", tenant), NAME_OF_OWN_SYNC()
+        yield (
+            ("tenants", tenant, "syncs", tenant),
+            Message(
+                "FT-TEN-310", "is the name of the tenant's own sync", "choose another name, or set the keys in sync"
+            ),
+        )
 
 
 def _dependencies(tenant: str, config: TenantConfig, _: StackConfig) -> Iterator[Finding]:
@@ -53,7 +51,14 @@ def _numbers(tenant: str, config: TenantConfig, stack: StackConfig) -> Iterator[
     """More syncs than the quota of the home namespace admits, so that an update would fail half way."""
     limit = stack.tenancy.limits.most_kustomizations
     if len(config.syncs) > limit:
-        yield ("tenants", tenant, "syncs"), TOO_MANY_SYNCS(count=len(config.syncs), limit=limit)
+        yield (
+            ("tenants", tenant, "syncs"),
+            Message(
+                "FT-TEN-313",
+                f"has {len(config.syncs)} entries, but the tenant may have {limit} Kustomizations besides its own sync",
+                "remove entries, or raise tenancy.limits.kustomizations",
+            ),
+        )
 
 
 def unusable_dependencies(
@@ -70,9 +75,17 @@ def unusable_dependencies(
         for index, each in enumerate(several):
             if each not in needed:
                 known = ", ".join(other for other in needed if other != name) or "none"
-                yield (*paths[name], index), UNKNOWN_DEPENDENCY(kind=kind, known=known).of(each)
+                yield (
+                    (*paths[name], index),
+                    Message(
+                        "FT-TEN-311", f"is not one of the tenant's {kind}", f"remove it, or name one of these: {known}"
+                    ).of(each),
+                )
     if found := circle(needed):
-        yield paths[found[0]], CIRCLE(circle=" -> ".join(found))
+        yield (
+            paths[found[0]],
+            Message("FT-TEN-312", f"leads back to itself: {' -> '.join(found)}", "remove one of these dependencies"),
+        )
 
 
 def foreign_namespace(namespace: str, own: Sequence[str]) -> Message:

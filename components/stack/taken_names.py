@@ -12,13 +12,29 @@ from typing import Any
 from components.cluster.client import ClusterFacts
 from components.cluster.manifests import Manifest, name_of, resource_type
 from components.config.errors import Problem
+from components.config.wordings import Wording
 from components.engine.state import State
 from components.git.source_objects import webhook_secret
 from components.sources.objects import objects_of
 from components.stack.config import StackConfig
-from components.stack.wordings import IMMUTABLE_NAME_TAKEN, NAME_TAKEN, PRUNING_NAME_TAKEN
 from components.sync.names import TENANT_LABEL
 from components.tenant.objects import all_sources, tenant_objects
+
+NAME_TAKEN = Wording(
+    "FT-CLU-114",
+    "{kind} {name} exists in the cluster and does not belong to the platform, which needs this name",
+    "hand it over with `kubectl label {target} {label}={tenant}`, or, once nothing uses it, delete it with "
+    "`kubectl delete {target}`",
+)
+IMMUTABLE_NAME_TAKEN = Wording(
+    "FT-CLU-115", NAME_TAKEN.text, "once nothing uses it, delete it with `kubectl delete {target}`"
+)
+PRUNING_NAME_TAKEN = Wording(
+    "FT-CLU-117",
+    NAME_TAKEN.text,
+    "suspend it with `flux suspend {target}`, so that its deletion leaves what it has applied; then remove it from the "
+    "repository that it comes from, if any, which would bring it back, and delete it with `kubectl delete {target}`",
+)
 
 # Their deletion deletes what they have applied, and a change of their path prunes it.
 _PRUNING = frozenset({"Kustomization", "HelmRelease"})

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from components.config.errors import Problem
 from components.config.types import TenantName
+from components.config.wordings import Message
 from components.config.yaml_files import read_mapping
-from components.stack.config_wordings import TENANT_NOT_A_MAPPING, TENANT_WITHOUT_BASE
 from components.stack.messages import message
 from components.stack.origins import tenant_file_name
 from components.stack.overlay import MergedTenant, overlay
@@ -35,9 +35,21 @@ def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> Merged
     # `pulumi config set --path tenants.<tenant> '{}'` stores a string.
     entry = {} if entry in (None, "{}") else entry
     if not isinstance(entry, Mapping):
-        return Problem(stack_file, f"tenants.{name}", TENANT_NOT_A_MAPPING())
+        return Problem(
+            stack_file,
+            f"tenants.{name}",
+            Message("FT-CFG-628", "must be a mapping", "write {} to take the tenant's base unchanged"),
+        )
     base_file = tenant_file_name(name)
     if not (project / base_file).is_file():
-        return Problem(base_file, "", TENANT_WITHOUT_BASE(stack_file=stack_file, tenant=name))
+        return Problem(
+            base_file,
+            "",
+            Message(
+                "FT-CFG-629",
+                f"does not exist, but {stack_file} lists the tenant {name}",
+                "create it with the tenant's base",
+            ),
+        )
     base = read_mapping(project / base_file, base_file)
     return base if isinstance(base, Problem) else overlay(base, base_file, entry, stack_file)

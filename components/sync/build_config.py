@@ -12,15 +12,7 @@ from pydantic import Field, model_validator
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import DnsLabel
-from components.sync.config_wordings import (
-    NOTHING_REPLACED,
-    NOTHING_SUBSTITUTED,
-    ONE_PATCH,
-    OPERATION_IGNORES,
-    OPERATION_LACKS,
-    PATCH_WITHOUT_TARGET,
-    TAG_BESIDE_DIGEST,
-)
+from components.config.wordings import Message, Wording
 from components.sync.types import CelExpression, ImageDigest, JsonPointer, VariableName
 
 
@@ -54,7 +46,11 @@ class PatchOperation(Section):
         for name, wanted in (("value", _WITH_VALUE), ("from_", _WITH_ORIGIN)):
             key, given = name.removesuffix("_"), name in self.model_fields_set
             if given != (self.op in wanted):
-                wording = OPERATION_IGNORES if given else OPERATION_LACKS
+                wording = (
+                    Wording("FT-SYN-308", "is ignored by the operation {op}", "remove it")
+                    if given
+                    else Wording("FT-SYN-307", "is required for the operation {op} and missing")
+                )
                 raise MisplacedValueError((key,), wording(op=self.op))
         return self
 
@@ -73,9 +69,15 @@ class Patch(Section):
     @model_validator(mode="after")
     def _one_kind(self) -> Patch:
         if (self.merge is None) == (not self.operations):
-            raise ValueError(ONE_PATCH())
+            raise ValueError(Message("FT-SYN-305", "needs exactly one of merge and operations"))
         if self.target is None and not _names_an_object(self.merge or {}):
-            raise ValueError(PATCH_WITHOUT_TARGET())
+            raise ValueError(
+                Message(
+                    "FT-SYN-306",
+                    "does not say which objects it changes",
+                    "set target, or in merge apiVersion, kind and metadata.name of one object",
+                )
+            )
         return self
 
 
@@ -90,9 +92,11 @@ class ImageReplacement(Section):
     @model_validator(mode="after")
     def _some_change(self) -> ImageReplacement:
         if self.new_name is None and self.new_tag is None and self.digest is None:
-            raise ValueError(NOTHING_REPLACED())
+            raise ValueError(Message("FT-SYN-309", "replaces nothing", "set newName, newTag or digest"))
         if self.new_tag is not None and self.digest is not None:
-            raise MisplacedValueError(("newTag",), TAG_BESIDE_DIGEST())
+            raise MisplacedValueError(
+                ("newTag",), Message("FT-SYN-310", "is ignored by Flux if there is a digest", "keep one of them")
+            )
         return self
 
 
@@ -120,7 +124,13 @@ class PostBuild(Section):
     @model_validator(mode="after")
     def _some_variables(self) -> PostBuild:
         if not (self.substitute or self.substitute_from or self.substitute_strategy == "Always"):
-            raise ValueError(NOTHING_SUBSTITUTED())
+            raise ValueError(
+                Message(
+                    "FT-SYN-313",
+                    "names no variables, so Flux substitutes nothing",
+                    "set substitute or substituteFrom, or substituteStrategy to Always",
+                )
+            )
         return self
 
 

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import Duration
+from components.config.wordings import Message
 from components.sync.build_config import (
     CommonMetadata,
     HealthCheck,
@@ -16,7 +17,6 @@ from components.sync.build_config import (
     Patch,
     PostBuild,
 )
-from components.sync.config_wordings import EXPRESSIONS_IGNORED, HEALTH_CHECKS_IGNORED
 from components.sync.decryption import Decryption
 from components.sync.types import ComponentPath, NamePart
 
@@ -55,9 +55,23 @@ class SyncOptions(Section):
     @model_validator(mode="after")
     def _checked_health(self) -> SyncOptions:
         if self.health_checks and self.wait:
-            raise MisplacedValueError(("healthChecks",), HEALTH_CHECKS_IGNORED())
+            raise MisplacedValueError(
+                ("healthChecks",),
+                Message(
+                    "FT-SYN-311",
+                    "is ignored by Flux while wait is true, since it then checks everything that it applies",
+                    "remove it, or set wait to false",
+                ),
+            )
         if self.health_check_exprs and not self.wait and not self.health_checks:
-            raise MisplacedValueError(("healthCheckExprs",), EXPRESSIONS_IGNORED())
+            raise MisplacedValueError(
+                ("healthCheckExprs",),
+                Message(
+                    "FT-SYN-312",
+                    "is ignored by Flux without wait and without healthChecks",
+                    "set wait to true, or list the objects in healthChecks",
+                ),
+            )
         return self
 
 

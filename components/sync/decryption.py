@@ -10,17 +10,10 @@ from pydantic import Field, model_validator
 from components.config.errors import MisplacedValueError
 from components.config.sealed import is_sealed
 from components.config.section import Section
+from components.config.wordings import Message
 from components.keys.age_keys import AgeIdentity, read_identities
 from components.keys.openpgp_keys import OpenPgpKey, read_private_keys
 from components.keys.types import AgeIdentities, AgeRecipient, OpenPgpFingerprint, OpenPgpPrivateKeys
-from components.sync.config_wordings import (
-    FOREIGN_PUBLIC_KEYS,
-    MISSING_PUBLIC_KEYS,
-    NO_DECRYPTION_KEY,
-    PROVIDER_NEEDS_SETTING,
-    PROVIDER_SETTING_REFUSED,
-    PROVIDER_WITHOUT_SETTING,
-)
 from components.sync.workload_identity import PROVIDERS
 
 
@@ -104,11 +97,15 @@ class WorkloadIdentity(Section):
         for name in sorted(everything):
             key, value = str(type(self).model_fields[name].alias), getattr(self, name)
             if name not in own and value is not None:
-                raise MisplacedValueError((key,), PROVIDER_WITHOUT_SETTING(provider=self.provider))
+                raise MisplacedValueError(
+                    (key,), Message("FT-CFG-203", f"is not a setting of {self.provider}", "remove it")
+                )
             if name in own and own[name].required and value is None:
-                raise MisplacedValueError((key,), PROVIDER_NEEDS_SETTING(provider=self.provider))
+                raise MisplacedValueError((key,), Message("FT-CFG-204", f"is required for {self.provider} and missing"))
             if name in own and value is not None and not re.fullmatch(own[name].pattern, value):
-                raise MisplacedValueError((key,), PROVIDER_SETTING_REFUSED(pattern=own[name].pattern).of(value))
+                raise MisplacedValueError(
+                    (key,), Message("FT-CFG-205", "is rejected by Flux", f"it must match {own[name].pattern}").of(value)
+                )
         return self
 
 
@@ -125,7 +122,9 @@ class Decryption(Section):
     @model_validator(mode="after")
     def _some_way(self) -> Decryption:
         if self.age is None and self.openpgp is None and self.workload_identity is None:
-            raise ValueError(NO_DECRYPTION_KEY())
+            raise ValueError(
+                Message("FT-CFG-200", "contains no key", "create one with `make sops-key`, or remove the section")
+            )
         return self
 
     @property
@@ -148,5 +147,17 @@ def _check_public_halves(key: str, given: tuple[str, ...], derived: list[str]) -
     strangers = [each for each in given if each not in derived]
     expected = ", ".join(derived)
     if strangers:
-        raise MisplacedValueError((key,), FOREIGN_PUBLIC_KEYS(public=", ".join(strangers), expected=expected))
-    raise MisplacedValueError((key,), MISSING_PUBLIC_KEYS(expected=expected))
+        raise MisplacedValueError(
+            (key,),
+            Message(
+                "FT-CFG-201",
+                f"contains {', '.join(strangers)}, for which there is no private key here",
+                f"set it to {expected}",
+            ),
+        )
+    raise MisplacedValueError(
+        (key,),
+        Message(
+            "FT-CFG-202", "does not list the public keys in the order of the private ones", f"set it to {expected}"
+        ),
+    )

@@ -11,21 +11,12 @@ from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, model_val
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
+from components.config.wordings import Message, Wording
 from components.keys.types import CertificateAuthority
-from components.sync.config_wordings import (
-    ADDRESS_IS_CREDENTIAL,
-    ADDRESS_NOT_A_URL,
-    ADDRESS_WITHOUT_USE,
-    AUTHORITY_WITHOUT_USE,
-    CHANNEL_NEEDED,
-    NO_ADDRESS,
-    PASSWORD_NEEDS_USERNAME,
-    TOKEN_NEEDED,
-    TOO_LONG_ADDRESS,
-    TWO_ADDRESSES,
-    UNKNOWN_PROVIDER_TYPE,
-)
 from components.sync.provider_types import COMMIT_STATUSES, DEFAULT_ADDRESSES, PROVIDER_TYPES, Address, ProviderType
+
+ADDRESS_NOT_A_URL = Wording("FT-MSG-002", "is not a URL with a host", "write it like {example}")
+TOO_LONG_ADDRESS = Wording("FT-MSG-003", "is longer than the {longest} characters that Flux takes")
 
 EventKind = Literal[
     "ArtifactGenerator",
@@ -72,7 +63,7 @@ def _secret_address(value: str) -> str:
 
 def _known_type(value: str) -> str:
     if value not in PROVIDER_TYPES:
-        raise ValueError(UNKNOWN_PROVIDER_TYPE(types=", ".join(PROVIDER_TYPES)))
+        raise ValueError(Message("FT-MSG-001", "is not a type of receiver", f"use one of {', '.join(PROVIDER_TYPES)}"))
     return value
 
 
@@ -154,28 +145,54 @@ class Notification(Section):
         given = [key for key, value in self._addresses().items() if value is not None]
         kind = self.provider.address
         if len(given) > 1:
-            raise MisplacedValueError(("secretAddress",), TWO_ADDRESSES())
+            raise MisplacedValueError(
+                ("secretAddress",), Message("FT-MSG-004", "is set in addition to address", "keep one of them")
+            )
         if kind is Address.NONE and given:
-            raise MisplacedValueError((given[0],), ADDRESS_WITHOUT_USE(type=self.type))
+            raise MisplacedValueError(
+                (given[0],), Message("FT-MSG-007", f"has no effect: {self.type} posts to a fixed host", "remove it")
+            )
         if not given and kind in (Address.URL, Address.CREDENTIAL) and self.type not in DEFAULT_ADDRESSES:
-            raise ValueError(NO_ADDRESS(type=self.type))
+            raise ValueError(
+                Message(
+                    "FT-MSG-005",
+                    f"has no address, which {self.type} needs",
+                    "set secretAddress with `pulumi config set --secret`, or address if the URL is no credential",
+                )
+            )
         # An incoming webhook of Slack is a credential, and its API takes a token instead.
         is_credential = kind is Address.CREDENTIAL or (self.type == "slack" and self.token is None)
         if given == ["address"] and is_credential:
-            raise MisplacedValueError(("address",), ADDRESS_IS_CREDENTIAL(type=self.type))
+            raise MisplacedValueError(
+                ("address",),
+                Message(
+                    "FT-MSG-006",
+                    f"is a credential for {self.type}: whoever knows it can post messages",
+                    "set secretAddress with `pulumi config set --secret` instead",
+                ),
+            )
         return self
 
     @model_validator(mode="after")
     def _needs_met(self) -> Notification:
         needs = self.provider
         if needs.token and self.token is None:
-            raise ValueError(TOKEN_NEEDED(type=self.type))
+            raise ValueError(
+                Message(
+                    "FT-MSG-008",
+                    f"has no token, which {self.type} needs",
+                    "set token with `pulumi config set --secret`",
+                )
+            )
         if needs.channel and self.channel is None:
-            raise ValueError(CHANNEL_NEEDED(type=self.type))
+            raise ValueError(Message("FT-MSG-009", f"has no channel, which {self.type} needs", "set channel"))
         if self.password is not None and self.username is None:
-            raise MisplacedValueError(("password",), PASSWORD_NEEDS_USERNAME())
+            raise MisplacedValueError(("password",), Message("FT-MSG-010", "needs a username", "set username"))
         if self.certificate_authority is not None and not needs.authority:
-            raise MisplacedValueError(("certificateAuthority",), AUTHORITY_WITHOUT_USE(type=self.type))
+            raise MisplacedValueError(
+                ("certificateAuthority",),
+                Message("FT-MSG-011", f"has no effect: Flux does not read it for {self.type}", "remove it"),
+            )
         return self
 
     def _addresses(self) -> dict[str, object]:

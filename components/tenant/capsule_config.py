@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import DnsLabel, Quantity, WebUrl
+from components.config.wordings import Message
 from components.keys.types import CertificateAuthority
-from components.tenant.capsule_config_wordings import PROXY_WITHOUT_TLS, WAYS_TO_PROXY
 from components.tenant.types import QuotaResource
 
 
@@ -75,9 +75,11 @@ class CapsuleProxy(Section):
     @model_validator(mode="after")
     def _one_way(self) -> CapsuleProxy:
         if [self.address is not None, self.secret is not None, self.addon].count(True) != 1:
-            raise ValueError(WAYS_TO_PROXY())
+            raise ValueError(Message("FT-CFG-825", "needs exactly one of address, secret and addon"))
         if self.address is not None and not self.address.startswith("https://"):
-            raise MisplacedValueError(("address",), PROXY_WITHOUT_TLS())
+            raise MisplacedValueError(
+                ("address",), Message("FT-CFG-826", "is not encrypted, and Flux sends tokens to it", "use https://")
+            )
         return self
 
 

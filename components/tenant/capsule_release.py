@@ -23,6 +23,7 @@ from components.cluster.client import explaining, get, patch_current
 from components.cluster.hooks import before_changes
 from components.cluster.manifests import Manifest
 from components.cluster.waiting import NotReady, in_thread, wait_for
+from components.config.wordings import Message
 from components.tenant.capsule_names import (
     CAPSULE_API,
     CAPSULE_TENANT_LABEL,
@@ -31,7 +32,6 @@ from components.tenant.capsule_names import (
     SETTINGS,
     TENANT,
 )
-from components.tenant.capsule_wordings import NAMESPACE_NOT_RELEASED
 
 if TYPE_CHECKING:
     from kubernetes import client
@@ -77,7 +77,15 @@ def release(api: client.ApiClient, namespace: str, tenant: str) -> None:
         patch_current(api, path, without_tenant)
         missing = wait_for(lambda: tenant if _is_of(api, namespace, tenant) else None, _TIMEOUT_SECONDS)
     if missing is not None:
-        raise NotReady(NAMESPACE_NOT_RELEASED(namespace=namespace, tenant=tenant, seconds=_TIMEOUT_SECONDS))
+        raise NotReady(
+            Message(
+                "FT-CAP-050",
+                f"namespace {namespace} still belongs to Capsule's Tenant {tenant} after {_TIMEOUT_SECONDS} s, "
+                "which would delete it",
+                "check that Capsule's controller is healthy (`kubectl describe tenant.capsule.clastix.io "
+                f"{tenant}`), and run `pulumi up` again",
+            )
+        )
 
 
 def without_tenant(namespace: Mapping[str, Any]) -> Manifest:

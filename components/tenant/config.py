@@ -11,14 +11,13 @@ from components.allowlists.types import HostPatternText, ImagePatternText, Ingre
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import DnsLabel
+from components.config.wordings import Message, Wording
 from components.git.config import GitSource
 from components.sources.config import Source
 from components.sync.config import Reconciliation
 from components.sync.notifications_config import Notification
 from components.tenant.capsule_config import CapsuleLimits
-from components.tenant.config_wordings import DUPLICATE_NAMESPACE, FOREIGN_TARGET_NAMESPACE
 from components.tenant.grants_config import Grant
-from components.tenant.grants_wordings import DELEGATED_HOME
 from components.tenant.kinds import OpenedKind
 from components.tenant.namespace_config import NamespaceConfig
 from components.tenant.network_config import NetworkOpenings
@@ -26,6 +25,8 @@ from components.tenant.people_config import TenantPeople
 from components.tenant.release_config import ReleaseConfig, ReleaseName
 from components.tenant.sync_config import FurtherSync, TenantSync
 from components.tenant.types import ServiceAccountName
+
+FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tenant", "choose one of {namespaces}")
 
 
 class TenantPolicies(Section):
@@ -187,9 +188,18 @@ class TenantConfig(Section):
     def _own_namespaces(self) -> TenantConfig:
         names = self.namespace_names
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise MisplacedValueError(("namespaces",), DUPLICATE_NAMESPACE(names=", ".join(twice)))
+            raise MisplacedValueError(
+                ("namespaces",), Message("FT-CFG-403", f"lists {', '.join(twice)} twice", "keep one of them")
+            )
         if self.namespaces[0].delegated_to is not None:
-            raise MisplacedValueError(("namespaces", 0, "delegatedTo"), DELEGATED_HOME())
+            raise MisplacedValueError(
+                ("namespaces", 0, "delegatedTo"),
+                Message(
+                    "FT-TEN-420",
+                    "is the tenant's home, where Flux applies everything as the tenant's own account",
+                    "delegate another namespace",
+                ),
+            )
         target = self.sync.target_namespace
         if target is not None and target not in names:
             raise MisplacedValueError(

@@ -16,20 +16,14 @@ from components.config.decisions import LastDay, Reason
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import matching
-from components.config.wordings import Message
-from components.tenant.grants_wordings import (
-    DELETED_DEFINITION,
-    EMPTY_GRANT,
-    NO_EXCEPTION,
-    NOT_A_GROUP,
-    NOT_A_RESOURCE,
-    NOT_A_VERB,
-    NOT_AN_OBJECT_NAME,
-    UNLIMITED_VERB,
-    WITHHELD_DEFINITION,
-    WITHHELD_GROUP,
-)
+from components.config.wordings import Message, Wording
 from components.tenant.withheld import owner_of
+
+WITHHELD_GROUP = Wording(
+    "FT-TEN-402",
+    "belongs to {owner}, and what the tenant role does not allow of it is withheld on purpose",
+    "name the API group of a custom resource, e.g. cert-manager.io",
+)
 
 DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 """API group and resource of CustomResourceDefinitions."""
@@ -57,7 +51,9 @@ class ExceptedPolicy(StrEnum):
 def refused_group(group: str) -> Message | None:
     """Why an API group can never be granted; None for the group of a custom resource."""
     if not _GROUP.fullmatch(group):
-        return NOT_A_GROUP()
+        return Message(
+            "FT-TEN-412", "is not an API group", "write it like cert-manager.io; there are no wildcards and no versions"
+        )
     owner = owner_of(group)
     return WITHHELD_GROUP(owner=owner) if owner is not None else None
 
@@ -74,19 +70,32 @@ def _group_of_objects(group: str) -> str:
 
 def _verb(verb: str) -> str:
     if verb not in VERBS:
-        raise ValueError(NOT_A_VERB(verbs=", ".join(VERBS)))
+        raise ValueError(Message("FT-TEN-404", "is not a verb that can be granted", f"use these: {', '.join(VERBS)}"))
     return verb
 
 
 def _named_verb(verb: str) -> str:
     if verb not in NAMED_VERBS:
-        raise ValueError(UNLIMITED_VERB(verbs=", ".join(NAMED_VERBS)))
+        raise ValueError(
+            Message(
+                "FT-TEN-405",
+                "cannot be limited to one object by its name",
+                f"use these: {', '.join(NAMED_VERBS)}; for all objects, use rules",
+            )
+        )
     return verb
 
 
 def _excepted(policy: str) -> str:
     if policy not in list(ExceptedPolicy):
-        raise ValueError(NO_EXCEPTION(policies=", ".join(ExceptedPolicy)))
+        raise ValueError(
+            Message(
+                "FT-TEN-409",
+                "has no exceptions: it protects the platform or other tenants, or has a setting of its own for a "
+                "tenant",
+                f"choose one of {', '.join(ExceptedPolicy)} (docs/grants.md)",
+            )
+        )
     return policy
 
 
@@ -95,8 +104,28 @@ def _choice(*values: str) -> WithJsonSchema:
 
 
 CustomGroup = Annotated[str, AfterValidator(_custom_group)]
-ResourceName = Annotated[str, *matching(r"^[a-z][-a-z0-9]*(/[a-z]+)?$", NOT_A_RESOURCE)]
-ObjectName = Annotated[str, *matching(r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$", NOT_AN_OBJECT_NAME)]
+ResourceName = Annotated[
+    str,
+    *matching(
+        r"^[a-z][-a-z0-9]*(/[a-z]+)?$",
+        Message(
+            "FT-TEN-403",
+            "is not the plural name of a resource",
+            "name each resource, e.g. certificates or widgets/scale; there are no wildcards",
+        ),
+    ),
+]
+ObjectName = Annotated[
+    str,
+    *matching(
+        r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$",
+        Message(
+            "FT-TEN-408",
+            "is not the name of an object",
+            "use lowercase letters, digits, '-' and '.'; there are no wildcards",
+        ),
+    ),
+]
 Verb = Annotated[str, AfterValidator(_verb), _choice(*VERBS)]
 NamedVerb = Annotated[str, AfterValidator(_named_verb), _choice(*NAMED_VERBS)]
 
@@ -136,9 +165,23 @@ class ClusterObject(Section):
         if self.resource != DEFINITIONS[1]:
             raise MisplacedValueError(("apiGroup",), WITHHELD_GROUP(owner="Kubernetes").of(self.api_group))
         if (owner := owner_of(self.kinds_group)) is not None:
-            raise MisplacedValueError(("name",), WITHHELD_DEFINITION(owner=owner).of(self.name))
+            raise MisplacedValueError(
+                ("name",),
+                Message(
+                    "FT-TEN-407",
+                    f"is the definition of a kind of {owner}, which is withheld on purpose",
+                    "name the definition of one of the tenant's own kinds, e.g. widgets.example.com",
+                ).of(self.name),
+            )
         if "delete" in self.verbs:
-            raise MisplacedValueError(("verbs", self.verbs.index("delete")), DELETED_DEFINITION().of("delete"))
+            raise MisplacedValueError(
+                ("verbs", self.verbs.index("delete")),
+                Message(
+                    "FT-TEN-406",
+                    "would delete every object of this kind, those of other tenants included",
+                    "leave it out for customresourcedefinitions",
+                ).of("delete"),
+            )
         return self
 
 
@@ -183,5 +226,11 @@ class Grant(Section):
     @model_validator(mode="after")
     def _grants_something(self) -> Grant:
         if not (self.rules or self.cluster_objects or self.service_types or self.exceptions):
-            raise ValueError(EMPTY_GRANT(keys="rules, clusterObjects, serviceTypes, exceptions"))
+            raise ValueError(
+                Message(
+                    "FT-TEN-401",
+                    "grants nothing",
+                    f"add one of these: {'rules, clusterObjects, serviceTypes, exceptions'}",
+                )
+            )
         return self

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, WithJsonSchema
 
-from components.tenant.config_wordings import NOT_A_KIND
+from components.config.wordings import Message
 from components.tenant.withheld import owner_of
 
 _SOURCE, _IMAGE, _NOTIFICATION = (f"{name}.toolkit.fluxcd.io" for name in ("source", "image", "notification"))
@@ -79,7 +79,14 @@ def resources_of(kinds: Iterable[str]) -> tuple[str, ...]:
 def _opened_kind(value: str) -> str:
     is_custom = _RESOURCE.fullmatch(value) is not None and owner_of(value.partition(".")[2]) is None
     if value not in OPENED_KINDS and not is_custom:
-        raise ValueError(NOT_A_KIND(kinds=", ".join(OPENED_KINDS)))
+        raise ValueError(
+            Message(
+                "FT-CFG-405",
+                "is not a kind that can be opened to tenants",
+                f"use one of {', '.join(OPENED_KINDS)}, or the resource of another controller, such as "
+                "certificates.cert-manager.io",
+            )
+        )
     return value
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from components.config.section import Section
 from components.config.types import NamespaceName
-from components.tenant.config_wordings import PROTECTED_LABELS
+from components.config.wordings import Message
 from components.tenant.types import ServiceAccountName
 
 # Labels that decide what a tenant may do; they are set by typed keys only.
@@ -62,5 +62,11 @@ class NamespaceConfig(Section):
     @classmethod
     def _free_keys(cls, entries: dict[str, str]) -> dict[str, str]:
         if taken := [key for key in entries if key.startswith(PROTECTED_LABEL_PREFIXES)]:
-            raise ValueError(PROTECTED_LABELS(keys=", ".join(taken)))
+            raise ValueError(
+                Message(
+                    "FT-CFG-402",
+                    f"sets {', '.join(taken)}, which the platform sets itself",
+                    "remove them, or use keys such as podSecurity",
+                )
+            )
         return entries

@@ -23,31 +23,28 @@ from components.cluster.client import ClusterUnavailable, explaining, find_objec
 from components.cluster.manifests import name_of
 from components.cluster.namespace_holds import Held, NamespaceHolds, read_namespace_holds
 from components.cluster.waiting import in_thread
-from components.config.wordings import Message
+from components.config.wordings import Message, Wording
 from components.engine import log
 from components.sync.flux_objects import request_reconciliation
 from components.sync.names import TENANT_LABEL
 from components.tenant.capsule_names import CAPSULE_TENANT_LABEL
 from components.tenant.forced_removal import FLUX_FINALIZER, Sync, end_pods, remove_access, remove_finalizer
-from components.tenant.wordings import (
-    ACCESS_REMOVED,
-    FINALIZER_REMOVED,
-    FINALIZERS_UNKNOWN,
-    FLUX_ASKED,
-    NAMESPACE_FINALIZERS_UNKNOWN,
-    NAMESPACE_HELD,
-    NAMESPACE_NOT_RELEASED,
-    NAMESPACE_RELEASED,
-    OBJECT_HELD,
-    OBJECT_NOT_DELETED,
-    PODS_ENDED,
-    PODS_NOT_ENDED,
-    SYNC_HELD,
-    SYNC_NOT_PRUNED,
-)
 
 if TYPE_CHECKING:
     from kubernetes import client
+
+OBJECT_HELD = Wording(
+    "FT-TEN-016",
+    "{object} still exists",
+    "check that {controller} is healthy. Once nothing needs its finalizers, remove them and run `pulumi up` "
+    "again:{finalizers}",
+)
+SYNC_HELD = Wording(
+    "FT-TEN-017", f"tenant {{tenant}}: its access is removed, but {OBJECT_HELD.text}", OBJECT_HELD.remedy
+)
+
+
+OBJECT_NOT_DELETED = Wording("FT-TEN-014", "{object} is not deleted: {reason}")
 
 # Attempts to delete a namespace that is only slow: Kubernetes itself removes the finalizers in it.
 _ATTEMPTS = 3
@@ -123,9 +120,19 @@ class Offboarding:
             await in_thread(remove_access, self._api, sync)
             await in_thread(remove_finalizer, self._api, path_of(failed.old_inputs or {}))
         except ClusterUnavailable as error:
-            log.error(SYNC_NOT_PRUNED(**fields, reason=error))
+            log.error(
+                Wording("FT-TEN-011", "tenant {tenant}: {sync} is not pruned, and its access may remain: {reason}")(
+                    **fields, reason=error
+                )
+            )
             return False
-        log.warn(ACCESS_REMOVED(**fields))
+        log.warn(
+            Wording(
+                "FT-TEN-010",
+                "tenant {tenant}: Flux did not prune {sync} in time; its role bindings and service account "
+                "are deleted now, and what Flux applied goes with the namespaces",
+            )(**fields)
+        )
         return True
 
     async def _part_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
@@ -137,10 +144,23 @@ class Offboarding:
             match len(failed.errors):
                 case 1:
                     await in_thread(request_reconciliation, self._api, part, datetime.now(UTC))
-                    log.info(FLUX_ASKED(**fields, seconds=_CLEANING_SECONDS))
+                    log.info(
+                        Wording(
+                            "FT-TEN-012",
+                            "{controller} has not removed its finalizer from {object} within {seconds} s; it "
+                            "is asked to reconcile it and gets as long again",
+                        )(**fields, seconds=_CLEANING_SECONDS)
+                    )
                 case 2:
                     await in_thread(remove_finalizer, self._api, path_of(part))
-                    log.warn(FINALIZER_REMOVED(**fields, seconds=2 * _CLEANING_SECONDS))
+                    log.warn(
+                        Wording(
+                            "FT-TEN-013",
+                            "{controller} has not removed its finalizer from {object} in {seconds} s; it is "
+                            "deleted without. What the controller has stored of it goes when its pod "
+                            "restarts",
+                        )(**fields, seconds=2 * _CLEANING_SECONDS)
+                    )
                 case _:
                     log.error(await in_thread(self._held, part))
                     return False
@@ -163,7 +183,9 @@ class Offboarding:
         try:
             found = find_object(self._api, manifest) or {"metadata": {}}
         except ClusterUnavailable as error:
-            return FINALIZERS_UNKNOWN(object=_label(manifest), reason=error)
+            return Message(
+                "FT-TEN-015", f"{_label(manifest)} still exists; cannot read what blocks its deletion: {error}"
+            )
         kind, metadata = manifest["kind"], manifest["metadata"]
         held = Held(kind.lower(), metadata["name"], tuple(found["metadata"].get("finalizers", ())))
         finalizers = NamespaceHolds(metadata["namespace"], (held,)).listing(self._context)
@@ -202,7 +224,7 @@ class Offboarding:
         try:
             holds = await in_thread(read_namespace_holds, self._api, namespace)
         except ClusterUnavailable as error:
-            log.error(NAMESPACE_FINALIZERS_UNKNOWN(namespace=namespace, reason=error))
+            log.error(Message("FT-TEN-018", f"namespace {namespace}: cannot read what blocks its deletion: {error}"))
             return False
         if holds is None:
             return True
@@ -211,18 +233,32 @@ class Offboarding:
             try:
                 await in_thread(end_pods, self._api, namespace)
             except ClusterUnavailable as error:
-                log.error(PODS_NOT_ENDED(namespace=namespace, reason=error))
+                log.error(
+                    Message("FT-TEN-023", f"namespace {namespace}: cannot delete the pods that have not ended: {error}")
+                )
                 return False
-            log.warn(PODS_ENDED(namespace=namespace, count=len(holds.pods)))
+            log.warn(
+                Message(
+                    "FT-TEN-022",
+                    f"namespace {namespace}: {len(holds.pods)} of its pods had not ended in time and were deleted "
+                    "with a grace period of 0",
+                )
+            )
         of_flux = [] if stays else holds.only_by(FLUX_FINALIZER)
         if of_flux and not last:
             try:
                 for each in of_flux:
                     await in_thread(remove_finalizer, self._api, each.path)
             except ClusterUnavailable as error:
-                log.error(NAMESPACE_NOT_RELEASED(namespace=namespace, reason=error))
+                log.error(Message("FT-TEN-019", f"namespace {namespace}: cannot remove Flux's finalizers: {error}"))
                 return False
-            log.warn(NAMESPACE_RELEASED(namespace=namespace, count=len(of_flux)))
+            log.warn(
+                Message(
+                    "FT-TEN-020",
+                    f"namespace {namespace}: Flux did not finalize {len(of_flux)} of its objects in time; they "
+                    "are deleted without, since nobody has access to them any more",
+                )
+            )
             return True
         again = holds.only_by_kubernetes and not last
         if holds or last:
@@ -243,7 +279,12 @@ def namespaces_of(api: client.ApiClient, tenant: str) -> list[str]:
 
 def held_message(holds: NamespaceHolds, context: str | None) -> Message:
     """What an admin has to know about a namespace whose deletion is blocked."""
-    return NAMESPACE_HELD(namespace=holds.namespace, finalizers=holds.listing(context))
+    return Message(
+        "FT-TEN-021",
+        f"namespace {holds.namespace} is still being deleted, and the objects below block it",
+        "once nothing needs their finalizers, remove them and run `pulumi up` again; until then, `pulumi up "
+        f"--continue-on-error` removes other tenants:{holds.listing(context)}",
+    )
 
 
 def _label(manifest: Any) -> str:

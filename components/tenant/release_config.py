@@ -9,20 +9,34 @@ from pydantic import Field, model_validator
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
+from components.config.wordings import Message
 from components.sync.build_config import CommonMetadata, HealthCheckExpressions, IgnoreRule, ImageReplacement, Patch
-from components.tenant.config_wordings import (
-    DRIFT_NOT_DETECTED,
-    NOT_A_RELEASE_NAME,
-    NOT_A_VALUES_KEY,
-    NOT_A_VALUES_PATH,
-    RETRIES_OF_ANOTHER_STRATEGY,
-)
 
 # Helm's limit. Source: `releaseName` in the CRD of helm-controller
-ReleaseName = Annotated[str, *matching(r"^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$", NOT_A_RELEASE_NAME)]
+ReleaseName = Annotated[
+    str,
+    *matching(
+        r"^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$",
+        Message("FT-TEN-300", "is not the name of a Helm release", "use at most 53 lowercase letters, digits and '-'"),
+    ),
+]
 # Source: `ValuesReference` in github.com/fluxcd/pkg/apis/meta
-ValuesPath = Annotated[str, *matching(r"^([a-zA-Z0-9_\-.\\/]|\[[0-9]{1,5}\]){1,250}$", NOT_A_VALUES_PATH)]
-ValuesKey = Annotated[str, *matching(r"^[-._a-zA-Z0-9]{1,253}$", NOT_A_VALUES_KEY)]
+ValuesPath = Annotated[
+    str,
+    *matching(
+        r"^([a-zA-Z0-9_\-.\\/]|\[[0-9]{1,5}\]){1,250}$",
+        Message("FT-TEN-301", "is not the path of a value", "write it like redis.password or hosts[0].name"),
+    ),
+]
+ValuesKey = Annotated[
+    str,
+    *matching(
+        r"^[-._a-zA-Z0-9]{1,253}$",
+        Message(
+            "FT-TEN-302", "is not a key of a ConfigMap or Secret", "use letters, digits, dashes, underscores and dots"
+        ),
+    ),
+]
 
 
 class ValuesReference(Section):
@@ -52,7 +66,14 @@ class DriftDetection(Section):
     @model_validator(mode="after")
     def _something_to_ignore(self) -> DriftDetection:
         if self.ignore and self.mode == "disabled":
-            raise MisplacedValueError(("ignore",), DRIFT_NOT_DETECTED())
+            raise MisplacedValueError(
+                ("ignore",),
+                Message(
+                    "FT-TEN-303",
+                    "is ignored, because drift is not detected",
+                    "set mode to enabled or warn, or remove it",
+                ),
+            )
         return self
 
 
@@ -128,5 +149,7 @@ class ReleaseConfig(Section):
         retries = self.strategy == "RetryOnFailure"
         key, value = ("retries", self.retries) if retries else ("retryInterval", self.retry_interval)
         if value is not None:
-            raise MisplacedValueError((key,), RETRIES_OF_ANOTHER_STRATEGY(strategy=self.strategy))
+            raise MisplacedValueError(
+                (key,), Message("FT-TEN-304", f"is ignored by the strategy {self.strategy}", "remove it")
+            )
         return self

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from components.cluster.client import collection_of, explaining, items
 from components.cluster.manifests import resource_type
 from components.cluster.waiting import wait_for
+from components.config.wordings import Message
 from components.engine import log
 from components.sync.names import TENANT_LABEL
 from components.tenant.capsule_names import LIMIT_LABEL, SELF_MADE
 from components.tenant.capsule_objects import required_limits
-from components.tenant.capsule_wordings import LIMITS_MISSING
 from components.tenant.tenancy_config import TenancyConfig
 
 if TYPE_CHECKING:
@@ -42,7 +42,14 @@ def wait_until_replicated(api: client.ApiClient, tenants: Collection[str], tenan
         ClusterUnavailable: the cluster does not answer, or not to this user.
     """
     if missing := wait_for(partial(_without_limits, api, tenants, tenancy), _TIMEOUT_SECONDS):
-        log.warn(LIMITS_MISSING(namespaces=missing, seconds=_TIMEOUT_SECONDS))
+        log.warn(
+            Message(
+                "FT-CAP-054",
+                f"the namespaces {missing} do not have all of their limits after {_TIMEOUT_SECONDS:.0f} s; "
+                "nothing can be created there until they do",
+                "check that Capsule is healthy (`kubectl get globaltenantresources.capsule.clastix.io`)",
+            )
+        )
 
 
 def _without_limits(api: client.ApiClient, tenants: Collection[str], tenancy: TenancyConfig) -> str | None:

@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 from components.config.errors import MisplacedValueError
 from components.config.section import Section
 from components.config.types import DnsLabel, Duration, Network, Quantity
+from components.config.wordings import Message
 from components.sync.notifications_config import Notification
 from components.tenant.capsule_config import CapsuleTenancy
-from components.tenant.config_wordings import SHARED_CREDENTIAL
 from components.tenant.grants_config import CustomGroup
 from components.tenant.kinds import OpenedKind
 from components.tenant.people_config import TenancyPeople
@@ -177,5 +177,12 @@ class TenancyConfig(Section):
     def _no_shared_credentials(self) -> TenancyConfig:
         for name, notification in self.notifications.items():
             for key in notification.credentials:
-                raise MisplacedValueError(("notifications", name, key), SHARED_CREDENTIAL())
+                raise MisplacedValueError(
+                    ("notifications", name, key),
+                    Message(
+                        "FT-MSG-020",
+                        "would be in the namespace of each tenant, where the tenant can read it",
+                        "send messages to a receiver of the cluster that needs no credential, such as Alertmanager",
+                    ),
+                )
         return self

@@ -7,12 +7,18 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from components.config.types import DnsLabel, matching
-from components.tenant.config_wordings import DEFAULT_ACCOUNT, NOT_A_QUOTA_RESOURCE
+from components.config.wordings import Message
 
 
 def _not_every_pods(account: str) -> str:
     if account == "default":
-        raise ValueError(DEFAULT_ACCOUNT())
+        raise ValueError(
+            Message(
+                "FT-CFG-400",
+                "is the service account of every pod that names none, which would get the tenant's rights",
+                "choose another name",
+            )
+        )
     return account
 
 
@@ -22,6 +28,10 @@ QuotaResource = Annotated[
     str,
     *matching(
         r"^(?!count/.*\.fluxcd\.io$)[a-z0-9]([a-zA-Z0-9./-]*[a-zA-Z0-9])?$",
-        NOT_A_QUOTA_RESOURCE,
+        Message(
+            "FT-CFG-401",
+            "is not a resource that a quota can limit here",
+            "write it like pods; Flux's own kinds are limited by fluxObjects",
+        ),
     ),
 ]

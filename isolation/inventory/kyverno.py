@@ -14,10 +14,16 @@ from kubernetes import client
 
 from components.cluster.client import items
 from components.cluster.manifests import Manifest
+from components.config.wordings import Message
 from components.kyverno.objects import NAMESPACE
 from isolation.inventory.fields import NOTHING
 from isolation.model import Discrepancy
-from isolation.wordings import LEFT_OUT
+
+LEFT_OUT = Message(
+    "FT-ISO-109",
+    "Kyverno is set to leave out what its policies would refuse",
+    "restore Kyverno's release with `pulumi up --refresh`",
+)
 
 _CONFIG_MAP = "kyverno"
 # What the chart sets for each entry that exempts requests; without an entry, nothing.

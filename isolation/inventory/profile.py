@@ -8,7 +8,7 @@ from enum import StrEnum
 from kubernetes.utils.quantity import parse_quantity
 
 from components.cluster.manifests import Manifest
-from components.config.wordings import Wording
+from components.config.wordings import Message
 from components.tenant.further_access import is_documented, subjects_within
 from components.tenant.namespace_config import PodSecurity
 from isolation.attempts.looking import selects
@@ -26,14 +26,6 @@ from isolation.inventory.lists import (
 )
 from isolation.model import Discrepancy
 from isolation.scene import Tenancy
-from isolation.wordings import (
-    BROAD_BINDING,
-    NO_DEFAULT_DENY,
-    NO_QUOTA,
-    ONLY_AUDITED,
-    OPEN_TO_ALL,
-    WEAK_POD_SECURITY,
-)
 from operations.foreign_grants import grant_of
 
 
@@ -84,7 +76,16 @@ def _pod_security(namespace: Manifest, *, strict: bool) -> Iterator[Discrepancy]
     level = namespace["metadata"].get("labels", {}).get(POD_SECURITY)
     if level not in levels:
         found = f"{POD_SECURITY}: {level or NOTHING}"
-        yield _of_namespace(namespace, WEAK_POD_SECURITY, found, " or ".join(levels), label=POD_SECURITY)
+        yield _of_namespace(
+            namespace,
+            Message(
+                "FT-ISO-120",
+                "Pod Security is weaker than the profile",
+                f"set the label {POD_SECURITY} of the namespace",
+            ),
+            found,
+            " or ".join(levels),
+        )
 
 
 def _quota(namespace: Manifest, lists: Lists) -> Iterator[Discrepancy]:
@@ -92,7 +93,12 @@ def _quota(namespace: Manifest, lists: Lists) -> Iterator[Discrepancy]:
     if not any(map(_limits_objects, quotas)):
         names = ", ".join(each["metadata"]["name"] for each in quotas)
         found = f"no count up to {_MOST} in {names}" if names else "no ResourceQuota"
-        yield _of_namespace(namespace, NO_QUOTA, found, "a ResourceQuota that counts objects")
+        yield _of_namespace(
+            namespace,
+            Message("FT-ISO-121", "no quota limits the number of objects", "create a ResourceQuota with count/… items"),
+            found,
+            "a ResourceQuota that counts objects",
+        )
 
 
 def _limits_objects(quota: Manifest) -> bool:
@@ -113,14 +119,33 @@ def _isolation(namespace: Manifest, lists: Lists) -> Iterator[Discrepancy]:
     }
     if open_ways := [each for each in _BOTH if each not in closed]:
         found = f"no NetworkPolicy for all pods has the type {' or '.join(open_ways)}"
-        yield _of_namespace(namespace, NO_DEFAULT_DENY, found, "a NetworkPolicy for all pods with both")
+        yield _of_namespace(
+            namespace,
+            Message(
+                "FT-ISO-122",
+                "pods are not isolated",
+                "create a NetworkPolicy for all pods with Ingress and Egress, without rules",
+            ),
+            found,
+            "a NetworkPolicy for all pods with both",
+        )
     for policy in policies:
         for way, peers in (("ingress", "from"), ("egress", "to")):
             if wide := [rule for rule in policy["spec"].get(way) or () if _opens_all(rule, peers)]:
                 found, _ = described([(way, None, wide)])
                 name = f"NetworkPolicy {policy['metadata']['name']}"
                 place = namespace["metadata"]["name"]
-                yield Discrepancy.of(OPEN_TO_ALL, place, name, found, "rules that name peers or ports")
+                yield Discrepancy.of(
+                    Message(
+                        "FT-ISO-123",
+                        "a network policy opens all pods to everything",
+                        "name the peers in its rules, or delete it",
+                    ),
+                    place,
+                    name,
+                    found,
+                    "rules that name peers or ports",
+                )
 
 
 def _opens_all(rule: Manifest, peers: str) -> bool:
@@ -150,7 +175,17 @@ def _bindings(tenant: Tenancy, lists: Lists, *, strict: bool) -> Iterator[Discre
             continue
         found = str(grant_of(each["kind"], each).cluster)
         intended = "a narrower role" if namespace in tenant.namespaces else "no rights outside of its namespaces"
-        yield Discrepancy.of(BROAD_BINDING, namespace, f"{each['kind']} {each['metadata']['name']}", found, intended)
+        yield Discrepancy.of(
+            Message(
+                "FT-ISO-124",
+                "a binding gives more than the profile allows",
+                "bind a narrower role, or delete the binding",
+            ),
+            namespace,
+            f"{each['kind']} {each['metadata']['name']}",
+            found,
+            intended,
+        )
 
 
 def _policies(namespaces: list[dict[str, str]], lists: Lists) -> Iterator[Discrepancy]:
@@ -163,9 +198,15 @@ def _policies(namespaces: list[dict[str, str]], lists: Lists) -> Iterator[Discre
             if actions and "Deny" not in actions and any(selects(selector, labels) for labels in namespaces):
                 name = f"{each['kind']} {each['metadata']['name']}"
                 found = f"validationActions: {', '.join(actions)}"
-                yield Discrepancy.of(ONLY_AUDITED, "", name, found, "Deny")
+                yield Discrepancy.of(
+                    Message("FT-ISO-125", "a policy refuses nothing", "set its validationActions to Deny"),
+                    "",
+                    name,
+                    found,
+                    "Deny",
+                )
 
 
-def _of_namespace(namespace: Manifest, wording: Wording, found: str, intended: str, **fields: str) -> Discrepancy:
+def _of_namespace(namespace: Manifest, message: Message, found: str, intended: str) -> Discrepancy:
     name = namespace["metadata"]["name"]
-    return Discrepancy.of(wording, name, f"Namespace {name}", found, intended, **fields)
+    return Discrepancy.of(message, name, f"Namespace {name}", found, intended)

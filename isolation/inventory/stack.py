@@ -10,7 +10,7 @@ from components.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
 from components.cluster.client import refusal
 from components.cluster.manifests import Manifest, name_of
 from components.cluster.subjects import RBAC
-from components.config.wordings import Wording
+from components.config.wordings import Message
 from components.policies.config import PolicyEngine
 from components.policies.in_force import PROBE_PATH
 from components.policies.probe import PROBE_NAME, probe_request
@@ -45,19 +45,16 @@ from isolation.inventory.stored import NotComparable, Stored
 from isolation.kinds import served
 from isolation.model import Discrepancy, Request
 from isolation.scene import Tenancy
-from isolation.wordings import (
-    AGGREGATED,
-    DIFFERS,
-    EXEMPTION,
-    FURTHER_BINDING,
-    FURTHER_OPENING,
-    MISSING,
-    NOT_CALLED,
-    NOT_COMPARED,
-    NOT_ENFORCED,
-    UNLISTED_NAMESPACE,
-)
 from operations.foreign_grants import applied_by_flux, entry_of, grant_of
+
+DIFFERS = Message(
+    "FT-ISO-100",
+    "an object of the stack was changed",
+    "restore it with `make repair` and `pulumi up`, or declare the change in the stack",
+)
+NOT_ENFORCED = Message(
+    "FT-ISO-106", "an engine does not enforce the policies", "find out why, then run `make repair` and `pulumi up`"
+)
 
 # Keys of a namespace that decide something, wherever they come from.
 _DECISIVE = (POD_SECURITY, PREFIX, TENANT_LABEL, MANAGED_BY_LABEL, CAPSULE_TENANT_LABEL)
@@ -128,7 +125,16 @@ class StackInventory:
         for each in intended:
             now = there.get(key_of(each))
             if now is None or "deletionTimestamp" in now["metadata"]:
-                yield _about(MISSING, each, NOTHING, "the object as the stack has it")
+                yield _about(
+                    Message(
+                        "FT-ISO-101",
+                        "an object of the stack is missing",
+                        "create it again with `make repair` and `pulumi up`",
+                    ),
+                    each,
+                    NOTHING,
+                    "the object as the stack has it",
+                )
             elif each["kind"] == "Namespace":
                 yield from _of_namespace(each, now, is_listed=name_of(each) in self._intent.tenant_of)
             elif is_filled_in(each):
@@ -138,7 +144,16 @@ class StackInventory:
                 try:
                     stored = self._stored.form(each, now)
                 except NotComparable as error:
-                    yield _about(NOT_COMPARED, each, str(error), "an answer to a dry run")
+                    yield _about(
+                        Message(
+                            "FT-ISO-108",
+                            "the API server does not say how it would store an object of the stack",
+                            "use credentials with cluster-admin rights, and see that the cluster's webhooks answer",
+                        ),
+                        each,
+                        str(error),
+                        "an answer to a dry run",
+                    )
                     continue
                 if differing := differences(stored or each, now, exact=stored is not None):
                     yield _about(DIFFERS, each, *described(differing))
@@ -153,7 +168,16 @@ class StackInventory:
                 continue
             if label == tenant.name or label not in tenants:
                 found = f"{TENANT_LABEL}: {label}"
-                yield _about(UNLISTED_NAMESPACE, each, found, owner or "of no tenant", label=TENANT_LABEL)
+                yield _about(
+                    Message(
+                        "FT-ISO-104",
+                        "a namespace belongs to a tenant that does not have it in the stack",
+                        f"list it in the tenant's namespaces, or remove the label {TENANT_LABEL}",
+                    ),
+                    each,
+                    found,
+                    owner or "of no tenant",
+                )
 
     # ---- what is there beside it ----
 
@@ -170,7 +194,16 @@ class StackInventory:
                     continue
                 if namespace in places and self._is_expected(tenant, each, of_platform):
                     continue
-                yield _about(FURTHER_BINDING, each, str(grant_of(each["kind"], each).cluster), _NO_BINDING)
+                yield _about(
+                    Message(
+                        "FT-ISO-102",
+                        "a binding gives rights that the stack does not give",
+                        "delete the binding, or declare the rights in the stack: as a grant, or under people",
+                    ),
+                    each,
+                    str(grant_of(each["kind"], each).cluster),
+                    _NO_BINDING,
+                )
 
     def _aggregated(self, tenant: Tenancy, lists: Lists) -> Iterator[Discrepancy]:
         """ClusterRoles whose rules are added to `admin`, which has those of `edit` and `view`, if the tenant has it."""
@@ -185,7 +218,16 @@ class StackInventory:
                 continue
             if f"_{name_of(each).replace(':', '__')}_{RBAC}_ClusterRole" not in of_platform:
                 found, _ = described([("rules", None, each.get("rules"))])
-                yield _about(AGGREGATED, each, found, "no such role", label=_AGGREGATE)
+                yield _about(
+                    Message(
+                        "FT-ISO-110",
+                        "a ClusterRole adds rights to Kubernetes' role `admin`, which the tenant has",
+                        f"remove its labels {_AGGREGATE}…, or give the tenant its rights as a grant",
+                    ),
+                    each,
+                    found,
+                    "no such role",
+                )
 
     def _openings(
         self, tenant: Tenancy, places: set[str], intended: Mapping[Key, Manifest], lists: Lists
@@ -199,7 +241,16 @@ class StackInventory:
                 if key_of(each) in intended or not opened or self._is_expected(tenant, each, of_platform):
                     continue
                 found, _ = described([(key, None, value) for key, value in opened.items()])
-                yield _about(FURTHER_OPENING, each, found, "no such network policy")
+                yield _about(
+                    Message(
+                        "FT-ISO-103",
+                        "a network policy opens what the stack keeps closed",
+                        "delete it, or declare the opening under network of the tenant",
+                    ),
+                    each,
+                    found,
+                    "no such network policy",
+                )
 
     def _is_expected(self, tenant: Tenancy, found: Manifest, of_platform: frozenset[str]) -> bool:
         """Whether the platform's Git, Capsule or the tenant itself writes such objects as this one."""
@@ -243,7 +294,16 @@ class StackInventory:
             for each in lists[type_]:
                 if (type_, name_of(each)) not in self._intent.objects:
                     found, _ = described([("spec", None, each.get("spec"))])
-                    yield _about(EXEMPTION, each, found, "no such exemption")
+                    yield _about(
+                        Message(
+                            "FT-ISO-105",
+                            "an exemption from Kyverno's policies",
+                            "delete it, or declare a grant of the tenant",
+                        ),
+                        each,
+                        found,
+                        "no such exemption",
+                    )
 
     # ---- who judges ----
 
@@ -285,7 +345,15 @@ class StackInventory:
             if not asked or open_ones:
                 found = f"{', '.join(sorted(open_ones))} fails open" if open_ones else "no webhook selects it"
                 yield Discrepancy.of(
-                    NOT_CALLED, name, f"Namespace {name}", found, f"{_KYVERNO_WEBHOOK} selects it and fails closed"
+                    Message(
+                        "FT-ISO-107",
+                        "Kyverno is not asked, or need not answer, about a tenant's namespace",
+                        "compare the webhooks with Kyverno's settings, and restart Kyverno's admission controller",
+                    ),
+                    name,
+                    f"Namespace {name}",
+                    found,
+                    f"{_KYVERNO_WEBHOOK} selects it and fails closed",
                 )
 
 
@@ -316,7 +384,7 @@ def _said(answer: str | None) -> str:
     return "it is accepted" if answer is None else f"another refusal: {answer}"
 
 
-def _about(wording: Wording, manifest: Manifest, found: str, intended: str, **fields: object) -> Discrepancy:
+def _about(message: Message, manifest: Manifest, found: str, intended: str) -> Discrepancy:
     metadata = manifest["metadata"]
     namespace = metadata["name"] if manifest["kind"] == "Namespace" else metadata.get("namespace", "")
-    return Discrepancy.of(wording, namespace, f"{manifest['kind']} {metadata['name']}", found, intended, **fields)
+    return Discrepancy.of(message, namespace, f"{manifest['kind']} {metadata['name']}", found, intended)

@@ -10,12 +10,19 @@ import typer
 
 from components.config.errors import coded
 from components.config.printable import printable
+from components.config.wordings import Wording
 from review.admission.answers import admission_answers
 from review.admission.program import PROGRAM, VARIABLE, Answer, find_program
 from review.admission.schemas import schema_errors
 from review.admission.verdict import refusals
-from review.admission.wordings import FOUND, NOT_CHECKED
 from review.render.rendered import Render
+
+NOT_CHECKED = Wording(
+    "FT-REV-301",
+    "the objects are not held against schemas and policies, since {program} is not on PATH",
+    "build it with `make tools`, or set {variable} to its path",
+)
+FOUND = Wording("FT-REV-303", "an API server would not accept {count} of {total} objects:{listed}")
 
 
 def check_admission(render: Render, project: Path, meanwhile: Callable[[], None] = lambda: None) -> None:

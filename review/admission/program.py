@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.cluster.manifests import Manifest
+from components.config.wordings import Wording
 from operations.errors import OperationError
-from review.admission.wordings import ADMISSION_FAILED
+
+ADMISSION_FAILED = Wording("FT-REV-302", "{program} failed: {reason}", "build it again with `make tools`")
 
 VARIABLE = "FLUX_TENANCY_ADMISSION"
 """The environment variable with the path of the program."""
@@ -151,10 +153,10 @@ def ask(program: Path, surroundings: Surroundings, requests: Iterable[Request]) 
             timeout=_TIMEOUT_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise OperationError.of(ADMISSION_FAILED, program=program, reason=error) from None
+        raise OperationError.of(ADMISSION_FAILED(program=program, reason=error)) from None
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[0]
-        raise OperationError.of(ADMISSION_FAILED, program=program, reason=reason)
+        raise OperationError.of(ADMISSION_FAILED(program=program, reason=reason))
     return [
         Answer(
             tuple(FieldError(each["path"], each["message"]) for each in answer["errors"]),

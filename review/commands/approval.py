@@ -14,12 +14,17 @@ from pydantic import ValidationError
 
 from components.config.errors import coded
 from components.config.printable import printable
-from components.config.wordings import Message
+from components.config.wordings import Message, Wording
 from operations.errors import OperationError
 from review.commands.command import PROJECT, ReviewCommand
-from review.commands.wordings import APPROVAL_OF_ANOTHER_STACK, NO_APPROVAL, NOT_APPROVED, NOT_APPROVED_LISTED
 from review.render.digests import Digests, differences, is_digest
 from review.render.stack import render_stack
+
+NO_APPROVAL = Wording(
+    "FT-REV-503",
+    "APPROVED {reason}",
+    "set it to a digest like sha256:0123…, or to the file digest.json that `make render` writes",
+)
 
 SHOWN = 20
 """Objects that a refusal names; the rest is counted."""
@@ -36,7 +41,7 @@ def approval(
     approved = read_approved(digest, stack)
     found = Digests.of(render_stack(PROJECT, stack))
     if refusal := compare(approved, found):
-        typer.echo(f"error: {coded(Message(refusal.message, refusal.code))}\nremedy: {refusal.remedy}", err=True)
+        typer.echo(f"error: {coded(Message(refusal.code, refusal.message))}\nremedy: {refusal.remedy}", err=True)
         raise typer.Exit(1)
     typer.echo(f"Stack {stack} would apply {found.digest}, as approved.")
 
@@ -54,19 +59,25 @@ def read_approved(text: str, stack: str) -> str | Digests:
     if is_digest(text):
         return text
     if not text:
-        raise OperationError.of(NO_APPROVAL, reason="is empty")
+        raise OperationError.of(NO_APPROVAL(reason="is empty"))
     shown = printable(text)
     if text.startswith("sha256:"):
-        raise OperationError.of(NO_APPROVAL, reason=f"{shown} is not sha256: with 64 hexadecimal digits")
+        raise OperationError.of(NO_APPROVAL(reason=f"{shown} is not sha256: with 64 hexadecimal digits"))
     try:
         approved = Digests.model_validate_json(Path(text).read_bytes())
     except OSError as error:
-        raise OperationError.of(NO_APPROVAL, reason=f"{shown} cannot be read: {error.strerror}") from None
+        raise OperationError.of(NO_APPROVAL(reason=f"{shown} cannot be read: {error.strerror}")) from None
     except ValidationError:
-        raise OperationError.of(NO_APPROVAL, reason=f"{shown} is not the digest.json of a render") from None
+        raise OperationError.of(NO_APPROVAL(reason=f"{shown} is not the digest.json of a render")) from None
     if approved.stack != stack:
         found = printable(approved.stack)
-        raise OperationError.of(APPROVAL_OF_ANOTHER_STACK, file=shown, found=found, stack=stack)
+        raise OperationError.of(
+            Message(
+                "FT-REV-504",
+                f"{shown} is the render of stack {found}, not of {stack}",
+                f"approve the render of {stack}",
+            )
+        )
     return approved
 
 
@@ -83,10 +94,23 @@ def compare(approved: str | Digests, found: Digests) -> OperationError | None:
     fields = {"stack": found.stack, "digest": found.digest, "approved": digest}
     lines = [] if isinstance(approved, str) else [printable(line) for line in differences(approved, found)]
     if not lines:
-        return OperationError.of(NOT_APPROVED, **fields)
+        return OperationError.of(
+            Wording(
+                "FT-REV-501",
+                "stack {stack} would apply {digest}, but {approved} was approved",
+                "nothing was applied; to see what differs, name the digest.json of the approved render in "
+                "place of its digest",
+            )(**fields)
+        )
     if len(lines) > SHOWN:
         lines[SHOWN:] = [f"and {len(lines) - SHOWN} more"]
-    return OperationError.of(NOT_APPROVED_LISTED, differences="".join(f"\n  {line}" for line in lines), **fields)
+    return OperationError.of(
+        Wording(
+            "FT-REV-502",
+            "stack {stack} would apply {digest}, but {approved} was approved:{differences}",
+            "nothing was applied; review these objects, and approve {digest}",
+        )(differences="".join(f"\n  {line}" for line in lines), **fields)
+    )
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from github.PullRequest import PullRequest
 from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 
+from components.config.wordings import Message
 from operations.errors import Operation, OperationError
 from review.commands.comment import ARTIFACT, is_part_of_the_report, read_digests
-from review.commands.wordings import NOT_MERGED, NOT_REVIEWED
 from review.host.artifacts import read_artifact
 from review.host.connection import connected
 from review.render.digests import DIGESTS, Digests
@@ -55,7 +55,13 @@ def merged(repository: Repository, commit: str) -> PullRequest:
         pull for pull in repository.get_commit(commit).get_pulls() if pull.merged_at and pull.merge_commit_sha == commit
     ]
     if len(pulls) != 1:
-        raise OperationError.of(NOT_MERGED, commit=commit[:10])
+        raise OperationError.of(
+            Message(
+                "FT-REV-520",
+                f"commit {commit[:10]} was not made by merging a pull request, so nobody has approved what it applies",
+                "change stacks by pull request: revert the commit, and open one",
+            )
+        )
     return pulls[0]
 
 
@@ -70,7 +76,13 @@ def last_run(repository: Repository, pull: PullRequest, workflow: str) -> Workfl
     )
     found = [run for run in runs if run.head_sha == pull.head.sha and run.event == "pull_request"]
     if not found:
-        raise OperationError.of(NOT_REVIEWED, workflow=workflow, number=pull.number, head=pull.head.sha[:10])
+        raise OperationError.of(
+            Message(
+                "FT-REV-521",
+                f"no successful run of {workflow} has seen head {pull.head.sha[:10]} of #{pull.number}",
+                f"require the checks of {workflow} before merging; revert the commit, and open the pull request again",
+            )
+        )
     return max(found, key=lambda run: run.id)
 
 

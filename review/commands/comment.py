@@ -18,13 +18,19 @@ from github.WorkflowRun import WorkflowRun
 from pydantic import ValidationError
 
 from components.config.printable import printable
+from components.config.wordings import Message, Wording
 from components.stack.origins import is_stack_name
 from operations.errors import Operation, OperationError
-from review.commands.wordings import NO_PULL_REQUEST, NOT_OF_A_PULL_REQUEST, REPORT_UNREADABLE
 from review.host.artifacts import read_artifact
 from review.host.connection import Host, connected
 from review.render.digests import DIGESTS, Digests
 from review.words.untrusted_markdown import code, cut, neutralized
+
+REPORT_UNREADABLE = Wording(
+    "FT-REV-516",
+    "artifact {artifact} has no report, or digests that are not those of a render",
+    "look into the run: its files do not come from `make diff` and `make render`",
+)
 
 MARKER = "<!-- flux-tenancy: review -->"
 """By its first line, the comment is found again."""
@@ -76,14 +82,24 @@ def pull_request_of(repository: Repository, run: WorkflowRun) -> PullRequest | N
         OperationError: the run is not one of a pull request, or of several.
     """
     if run.event != "pull_request":
-        raise OperationError.of(NOT_OF_A_PULL_REQUEST, run=run.id, event=printable(run.event))
+        raise OperationError.of(
+            Message(
+                "FT-REV-517",
+                f"run {run.id} is one of event {printable(run.event)}, not of a pull request",
+                "name a run of the workflow `review`",
+            )
+        )
     if run.head_repository is None:  # a fork that is gone
         return None
     head = f"{run.head_repository.owner.login}:{run.head_branch}"
     pulls = [pull for pull in repository.get_pulls(state="open", head=head) if pull.head.sha == run.head_sha]
     if len(pulls) > 1:
         numbers = ", ".join(f"#{pull.number}" for pull in pulls)
-        raise OperationError.of(NO_PULL_REQUEST, run=run.id, numbers=numbers)
+        raise OperationError.of(
+            Message(
+                "FT-REV-518", f"run {run.id} is one of several pull requests: {numbers}", "close all but one of them"
+            )
+        )
     return pulls[0] if pulls else None
 
 
@@ -115,7 +131,7 @@ def reported(files: Mapping[str, bytes], head: str, url: str, changes_program: b
     """
     digests = read_digests(files)
     if REPORT not in files:
-        raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT)
+        raise OperationError.of(REPORT_UNREADABLE(artifact=ARTIFACT))
     report = _text(files[REPORT])
     footer = [f"- {code(stack)}: {code(each.digest)}" for stack, each in digests.items()]
     if footer:
@@ -144,9 +160,9 @@ def read_digests(files: Mapping[str, bytes]) -> dict[str, Digests]:
             if PurePosixPath(path).name == DIGESTS
         }
     except ValidationError:
-        raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT) from None
+        raise OperationError.of(REPORT_UNREADABLE(artifact=ARTIFACT)) from None
     if any(stack != each.stack or not is_stack_name(stack) for stack, each in found.items()):
-        raise OperationError.of(REPORT_UNREADABLE, artifact=ARTIFACT)
+        raise OperationError.of(REPORT_UNREADABLE(artifact=ARTIFACT))
     return found
 
 

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from components.config.wordings import Message
 from operations.errors import OperationError
 from review.commands.command import PROJECT, ReviewCommand
-from review.commands.wordings import NOT_WRITTEN
 from review.report.compare import compare
 from review.report.json_report import as_json
 from review.report.markdown import as_markdown
@@ -53,7 +53,9 @@ def diff(
             with file.open("w", encoding="utf-8") as opened:
                 _print(report, output, Console(file=opened, width=_WIDTH))
         except OSError as error:
-            raise OperationError.of(NOT_WRITTEN, file=file, reason=error.strerror) from None
+            raise OperationError.of(
+                Message("FT-REV-205", f"{file} cannot be written: {error.strerror}", "set FILE to another path")
+            ) from None
     if report.missing_acknowledgements:
         raise typer.Exit(UNACKNOWLEDGED)
 

@@ -15,10 +15,9 @@ from github.Issue import Issue
 from pydantic import BaseModel, ValidationError
 
 from operations.errors import Operation, OperationError
-from review.commands.wordings import REPORT_UNREADABLE
+from review.commands.comment import REPORT_UNREADABLE
 from review.host.artifacts import read_artifact
 from review.host.connection import Host, connected
-from review.host.wordings import NO_ARTIFACT
 from review.words.untrusted_markdown import code
 
 MARKER = "<!-- flux-tenancy: drift -->"
@@ -64,11 +63,11 @@ def drift_issue(
                 files = read_artifact(found, host.token, name, FILE.__eq__)
                 drifts[stack] = Drift.model_validate_json(files[FILE])
             except OperationError as error:
-                if error.code != NO_ARTIFACT.code:
+                if error.code != "FT-REV-513":
                     raise
                 drifts[stack] = None
             except (KeyError, ValidationError):
-                raise OperationError.of(REPORT_UNREADABLE, artifact=name) from None
+                raise OperationError.of(REPORT_UNREADABLE(artifact=name)) from None
         typer.echo(publish(host, drifts, found.html_url))
 
 

@@ -9,15 +9,16 @@ from typing import Annotated
 import typer
 
 from components.config.errors import ConfigurationError, Problem, coded
+from components.config.wordings import Message
 from components.stack.origins import stack_file_name
 from operations.described_stack import described_file, described_stacks
 from operations.errors import OperationError
 from review.commands.command import PROJECT, ReviewCommand
 from review.render.rendered import Render
+from review.report.compare import NO_STACKS
 from review.rules.findings_text import as_json, as_text
 from review.rules.stacks import read_stacks
 from review.rules.table import findings
-from review.rules.wordings import NO_EARLIER_RENDER, NO_STACKS
 from review.versions.rendering import rendering
 from review.versions.trees import merge_base
 
@@ -45,7 +46,7 @@ def policy(
         described_file(stack, PROJECT)  # An unknown stack is refused with the names of those that exist.
     stacks = described_stacks(PROJECT) if stack is None else [stack]
     if not stacks:
-        raise OperationError.of(NO_STACKS)
+        raise OperationError.of(NO_STACKS())
     read, problems = read_stacks(PROJECT, stacks)
     before, incomparable = _earlier(base, read.keys()) if base else ({}, [])
     problems += incomparable
@@ -71,7 +72,13 @@ def _earlier(base: str, stacks: Collection[str]) -> tuple[dict[str, Render], lis
             versions = started.versions() if earlier else {}
     renders = {stack: version.render for stack, version in versions.items() if version.render}
     problems = [
-        Problem(stack_file_name(stack), "", NO_EARLIER_RENDER(reason=version.note))
+        Problem(
+            stack_file_name(stack),
+            "",
+            Message(
+                "FT-REV-122", f"cannot be compared with the merge base: {version.note}", "compare the deletions by hand"
+            ),
+        )
         for stack, version in versions.items()
         if version.render is None
     ]

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 import yaml
 
+from components.config.wordings import Message
 from operations.described_stack import described_file
 from operations.errors import OperationError
 from review.admission.check import check_admission
 from review.commands.command import PROJECT, ReviewCommand
-from review.commands.wordings import NOT_A_RENDER
 from review.render.digests import DIGESTS, Digests
 from review.render.rendered import PROTECT, Render, RenderedObject
 from review.render.stack import render_stack
@@ -85,7 +85,13 @@ def _delete_render(folder: Path) -> None:
         written = set()
     found = {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_symlink() or not file.is_dir()}
     if folder.is_symlink() or not folder.is_dir() or not found <= written:
-        raise OperationError.of(NOT_A_RENDER, folder=folder)
+        raise OperationError.of(
+            Message(
+                "FT-REV-001",
+                f"{folder} has files that `make render` has not written",
+                "name an empty folder, or one of an earlier render, with OUT=…",
+            )
+        )
     shutil.rmtree(folder)
 
 

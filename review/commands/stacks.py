@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
+from components.config.wordings import Message
 from components.stack.offline import load_offline
 from components.stack.production import is_production
 from components.stack.project_file import read_project_file
 from operations.described_stack import described_file, described_stacks
 from operations.errors import OperationError
 from review.commands.command import PROJECT, ReviewCommand
-from review.commands.wordings import NOT_A_LIST_OF_STACKS
 
 app = typer.Typer(add_completion=False)
 
@@ -44,7 +44,13 @@ def _chosen(text: str) -> Sequence[str]:
     except ValueError:
         found = None
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-        raise OperationError.of(NOT_A_LIST_OF_STACKS)
+        raise OperationError.of(
+            Message(
+                "FT-REV-519",
+                "STACKS is not a list of names",
+                'set it to a JSON list like ["staging", "production"], or leave it out',
+            )
+        )
     for name in found:
         described_file(name, PROJECT)  # An unknown stack is refused with the names of those that exist.
     return found

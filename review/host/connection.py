@@ -16,9 +16,15 @@ from github import Auth, Github, GithubException
 from github.Repository import Repository
 
 from components.config.printable import printable
+from components.config.wordings import Message, Wording
 from components.git.github_access import PUBLIC_API, TIMEOUT_SECONDS
 from operations.errors import OperationError
-from review.host.wordings import HOST_REFUSES, HOST_UNREACHABLE, NO_HOST
+
+HOST_REFUSES = Wording(
+    "FT-REV-511",
+    "{api} answers {status}: {reason}",
+    "check that the token is valid, and that the job has the permissions in docs/review.md",
+)
 
 WORKFLOW_AUTHOR = "github-actions[bot]"
 """Who a workflow's own token writes as; such a token may not ask who it is."""
@@ -48,19 +54,26 @@ def connected(environ: Mapping[str, str] = os.environ) -> Iterator[Host]:
     """
     missing = [name for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if not environ.get(name)]
     if missing:
-        raise OperationError.of(NO_HOST, variables=" and ".join(missing))
+        raise OperationError.of(
+            Message(
+                "FT-REV-510",
+                f"{' and '.join(missing)} is not set",
+                "set it as GitHub Actions does: GITHUB_REPOSITORY to owner/name, GITHUB_TOKEN to a token that "
+                "may write comments",
+            )
+        )
     api, token = environ.get("GITHUB_API_URL") or PUBLIC_API, environ["GITHUB_TOKEN"]
     try:
         with _client(api, token) as client:
             yield Host(client.get_repo(environ["GITHUB_REPOSITORY"]), _login(client), token)
     except GithubException as error:
         reason = printable(error.message or "")
-        raise OperationError.of(HOST_REFUSES, api=api, status=error.status, reason=reason) from None
+        raise OperationError.of(HOST_REFUSES(api=api, status=error.status, reason=reason)) from None
     except requests.HTTPError as error:
         status = error.response.status_code if error.response is not None else "an error"
-        raise OperationError.of(HOST_REFUSES, api=api, status=status, reason="of a download") from None
+        raise OperationError.of(HOST_REFUSES(api=api, status=status, reason="of a download")) from None
     except (requests.ConnectionError, requests.Timeout):
-        raise OperationError.of(HOST_UNREACHABLE, api=api) from None
+        raise OperationError.of(Message("FT-REV-512", f"{api} does not answer", "run the job again")) from None
 
 
 def _client(api: str, token: str) -> Github:

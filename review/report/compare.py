@@ -8,26 +8,27 @@ from pathlib import Path
 
 from components.config.errors import ConfigurationError
 from components.config.printable import printable
+from components.config.wordings import Wording
 from components.stack.origins import stack_file_name
 from components.stack.project_file import read_project_file
 from components.stack.stack_file import StackFile, read_stack_file
-from operations.described_stack import described_stacks
+from operations.described_stack import UNKNOWN_STACK, described_stacks
 from operations.errors import OperationError
-from operations.wordings import UNKNOWN_STACK
 from review.admission.answers import admission_answers
+from review.admission.check import NOT_CHECKED
 from review.admission.program import PROGRAM, VARIABLE, find_program
 from review.admission.verdict import refusals
-from review.admission.wordings import NOT_CHECKED
 from review.render.rendered import Render
 from review.report.comparison import Side, stack_report
 from review.report.model import Report
 from review.rules.findings import Finding
 from review.rules.stacks import read_stacks
 from review.rules.table import findings
-from review.rules.wordings import NO_STACKS
 from review.versions.rendering import Version, rendering
 from review.versions.trees import merge_base
 from review.words.statement import Statement
+
+NO_STACKS = Wording("FT-REV-120", "the project has no stacks to check", "describe one in Pulumi.<stack>.yaml")
 
 
 def compare(project: Path, base: str, only: str = "") -> Report:
@@ -94,9 +95,9 @@ def _chosen(stacks: Sequence[str], only: str) -> list[str]:
 
 def _refuse(only: str, stacks: set[str]) -> None:
     if not stacks:
-        raise OperationError.of(NO_STACKS)
+        raise OperationError.of(NO_STACKS())
     raise OperationError.of(
-        UNKNOWN_STACK, stack=printable(only), file=stack_file_name(printable(only)), stacks=" or ".join(sorted(stacks))
+        UNKNOWN_STACK(stack=printable(only), file=stack_file_name(printable(only)), stacks=" or ".join(sorted(stacks)))
     )
 
 

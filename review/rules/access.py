@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from components.cluster.manifests import Manifest
 from components.config.printable import printable
 from components.config.types import is_reserved
+from components.config.wordings import Message
 from components.git.github import DEPLOY_KEY_TYPE
 from components.keys.armor import is_single_block
 from components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
@@ -21,15 +22,8 @@ from components.sync.names import TENANT_LABEL
 from components.tenant.further_access import RoleReference, Rules, TenantAccess, further_access
 from review.render.recorder import GENERATED
 from review.render.rendered import PLATFORM, RenderedObject
-from review.rules.findings import Finding, resource_of
+from review.rules.findings import WAIVE, Finding, resource_of
 from review.rules.setting import RuleSetting
-from review.rules.wordings import (
-    ADMIN_IN_NAMESPACE,
-    ADMIN_TENANT,
-    PLAIN_SECRET,
-    RESERVED_NAMESPACE,
-    WRITABLE_DEPLOY_KEY,
-)
 
 BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 ROLES = ("Role", "ClusterRole")
@@ -81,7 +75,11 @@ def admin_bindings(objects: Sequence[RenderedObject], setting: RuleSetting) -> I
             if binding.key in within:
                 continue
             reach = f"in the namespace {found.namespace}" if found.namespace else "in the whole cluster"
-            message = ADMIN_TENANT(subject=found.subject, reach=reach, role=found.role, rule=RuleName.ADMIN_BINDING)
+            message = Message(
+                "FT-REV-102",
+                f"allows {found.subject} of the tenant everything {reach}, through {found.role}",
+                f"bind a role with fewer rights, {WAIVE} {RuleName.ADMIN_BINDING}",
+            )
             yield Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)
 
 
@@ -92,7 +90,11 @@ def writable_deploy_keys(objects: Sequence[RenderedObject], setting: RuleSetting
             continue
         properties = each.manifest["properties"]
         if properties.get("readOnly") is not True:
-            message = WRITABLE_DEPLOY_KEY(repository=printable(str(properties.get("repository"))))
+            message = Message(
+                "FT-REV-103",
+                f"is a deploy key that can write to the repository {printable(str(properties.get('repository')))}",
+                "set readOnly to true",
+            )
             yield Finding(RuleName.WRITABLE_DEPLOY_KEY, each.owner, resource_of(each), message)
 
 
@@ -102,7 +104,11 @@ def plain_secrets(objects: Sequence[RenderedObject], setting: RuleSetting) -> It
         if each.kind != "Secret" or not each.is_kubernetes:
             continue
         if exposed := [entry for entry, text in _entries(each.manifest) if not _may_be_read(entry, text)]:
-            message = PLAIN_SECRET(entries=printable(", ".join(sorted(exposed))))
+            message = Message(
+                "FT-REV-104",
+                f"has {printable(', '.join(sorted(exposed)))} in plain text, readable in previews and in the state",
+                "mark the data as secret (`pulumi.Output.secret`), and set the value with `pulumi config set --secret`",
+            )
             yield Finding(RuleName.PLAIN_SECRET, each.owner, resource_of(each), message)
 
 
@@ -110,7 +116,12 @@ def reserved_namespaces(objects: Sequence[RenderedObject], setting: RuleSetting)
     """Namespaces of tenants whose names belong to the cluster's own components."""
     for namespace, tenant in _tenants(objects).items():
         if is_reserved(namespace):
-            message = RESERVED_NAMESPACE(tenant=printable(tenant), namespace=printable(namespace))
+            message = Message(
+                "FT-REV-105",
+                f"puts tenant {printable(tenant)} into the namespace {printable(namespace)}, which belongs to "
+                "the cluster's own components",
+                "choose another namespace",
+            )
             yield Finding(RuleName.RESERVED_NAMESPACE, tenant, printable(f"Namespace {namespace}"), message)
 
 
@@ -134,12 +145,12 @@ def _by_tenant(tenants: Mapping[str, str]) -> dict[str, list[str]]:
 
 def _of_namespace(binding: RenderedObject, tenant: str, role: RoleReference) -> Finding:
     subjects = [f"{each['kind']} {each['name']}" for each in binding.manifest.get("subjects") or ()]
-    message = ADMIN_IN_NAMESPACE(
-        subjects=printable(", ".join(subjects)) or "nobody yet",
-        namespace=printable(binding.namespace),
-        tenant=printable(tenant),
-        role=printable(f"{role[0]} {role[2]}"),
-        rule=RuleName.ADMIN_BINDING,
+    named = printable(", ".join(subjects)) or "nobody yet"
+    message = Message(
+        "FT-REV-101",
+        f"allows {named} everything in the tenant's namespace {printable(binding.namespace)}, through "
+        f"{role[0]} {printable(role[2])}",
+        f"bind a role with fewer rights (tenants.{printable(tenant)}.role), {WAIVE} {RuleName.ADMIN_BINDING}",
     )
     return Finding(RuleName.ADMIN_BINDING, tenant, resource_of(binding), message)
 

@@ -4,33 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from components.config.wordings import Message
 from components.policies.config import PolicyEngine
 from components.stack.protection import TAKEN_ALONG
 from components.stack.review_rules import RuleName
 from review.render.rendered import PLATFORM, RenderedObject
-from review.rules.findings import Finding, resource_of
+from review.rules.findings import WAIVE, Finding, resource_of
 from review.rules.setting import RuleSetting
-from review.rules.wordings import (
-    NO_POLICY_ENGINE,
-    POLICY_NOT_ENFORCED,
-    PROTECTED_DELETED,
-    PROTECTED_REPLACED,
-    UNPROTECTED,
-)
 
 
 def missing_engine(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
     """A production environment without a policy engine."""
     if setting.production and setting.engine is PolicyEngine.NONE:
         rule = RuleName.NO_POLICY_ENGINE
-        yield Finding(rule, PLATFORM, "policies.engine", NO_POLICY_ENGINE(rule=rule))
+        message = Message(
+            "FT-REV-109",
+            "is none in a production environment, so admission refuses nothing of what tenants apply",
+            f"set policies.engine to native, kyverno or both, {WAIVE} {rule}",
+        )
+        yield Finding(rule, PLATFORM, "policies.engine", message)
 
 
 def policies_not_enforced(objects: Sequence[RenderedObject], setting: RuleSetting) -> Iterator[Finding]:
     """Policies of a production environment that are audited or off."""
     rule = RuleName.POLICY_NOT_ENFORCED
     for key, mode in setting.weakened.items() if setting.production else ():
-        yield Finding(rule, PLATFORM, key, POLICY_NOT_ENFORCED(mode=mode, key=key, rule=rule))
+        message = Message(
+            "FT-REV-110",
+            f"is {mode} in a production environment, so violations are allowed",
+            f"set {key} to enforce, {WAIVE} {rule}",
+        )
+        yield Finding(rule, PLATFORM, key, message)
 
 
 def protected_deletions(before: Iterable[RenderedObject], after: Iterable[RenderedObject]) -> Iterator[Finding]:
@@ -45,8 +49,17 @@ def protected_deletions(before: Iterable[RenderedObject], after: Iterable[Render
     for each in before:
         key = staying.get((each.kind, each.name))
         if each.protected and key != each.key:
-            wording = PROTECTED_DELETED if key is None else PROTECTED_REPLACED
-            yield Finding(rule, each.owner, resource_of(each), wording(taken=TAKEN_ALONG[each.kind], rule=rule))
+            taken = TAKEN_ALONG[each.kind]
+            message = (
+                Message("FT-REV-111", f"is protected and would be deleted, with {taken}", f"keep it, {WAIVE} {rule}")
+                if key is None
+                else Message(
+                    "FT-REV-112",
+                    f"is protected and would be replaced, which deletes {taken}",
+                    f"keep its name in the state and its API version, {WAIVE} {rule}",
+                )
+            )
+            yield Finding(rule, each.owner, resource_of(each), message)
 
 
 def unprotected(subject: RenderedObject, is_protected: bool, setting: RuleSetting) -> Iterator[Finding]:
@@ -63,5 +76,10 @@ def unprotected(subject: RenderedObject, is_protected: bool, setting: RuleSettin
     is_leaving = subject.kind == "Namespace" and subject.name in setting.leaving
     if setting.protected and subject.kind in TAKEN_ALONG and not is_protected and not is_leaving:
         rule = RuleName.PROTECTED_DELETION
-        message = UNPROTECTED(taken=TAKEN_ALONG[subject.kind], rule=rule)
+        message = Message(
+            "FT-REV-113",
+            f"is not protected, so this update may delete or replace it, with {TAKEN_ALONG[subject.kind]}",
+            "run `pulumi up`, which protects all that it does not have to replace; where it has to, agree on "
+            f"a waiver in review.waivers: {rule} with a reason and an expiry date",
+        )
         yield Finding(rule, subject.owner, resource_of(subject), message)

@@ -12,6 +12,9 @@ from components.stack.review_config import Waiver
 from components.stack.review_rules import RuleName
 from review.render.rendered import RenderedObject
 
+WAIVE = "or agree on a waiver with a reason and an expiry date in review.waivers:"
+"""The end of a remedy, before the name of the rule."""
+
 
 @dataclass(frozen=True)
 class Finding:

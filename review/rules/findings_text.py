@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from components.config.errors import coded
 from components.config.printable import printable
-from components.config.wordings import WORDINGS, Message
+from components.config.wordings import Message
 from components.stack.review_config import Waiver
 from review.render.rendered import PLATFORM
 from review.rules.findings import Finding
@@ -53,12 +53,12 @@ def statement_of(finding: Finding) -> str:
 
 def text_of(message: Message) -> Message:
     """A message without its remedy."""
-    return Message(WORDINGS[message.code].text.format(**message.fields), message.code, message.fields)
+    return Message(message.code, message.text)
 
 
 def remedy_of(message: Message) -> str:
     """What to do about what a message says."""
-    return WORDINGS[message.code].remedy.format(**message.fields)
+    return message.remedy
 
 
 def described(finding: Finding) -> str:

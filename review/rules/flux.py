@@ -15,7 +15,6 @@ from components.stack.review_rules import RuleName
 from review.render.rendered import RenderedObject
 from review.rules.findings import Finding, resource_of
 from review.rules.setting import RuleSetting
-from review.rules.wordings import FLAG_FORBIDDEN, FLAG_MISSING, FLAG_UNKNOWN
 
 _GATES = FEATURE_GATES.strip("-=")
 
@@ -40,12 +39,24 @@ def _messages(controller: Controller, flags: dict[str, str], default_account: st
         else:
             is_set = flags.get(name) == value
         if not is_set:
-            yield FLAG_MISSING(argument=argument, purpose=flag.purpose, controller=controller)
+            yield Message(
+                "FT-REV-106",
+                f"lacks {argument}, without which a tenant could {flag.purpose}",
+                f"remove what overrides it in flux.extraArgs.{controller} (docs/lockdown.md)",
+            )
     for name in sorted(unknown_to(controller) & flags.keys()):
-        yield FLAG_UNKNOWN(flag=name, controller=controller)
+        yield Message(
+            "FT-REV-107",
+            f"has --{name}, which {controller} does not know; it would not start",
+            f"remove it from flux.extraArgs.{controller} (docs/lockdown.md)",
+        )
     for name in sorted(FORBIDDEN_FLAGS.keys() & flags.keys()):
         if flags[name] not in ("", "false"):
-            yield FLAG_FORBIDDEN(flag=printable(name), reason=FORBIDDEN_FLAGS[name], controller=controller)
+            yield Message(
+                "FT-REV-108",
+                f"has --{printable(name)}: {FORBIDDEN_FLAGS[name]}",
+                f"remove it from flux.extraArgs.{controller} (docs/lockdown.md)",
+            )
 
 
 def _flags(deployment: Manifest) -> dict[str, str]:

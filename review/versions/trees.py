@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from components.config.printable import printable
+from components.config.wordings import Message
 from operations.errors import OperationError
-from review.versions.wordings import NO_GIT, NO_MERGE_BASE, NO_REPOSITORY, UNKNOWN_BASE
 
 TODAY = Path(__file__).parents[2]
 """The folder of the program that runs."""
@@ -68,14 +68,28 @@ def merge_base(project: Path, base: str) -> Iterator[Tree]:
 
 def _merge_base(project: Path, base: str) -> str:
     if _git(project, "rev-parse", "--git-dir").returncode:
-        raise OperationError.of(NO_REPOSITORY, folder=project)
+        raise OperationError.of(
+            Message("FT-REV-202", f"{project} is not in a Git repository", "run the command in a clone")
+        )
     shown = printable(base)
     found = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
     if found.returncode:
-        raise OperationError.of(UNKNOWN_BASE, base=shown)
+        raise OperationError.of(
+            Message(
+                "FT-REV-203",
+                f"this clone has no commit {shown}",
+                "set BASE to a branch or commit that it has, like origin/main",
+            )
+        )
     common = _git(project, "merge-base", found.stdout.decode().strip(), "HEAD")
     if common.returncode:
-        raise OperationError.of(NO_MERGE_BASE, base=shown)
+        raise OperationError.of(
+            Message(
+                "FT-REV-204",
+                f"{shown} and HEAD have no common history in this clone",
+                "fetch the whole history with `git fetch --unshallow`, or in GitHub's checkout with `fetch-depth: 0`",
+            )
+        )
     return common.stdout.decode().strip()
 
 
@@ -104,4 +118,4 @@ def _git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(["git", "-C", str(project), *arguments], capture_output=True, check=False)
     except FileNotFoundError:
-        raise OperationError.of(NO_GIT) from None
+        raise OperationError.of(Message("FT-REV-201", "git is not on PATH", "install git")) from None

@@ -21,7 +21,6 @@ from components.keys.ssh_keys import generate, read_private_key
 from components.stack.approval import VARIABLE
 from operations import repair
 from review.commands import access, policy, render
-from review.commands.wordings import NOT_APPROVED
 from review.render.stack import render_stack
 from review.report.compare import compare
 from review.report.json_report import as_json
@@ -217,7 +216,7 @@ class TestPullRequests:
         repaired = CliRunner().invoke(repair.app, ["--stack", NAME])
 
         for text in (refused.text, repaired.output):
-            assert NOT_APPROVED.code in text and self.approved["rotated-key"] in text
+            assert "FT-REV-501" in text and self.approved["rotated-key"] in text
         assert (refused.succeeded, repaired.exit_code) == (False, 1)
         assert repository.project.state(NAME, "--show-secrets") == before
 

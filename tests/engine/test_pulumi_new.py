@@ -94,7 +94,7 @@ def test_the_next_steps_of_the_template_lead_to_a_stack_that_can_be_applied(
 
 def test_its_schemas_know_its_own_name(project: Path) -> None:
     done = subprocess.run(
-        [project / ".venv" / "bin" / "python", "-m", "components.stack.schemas"],
+        [project / ".venv" / "bin" / "python", "-m", "reference.schemas"],
         cwd=project,
         capture_output=True,
         text=True,

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from components.config.wordings import Message
-from components.stack.config_wordings import KIND_NOT_OPEN, SOURCE_NOT_LISTED
 from operations import policy_report
 from tests.support.environment import Environment
 from tests.support.lab import eventually
+from tests.support.messages import said
 
 EXPOSED: dict[str, Any] = {
     "apiVersion": "v1",
@@ -63,9 +63,9 @@ OLDER_OBJECTS = [
 ]
 # Which line allows each of them, and which policy refuses it until then (docs/policies-rollout.md).
 CLOSED = {
-    "Alert": (KIND_NOT_OPEN, "Alert", "allowed-kinds"),
-    "GitRepository": (SOURCE_NOT_LISTED, URL, "allowed-sources"),
-    "HelmRelease": (KIND_NOT_OPEN, "HelmChart", "allowed-kinds"),
+    "Alert": ("FT-CFG-680", "Alert", "allowed-kinds"),
+    "GitRepository": ("FT-CFG-681", URL, "allowed-sources"),
+    "HelmRelease": ("FT-CFG-680", "HelmChart", "allowed-kinds"),
 }
 OF_TENANT = "system:serviceaccount:apps:dev-team"
 BESIDE_ITS_ROLE: dict[str, Any] = {
@@ -199,9 +199,9 @@ def test_the_policy_report_predicts_the_refusals(rollout: Rollout) -> None:
 
 def _lacks(kind: str) -> Message:
     """What is said about an older object in audit mode."""
-    wording, entry, policy = CLOSED[kind]
+    code, entry, policy = CLOSED[kind]
     refused = f"warned about by the policy {policy}"
-    return wording(tenant="dev-team", objects=f"{kind} apps/older", entry=entry, refused=refused)
+    return said(code, tenant="dev-team", objects=f"{kind} apps/older", entry=entry, refused=refused)
 
 
 def _about_older(text: str) -> list[str]:

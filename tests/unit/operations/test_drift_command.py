@@ -28,7 +28,8 @@ from typer.testing import CliRunner
 from components.stack.approval import VARIABLE
 from operations import drift, recorded_state, repair
 from operations.errors import OperationError
-from operations.wordings import NOT_LOGGED_IN, UNKNOWN_TO_PULUMI
+from operations.pulumi_cli import UNKNOWN_TO_PULUMI
+from tests.support.messages import said
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 NETWORKING = "/apis/networking.k8s.io/v1"
@@ -414,7 +415,7 @@ def test_repair_does_nothing_to_a_cluster_without_drift_or_before_the_first_upda
 
 def test_repair_does_nothing_for_a_stack_that_pulumi_does_not_know_yet(stack, monkeypatch):
     def unknown(*_: object) -> str:
-        raise OperationError.of(UNKNOWN_TO_PULUMI, stack="staging")
+        raise OperationError.of(UNKNOWN_TO_PULUMI(stack="staging"))
 
     monkeypatch.setattr(recorded_state, "run_pulumi", unknown)
     assert stack.run(command=repair) == (0, "", "")
@@ -425,7 +426,7 @@ def test_repair_does_nothing_for_a_stack_that_pulumi_does_not_know_yet(stack, mo
 
 def test_another_error_of_pulumi_stops_a_repair(stack, monkeypatch):
     def fails(*_: object) -> str:
-        raise OperationError.of(NOT_LOGGED_IN)
+        raise OperationError.of(said("FT-OPS-013"))
 
     monkeypatch.setattr(recorded_state, "run_pulumi", fails)
 

@@ -6,8 +6,7 @@ import pytest
 from sample_capsule import CAPSULE
 from sample_stack import load, problems
 
-from components.capsule.config_wordings import NOT_A_CAPSULE_VERSION, TWO_CHARTS, UNSUPPORTED_CAPSULE_VERSION
-from components.stack.config_wordings import CAPSULE_NOT_INSTALLED, CAPSULE_NOT_USED, OUT_OF_BOUNDS
+from tests.support.messages import said
 
 MODE: dict[str, Any] = {"tenancy": {"mode": "capsule"}}
 
@@ -26,10 +25,10 @@ def test_a_capsule_without_more_has_a_second_replica(tmp_path):
 @pytest.mark.parametrize(
     ("keys", "key", "said"),
     [
-        ({"version": "0.13.2"}, "capsule.version", UNSUPPORTED_CAPSULE_VERSION(supported="0.14.x")),
-        ({"version": "0.14"}, "capsule.version", NOT_A_CAPSULE_VERSION()),
-        ({"chart": {"url": "https://a.example/c.tgz", "bundle": "c.tgz"}}, "capsule.chart", TWO_CHARTS()),
-        ({"replicas": 0}, "capsule.replicas", OUT_OF_BOUNDS(bound="at least 1", given="0")),
+        ({"version": "0.13.2"}, "capsule.version", said("FT-CFG-801", "0.14.x")),
+        ({"version": "0.14"}, "capsule.version", said("FT-CFG-800")),
+        ({"chart": {"url": "https://a.example/c.tgz", "bundle": "c.tgz"}}, "capsule.chart", said("FT-CFG-802")),
+        ({"replicas": 0}, "capsule.replicas", said("FT-CFG-614", "at least 1", "0")),
         ({"administrators": []}, "capsule.administrators", ""),
         ({"administrators": [{"kind": "Group", "name": "system:masters"}]}, "capsule.administrators[0]", "system:"),
         ({"administrators": [{"kind": "ServiceAccount", "name": "ci"}]}, "capsule.administrators[0]", "namespace"),
@@ -47,5 +46,5 @@ def test_capsule_and_its_mode_go_together(tmp_path_factory):
     without = problems(tmp_path_factory.mktemp("stack"), **MODE)
     unused = problems(tmp_path_factory.mktemp("stack"), capsule=CAPSULE)
 
-    assert without == [f"Pulumi.staging.yaml: tenancy.mode: {CAPSULE_NOT_INSTALLED()}"]
-    assert unused == [f"Pulumi.staging.yaml: capsule: {CAPSULE_NOT_USED(mode='namespaces')}"]
+    assert without == [f"Pulumi.staging.yaml: tenancy.mode: {said('FT-CFG-803')}"]
+    assert unused == [f"Pulumi.staging.yaml: capsule: {said('FT-CFG-804', 'namespaces')}"]

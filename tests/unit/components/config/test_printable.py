@@ -31,7 +31,7 @@ def test_no_character_of_unicode_gets_through_that_is_not_shown():
 
 
 def test_a_message_keeps_its_lines_and_nothing_else_that_steers_a_terminal():
-    message = Message("sync app: \x1b]0;title\x07 failed:\n  one\r\u202e", "FT-TEN-001")
+    message = Message("FT-TEN-001", "sync app: \x1b]0;title\x07 failed:\n  one\r\u202e")
 
     assert coded(message) == "sync app:  ]0;title  failed (FT-TEN-001):\n  one  "
     assert "\x1b" not in str(ConfigurationError([Problem("file", "path", message)]))

@@ -8,11 +8,11 @@ from loopback import closed_port, serving
 from sample_release import RELEASE_FILE, names, one
 from sample_stack import DIGEST, flux_config
 
-from components.config.config_wordings import FETCH_FAILED, UNREADABLE_BUNDLE, WRONG_DIGEST
 from components.config.pinned_input import PinnedInputError
 from components.config.wordings import Message, code_of, message_of
 from components.flux.config import FluxConfig
 from components.flux.release import read_release
+from tests.support.messages import said
 
 FLUX_LABELS = {"instance": "flux-system", "part-of": "flux", "version": "v2.9.5"}
 CONTENT = RELEASE_FILE.read_bytes()
@@ -98,21 +98,21 @@ def test_a_missing_bundle_is_an_error(tmp_path):
 
     assert refused(config, tmp_path) == (
         "manifests.bundle",
-        UNREADABLE_BUNDLE(bundle="nowhere/install.yaml", reason="No such file or directory"),
+        said("FT-CFG-031", "nowhere/install.yaml", "No such file or directory"),
     )
 
 
 def test_a_folder_as_bundle_is_an_error(tmp_path):
     assert refused(flux_config(manifests={"bundle": "."}), tmp_path) == (
         "manifests.bundle",
-        UNREADABLE_BUNDLE(bundle=".", reason="Is a directory"),
+        said("FT-CFG-031", ".", "Is a directory"),
     )
 
 
 def test_a_wrong_digest_is_an_error_that_says_what_to_compare(tmp_path):
     assert refused(bundled(tmp_path, sha256=DIGEST), tmp_path) == (
         "sha256",
-        WRONG_DIGEST(source="install.yaml", digest=sha256(CONTENT), expected=DIGEST, section="flux"),
+        said("FT-CFG-030", "install.yaml", sha256(CONTENT), DIGEST, "flux"),
     )
 
 
@@ -122,12 +122,12 @@ def test_a_fetched_file_with_a_wrong_digest_is_neither_used_nor_cached(tmp_path,
 
     assert key == "sha256"
     assert message.startswith(f"{url}/install.yaml ")
-    assert code_of(message) == WRONG_DIGEST.code
+    assert code_of(message) == "FT-CFG-030"
     assert not cache.exists()
 
 
 def fetch_failed(url: str, reason: str) -> Message:
-    return FETCH_FAILED(url=url, reason=reason, section="flux", key="manifests")
+    return said("FT-CFG-032", url, reason, "flux", "manifests")
 
 
 def test_an_unreachable_server_is_an_error_that_suggests_a_bundle(tmp_path):

@@ -6,17 +6,7 @@ from sample_sops_keys import age_identity
 from components.config.wordings import Message, message_of
 from components.keys import bech32
 from components.keys.age_keys import AgeKeyError, generate, identity_file, read_identities, read_recipient
-from components.keys.config_wordings import (
-    AGE_IDENTITIES_WITH_PASSPHRASE,
-    AGE_IDENTITY_AS_RECIPIENT,
-    AGE_PLUGIN_IDENTITY,
-    AGE_RECIPIENT_AS_IDENTITY,
-    DAMAGED_AGE_IDENTITY,
-    DUPLICATE_AGE_IDENTITY,
-    NO_AGE_IDENTITY,
-    NOT_AN_AGE_IDENTITY,
-    NOT_AN_AGE_RECIPIENT,
-)
+from tests.support.messages import said
 
 # Of age's own manual, age-keygen(1): what it derives from these identities, as far as it prints it. They are published
 # there and protect nothing; another identity would have no recipient that somebody else has derived.
@@ -73,45 +63,45 @@ def test_an_identity_file_keeps_its_order_and_loses_its_comments():
 @pytest.mark.parametrize(
     ("line", "wording"),
     [
-        (lambda: age_identity("a").recipient, AGE_RECIPIENT_AS_IDENTITY),
-        (lambda: age_identity("a").private[:-1], DAMAGED_AGE_IDENTITY),
-        (lambda: age_identity("a").private.replace("KEY-1", "KEY-1Q"), DAMAGED_AGE_IDENTITY),
-        (lambda: age_identity("a", True).private[:-1], DAMAGED_AGE_IDENTITY),
-        (lambda: bech32.encode("age-secret-key-pq-", b"short").upper(), DAMAGED_AGE_IDENTITY),
-        (lambda: "AGE-PLUGIN-YUBIKEY-1QQQ", AGE_PLUGIN_IDENTITY),
-        (lambda: "-----BEGIN AGE ENCRYPTED FILE-----", AGE_IDENTITIES_WITH_PASSPHRASE),
-        (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----", NOT_AN_AGE_IDENTITY),
-        (lambda: "pa55word", NOT_AN_AGE_IDENTITY),
+        (lambda: age_identity("a").recipient, "FT-CFG-702"),
+        (lambda: age_identity("a").private[:-1], "FT-CFG-706"),
+        (lambda: age_identity("a").private.replace("KEY-1", "KEY-1Q"), "FT-CFG-706"),
+        (lambda: age_identity("a", True).private[:-1], "FT-CFG-706"),
+        (lambda: bech32.encode("age-secret-key-pq-", b"short").upper(), "FT-CFG-706"),
+        (lambda: "AGE-PLUGIN-YUBIKEY-1QQQ", "FT-CFG-703"),
+        (lambda: "-----BEGIN AGE ENCRYPTED FILE-----", "FT-CFG-704"),
+        (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----", "FT-CFG-705"),
+        (lambda: "pa55word", "FT-CFG-705"),
     ],
 )
 def test_an_unusable_line_is_refused_by_its_number_and_not_repeated(line, wording):
-    said = refused(read_identities, f"# of a test\n{line()}\n")
+    answer = refused(read_identities, f"# of a test\n{line()}\n")
 
-    assert (said.code, said.fields) == (wording.code, {"line": 2})
-    assert line() not in said
+    assert answer == said(wording, 2)
+    assert line() not in answer
 
 
 @pytest.mark.parametrize("text", ["", "\n# nothing but a comment\n"])
 def test_a_file_without_an_identity_is_refused(text):
-    assert refused(read_identities, text) == NO_AGE_IDENTITY()
+    assert refused(read_identities, text) == said("FT-CFG-700")
 
 
 def test_a_duplicate_identity_is_refused():
     identity = age_identity("twice")
 
-    said = refused(read_identities, f"{identity.private}\n{identity.private}")
+    answer = refused(read_identities, f"{identity.private}\n{identity.private}")
 
-    assert said == DUPLICATE_AGE_IDENTITY(recipient=identity.recipient)
+    assert answer == said("FT-CFG-701", identity.recipient)
 
 
 @KINDS
 def test_an_identity_instead_of_a_recipient_has_to_be_withdrawn(post_quantum):
     identity = generate(post_quantum)
 
-    said = refused(read_recipient, identity.private)
+    answer = refused(read_recipient, identity.private)
 
-    assert said == AGE_IDENTITY_AS_RECIPIENT()
-    assert identity.private not in said
+    assert answer == said("FT-CFG-707")
+    assert identity.private not in answer
 
 
 @pytest.mark.parametrize(
@@ -130,7 +120,7 @@ def test_an_identity_instead_of_a_recipient_has_to_be_withdrawn(post_quantum):
     ],
 )
 def test_an_invalid_recipient_is_refused(text):
-    assert refused(read_recipient, text() if callable(text) else text) == NOT_AN_AGE_RECIPIENT()
+    assert refused(read_recipient, text() if callable(text) else text) == said("FT-CFG-708")
 
 
 @pytest.mark.parametrize("length", range(41))

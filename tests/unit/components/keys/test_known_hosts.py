@@ -4,22 +4,9 @@ import pytest
 import sample_keys as keys
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from components.keys.config_wordings import (
-    DAMAGED_HOST_KEY,
-    DSA_HOST_KEY,
-    HASHED_HOST,
-    HOST_LINE_WITHOUT_HOST,
-    HOST_PATTERN,
-    HOST_WITH_BARE_PORT,
-    MARKED_HOST_LINE,
-    NOT_A_HOST,
-    NOT_A_HOST_LINE,
-    SEVERAL_HOST_LINES,
-    SHORT_HOST_KEY,
-    UNKNOWN_HOST_KEY_TYPE,
-)
 from components.keys.known_hosts import KnownHostError, address_of, check_line, entries, lines_for, pinned, rivals
 from components.keys.ssh_keys import fingerprint
+from tests.support.messages import said
 
 KEY = keys.public_line(keys.ed25519_key())
 ANOTHER = keys.public_line(ec.generate_private_key(ec.SECP256R1()))
@@ -132,68 +119,69 @@ def test_two_keys_of_one_type_are_rivals_and_two_types_or_addresses_are_not():
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("", NOT_A_HOST_LINE()),
-        ("git.example.com", NOT_A_HOST_LINE()),
-        (KEY, HOST_LINE_WITHOUT_HOST()),
-        (f"{OWN}\n{OWN}", SEVERAL_HOST_LINES()),
-        (f"*.example.com {KEY}", HOST_PATTERN(address="*.example.com")),
+        ("", said("FT-CFG-104")),
+        ("git.example.com", said("FT-CFG-104")),
+        (KEY, said("FT-CFG-103")),
+        (f"{OWN}\n{OWN}", said("FT-CFG-100")),
+        (f"*.example.com {KEY}", said("FT-CFG-105", "*.example.com")),
         (
             f"git?.example.com {KEY}",
-            HOST_PATTERN(address="git?.example.com"),
+            said("FT-CFG-105", "git?.example.com"),
         ),
         (
             f"a.example,!b.example {KEY}",
-            HOST_PATTERN(address="!b.example"),
+            said("FT-CFG-105", "!b.example"),
         ),
-        (f"a.example, {KEY}", NOT_A_HOST(address="")),
-        (f"[git.example.com] {KEY}", NOT_A_HOST(address="[git.example.com]")),
+        (f"a.example, {KEY}", said("FT-CFG-107", "")),
+        (f"[git.example.com] {KEY}", said("FT-CFG-107", "[git.example.com]")),
         (
             f"git.example.com:2222 {KEY}",
-            HOST_WITH_BARE_PORT(address="git.example.com:2222", host="git.example.com", port="2222"),
+            said("FT-CFG-106", "git.example.com:2222", "git.example.com", "2222"),
         ),
-        (f"https://git.example.com {KEY}", NOT_A_HOST(address="https://git.example.com")),
+        (f"https://git.example.com {KEY}", said("FT-CFG-107", "https://git.example.com")),
         (
             "# git.example.com:22 SSH-2.0-Go",
-            NOT_A_HOST(address="#"),
+            said("FT-CFG-107", "#"),
         ),
         (
             f"@revoked git.example.com {KEY}",
-            MARKED_HOST_LINE(marker="@revoked"),
+            said("FT-CFG-101", "@revoked"),
         ),
         (
             f"@cert-authority *.example.com {KEY}",
-            MARKED_HOST_LINE(marker="@cert-authority"),
+            said("FT-CFG-101", "@cert-authority"),
         ),
         (
             f"|1|c2FsdA==|aGFzaA== {KEY}",
-            HASHED_HOST(),
+            said("FT-CFG-102"),
         ),
         (
             "git.example.com ssh-dss AAAAB3NzaC1kc3M=",
-            DSA_HOST_KEY(),
+            said("FT-CFG-108"),
         ),
         (
             f"git.example.com {keys.public_line(keys.rsa_key(1024))}",
-            SHORT_HOST_KEY(bits=1024),
+            said("FT-CFG-111", 1024),
         ),
         (
             "git.example.com ssh-ed448 AAAA",
-            UNKNOWN_HOST_KEY_TYPE(
-                type="ssh-ed448",
-                types="ssh-ed25519, ecdsa-sha2-nistp256, ecdsa-sha2-nistp384, ecdsa-sha2-nistp521, ssh-rsa",
+            said(
+                "FT-CFG-109",
+                "ssh-ed448",
+                "ssh-ed25519, ecdsa-sha2-nistp256, ecdsa-sha2-nistp384, ecdsa-sha2-nistp521, ssh-rsa",
             ),
         ),
         (
             OWN[:-10],
-            DAMAGED_HOST_KEY(),
+            said("FT-CFG-110"),
         ),
         (
             f"git.example.com ssh-rsa {KEY.split()[1]}",
-            DAMAGED_HOST_KEY(),
+            said("FT-CFG-110"),
         ),
         (
             "git.example.com ssh-ed25519 not-base64",
-            DAMAGED_HOST_KEY(),
+            said("FT-CFG-110"),
         ),
     ],
 )

@@ -5,17 +5,8 @@ from pysequoia import Cert, Tsk
 from sample_sops_keys import PRIVATE, openpgp_key, two_in_one_block, with_passphrase, without_subkeys
 
 from components.config.wordings import Message, message_of
-from components.keys.config_wordings import (
-    DAMAGED_OPENPGP_PRIVATE_KEY,
-    DUPLICATE_OPENPGP_KEY,
-    NO_OPENPGP_SUBKEY,
-    NOT_A_FINGERPRINT,
-    NOT_AN_OPENPGP_PRIVATE_KEY,
-    OPENPGP_KEY_WITH_PASSPHRASE,
-    OPENPGP_PUBLIC_KEY,
-    PRIVATE_KEY_AS_FINGERPRINT,
-)
 from components.keys.openpgp_keys import OpenPgpKeyError, generate, key_ring, read_fingerprint, read_private_keys
+from tests.support.messages import said
 
 
 def refused(read, text) -> Message:
@@ -58,28 +49,28 @@ def test_several_keys_keep_their_order_with_any_line_endings():
 
 
 @pytest.mark.parametrize(
-    ("text", "wording"),
+    ("text", "code"),
     [
-        (lambda: openpgp_key("first").public, OPENPGP_PUBLIC_KEY),
-        (with_passphrase, OPENPGP_KEY_WITH_PASSPHRASE),
-        (without_subkeys, NO_OPENPGP_SUBKEY),
-        (two_in_one_block, DAMAGED_OPENPGP_PRIVATE_KEY),
-        (lambda: openpgp_key("first").private + openpgp_key("first").private, DUPLICATE_OPENPGP_KEY),
-        (lambda: cut(openpgp_key("first").private), DAMAGED_OPENPGP_PRIVATE_KEY),
-        (lambda: openpgp_key("first").private.rpartition("-----END")[0], DAMAGED_OPENPGP_PRIVATE_KEY),
-        (lambda: "sops.asc: " + openpgp_key("first").private, NOT_AN_OPENPGP_PRIVATE_KEY),
-        (lambda: openpgp_key("first").private + "more", DAMAGED_OPENPGP_PRIVATE_KEY),
-        (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----\n", NOT_AN_OPENPGP_PRIVATE_KEY),
-        (lambda: "pa55word", NOT_AN_OPENPGP_PRIVATE_KEY),
-        (lambda: "", NOT_AN_OPENPGP_PRIVATE_KEY),
+        (lambda: openpgp_key("first").public, "FT-CFG-723"),
+        (with_passphrase, "FT-CFG-727"),
+        (without_subkeys, "FT-CFG-728"),
+        (two_in_one_block, "FT-CFG-725"),
+        (lambda: openpgp_key("first").private + openpgp_key("first").private, "FT-CFG-726"),
+        (lambda: cut(openpgp_key("first").private), "FT-CFG-725"),
+        (lambda: openpgp_key("first").private.rpartition("-----END")[0], "FT-CFG-725"),
+        (lambda: "sops.asc: " + openpgp_key("first").private, "FT-CFG-724"),
+        (lambda: openpgp_key("first").private + "more", "FT-CFG-725"),
+        (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----\n", "FT-CFG-724"),
+        (lambda: "pa55word", "FT-CFG-724"),
+        (lambda: "", "FT-CFG-724"),
     ],
 )
-def test_an_unusable_key_is_refused_and_not_repeated(text, wording):
-    said = refused(read_private_keys, text())
+def test_an_unusable_key_is_refused_and_not_repeated(text, code):
+    answer = refused(read_private_keys, text())
 
-    assert said.code == wording.code
-    assert "Stack backtrace" not in said
-    assert not [line for line in text().splitlines()[2:-1] if len(line) > 20 and line in said]
+    assert answer.code == code
+    assert "Stack backtrace" not in answer
+    assert not [line for line in text().splitlines()[2:-1] if len(line) > 20 and line in answer]
 
 
 def test_a_fingerprint_is_accepted_in_any_spelling():
@@ -91,8 +82,8 @@ def test_a_fingerprint_is_accepted_in_any_spelling():
 
 @pytest.mark.parametrize("text", ["", "0x1F3D1CED", "7E7C5FA4", "1F3D1CED2F865F5E59CA564553241F147E7C5FAG"])
 def test_a_short_key_id_is_not_accepted_as_a_fingerprint(text):
-    assert refused(read_fingerprint, text) == NOT_A_FINGERPRINT()
+    assert refused(read_fingerprint, text) == said("FT-CFG-730")
 
 
 def test_a_private_key_instead_of_a_fingerprint_has_to_be_revoked():
-    assert refused(read_fingerprint, openpgp_key("first").private) == PRIVATE_KEY_AS_FINGERPRINT()
+    assert refused(read_fingerprint, openpgp_key("first").private) == said("FT-CFG-729")

@@ -11,22 +11,9 @@ from sample_sops_keys import openpgp_key
 from components.config.wordings import message_of
 from components.keys.app_keys import AppKeyError, read_app_key
 from components.keys.certificates import CertificateError, read_authority
-from components.keys.config_wordings import (
-    APP_KEY_NOT_RSA,
-    APP_KEY_WITH_PASSPHRASE,
-    DAMAGED_APP_KEY,
-    DAMAGED_CERTIFICATE,
-    DAMAGED_OPENPGP_PUBLIC_KEY,
-    NOT_A_CERTIFICATE,
-    NOT_A_SIGNING_KEY,
-    NOT_AN_APP_KEY,
-    NOT_AN_OPENPGP_PUBLIC_KEY,
-    OPENPGP_PRIVATE_KEY,
-    PRIVATE_KEY_BESIDE_CERTIFICATE,
-    SHORT_APP_KEY,
-)
 from components.keys.openpgp_keys import OpenPgpKeyError, read_public_key
 from components.keys.signing_keys import SigningKeyError, read_signing_key, suffix_of
+from tests.support.messages import said
 
 CERTIFICATE = keys.certificate()
 OPENPGP = keys.openpgp_public_key()
@@ -43,22 +30,22 @@ def test_one_or_more_certificates_are_accepted(text):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", NOT_A_CERTIFICATE()),
-        ("ca.crt", NOT_A_CERTIFICATE()),
+        ("", said("FT-CFG-123")),
+        ("ca.crt", said("FT-CFG-123")),
         (
             keys.public_pem(keys.ec_key()),
-            NOT_A_CERTIFICATE(),
+            said("FT-CFG-123"),
         ),
-        (CERTIFICATE[:150], DAMAGED_CERTIFICATE()),
-        (CERTIFICATE + CERTIFICATE[:150], DAMAGED_CERTIFICATE()),
-        (keys.block("CERTIFICATE", bytes(9)), DAMAGED_CERTIFICATE()),
+        (CERTIFICATE[:150], said("FT-CFG-124")),
+        (CERTIFICATE + CERTIFICATE[:150], said("FT-CFG-124")),
+        (keys.block("CERTIFICATE", bytes(9)), said("FT-CFG-124")),
         (
             CERTIFICATE + keys.private_text(keys.ec_key(), keys.PKCS8),
-            PRIVATE_KEY_BESIDE_CERTIFICATE(),
+            said("FT-CFG-122"),
         ),
         (
             keys.private_text(keys.ec_key(), keys.TRADITIONAL),
-            PRIVATE_KEY_BESIDE_CERTIFICATE(),
+            said("FT-CFG-122"),
         ),
     ],
 )
@@ -89,19 +76,19 @@ def test_a_public_key_whose_packets_have_headers_of_the_old_format_is_accepted()
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", NOT_AN_OPENPGP_PUBLIC_KEY()),
-        ("0xB0B", NOT_AN_OPENPGP_PUBLIC_KEY()),
-        (OPENPGP + OPENPGP, NOT_AN_OPENPGP_PUBLIC_KEY()),
-        (OPENPGP.replace("PUBLIC KEY BLOCK", "SIGNATURE"), NOT_AN_OPENPGP_PUBLIC_KEY()),
-        (keys.public_line(keys.ed25519_key()), NOT_AN_OPENPGP_PUBLIC_KEY()),
-        (OPENPGP.replace("PUBLIC", "PRIVATE"), OPENPGP_PRIVATE_KEY()),
-        (OPENPGP + OPENPGP.replace("PUBLIC", "PRIVATE"), OPENPGP_PRIVATE_KEY()),
-        pytest.param(OPENPGP[:80], DAMAGED_OPENPGP_PUBLIC_KEY(), id="truncated"),
-        ("a note\n" + OPENPGP, DAMAGED_OPENPGP_PUBLIC_KEY()),
-        (OPENPGP.replace("\n\n", "\n"), DAMAGED_OPENPGP_PUBLIC_KEY()),
-        (OPENPGP.replace("xj", "x?"), DAMAGED_OPENPGP_PUBLIC_KEY()),
-        (OPENPGP.replace("xj", "Bj"), DAMAGED_OPENPGP_PUBLIC_KEY()),
-        ("\n".join([*OPENPGP.splitlines()[:5], *OPENPGP.splitlines()[6:]]), DAMAGED_OPENPGP_PUBLIC_KEY()),
+        ("", said("FT-CFG-721")),
+        ("0xB0B", said("FT-CFG-721")),
+        (OPENPGP + OPENPGP, said("FT-CFG-721")),
+        (OPENPGP.replace("PUBLIC KEY BLOCK", "SIGNATURE"), said("FT-CFG-721")),
+        (keys.public_line(keys.ed25519_key()), said("FT-CFG-721")),
+        (OPENPGP.replace("PUBLIC", "PRIVATE"), said("FT-CFG-720")),
+        (OPENPGP + OPENPGP.replace("PUBLIC", "PRIVATE"), said("FT-CFG-720")),
+        pytest.param(OPENPGP[:80], said("FT-CFG-722"), id="truncated"),
+        ("a note\n" + OPENPGP, said("FT-CFG-722")),
+        (OPENPGP.replace("\n\n", "\n"), said("FT-CFG-722")),
+        (OPENPGP.replace("xj", "x?"), said("FT-CFG-722")),
+        (OPENPGP.replace("xj", "Bj"), said("FT-CFG-722")),
+        ("\n".join([*OPENPGP.splitlines()[:5], *OPENPGP.splitlines()[6:]]), said("FT-CFG-722")),
     ],
 )
 def test_an_invalid_openpgp_public_key_is_refused(text, reason):
@@ -117,7 +104,7 @@ def test_a_private_key_labeled_as_a_public_one_is_refused():
     with pytest.raises(OpenPgpKeyError) as refused:
         read_public_key(text)
 
-    assert message_of(refused.value) == OPENPGP_PRIVATE_KEY()
+    assert message_of(refused.value) == said("FT-CFG-720")
 
 
 @pytest.mark.parametrize("form", [keys.TRADITIONAL, keys.PKCS8])
@@ -130,27 +117,27 @@ def test_an_rsa_key_is_accepted_in_githubs_format_and_in_pkcs8(form):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", NOT_AN_APP_KEY()),
-        (APP_KEY + APP_KEY, NOT_AN_APP_KEY()),
-        (keys.public_pem(keys.rsa_key(2048)), NOT_AN_APP_KEY()),
-        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), NOT_AN_APP_KEY()),
-        (APP_KEY[:300], NOT_AN_APP_KEY()),
+        ("", said("FT-CFG-116")),
+        (APP_KEY + APP_KEY, said("FT-CFG-116")),
+        (keys.public_pem(keys.rsa_key(2048)), said("FT-CFG-116")),
+        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), said("FT-CFG-116")),
+        (APP_KEY[:300], said("FT-CFG-116")),
         (
             "\n".join(APP_KEY.splitlines()[:5] + APP_KEY.splitlines()[6:]),
-            DAMAGED_APP_KEY(),
+            said("FT-CFG-117"),
         ),
         (
             keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL, keys.PASSPHRASE),
-            APP_KEY_WITH_PASSPHRASE(),
+            said("FT-CFG-115"),
         ),
         (
             keys.private_text(keys.rsa_key(2048), keys.PKCS8, keys.PASSPHRASE),
-            APP_KEY_WITH_PASSPHRASE(),
+            said("FT-CFG-115"),
         ),
-        (keys.private_text(keys.ec_key(), keys.PKCS8), APP_KEY_NOT_RSA()),
+        (keys.private_text(keys.ec_key(), keys.PKCS8), said("FT-CFG-118")),
         (
             keys.private_text(keys.rsa_key(1024), keys.TRADITIONAL),
-            SHORT_APP_KEY(bits=1024),
+            said("FT-CFG-119", 1024),
         ),
     ],
 )
@@ -183,7 +170,7 @@ def test_an_invalid_signing_key_is_refused(text):
     with pytest.raises(SigningKeyError) as refused:
         read_signing_key(text)
 
-    assert message_of(refused.value) == NOT_A_SIGNING_KEY()
+    assert message_of(refused.value) == said("FT-CFG-145")
 
 
 def test_a_private_signing_key_is_refused_and_not_repeated():
@@ -192,5 +179,5 @@ def test_a_private_signing_key_is_refused_and_not_repeated():
     with pytest.raises(OpenPgpKeyError) as refused:
         read_signing_key(text)
 
-    assert message_of(refused.value) == OPENPGP_PRIVATE_KEY()
+    assert message_of(refused.value) == said("FT-CFG-720")
     assert text.splitlines()[1] not in str(refused.value)

@@ -8,24 +8,8 @@ import sample_keys as keys
 from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
 from components.config.wordings import Message, message_of
-from components.keys.config_wordings import (
-    CERTIFICATE_IN_SSH_KEY,
-    DAMAGED_SSH_KEY,
-    DSA_SSH_KEY,
-    EMPTY_SSH_KEY,
-    NOT_AN_SSH_KEY,
-    OPENPGP_KEY_AS_SSH_KEY,
-    PUBLIC_KEY_IN_SSH_KEY,
-    PUTTY_KEY,
-    REFUSED_SSH_CURVE,
-    SEVERAL_BLOCKS_IN_SSH_KEY,
-    SHORT_SSH_KEY,
-    SSH_KEY_WITH_PASSPHRASE,
-    UNKNOWN_SSH_KEY_FORMAT,
-    UNKNOWN_SSH_KEY_TYPE,
-    UNREADABLE_SSH_KEY_TYPE,
-)
 from components.keys.ssh_keys import SHORTEST_RSA, SshKeyError, generate, read_private_key
+from tests.support.messages import said
 
 NEW = generate().private
 
@@ -92,63 +76,63 @@ def test_openssh_sees_the_same_public_half_and_fingerprint(tmp_path, key):
     file.write_text(key)
     read = read_private_key(key)
 
-    def said(*options: str) -> str:
+    def keygen(*options: str) -> str:
         return subprocess.run(["ssh-keygen", *options, "-f", file], capture_output=True, text=True, check=True).stdout
 
-    assert " ".join(said("-y").split()[:2]) == read.public
-    assert said("-l").split()[1] == read.fingerprint
+    assert " ".join(keygen("-y").split()[:2]) == read.public
+    assert keygen("-l").split()[1] == read.fingerprint
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", EMPTY_SSH_KEY()),
-        (" \n", EMPTY_SSH_KEY()),
-        ("secret", NOT_AN_SSH_KEY()),
-        (NEW.replace("\n", " "), NOT_AN_SSH_KEY()),
-        (NEW.replace("\n", "\\n"), NOT_AN_SSH_KEY()),
-        (NEW[:200], DAMAGED_SSH_KEY()),
-        ("\n".join(NEW.splitlines()[:-2] + NEW.splitlines()[-1:]), DAMAGED_SSH_KEY()),
-        ("\n".join(NEW.splitlines()[:2] + NEW.splitlines()[3:]), UNREADABLE_SSH_KEY_TYPE()),
-        ("\n".join(NEW.splitlines()[1:]), NOT_AN_SSH_KEY()),
-        (NEW.replace("-----END", "and so on\n-----END"), DAMAGED_SSH_KEY()),
-        (f"key: {NEW}".replace("key: ", "a note\n"), DAMAGED_SSH_KEY()),
-        (keys.block("OPENSSH PRIVATE KEY", bytes(100)), DAMAGED_SSH_KEY()),
-        (keys.block("PRIVATE KEY", b"0"), DAMAGED_SSH_KEY()),
-        (keys.with_passphrase_openssh(), SSH_KEY_WITH_PASSPHRASE()),
-        (keys.private_text(keys.ec_key(), keys.PKCS8, keys.PASSPHRASE), SSH_KEY_WITH_PASSPHRASE()),
-        (keys.private_text(keys.ec_key(), keys.TRADITIONAL, keys.PASSPHRASE), SSH_KEY_WITH_PASSPHRASE()),
-        (keys.public_line(keys.ed25519_key()), PUBLIC_KEY_IN_SSH_KEY()),
-        (keys.public_line(keys.rsa_key(2048)) + " somebody@host", PUBLIC_KEY_IN_SSH_KEY()),
-        (keys.public_pem(keys.ec_key()), PUBLIC_KEY_IN_SSH_KEY()),
-        ("---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END SSH2 PUBLIC KEY ----\n", PUBLIC_KEY_IN_SSH_KEY()),
-        (NEW + keys.public_line(keys.ed25519_key()), PUBLIC_KEY_IN_SSH_KEY()),
-        (keys.openpgp_public_key(), OPENPGP_KEY_AS_SSH_KEY()),
-        (keys.block("PGP PRIVATE KEY BLOCK", bytes(9)), OPENPGP_KEY_AS_SSH_KEY()),
-        (keys.certificate(), CERTIFICATE_IN_SSH_KEY()),
-        (NEW + keys.certificate(), CERTIFICATE_IN_SSH_KEY()),
-        ("PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n", PUTTY_KEY()),
-        (NEW + NEW, SEVERAL_BLOCKS_IN_SSH_KEY(count=2, labels="OPENSSH PRIVATE KEY, OPENSSH PRIVATE KEY")),
+        ("", said("FT-CFG-130")),
+        (" \n", said("FT-CFG-130")),
+        ("secret", said("FT-CFG-135")),
+        (NEW.replace("\n", " "), said("FT-CFG-135")),
+        (NEW.replace("\n", "\\n"), said("FT-CFG-135")),
+        (NEW[:200], said("FT-CFG-138")),
+        ("\n".join(NEW.splitlines()[:-2] + NEW.splitlines()[-1:]), said("FT-CFG-138")),
+        ("\n".join(NEW.splitlines()[:2] + NEW.splitlines()[3:]), said("FT-CFG-144")),
+        ("\n".join(NEW.splitlines()[1:]), said("FT-CFG-135")),
+        (NEW.replace("-----END", "and so on\n-----END"), said("FT-CFG-138")),
+        (f"key: {NEW}".replace("key: ", "a note\n"), said("FT-CFG-138")),
+        (keys.block("OPENSSH PRIVATE KEY", bytes(100)), said("FT-CFG-138")),
+        (keys.block("PRIVATE KEY", b"0"), said("FT-CFG-138")),
+        (keys.with_passphrase_openssh(), said("FT-CFG-139")),
+        (keys.private_text(keys.ec_key(), keys.PKCS8, keys.PASSPHRASE), said("FT-CFG-139")),
+        (keys.private_text(keys.ec_key(), keys.TRADITIONAL, keys.PASSPHRASE), said("FT-CFG-139")),
+        (keys.public_line(keys.ed25519_key()), said("FT-CFG-134")),
+        (keys.public_line(keys.rsa_key(2048)) + " somebody@host", said("FT-CFG-134")),
+        (keys.public_pem(keys.ec_key()), said("FT-CFG-134")),
+        ("---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END SSH2 PUBLIC KEY ----\n", said("FT-CFG-134")),
+        (NEW + keys.public_line(keys.ed25519_key()), said("FT-CFG-134")),
+        (keys.openpgp_public_key(), said("FT-CFG-132")),
+        (keys.block("PGP PRIVATE KEY BLOCK", bytes(9)), said("FT-CFG-132")),
+        (keys.certificate(), said("FT-CFG-133")),
+        (NEW + keys.certificate(), said("FT-CFG-133")),
+        ("PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n", said("FT-CFG-131")),
+        (NEW + NEW, said("FT-CFG-136", 2, "OPENSSH PRIVATE KEY, OPENSSH PRIVATE KEY")),
         (
             keys.block("EC PARAMETERS", b"P-384") + keys.private_text(keys.ec_key(), keys.TRADITIONAL),
-            SEVERAL_BLOCKS_IN_SSH_KEY(count=2, labels="EC PARAMETERS, EC PRIVATE KEY"),
+            said("FT-CFG-136", 2, "EC PARAMETERS, EC PRIVATE KEY"),
         ),
-        (keys.block("NEW REQUEST", b"0"), UNKNOWN_SSH_KEY_FORMAT(label="NEW REQUEST")),
-        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), SHORT_SSH_KEY(bits=2048)),
-        (keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL), SHORT_SSH_KEY(bits=2048)),
-        (keys.private_text(keys.ec_key(ec.SECP256R1), keys.OPENSSH), REFUSED_SSH_CURVE(curve="secp256r1")),
-        (keys.private_text(keys.ec_key(ec.SECP521R1), keys.PKCS8), REFUSED_SSH_CURVE(curve="secp521r1")),
-        (keys.private_text(keys.dsa_key(), keys.PKCS8), DSA_SSH_KEY()),
-        (keys.private_text(keys.dsa_key(), keys.TRADITIONAL), DSA_SSH_KEY()),
-        (keys.openssh_of(b"sk-ssh-ed25519@openssh.com"), UNREADABLE_SSH_KEY_TYPE()),
-        (keys.private_text(ed448.Ed448PrivateKey.generate(), keys.PKCS8), UNKNOWN_SSH_KEY_TYPE()),
+        (keys.block("NEW REQUEST", b"0"), said("FT-CFG-137", "NEW REQUEST")),
+        (keys.private_text(keys.rsa_key(2048), keys.OPENSSH), said("FT-CFG-141", 2048)),
+        (keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL), said("FT-CFG-141", 2048)),
+        (keys.private_text(keys.ec_key(ec.SECP256R1), keys.OPENSSH), said("FT-CFG-142", "secp256r1")),
+        (keys.private_text(keys.ec_key(ec.SECP521R1), keys.PKCS8), said("FT-CFG-142", "secp521r1")),
+        (keys.private_text(keys.dsa_key(), keys.PKCS8), said("FT-CFG-140")),
+        (keys.private_text(keys.dsa_key(), keys.TRADITIONAL), said("FT-CFG-140")),
+        (keys.openssh_of(b"sk-ssh-ed25519@openssh.com"), said("FT-CFG-144")),
+        (keys.private_text(ed448.Ed448PrivateKey.generate(), keys.PKCS8), said("FT-CFG-143")),
     ],
 )
 def test_an_unusable_key_is_refused_with_a_remedy(text, reason):
-    said = refusal(text)
+    answer = refusal(text)
 
-    assert (said.code, said) == (reason.code, reason)
+    assert (answer.code, answer) == (reason.code, reason)
 
 
 def test_the_remedy_for_a_weak_key_names_the_shortest_rsa_key():
-    assert f" {SHORTEST_RSA} bits" in DSA_SSH_KEY.remedy
+    assert f" {SHORTEST_RSA} bits" in said("FT-CFG-140").remedy

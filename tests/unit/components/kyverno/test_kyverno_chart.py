@@ -7,10 +7,10 @@ from loopback import closed_port, serving
 from sample_kyverno import bundled_chart, chart_archive, kyverno_config
 from sample_stack import DIGEST
 
-from components.config.config_wordings import FETCH_FAILED, UNREADABLE_BUNDLE, WRONG_DIGEST
 from components.config.pinned_input import PinnedInputError
 from components.config.wordings import code_of
 from components.kyverno.chart import kyverno_chart
+from tests.support.messages import said
 
 CHART = chart_archive()
 
@@ -62,9 +62,7 @@ def test_the_published_chart_is_named_by_its_version():
 
 
 def test_another_digest_is_refused(tmp_path):
-    reason = WRONG_DIGEST(
-        source="kyverno.tgz", digest=hashlib.sha256(CHART).hexdigest(), expected=DIGEST, section="kyverno"
-    )
+    reason = said("FT-CFG-030", "kyverno.tgz", hashlib.sha256(CHART).hexdigest(), DIGEST, "kyverno")
 
     assert refused(bundled_chart(tmp_path, CHART, sha256=DIGEST), tmp_path) == ("kyverno.sha256", reason)
     assert not (tmp_path / ".charts").exists()
@@ -94,11 +92,11 @@ def test_a_missing_bundle_and_a_server_that_is_down_are_named_with_the_key(tmp_p
 
     assert refused(kyverno_config(chart={"bundle": "nowhere.tgz"}), tmp_path) == (
         "kyverno.chart.bundle",
-        UNREADABLE_BUNDLE(bundle="nowhere.tgz", reason="No such file or directory"),
+        said("FT-CFG-031", "nowhere.tgz", "No such file or directory"),
     )
     assert refused(kyverno_config(chart={"url": url}), tmp_path) == (
         "kyverno.chart",
-        FETCH_FAILED(url=url, reason="the server cannot be reached", section="kyverno", key="chart"),
+        said("FT-CFG-032", url, "the server cannot be reached", "kyverno", "chart"),
     )
 
 

@@ -4,14 +4,7 @@ import pytest
 from sample_kyverno import KYVERNO
 from sample_stack import load, problems
 
-from components.config.config_wordings import NOT_A_SHA256
-from components.kyverno.config_wordings import (
-    NOT_A_KYVERNO_VERSION,
-    ONE_CHART,
-    RESOURCES_WITHOUT_REPORTS,
-    UNSUPPORTED_KYVERNO_VERSION,
-)
-from components.stack.config_wordings import OUT_OF_BOUNDS
+from tests.support.messages import said
 
 
 def test_no_section_is_no_kyverno(tmp_path):
@@ -28,22 +21,22 @@ def test_a_kyverno_without_more_is_highly_available_and_makes_no_reports(tmp_pat
 @pytest.mark.parametrize(
     ("keys", "key", "said"),
     [
-        ({"version": "1.18.2"}, "kyverno.version", UNSUPPORTED_KYVERNO_VERSION(supported="1.19.x")),
-        ({"version": "1.20.0"}, "kyverno.version", UNSUPPORTED_KYVERNO_VERSION(supported="1.19.x")),
-        ({"version": "1.19"}, "kyverno.version", NOT_A_KYVERNO_VERSION()),
-        ({"sha256": "abc"}, "kyverno.sha256", NOT_A_SHA256()),
-        ({"chart": {}}, "kyverno.chart", ONE_CHART()),
+        ({"version": "1.18.2"}, "kyverno.version", said("FT-CFG-452", "1.19.x")),
+        ({"version": "1.20.0"}, "kyverno.version", said("FT-CFG-452", "1.19.x")),
+        ({"version": "1.19"}, "kyverno.version", said("FT-CFG-450")),
+        ({"sha256": "abc"}, "kyverno.sha256", said("FT-CFG-009")),
+        ({"chart": {}}, "kyverno.chart", said("FT-CFG-453")),
         (
             {"chart": {"version": "3.9.1", "bundle": "kyverno.tgz"}},
             "kyverno.chart",
-            ONE_CHART(),
+            said("FT-CFG-453"),
         ),
-        ({"replicas": 0}, "kyverno.replicas", OUT_OF_BOUNDS(bound="at least 1", given="0")),
+        ({"replicas": 0}, "kyverno.replicas", said("FT-CFG-614", "at least 1", "0")),
         ({"values": {}}, "kyverno.values", ""),
         (
             {"resources": {"reports-controller": {}}},
             "kyverno.resources",
-            RESOURCES_WITHOUT_REPORTS(controller="reports-controller"),
+            said("FT-CFG-454", "reports-controller"),
         ),
         ({"resources": {"cleanup-controller": {}}}, "kyverno.resources", "admission-controller"),
     ],

@@ -4,7 +4,6 @@ import pytest
 
 from components.config.wordings import code_of
 from components.policies.config import AllowedNotifications
-from components.policies.config_wordings import HOST_NOT_COMPARABLE, MESSAGES_WITHOUT_TLS
 from components.policies.notification_hosts import refused_address, unlisted_host
 from tests.support.allow_lists import HOSTS
 
@@ -35,15 +34,15 @@ def test_a_type_contacts_the_host_that_flux_does(provider, address):
 
 
 @pytest.mark.parametrize(
-    ("provider", "address", "reason"),
+    ("provider", "address", "code"),
     [
-        ("generic", "ssh://git@github.com/org/app", HOST_NOT_COMPARABLE),
-        ("github", "tls://github.com", HOST_NOT_COMPARABLE),
-        ("nats", "nats://nats.example.com:4222", MESSAGES_WITHOUT_TLS),
+        ("generic", "ssh://git@github.com/org/app", "FT-MSG-040"),
+        ("github", "tls://github.com", "FT-MSG-040"),
+        ("nats", "nats://nats.example.com:4222", "FT-MSG-041"),
     ],
 )
-def test_a_scheme_of_another_type_and_one_without_tls_are_refused(provider, address, reason):
-    assert code_of(refused_address(AllowedNotifications(), provider, address)) == reason.code
+def test_a_scheme_of_another_type_and_one_without_tls_are_refused(provider, address, code):
+    assert code_of(refused_address(AllowedNotifications(), provider, address)) == code
 
 
 @pytest.mark.parametrize(

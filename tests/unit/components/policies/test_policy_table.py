@@ -11,14 +11,14 @@ from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.policy import Subject
 from components.policies.probe import probe_policy, probe_request, refusal
-from components.policies.reference import policies_page
 from components.policies.rendering import object_name
 from components.policies.table import policies, policy_set
 from components.policies.threats import THREATS
-from components.stack.reference import DOCS
 from components.tenant.annotations import namespace_annotations
 from components.tenant.config import TenantConfig, TenantPolicies
 from components.tenant.role import MANAGED
+from reference.pages import DOCS
+from reference.policies import policies_page
 from tests.support.policy_cases import CONFIGS
 
 ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.KYVERNO])

@@ -7,14 +7,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from sample_stack import KYVERNO, load, problems
 
-from components.config.config_wordings import EMPTY, NOT_A_REGULAR_EXPRESSION, NOT_RE2
+from components.config.types import EMPTY
 from components.config.wordings import Message
-from components.keys.config_wordings import COSIGN_PRIVATE_KEY, DAMAGED_COSIGN_KEY, NOT_A_COSIGN_KEY, ONE_SUBJECT
 from components.policies.config import PolicyMode
-from components.policies.config_wordings import KEYLESS_NEEDS_LOG, ONE_SIGNER
 from components.policies.image_signatures import flux_images, tenant_images
 from components.policies.image_signatures_config import ImageSignature, RegistryAccess
-from components.stack.config_wordings import KYVERNO_NEEDED, UNLIMITED_IMAGES
+from tests.support.messages import said
 
 PAIR = ec.generate_private_key(ec.SECP256R1())
 KEY = PAIR.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
@@ -157,15 +155,15 @@ def test_valid_signatures_are_accepted(tmp_path, entry: dict[str, Any]):
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ({"images": IMAGES}, "images.signatures[0]: " + ONE_SIGNER()),
-        (KEYED | KEYLESS, "images.signatures[0]: " + ONE_SIGNER()),
+        ({"images": IMAGES}, "images.signatures[0]: " + said("FT-CFG-506")),
+        (KEYED | KEYLESS, "images.signatures[0]: " + said("FT-CFG-506")),
         (
             KEYLESS | {"transparencyLog": False},
-            "images.signatures[0].transparencyLog: " + KEYLESS_NEEDS_LOG(),
+            "images.signatures[0].transparencyLog: " + said("FT-CFG-507"),
         ),
         (
             {"images": IMAGES, "keyless": {"issuer": ISSUER}},
-            "images.signatures[0].keyless: " + ONE_SUBJECT(),
+            "images.signatures[0].keyless: " + said("FT-CFG-505"),
         ),
         (KEYED | {"images": []}, "images.signatures[0].images: " + EMPTY()),
     ],
@@ -177,10 +175,10 @@ def test_an_incomplete_entry_is_refused(tmp_path, entry: dict[str, Any], problem
 @pytest.mark.parametrize(
     ("key", "problem"),
     [
-        (PRIVATE_KEY, COSIGN_PRIVATE_KEY()),
-        ("ssh-ed25519 AAAA", NOT_A_COSIGN_KEY()),
-        (KEY.replace("\n", "", 2), NOT_A_COSIGN_KEY()),
-        (KEY[:60] + KEY[80:], DAMAGED_COSIGN_KEY()),
+        (PRIVATE_KEY, said("FT-CFG-126")),
+        ("ssh-ed25519 AAAA", said("FT-CFG-127")),
+        (KEY.replace("\n", "", 2), said("FT-CFG-127")),
+        (KEY[:60] + KEY[80:], said("FT-CFG-128")),
     ],
 )
 def test_an_invalid_public_key_is_refused_and_not_repeated(tmp_path, key: str, problem: str):
@@ -197,9 +195,9 @@ EXAMPLE = r"https://github\.com/org/app/\.github/workflows/release\.yaml@refs/ta
     [
         (
             "https://(github",
-            NOT_A_REGULAR_EXPRESSION(reason="missing ), unterminated subpattern at position 8", example=EXAMPLE),
+            said("FT-CFG-503", "missing ), unterminated subpattern at position 8", EXAMPLE),
         ),
-        (r"(?!evil)https://.*", NOT_RE2(example=EXAMPLE)),
+        (r"(?!evil)https://.*", said("FT-CFG-504", EXAMPLE)),
     ],
 )
 def test_a_pattern_that_kyverno_cannot_match_is_refused(tmp_path, expression: str, problem: Message):
@@ -211,10 +209,10 @@ def test_a_pattern_that_kyverno_cannot_match_is_refused(tmp_path, expression: st
 def test_native_policies_cannot_verify_signatures(tmp_path):
     told = refused(tmp_path, KEYED, engine="native", fluxImages=True, onboarding=True)
     assert told == [
-        f"{key}: {KYVERNO_NEEDED(engine='native')}" for key in ("fluxImages", "images.signatures", "onboarding")
+        f"{key}: {said('FT-CFG-671', 'native')}" for key in ("fluxImages", "images.signatures", "onboarding")
     ]
 
 
 def test_signatures_need_an_allow_list_that_covers_all_names(tmp_path):
     [problem] = refused(tmp_path, images={"signatures": [KEYED]})
-    assert problem == f"images.signatures: {UNLIMITED_IMAGES()}"
+    assert problem == f"images.signatures: {said('FT-CFG-672')}"

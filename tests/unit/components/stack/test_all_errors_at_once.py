@@ -6,26 +6,17 @@ from typing import Any
 import pytest
 from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, load, problems
 
-from components.cluster.config_wordings import ONE_KUBECONFIG
-from components.config.config_wordings import NOT_A_DURATION, NOT_A_SHA256, RESERVED_NAME, UNREADABLE_FILE
 from components.config.errors import ConfigurationError
-from components.flux.config_wordings import CONTROLLER_NOT_INSTALLED
-from components.git.config_wordings import SEVERAL_REFERENCES
-from components.policies.config_wordings import MODE_IS_OFF
-from components.stack.config_wordings import (
-    INTERVAL_TOO_SHORT,
-    KYVERNO_NOT_INSTALLED,
-    MISSING,
-    NAMESPACE_TAKEN,
-    UNKNOWN_KEY_LIKE,
-)
-from components.tenant.config_wordings import FOREIGN_TARGET_NAMESPACE
+from components.config.yaml_files import UNREADABLE_FILE
+from components.stack.messages import MISSING
+from components.tenant.config import FOREIGN_TARGET_NAMESPACE
+from tests.support.messages import said
 
 BASES = {"dev-team": DEV_TEAM_BASE, "ops-team": DEV_TEAM_BASE}
 BOTH: dict[str, Any] = {"dev-team": {}, "ops-team": {}}
 STACK = "Pulumi.staging.yaml: "
-CLASH = "tenants/ops-team.yaml: namespaces[0].name: " + NAMESPACE_TAKEN(owner="dev-team").of("apps")
-NO_KYVERNO = "policies.engine: " + KYVERNO_NOT_INSTALLED(engine="kyverno")
+CLASH = "tenants/ops-team.yaml: namespaces[0].name: " + said("FT-CFG-650", "dev-team").of("apps")
+NO_KYVERNO = "policies.engine: " + said("FT-CFG-670", "kyverno")
 
 
 @pytest.mark.parametrize(
@@ -34,19 +25,19 @@ NO_KYVERNO = "policies.engine: " + KYVERNO_NOT_INSTALLED(engine="kyverno")
         ({"cluster": ...}, "cluster: " + MISSING()),
         (
             {"flux": FLUX | {"sha256": "5f"}},
-            "flux.sha256: " + NOT_A_SHA256().of("5f"),
+            "flux.sha256: " + said("FT-CFG-009").of("5f"),
         ),
-        ({"fluxx": {}}, "fluxx: " + UNKNOWN_KEY_LIKE(suggestion="flux")),
+        ({"fluxx": {}}, "fluxx: " + said("FT-CFG-602", "flux")),
         (
             {"git": {"knownHostsFile": "none"}},
             "git.knownHostsFile: " + UNREADABLE_FILE(reason="No such file or directory").of("none"),
         ),
-        ({"policies": {"mode": "off"}}, "policies.mode: " + MODE_IS_OFF()),
+        ({"policies": {"mode": "off"}}, "policies.mode: " + said("FT-CFG-502")),
         (
             {"tenants": {"dev-team": {}, "ops-team": {"sync": {"interval": "often"}}}},
-            "tenants.ops-team.sync.interval: " + NOT_A_DURATION().of("often"),
+            "tenants.ops-team.sync.interval: " + said("FT-CFG-003").of("often"),
         ),
-        ({"tenants": BOTH | {"kyverno": {}}}, "tenants.kyverno: " + RESERVED_NAME().of("kyverno")),
+        ({"tenants": BOTH | {"kyverno": {}}}, "tenants.kyverno: " + said("FT-CFG-001").of("kyverno")),
     ],
     ids=lambda value: "" if isinstance(value, str) else ",".join(value),
 )
@@ -66,11 +57,11 @@ def test_values_are_compared_although_others_of_the_section_are_invalid(tmp_path
     found = problems(tmp_path, cluster=cluster, flux=flux, tenants={"dev-team": entry})
 
     tenant = f"{STACK}tenants.dev-team"
-    assert f"{STACK}cluster: {ONE_KUBECONFIG()}" in found
-    assert f"{STACK}flux.resources: {CONTROLLER_NOT_INSTALLED(controllers='source-watcher')}" in found
-    assert f"{tenant}.source: {SEVERAL_REFERENCES(keys='branch and tag')}" in found
+    assert f"{STACK}cluster: {said('FT-CFG-181')}" in found
+    assert f"{STACK}flux.resources: {said('FT-CFG-309', 'source-watcher')}" in found
+    assert f"{tenant}.source: {said('FT-CFG-264', 'branch and tag')}" in found
     assert f"{tenant}.sync.targetNamespace: {FOREIGN_TARGET_NAMESPACE(namespaces='apps').of('other')}" in found
-    assert f"{tenant}.sync.timeout: {NOT_A_DURATION().of('often')}" in found
+    assert f"{tenant}.sync.timeout: {said('FT-CFG-003').of('often')}" in found
 
 
 def test_no_error_is_reported_that_only_follows_from_another(tmp_path):
@@ -134,7 +125,7 @@ def test_an_invalid_tenant_does_not_stop_the_checks_of_others(tmp_path):
     bases = BASES | {"broken": DEV_TEAM_BASE}
 
     assert problems(tmp_path, bases=bases, tenants=tenants)[1:] == [
-        f"{STACK}tenants.ops-team.sync.interval: {INTERVAL_TOO_SHORT(minimum='30s').of('1s')}",
+        f"{STACK}tenants.ops-team.sync.interval: {said('FT-CFG-677', '30s').of('1s')}",
         CLASH,
     ]
 
@@ -150,4 +141,4 @@ releases: {podinfo: {source: charts, chart: podinfo}}
 
     found = problems(tmp_path, bases=BASES | {"releasing": releasing}, tenants=tenants)
 
-    assert found == [f"{STACK}tenants.ops-team.sync.interval: {NOT_A_DURATION().of('often')}"]
+    assert found == [f"{STACK}tenants.ops-team.sync.interval: {said('FT-CFG-003').of('often')}"]

@@ -10,20 +10,9 @@ from sample_stack import problems as problems_of
 from components.cluster.client import ClusterFacts
 from components.engine.state import State
 from components.stack.capsule_checks import capsule_problems, surplus_namespaces
-from components.stack.config_wordings import ADMINISTRATOR_OF_TENANT
 from components.stack.namespace_checks import NAMESPACE_TYPE
-from components.tenant.capsule_config_wordings import (
-    CAPSULES_OWN_KEYS,
-    LIMITS_WITHOUT_CAPSULE,
-    NAME_OF_MADE_NAMESPACES,
-    PROXY_NEEDS_TOKENS,
-    PROXY_WITHOUT_TLS,
-    TENANTS_OF_ONE_PREFIX,
-    TOO_MANY_LISTED,
-    WAYS_TO_PROXY,
-)
 from components.tenant.capsule_names import TENANT_TYPE
-from components.tenant.config_wordings import NOT_A_QUOTA_RESOURCE
+from tests.support.messages import said
 
 CAPSULE = {"mode": "capsule"}
 WHERE = "Pulumi.staging.yaml: "
@@ -39,18 +28,18 @@ def proxy(**keys: Any) -> dict[str, Any]:
     ("sections", "problem"),
     [
         ({"tenancy": {"mode": "vcluster"}}, "tenancy.mode: 'vcluster' is not one of 'namespaces' or 'capsule'"),
-        ({"tenancy": {"capsule": {"namespaces": 3}}}, "tenancy.capsule: " + LIMITS_WITHOUT_CAPSULE()),
+        ({"tenancy": {"capsule": {"namespaces": 3}}}, "tenancy.capsule: " + said("FT-CFG-820")),
         (
             {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"quota": {"pods": 3}}}}},
             "tenants.dev-team.capsule.quota.pods: must be a string, got 3; put it in quotes",
         ),
         (
             {"tenants": {"dev-team": {"capsule": {"quota": {"pods": "3"}}}}},
-            "tenants.dev-team.capsule: " + LIMITS_WITHOUT_CAPSULE(),
+            "tenants.dev-team.capsule: " + said("FT-CFG-820"),
         ),
         (
             {"tenancy": CAPSULE | {"capsule": {"quota": {FLUX_KIND: "3"}}}},
-            f"tenancy.capsule.quota.{FLUX_KIND}: " + NOT_A_QUOTA_RESOURCE().of(FLUX_KIND),
+            f"tenancy.capsule.quota.{FLUX_KIND}: " + said("FT-CFG-401").of(FLUX_KIND),
         ),
         (
             {"tenancy": CAPSULE, "tenants": {"dev-team": {"capsule": {"owner": "system:serviceaccount:a:b"}}}},
@@ -61,20 +50,20 @@ def proxy(**keys: Any) -> dict[str, Any]:
                 "tenancy": CAPSULE | {"capsule": {"namespaces": 1}},
                 "tenants": {"dev-team": {"namespaces": [{"name": each} for each in ("apps", "jobs", "data")]}},
             },
-            "tenants.dev-team.namespaces: " + TOO_MANY_LISTED(count=2, most=1),
+            "tenants.dev-team.namespaces: " + said("FT-CFG-821", 2, 1),
         ),
-        ({"tenancy": proxy(addon=True, secret="a")}, "tenancy.capsule.proxy: " + WAYS_TO_PROXY()),
+        ({"tenancy": proxy(addon=True, secret="a")}, "tenancy.capsule.proxy: " + said("FT-CFG-825")),
         (
             {"tenancy": proxy(address="http://a"), "flux": FLUX | {"workloadIdentity": True}},
-            "tenancy.capsule.proxy.address: " + PROXY_WITHOUT_TLS(),
+            "tenancy.capsule.proxy.address: " + said("FT-CFG-826"),
         ),
-        ({"tenancy": proxy(address="https://a")}, "tenancy.capsule.proxy: " + PROXY_NEEDS_TOKENS()),
+        ({"tenancy": proxy(address="https://a")}, "tenancy.capsule.proxy: " + said("FT-CFG-827")),
         (
             {
                 "tenancy": CAPSULE,
                 "tenants": {"dev-team": {"namespaces": [{"name": "apps", "labels": {OWNER: "other"}}]}},
             },
-            "tenants.dev-team.namespaces[0].labels: " + CAPSULES_OWN_KEYS(keys=OWNER),
+            "tenants.dev-team.namespaces[0].labels: " + said("FT-CFG-823", OWNER),
         ),
     ],
 )
@@ -90,7 +79,7 @@ def test_a_namespace_with_a_name_that_another_tenant_could_take_is_refused(tmp_p
 
     found = problems_of(tmp_path_factory.mktemp("stack"), tenancy=CAPSULE, capsule=SECTION, **stack)
 
-    problem = NAME_OF_MADE_NAMESPACES(prefix="dev-team-", tenant="dev-team").of("dev-team-ops")
+    problem = said("FT-CFG-822", "dev-team-", "dev-team").of("dev-team-ops")
     assert found == [f"tenants/ops.yaml: namespaces[0].name: {problem}"]
     assert load(tmp_path_factory.mktemp("stack"), **stack).tenants["ops"].home == "dev-team-ops"
 
@@ -101,7 +90,7 @@ def test_a_tenant_whose_name_extends_another_ones_is_refused(tmp_path_factory):
 
     found = problems_of(tmp_path_factory.mktemp("stack"), tenancy=CAPSULE, capsule=SECTION, **stack)
 
-    problem = TENANTS_OF_ONE_PREFIX(prefix="dev-", tenant="dev")
+    problem = said("FT-CFG-828", "dev-", "dev")
     assert found == [f"{WHERE}tenants.dev-team: {problem}"]
     assert list(load(tmp_path_factory.mktemp("stack"), **stack).tenants) == ["dev-team", "dev"]
 
@@ -161,7 +150,7 @@ def test_no_service_account_of_a_tenant_administrates_capsule(tmp_path, namespac
     if tenant is None:
         assert load(tmp_path, **sections, tenants={"dev-team": {}})
         return
-    problem = f"{WHERE}capsule.administrators[0].namespace: {ADMINISTRATOR_OF_TENANT(tenant=tenant)}"
+    problem = f"{WHERE}capsule.administrators[0].namespace: {said('FT-CFG-829', tenant)}"
     assert problems_of(tmp_path, **sections, tenants={"dev-team": {}}) == [problem]
 
 
@@ -176,7 +165,9 @@ def test_more_namespaces_than_a_tenant_may_have_are_named(tmp_path_factory, most
     owners = {"dev-team-web": "dev-team", "dev-team-jobs": "dev-team", "other-web": "other"}
     labels = {"apps": {}, **{name: {OWNER: tenant} for name, tenant in owners.items()}}
 
-    said = list(surplus_namespaces(config, ClusterFacts("uid", "v1.36.3", labels)))
+    answer = list(surplus_namespaces(config, ClusterFacts("uid", "v1.36.3", labels)))
 
-    assert [each.code for each in said] == codes
-    assert all("has 2 namespaces besides its home and may have 1: dev-team-jobs, dev-team-web" in each for each in said)
+    assert [each.code for each in answer] == codes
+    assert all(
+        "has 2 namespaces besides its home and may have 1: dev-team-jobs, dev-team-web" in each for each in answer
+    )

@@ -6,15 +6,8 @@ import pytest
 from sample_stack import KYVERNO, load
 
 from components.stack.closed_objects import closed_objects
-from components.stack.config_wordings import (
-    FIELD_NOT_LISTED,
-    HOST_NOT_LISTED,
-    KIND_NOT_OPEN,
-    PROVIDER_SECRET_NAME,
-    PROVIDER_TYPE_NOT_LISTED,
-    SOURCE_NOT_LISTED,
-)
 from components.sync.names import TENANT_LABEL
+from tests.support.messages import said, values_of
 
 URL = "https://git.example.com/dev-team/apps"
 FROM_GIT: dict[str, Any] = {"chart": {"spec": {"chart": "a", "sourceRef": {"kind": "GitRepository", "name": "a"}}}}
@@ -56,9 +49,9 @@ def test_what_is_not_open_is_told_once_for_each_entry_that_would_open_it(tmp_pat
     )
 
     assert found == [
-        KIND_NOT_OPEN(objects="Alert apps/a, Alert apps/b", entry="Alert", **by("allowed-kinds")),
-        KIND_NOT_OPEN(objects="HelmRelease apps/a, HelmChart apps/a", entry="HelmChart", **by("allowed-kinds")),
-        SOURCE_NOT_LISTED(objects="GitRepository apps/a", entry=URL, **by("allowed-sources")),
+        said("FT-CFG-680", objects="Alert apps/a, Alert apps/b", entry="Alert", **by("allowed-kinds")),
+        said("FT-CFG-680", objects="HelmRelease apps/a, HelmChart apps/a", entry="HelmChart", **by("allowed-kinds")),
+        said("FT-CFG-681", objects="GitRepository apps/a", entry=URL, **by("allowed-sources")),
     ]
 
 
@@ -93,7 +86,7 @@ def test_a_name_in_a_warning_has_no_control_characters(tmp_path):
 def test_a_policy_in_audit_mode_warns(tmp_path):
     [message] = told(tmp_path, thing("Alert"), policies={"mode": "audit"})
 
-    assert message == KIND_NOT_OPEN(objects="Alert apps/a", entry="Alert", **by("allowed-kinds", "warned about"))
+    assert message == said("FT-CFG-680", objects="Alert apps/a", entry="Alert", **by("allowed-kinds", "warned about"))
 
 
 def test_namespaces_that_a_tenant_makes_or_that_are_onboarded_by_label_are_included(tmp_path):
@@ -102,7 +95,7 @@ def test_namespaces_that_a_tenant_makes_or_that_are_onboarded_by_label_are_inclu
 
     onboarding = {"engine": "kyverno", "onboarding": True}
     found = told(tmp_path, *objects, namespaces=namespaces, policies=onboarding, kyverno=KYVERNO)
-    assert [(each.fields["tenant"], each.fields["objects"]) for each in found] == [
+    assert [(tenant, objects) for objects, tenant, *_ in map(values_of, found)] == [
         ("dev-team", "Alert dev-team-more/a"),
         ("qa-team", "Alert labelled/a"),
     ]
@@ -128,10 +121,10 @@ def test_an_open_provider_lacks_what_the_lists_do_not_have(tmp_path):
         **listed,
     )
 
-    said = by("notification-addresses")
+    answer = by("notification-addresses")
     assert found == [
-        PROVIDER_SECRET_NAME(objects="Provider apps/own", entry="provider-slack", **said),
-        HOST_NOT_LISTED(objects="Provider apps/elsewhere", entry="chat.example.com", **said),
-        PROVIDER_TYPE_NOT_LISTED(objects="Provider apps/other", entry="discord", **said),
-        FIELD_NOT_LISTED(objects="Provider apps/proxied", entry="spec.proxySecretRef", **by("allowed-fields")),
+        said("FT-CFG-684", objects="Provider apps/own", entry="provider-slack", **answer),
+        said("FT-CFG-683", objects="Provider apps/elsewhere", entry="chat.example.com", **answer),
+        said("FT-CFG-682", objects="Provider apps/other", entry="discord", **answer),
+        said("FT-CFG-685", objects="Provider apps/proxied", entry="spec.proxySecretRef", **by("allowed-fields")),
     ]

@@ -6,19 +6,10 @@ import pytest
 from sample_stack import CLUSTER, load, problems, write_project_file
 
 from components.stack.config_keys import check_keys, section_of
-from components.stack.config_wordings import (
-    CLUSTER_PROVIDER_UNUSED,
-    DUPLICATE_SECTION,
-    GITHUB_PROVIDER_UNUSED,
-    KEY_OF_ANOTHER_PROJECT,
-    PROJECT_NAME_MISSING,
-    SECRET_IN_PLAIN_TEXT,
-    UNUSED_KEY,
-    UNUSED_KEY_LIKE,
-)
+from tests.support.messages import said
 
 PROJECT = "platform"
-IN_PLAIN_TEXT = SECRET_IN_PLAIN_TEXT(key="cluster.kubeconfigContent", option="")
+IN_PLAIN_TEXT = said("FT-CFG-640", "cluster.kubeconfigContent", "")
 
 
 @pytest.mark.parametrize(
@@ -40,51 +31,43 @@ def test_a_key_sets_the_same_section_as_for_pulumi(key, section):
     ("keys", "said"),
     [
         (["platform:tenants", "platform:config:flux", "pulumi:disable-default-providers", "pulumi:tags"], []),
-        (["tenants"], ["tenants: " + PROJECT_NAME_MISSING(key="tenants", project="platform")]),
+        (["tenants"], ["tenants: " + said("FT-CFG-621", "platform", "tenants")]),
         (
             ["flux-tenancy:tenants"],
-            [
-                "flux-tenancy:tenants: "
-                + KEY_OF_ANOTHER_PROJECT(name="tenants", namespace="flux-tenancy", project="platform")
-            ],
+            ["flux-tenancy:tenants: " + said("FT-CFG-623", "flux-tenancy", "platform", "tenants")],
         ),
         (
             ["other:config:tenants.dev-team.source.deployKey"],
             [
                 "other:config:tenants.dev-team.source.deployKey: "
-                + KEY_OF_ANOTHER_PROJECT(
-                    name="tenants.dev-team.source.deployKey", namespace="other", project="platform"
-                )
+                + said("FT-CFG-623", "other", "platform", "tenants.dev-team.source.deployKey")
             ],
         ),
         (
             ["kubernetes:context"],
-            ["kubernetes:context: " + CLUSTER_PROVIDER_UNUSED(project="platform")],
+            ["kubernetes:context: " + said("FT-CFG-624", "platform")],
         ),
         (
             ["github:token"],
-            ["github:token: " + GITHUB_PROVIDER_UNUSED(project="platform")],
+            ["github:token: " + said("FT-CFG-625", "platform")],
         ),
-        (["aws:region"], ["aws:region: " + UNUSED_KEY(project="platform")]),
+        (["aws:region"], ["aws:region: " + said("FT-CFG-627", "platform")]),
         (
             ["plumi:tags", "platfrom:zebra"],
             [
-                "plumi:tags: " + UNUSED_KEY_LIKE(project="platform", suggestion="pulumi:tags"),
-                "platfrom:zebra: " + UNUSED_KEY_LIKE(project="platform", suggestion="platform:zebra"),
+                "plumi:tags: " + said("FT-CFG-626", "platform", "pulumi:tags"),
+                "platfrom:zebra: " + said("FT-CFG-626", "platform", "platform:zebra"),
             ],
         ),
         (
             ["platform:tenants", "platform:config:tenants"],
-            [
-                "platform:config:tenants: "
-                + DUPLICATE_SECTION(other="platform:tenants", project="platform", section="tenants")
-            ],
+            ["platform:config:tenants: " + said("FT-CFG-622", "platform:tenants", "platform", "tenants")],
         ),
         (
             ["platform:tenants", "tenants"],
             [
-                "tenants: " + PROJECT_NAME_MISSING(key="tenants", project="platform"),
-                "tenants: " + DUPLICATE_SECTION(other="platform:tenants", project="platform", section="tenants"),
+                "tenants: " + said("FT-CFG-621", "platform", "tenants"),
+                "tenants: " + said("FT-CFG-622", "platform:tenants", "platform", "tenants"),
             ],
         ),
     ],
@@ -103,8 +86,8 @@ def test_keys_without_the_project_are_reported_together_with_the_secrets_in_them
     found = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"})
 
     assert found == [
-        f"Pulumi.staging.yaml: aws:region: {UNUSED_KEY(project='flux-tenancy')}",
-        f"Pulumi.staging.yaml: cluster: {PROJECT_NAME_MISSING(project='flux-tenancy', key='cluster')}",
+        f"Pulumi.staging.yaml: aws:region: {said('FT-CFG-627', 'flux-tenancy')}",
+        f"Pulumi.staging.yaml: cluster: {said('FT-CFG-621', 'flux-tenancy', 'cluster')}",
         f"Pulumi.staging.yaml: cluster.kubeconfigContent: {IN_PLAIN_TEXT}",
     ]
     assert "pa55word" not in str(found)

@@ -5,38 +5,10 @@ from sample_sops_keys import age_identity, openpgp_key, with_age, with_passphras
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from components.config.wordings import Message
-from components.keys.config_wordings import (
-    AGE_IDENTITY_AS_RECIPIENT,
-    AGE_RECIPIENT_AS_IDENTITY,
-    NO_AGE_IDENTITY,
-    NOT_A_FINGERPRINT,
-    NOT_AN_AGE_RECIPIENT,
-    OPENPGP_KEY_WITH_PASSPHRASE,
-    OPENPGP_PUBLIC_KEY,
-)
-from components.stack.config_wordings import (
-    KEY_SERVICE_HOSTS_UNKNOWN,
-    MISSING,
-    NO_VAULT,
-    NOT_ONE_OF,
-    OBJECT_IDENTITY_NEEDED,
-    SECRET_IN_PLAIN_TEXT,
-    SHARED_DECRYPTION_KEY,
-    SOPS_METADATA,
-    SOPS_VALUE,
-    TOKENS_NEEDED,
-    UNKNOWN_KEY_AMONG,
-)
-from components.sync.config_wordings import (
-    FOREIGN_PUBLIC_KEYS,
-    MISSING_PUBLIC_KEYS,
-    NO_DECRYPTION_KEY,
-    PROVIDER_NEEDS_SETTING,
-    PROVIDER_SETTING_REFUSED,
-    PROVIDER_WITHOUT_SETTING,
-)
+from components.stack.messages import MISSING
 from components.sync.decryption import Decryption, WorkloadIdentity
 from components.sync.workload_identity import PROVIDERS
+from tests.support.messages import said
 
 WHERE = "Pulumi.staging.yaml: tenants.dev-team.sync.decryption"
 ROLE = "arn:aws:iam::123456789012:role/sops"
@@ -65,7 +37,7 @@ def refused(tmp_path, decryption, **sections):
 
 
 def refused_setting(provider: str, name: str, value: str) -> Message:
-    return PROVIDER_SETTING_REFUSED(pattern=PROVIDERS[provider].settings[name].pattern).of(value)
+    return said("FT-CFG-205", PROVIDERS[provider].settings[name].pattern).of(value)
 
 
 def test_keys_of_all_kinds_can_be_combined(tmp_path):
@@ -109,38 +81,38 @@ def test_private_keys_are_hidden_when_the_stack_is_printed(tmp_path):
 @pytest.mark.parametrize(
     ("decryption", "key", "reason"),
     [
-        ({}, "", NO_DECRYPTION_KEY()),
-        (age("first") | {"sops": True}, ".sops", UNKNOWN_KEY_AMONG(keys="age, openpgp, workloadIdentity")),
+        ({}, "", said("FT-CFG-200")),
+        (age("first") | {"sops": True}, ".sops", said("FT-CFG-601", "age, openpgp, workloadIdentity")),
         (
             {"age": {"identities": Secret(age_identity("first").recipient)}},
             ".age.identities",
-            AGE_RECIPIENT_AS_IDENTITY(line=1),
+            said("FT-CFG-702", 1),
         ),
-        ({"age": {"identities": Secret(" \n")}}, ".age.identities", NO_AGE_IDENTITY()),
+        ({"age": {"identities": Secret(" \n")}}, ".age.identities", said("FT-CFG-700")),
         ({"age": {"recipients": []}}, ".age.identities", MISSING()),
-        (openpgp(openpgp_key("first").public), ".openpgp.privateKeys", OPENPGP_PUBLIC_KEY()),
-        (openpgp(with_passphrase()), ".openpgp.privateKeys", OPENPGP_KEY_WITH_PASSPHRASE()),
+        (openpgp(openpgp_key("first").public), ".openpgp.privateKeys", said("FT-CFG-723")),
+        (openpgp(with_passphrase()), ".openpgp.privateKeys", said("FT-CFG-727")),
         (
             openpgp(openpgp_key("first").private, fingerprints=["7E7C5FA4"]),
             ".openpgp.fingerprints[0]",
-            NOT_A_FINGERPRINT(),
+            said("FT-CFG-730"),
         ),
-        (age("first", recipients=[age_identity("first").private]), ".age.recipients[0]", AGE_IDENTITY_AS_RECIPIENT()),
-        (age("first", recipients=["age1qqq"]), ".age.recipients[0]", NOT_AN_AGE_RECIPIENT()),
+        (age("first", recipients=[age_identity("first").private]), ".age.recipients[0]", said("FT-CFG-707")),
+        (age("first", recipients=["age1qqq"]), ".age.recipients[0]", said("FT-CFG-708")),
         (
             age("first", recipients=[age_identity("stranger").recipient]),
             ".age.recipients",
-            FOREIGN_PUBLIC_KEYS(public=age_identity("stranger").recipient, expected=age_identity("first").recipient),
+            said("FT-CFG-201", age_identity("stranger").recipient, age_identity("first").recipient),
         ),
         (
             age("first", "second", recipients=[age_identity("second").recipient]),
             ".age.recipients",
-            MISSING_PUBLIC_KEYS(expected=f"{age_identity('first').recipient}, {age_identity('second').recipient}"),
+            said("FT-CFG-202", f"{age_identity('first').recipient}, {age_identity('second').recipient}"),
         ),
         (
             openpgp(openpgp_key("first").private, fingerprints=[openpgp_key("second").fingerprint]),
             ".openpgp.fingerprints",
-            FOREIGN_PUBLIC_KEYS(public=openpgp_key("second").fingerprint, expected=openpgp_key("first").fingerprint),
+            said("FT-CFG-201", openpgp_key("second").fingerprint, openpgp_key("first").fingerprint),
         ),
     ],
 )
@@ -155,7 +127,7 @@ def test_an_unusable_key_is_refused_without_showing_it(tmp_path, decryption, key
 def test_identities_in_plain_text_are_refused(tmp_path):
     problem = refused(tmp_path, with_age("first"))
 
-    reason = SECRET_IN_PLAIN_TEXT(key="tenants.dev-team.sync.decryption.age.identities", option="")
+    reason = said("FT-CFG-640", "tenants.dev-team.sync.decryption.age.identities", "")
     assert problem == f"{WHERE}.age.identities: {reason}"
     assert age_identity("first").private not in problem
 
@@ -173,7 +145,7 @@ def test_a_key_that_two_tenants_decrypt_with_is_refused(tmp_path, decryption, ke
 
     [problem] = problems(tmp_path, bases=bases, tenants=both)
 
-    reason = SHARED_DECRYPTION_KEY(public=public, other=f"tenants.dev-team.sync.decryption.{key}")
+    reason = said("FT-CFG-653", public, f"tenants.dev-team.sync.decryption.{key}")
     assert problem == f"Pulumi.staging.yaml: tenants.ops-team.sync.decryption.{key}: {reason}"
 
 
@@ -182,7 +154,7 @@ def test_a_key_that_the_platform_and_a_tenant_decrypt_with_is_refused(tmp_path):
 
     problem = refused(tmp_path, age("first"), flux=FLUX | {"sync": sync})
 
-    reason = SHARED_DECRYPTION_KEY(public=age_identity("first").recipient, other="flux.sync.decryption.age.identities")
+    reason = said("FT-CFG-653", age_identity("first").recipient, "flux.sync.decryption.age.identities")
     assert problem == f"{WHERE}.age.identities: {reason}"
 
 
@@ -204,38 +176,38 @@ def test_a_previous_key_that_two_tenants_decrypt_with_is_refused(tmp_path):
             {},
             {"provider": "aws", "roleArn": ROLE, "keys": KEYS},
             "",
-            TOKENS_NEEDED(),
+            said("FT-CFG-654"),
         ),
         (
             {"profile": "single-tenant"},
             {"provider": "aws", "roleArn": ROLE},
             "",
-            OBJECT_IDENTITY_NEEDED(controller="kustomize-controller", gate="ObjectLevelWorkloadIdentity"),
+            said("FT-CFG-655", "kustomize-controller"),
         ),
         (
             {"workloadIdentity": True},
             {"provider": "aws", "roleArn": ROLE},
             "",
-            KEY_SERVICE_HOSTS_UNKNOWN(),
+            said("FT-CFG-656"),
         ),
-        ({"workloadIdentity": True}, {"provider": "vault"}, ".provider", NO_VAULT()),
+        ({"workloadIdentity": True}, {"provider": "vault"}, ".provider", said("FT-CFG-657")),
         (
             {"workloadIdentity": True},
             {"provider": "aws", "keys": KEYS},
             ".roleArn",
-            PROVIDER_NEEDS_SETTING(provider="aws"),
+            said("FT-CFG-204", "aws"),
         ),
         (
             {"workloadIdentity": True},
             {"provider": "azure", "clientId": UUID},
             ".tenantId",
-            PROVIDER_NEEDS_SETTING(provider="azure"),
+            said("FT-CFG-204", "azure"),
         ),
         (
             {"workloadIdentity": True},
             {"provider": "gcp", "roleArn": ROLE},
             ".roleArn",
-            PROVIDER_WITHOUT_SETTING(provider="gcp"),
+            said("FT-CFG-203", "gcp"),
         ),
         (
             {"workloadIdentity": True},
@@ -253,7 +225,7 @@ def test_a_previous_key_that_two_tenants_decrypt_with_is_refused(tmp_path):
             {"workloadIdentity": True},
             {"provider": "oracle"},
             ".provider",
-            NOT_ONE_OF(given="'oracle'", choices="'aws', 'gcp', 'azure' or 'vault'"),
+            said("FT-CFG-606", "'oracle'", "'aws', 'gcp', 'azure' or 'vault'"),
         ),
     ],
 )
@@ -317,7 +289,7 @@ SEALED = "ENC[AES256_GCM,data:lp4XIObfTg==,iv:nhFbOpHBW+,tag:6PVrl41r,type:str]"
 def test_a_value_that_sops_has_encrypted_is_refused(tmp_path, text):
     problem = refused(tmp_path, {"age": {"identities": text}})
 
-    reason = SOPS_VALUE(key="tenants.dev-team.sync.decryption.age.identities")
+    reason = said("FT-CFG-645", "tenants.dev-team.sync.decryption.age.identities")
     assert problem == f"{WHERE}.age.identities: {reason}"
 
 
@@ -327,8 +299,8 @@ def test_each_value_of_a_base_that_sops_has_encrypted_is_refused_once(tmp_path):
     found = problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {}})
 
     assert found == [
-        "tenants/dev-team.yaml: sops: " + SOPS_METADATA(),
-        "tenants/dev-team.yaml: source.branch: " + SOPS_VALUE(key="tenants.dev-team.source.branch"),
+        "tenants/dev-team.yaml: sops: " + said("FT-CFG-644"),
+        "tenants/dev-team.yaml: source.branch: " + said("FT-CFG-645", "tenants.dev-team.source.branch"),
     ]
 
 

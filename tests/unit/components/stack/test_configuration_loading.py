@@ -6,121 +6,62 @@ import pytest
 from sample_sources import own_source
 from sample_stack import CLUSTER, CLUSTER_KEYS, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from components.cluster.config_wordings import NOT_A_UID, ONE_KUBECONFIG
-from components.config.config_wordings import (
-    DUPLICATE_YAML_KEY,
-    DURATION_OF_ZERO,
-    DURATION_WITHOUT_UNIT,
-    EMPTY,
-    FILE_NOT_A_MAPPING,
-    INVALID_YAML,
-    MALFORMED_URL,
-    NO_SCHEME,
-    NOT_A_DNS_LABEL,
-    NOT_A_DURATION,
-    NOT_A_NETWORK,
-    NOT_A_SHA256,
-    PATH_OUTSIDE_REPOSITORY,
-    RESERVED_NAME,
-    SECRET_NOT_A_STRING,
-    SECRET_WITHOUT_QUOTES,
-    SHORT_SSH_URL,
-    UNKNOWN_SCHEME,
-    UNREADABLE_FILE,
-    URL_WITH_CREDENTIALS,
-    URL_WITHOUT_HOST,
-    YAML_KEY_NOT_A_STRING,
-)
 from components.config.errors import ConfigurationError
+from components.config.types import EMPTY
 from components.config.wordings import Message
-from components.flux.config_wordings import (
-    CONTROLLER_NOT_INSTALLED,
-    DUPLICATE_CONTROLLER,
-    EGRESS_OPENS_ARTIFACTS,
-    FLAG_OF_PROFILE,
-    FORBIDDEN_FLAG,
-    MISSING_CONTROLLERS,
-    NOT_A_CONTROLLER_ARGUMENT,
-    NOT_A_FLUX_VERSION,
-    NOT_AN_EGRESS_HOST,
-    ONE_MANIFEST,
-    SECRETS_CACHE_NEEDS_RIGHTS,
-    UNSUPPORTED_FLUX_VERSION,
-)
+from components.config.yaml_files import UNREADABLE_FILE
 from components.flux.controllers import Controller
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS
-from components.git.config_wordings import (
-    NOT_A_COMMIT,
-    NOT_A_GIT_REFERENCE,
-    SEVERAL_REFERENCES,
-    URL_WITH_CAPITAL_HOST,
-    URL_WITHOUT_REPOSITORY,
-)
-from components.stack.config_wordings import (
-    LIST_NEEDED,
-    MISSING,
-    NAMESPACE_TAKEN,
-    NO_VALUE,
-    NOT_ONE_OF,
-    QUOTES_NEEDED,
-    SECTION_EXPECTED,
-    TENANT_NOT_A_MAPPING,
-    TENANT_WITHOUT_BASE,
-    UNKNOWN_KEY,
-    UNKNOWN_KEY_AMONG,
-    UNKNOWN_KEY_BELOW,
-    UNKNOWN_KEY_LIKE,
-    WRONG_TYPE,
-)
-from components.tenant.config import TenantConfig
-from components.tenant.config_wordings import DUPLICATE_NAMESPACE, FOREIGN_TARGET_NAMESPACE, PROTECTED_LABELS
+from components.stack.messages import MISSING
+from components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
+from tests.support.messages import said
 
 GIT_URL_EXAMPLE = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
 GIT_SCHEMES = "http:// or https:// or ssh://"
-NO_GIT_SCHEME = NO_SCHEME(schemes=GIT_SCHEMES, example=GIT_URL_EXAMPLE)
+NO_GIT_SCHEME = said("FT-CFG-017", GIT_SCHEMES, GIT_URL_EXAMPLE)
 
 
 def unknown_scheme(scheme: str) -> Message:
-    return UNKNOWN_SCHEME(scheme=scheme, schemes=GIT_SCHEMES, example=GIT_URL_EXAMPLE)
+    return said("FT-CFG-016", scheme, GIT_SCHEMES, GIT_URL_EXAMPLE)
 
 
 @pytest.mark.parametrize(
     ("sections", "problem"),
     [
         ({"cluster": ...}, "cluster: " + MISSING()),
-        ({"flux": "2.9.5"}, "flux: " + SECTION_EXPECTED(given="'2.9.5'", keys="version, sha256")),
-        ({"cluster": {}}, "cluster: " + ONE_KUBECONFIG()),
-        ({"cluster": CLUSTER | {"kubeconfigContent": Secret("apiVersion: v1")}}, "cluster: " + ONE_KUBECONFIG()),
+        ({"flux": "2.9.5"}, "flux: " + said("FT-CFG-610", "'2.9.5'", "version, sha256")),
+        ({"cluster": {}}, "cluster: " + said("FT-CFG-181")),
+        ({"cluster": CLUSTER | {"kubeconfigContent": Secret("apiVersion: v1")}}, "cluster: " + said("FT-CFG-181")),
         (
             {"cluster": CLUSTER | {"contexts": "staging"}},
-            "cluster.contexts: " + UNKNOWN_KEY_LIKE(suggestion="context"),
+            "cluster.contexts: " + said("FT-CFG-602", "context"),
         ),
-        ({"cluster": {"kubeconfig": 1}}, "cluster.kubeconfig: " + QUOTES_NEEDED(given="1")),
+        ({"cluster": {"kubeconfig": 1}}, "cluster.kubeconfig: " + said("FT-CFG-612", "1")),
         (
             {"cluster": CLUSTER | {"uid": "staging"}},
-            "cluster.uid: " + NOT_A_UID().of("staging"),
+            "cluster.uid: " + said("FT-CFG-180").of("staging"),
         ),
         (
             {"flux": FLUX | {"egress": {"hosts": ["https://files.example.com"]}}},
-            "flux.egress.hosts[0]: " + NOT_AN_EGRESS_HOST().of("https://files.example.com"),
+            "flux.egress.hosts[0]: " + said("FT-CFG-303").of("https://files.example.com"),
         ),
         (
             {"flux": FLUX | {"egress": {"hosts": ["files.example.com", ".svc.cluster.local"]}}},
-            "flux.egress.hosts[1]: " + EGRESS_OPENS_ARTIFACTS().of(".svc.cluster.local"),
+            "flux.egress.hosts[1]: " + said("FT-CFG-304").of(".svc.cluster.local"),
         ),
         (
             {"flux": FLUX | {"egress": {"networks": ["192.0.2.1"]}}},
-            "flux.egress.networks[0]: " + NOT_A_NETWORK().of("192.0.2.1"),
+            "flux.egress.networks[0]: " + said("FT-CFG-007").of("192.0.2.1"),
         ),
         ({"flux": ...}, "flux: " + MISSING()),
-        ({"flux": None}, "flux: " + SECTION_EXPECTED(given="nothing", keys="version, sha256")),
-        ({"fluxes": FLUX}, "fluxes: " + UNKNOWN_KEY_LIKE(suggestion="flux")),
-        ({"zebra": "1"}, "zebra: " + UNKNOWN_KEY()),
-        ({"tenants": ["dev-team"]}, "tenants: " + WRONG_TYPE(expected="a mapping", given="a list")),
-        ({"tenants": []}, "tenants: " + WRONG_TYPE(expected="a mapping", given="a list")),
+        ({"flux": None}, "flux: " + said("FT-CFG-610", "nothing", "version, sha256")),
+        ({"fluxes": FLUX}, "fluxes: " + said("FT-CFG-602", "flux")),
+        ({"zebra": "1"}, "zebra: " + said("FT-CFG-600")),
+        ({"tenants": ["dev-team"]}, "tenants: " + said("FT-CFG-609", "a mapping", "a list")),
+        ({"tenants": []}, "tenants: " + said("FT-CFG-609", "a mapping", "a list")),
         (
             {"tenancy": {"settleTimeout": "soon"}},
-            "tenancy.settleTimeout: " + NOT_A_DURATION().of("soon"),
+            "tenancy.settleTimeout: " + said("FT-CFG-003").of("soon"),
         ),
         (
             {"tenancy": {"extraRules": [{"apiGroups": [""], "resources": [], "verbs": ["get"]}]}},
@@ -135,72 +76,72 @@ def test_a_section_that_cannot_be_used_is_named(tmp_path, sections, problem):
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"versoin": "2.9.5"}, ".versoin: " + UNKNOWN_KEY_LIKE(suggestion="version")),
-        ({"version": 2.9}, ".version: " + QUOTES_NEEDED(given="2.9")),
-        ({"version": "v2.9.5"}, ".version: " + NOT_A_FLUX_VERSION().of("v2.9.5")),
-        ({"version": "2.8.1"}, ".version: " + UNSUPPORTED_FLUX_VERSION(supported="2.9.x").of("2.8.1")),
+        ({"versoin": "2.9.5"}, ".versoin: " + said("FT-CFG-602", "version")),
+        ({"version": 2.9}, ".version: " + said("FT-CFG-612", "2.9")),
+        ({"version": "v2.9.5"}, ".version: " + said("FT-CFG-300").of("v2.9.5")),
+        ({"version": "2.8.1"}, ".version: " + said("FT-CFG-301", "2.9.x").of("2.8.1")),
         (
             {"sha256": "5f5f"},
-            ".sha256: " + NOT_A_SHA256().of("5f5f"),
+            ".sha256: " + said("FT-CFG-009").of("5f5f"),
         ),
         (
             {"profile": "tenants"},
-            ".profile: " + NOT_ONE_OF(choices="'multi-tenant' or 'single-tenant'", given="'tenants'"),
+            ".profile: " + said("FT-CFG-606", "'tenants'", "'multi-tenant' or 'single-tenant'"),
         ),
         (
             {"workloadIdentity": "perhaps"},
-            ".workloadIdentity: " + WRONG_TYPE(expected="true or false", given="'perhaps'"),
+            ".workloadIdentity: " + said("FT-CFG-609", "true or false", "'perhaps'"),
         ),
         (
             {"components": "helm-controller"},
-            ".components: " + LIST_NEEDED(given="'helm-controller'"),
+            ".components: " + said("FT-CFG-613", "'helm-controller'"),
         ),
         (
             {"components": ["helm-controller"]},
-            ".components: " + MISSING_CONTROLLERS(missing="source-controller and kustomize-controller"),
+            ".components: " + said("FT-CFG-307", "source-controller and kustomize-controller"),
         ),
         (
             {"components": ["source-controller", "kustomize-controller", "source-controller"]},
-            ".components: " + DUPLICATE_CONTROLLER(),
+            ".components: " + said("FT-CFG-308"),
         ),
         (
             {"manifests": {"url": "install.yaml"}},
             ".manifests.url: "
-            + NO_SCHEME(example="https://host.example.com/path", schemes="http:// or https://").of("install.yaml"),
+            + said("FT-CFG-017", "http:// or https://", "https://host.example.com/path").of("install.yaml"),
         ),
         (
             {"manifests": {"url": "https:///install.yaml"}},
-            ".manifests.url: " + URL_WITHOUT_HOST(example="https://host.example.com/path").of("https:///install.yaml"),
+            ".manifests.url: " + said("FT-CFG-018", "https://host.example.com/path").of("https:///install.yaml"),
         ),
         (
             {"manifests": {"url": "https://host/install.yaml", "bundle": "install.yaml"}},
-            ".manifests: " + ONE_MANIFEST(),
+            ".manifests: " + said("FT-CFG-305"),
         ),
         (
             {"resources": {"source-watcher": {"limits": {"memory": "1Gi"}}}},
-            ".resources: " + CONTROLLER_NOT_INSTALLED(controllers="source-watcher"),
+            ".resources: " + said("FT-CFG-309", "source-watcher"),
         ),
         (
             {"extraArgs": {"image-reflector-controller": ["--concurrent=8"]}},
-            ".extraArgs: " + CONTROLLER_NOT_INSTALLED(controllers="image-reflector-controller"),
+            ".extraArgs: " + said("FT-CFG-309", "image-reflector-controller"),
         ),
         (
             {"resources": {"source-controller": {"limits": {"cpu": 1}}}},
-            ".resources.source-controller.limits.cpu: " + QUOTES_NEEDED(given="1"),
+            ".resources.source-controller.limits.cpu: " + said("FT-CFG-612", "1"),
         ),
         (
             {"resources": {"source-controller": {"limits": {"gpu": "1"}}}},
             ".resources.source-controller.limits.gpu: "
-            + NOT_ONE_OF(choices="'cpu', 'memory' or 'ephemeral-storage'", given="'gpu'"),
+            + said("FT-CFG-606", "'gpu'", "'cpu', 'memory' or 'ephemeral-storage'"),
         ),
         (
             {"extraArgs": {"helm-controller": ["concurrent=8"]}},
-            ".extraArgs.helm-controller[0]: " + NOT_A_CONTROLLER_ARGUMENT().of("concurrent=8"),
+            ".extraArgs.helm-controller[0]: " + said("FT-CFG-302").of("concurrent=8"),
         ),
         # Without a value it would take the next argument for one: the first of the lockdown.
         (
             {"extraArgs": {"helm-controller": ["--events-addr"]}},
-            ".extraArgs.helm-controller[0]: " + NOT_A_CONTROLLER_ARGUMENT().of("--events-addr"),
+            ".extraArgs.helm-controller[0]: " + said("FT-CFG-302").of("--events-addr"),
         ),
     ],
 )
@@ -209,22 +150,23 @@ def test_a_flux_section_that_cannot_be_installed_is_refused(tmp_path, keys, prob
 
 
 @pytest.mark.parametrize(
-    ("argument", "wording", "flag"),
+    ("argument", "code", "flag"),
     [
-        ("--no-cross-namespace-refs=false", FLAG_OF_PROFILE, "no-cross-namespace-refs"),
-        ("--no-remote-bases=false", FLAG_OF_PROFILE, "no-remote-bases"),
-        ("--default-service-account=kustomize-controller", FLAG_OF_PROFILE, "default-service-account"),
-        ("--default-decryption-service-account=", FLAG_OF_PROFILE, "default-decryption-service-account"),
-        ("--default-kubeconfig-service-account=", FLAG_OF_PROFILE, "default-kubeconfig-service-account"),
-        ("--insecure-kubeconfig-exec=true", FORBIDDEN_FLAG, "insecure-kubeconfig-exec"),
-        ("--insecure-kubeconfig-tls=true", FORBIDDEN_FLAG, "insecure-kubeconfig-tls"),
-        ("--sops-age-secret=fallback", FORBIDDEN_FLAG, "sops-age-secret"),
+        ("--no-cross-namespace-refs=false", "FT-CFG-311", "no-cross-namespace-refs"),
+        ("--no-remote-bases=false", "FT-CFG-311", "no-remote-bases"),
+        ("--default-service-account=kustomize-controller", "FT-CFG-311", "default-service-account"),
+        ("--default-decryption-service-account=", "FT-CFG-311", "default-decryption-service-account"),
+        ("--default-kubeconfig-service-account=", "FT-CFG-311", "default-kubeconfig-service-account"),
+        ("--insecure-kubeconfig-exec=true", "FT-CFG-310", "insecure-kubeconfig-exec"),
+        ("--insecure-kubeconfig-tls=true", "FT-CFG-310", "insecure-kubeconfig-tls"),
+        ("--sops-age-secret=fallback", "FT-CFG-310", "sops-age-secret"),
     ],
 )
-def test_an_argument_that_undoes_the_lockdown_is_refused_and_single_tenant_takes_it(tmp_path, argument, wording, flag):
+def test_an_argument_that_undoes_the_lockdown_is_refused_and_single_tenant_takes_it(tmp_path, argument, code, flag):
     flux = FLUX | {"extraArgs": {"kustomize-controller": [argument]}}
 
-    problem = wording(flag=flag, reason=FORBIDDEN_FLAGS.get(flag))
+    values = (flag, FORBIDDEN_FLAGS[flag]) if flag in FORBIDDEN_FLAGS else (flag,)
+    problem = said(code, *values)
     assert problems(tmp_path, flux=flux) == [f"Pulumi.staging.yaml: flux.extraArgs: {problem}"]
 
     (tmp_path / "tenants" / "dev-team.yaml").unlink()
@@ -253,17 +195,17 @@ def test_arguments_that_open_nothing_are_welcome(tmp_path):
 @pytest.mark.parametrize(
     ("base", "problem"),
     [
-        ("- namespaces", FILE_NOT_A_MAPPING()),
-        ("dev-team", FILE_NOT_A_MAPPING()),
-        ("sync: {}\nsource: {}\nsync: {}\n", DUPLICATE_YAML_KEY(key="sync", line=3)),
-        ("sync:\n  path: a\n  path: b\n", DUPLICATE_YAML_KEY(key="path", line=3)),
-        ("sync: [", INVALID_YAML(reason="line 2: did not find expected node content")),
-        ("sync:\n\tpath: .", INVALID_YAML(reason="line 2: found character that cannot start any token")),
+        ("- namespaces", said("FT-CFG-024")),
+        ("dev-team", said("FT-CFG-024")),
+        ("sync: {}\nsource: {}\nsync: {}\n", said("FT-CFG-022", 3, "sync")),
+        ("sync:\n  path: a\n  path: b\n", said("FT-CFG-022", 3, "path")),
+        ("sync: [", said("FT-CFG-021", "line 2: did not find expected node content")),
+        ("sync:\n\tpath: .", said("FT-CFG-021", "line 2: found character that cannot start any token")),
         (
             "{{ name }}: 1",
-            YAML_KEY_NOT_A_STRING(line=1),
+            said("FT-CFG-023", 1),
         ),
-        ("branch: 2024-13-01", INVALID_YAML(reason="month must be in 1..12")),
+        ("branch: 2024-13-01", said("FT-CFG-021", "month must be in 1..12")),
         (b"path: \xe4", UNREADABLE_FILE(reason="it is not UTF-8 text")),
     ],
 )
@@ -275,7 +217,7 @@ def test_a_base_file_that_is_no_mapping_in_yaml_is_named(tmp_path, base, problem
 
 def test_a_tenant_of_the_stack_needs_a_base_file(tmp_path):
     assert problems(tmp_path, bases={}, tenants={"dev-team": {}}) == [
-        "tenants/dev-team.yaml: " + TENANT_WITHOUT_BASE(stack_file="Pulumi.staging.yaml", tenant="dev-team")
+        "tenants/dev-team.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "dev-team")
     ]
 
 
@@ -288,7 +230,7 @@ def test_an_empty_base_file_lacks_what_the_stack_does_not_say_either(tmp_path):
 @pytest.mark.parametrize("entry", ["on", 1, True, False, [], ["apps"]])
 def test_the_entry_of_a_tenant_is_a_mapping(tmp_path, entry):
     assert problems(tmp_path, tenants={"dev-team": entry}) == [
-        "Pulumi.staging.yaml: tenants.dev-team: " + TENANT_NOT_A_MAPPING()
+        "Pulumi.staging.yaml: tenants.dev-team: " + said("FT-CFG-628")
     ]
 
 
@@ -299,9 +241,9 @@ def test_names_of_the_clusters_own_parts_are_reserved(tmp_path, name):
     namespaces = {"namespaces": [{"name": name}], "sync": {"targetNamespace": name}}
 
     assert set(problems(tmp_path, tenants={name: {}, "dev-team": namespaces})) == {
-        f"Pulumi.staging.yaml: tenants.{name}: {RESERVED_NAME().of(name)}",
-        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {RESERVED_NAME().of(name)}",
-        f"Pulumi.staging.yaml: tenants.dev-team.sync.targetNamespace: {RESERVED_NAME().of(name)}",
+        f"Pulumi.staging.yaml: tenants.{name}: {said('FT-CFG-001').of(name)}",
+        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {said('FT-CFG-001').of(name)}",
+        f"Pulumi.staging.yaml: tenants.dev-team.sync.targetNamespace: {said('FT-CFG-001').of(name)}",
     }
 
 
@@ -310,14 +252,14 @@ def test_names_of_the_clusters_own_parts_are_reserved(tmp_path, name):
 )
 def test_tenants_and_namespaces_are_dns_labels(tmp_path, name):
     assert set(problems(tmp_path, tenants={name: {}, "dev-team": {"namespaces": [{"name": name}]}})) == {
-        f"Pulumi.staging.yaml: tenants.{name}: {NOT_A_DNS_LABEL().of(name)}",
-        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {NOT_A_DNS_LABEL().of(name)}",
+        f"Pulumi.staging.yaml: tenants.{name}: {said('FT-CFG-002').of(name)}",
+        f"Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: {said('FT-CFG-002').of(name)}",
     }
 
 
 def test_a_bad_name_is_told_before_its_base_file_is_asked_for(tmp_path):
     assert problems(tmp_path, bases={}, tenants={"kyverno": {}}) == [
-        "Pulumi.staging.yaml: tenants.kyverno: " + RESERVED_NAME().of("kyverno")
+        "Pulumi.staging.yaml: tenants.kyverno: " + said("FT-CFG-001").of("kyverno")
     ]
 
 
@@ -330,23 +272,23 @@ def test_a_bad_name_is_told_before_its_base_file_is_asked_for(tmp_path):
         ("shh://git@git.example.com/a/b", unknown_scheme("shh")),
         (
             "git@example.com:a/b",
-            SHORT_SSH_URL(host="git@example.com", path="a/b").of("git@example.com:a/b"),
+            said("FT-CFG-015", "git@example.com", "a/b").of("git@example.com:a/b"),
         ),
-        ("https://git.example.com", URL_WITHOUT_REPOSITORY(example=GIT_URL_EXAMPLE).of("https://git.example.com")),
-        ("https://git.example.com/", URL_WITHOUT_REPOSITORY(example=GIT_URL_EXAMPLE).of("https://git.example.com/")),
-        ("https:///apps", URL_WITHOUT_REPOSITORY(example=GIT_URL_EXAMPLE).of("https:///apps")),
-        ("https://git:99999/a", MALFORMED_URL(example=GIT_URL_EXAMPLE).of("https://git:99999/a")),
-        ("https://[::1/a", MALFORMED_URL(example=GIT_URL_EXAMPLE).of("https://[::1/a")),
-        ("https://git/a b", MALFORMED_URL(example=GIT_URL_EXAMPLE).of("https://git/a b")),
+        ("https://git.example.com", said("FT-CFG-255", GIT_URL_EXAMPLE).of("https://git.example.com")),
+        ("https://git.example.com/", said("FT-CFG-255", GIT_URL_EXAMPLE).of("https://git.example.com/")),
+        ("https:///apps", said("FT-CFG-255", GIT_URL_EXAMPLE).of("https:///apps")),
+        ("https://git:99999/a", said("FT-CFG-013", GIT_URL_EXAMPLE).of("https://git:99999/a")),
+        ("https://[::1/a", said("FT-CFG-013", GIT_URL_EXAMPLE).of("https://[::1/a")),
+        ("https://git/a b", said("FT-CFG-013", GIT_URL_EXAMPLE).of("https://git/a b")),
         (
             "https://Git.example.com/a",
-            URL_WITH_CAPITAL_HOST(example=GIT_URL_EXAMPLE).of("https://Git.example.com/a"),
+            said("FT-CFG-256", GIT_URL_EXAMPLE).of("https://Git.example.com/a"),
         ),
-        ("https://user@git.example.com/a", URL_WITH_CREDENTIALS()),
-        ("https://user:pa55word@git.example.com/a", URL_WITH_CREDENTIALS()),
-        ("ssh://git:pa55word@git.example.com/a", URL_WITH_CREDENTIALS()),
-        ("ftp://user:pa55word@git.example.com/a", URL_WITH_CREDENTIALS()),
-        ("https://user:pa55/word@git.example.com/a", MALFORMED_URL(example=GIT_URL_EXAMPLE)),
+        ("https://user@git.example.com/a", said("FT-CFG-014")),
+        ("https://user:pa55word@git.example.com/a", said("FT-CFG-014")),
+        ("ssh://git:pa55word@git.example.com/a", said("FT-CFG-014")),
+        ("ftp://user:pa55word@git.example.com/a", said("FT-CFG-014")),
+        ("https://user:pa55/word@git.example.com/a", said("FT-CFG-013", GIT_URL_EXAMPLE)),
     ],
 )
 def test_a_git_url_that_flux_cannot_fetch_or_that_holds_a_password_is_refused(tmp_path, url, reason):
@@ -366,15 +308,15 @@ def test_git_urls_without_credentials_are_taken(tmp_path, url):
 @pytest.mark.parametrize(
     ("interval", "reason"),
     [
-        ("10", DURATION_WITHOUT_UNIT(number="10").of("10")),
-        ("soon", NOT_A_DURATION().of("soon")),
-        ("-5m", NOT_A_DURATION().of("-5m")),
-        ("1 h", NOT_A_DURATION().of("1 h")),
-        ("0s", DURATION_OF_ZERO().of("0s")),
-        (60, DURATION_WITHOUT_UNIT(number="60").of(60)),
-        (True, QUOTES_NEEDED(given="true")),
-        (2.5, DURATION_WITHOUT_UNIT(number="2.5").of(2.5)),
-        (None, NO_VALUE(expected="a string")),
+        ("10", said("FT-CFG-004", "10").of("10")),
+        ("soon", said("FT-CFG-003").of("soon")),
+        ("-5m", said("FT-CFG-003").of("-5m")),
+        ("1 h", said("FT-CFG-003").of("1 h")),
+        ("0s", said("FT-CFG-005").of("0s")),
+        (60, said("FT-CFG-004", "60").of(60)),
+        (True, said("FT-CFG-612", "true")),
+        (2.5, said("FT-CFG-004", "2.5").of(2.5)),
+        (None, said("FT-CFG-611", "a string")),
     ],
 )
 def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reason):
@@ -387,41 +329,40 @@ def test_an_interval_that_flux_does_not_know_is_refused(tmp_path, interval, reas
     ("entry", "problem"),
     [
         ({"namespaces": []}, ".namespaces: " + EMPTY()),
-        ({"namespaces": "apps"}, ".namespaces: " + WRONG_TYPE(expected="a list", given="'apps'")),
-        ({"namespaces": ["apps"]}, ".namespaces[0]: " + SECTION_EXPECTED(given="'apps'", keys="name")),
-        ({"namespaces": [{"name": "apps"}, {"name": "apps"}]}, ".namespaces: " + DUPLICATE_NAMESPACE(names="apps")),
+        ({"namespaces": "apps"}, ".namespaces: " + said("FT-CFG-609", "a list", "'apps'")),
+        ({"namespaces": ["apps"]}, ".namespaces[0]: " + said("FT-CFG-610", "'apps'", "name")),
+        ({"namespaces": [{"name": "apps"}, {"name": "apps"}]}, ".namespaces: " + said("FT-CFG-403", "apps")),
         (
             {"namespaces": [{"name": "apps", "podSecurity": "strict"}]},
-            ".namespaces[0].podSecurity: "
-            + NOT_ONE_OF(choices="'restricted', 'baseline' or 'privileged'", given="'strict'"),
+            ".namespaces[0].podSecurity: " + said("FT-CFG-606", "'strict'", "'restricted', 'baseline' or 'privileged'"),
         ),
         (
             {"namespaces": [{"name": "apps", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}]},
-            ".namespaces[0].labels: " + PROTECTED_LABELS(keys="pod-security.kubernetes.io/enforce"),
+            ".namespaces[0].labels: " + said("FT-CFG-402", "pod-security.kubernetes.io/enforce"),
         ),
         (
             {"namespaces": [{"name": "apps", "labels": {"cost": 7}}]},
-            ".namespaces[0].labels.cost: " + QUOTES_NEEDED(given="7"),
+            ".namespaces[0].labels.cost: " + said("FT-CFG-612", "7"),
         ),
         ({"source": None}, ".source: " + MISSING()),
-        ({"source": {"tag": "v1"}}, ".source: " + SEVERAL_REFERENCES(keys="branch and tag")),
+        ({"source": {"tag": "v1"}}, ".source: " + said("FT-CFG-264", "branch and tag")),
         (
             {"source": {"branch": ".."}},
-            ".source.branch: " + NOT_A_GIT_REFERENCE().of(".."),
+            ".source.branch: " + said("FT-CFG-250").of(".."),
         ),
-        ({"source": {"commit": "abc"}}, ".source.commit: " + NOT_A_COMMIT().of("abc")),
+        ({"source": {"commit": "abc"}}, ".source.commit: " + said("FT-CFG-251").of("abc")),
         (
             {"sync": {"path": "../prod"}},
-            ".sync.path: " + PATH_OUTSIDE_REPOSITORY().of("../prod"),
+            ".sync.path: " + said("FT-CFG-008").of("../prod"),
         ),
-        ({"sync": {"path": "/prod"}}, ".sync.path: " + PATH_OUTSIDE_REPOSITORY().of("/prod")),
-        ({"sync": {"prune": 0.5}}, ".sync.prune: " + WRONG_TYPE(expected="true or false", given="0.5")),
+        ({"sync": {"path": "/prod"}}, ".sync.path: " + said("FT-CFG-008").of("/prod")),
+        ({"sync": {"prune": 0.5}}, ".sync.prune: " + said("FT-CFG-609", "true or false", "0.5")),
         (
             {"sync": {"targetNamespace": "other"}},
             ".sync.targetNamespace: " + FOREIGN_TARGET_NAMESPACE(namespaces="apps").of("other"),
         ),
-        ({"role": "owner"}, ".role: " + NOT_ONE_OF(choices="'tenant', 'admin' or 'cluster-admin'", given="'owner'")),
-        ({"path": "./staging"}, ".path: " + UNKNOWN_KEY_BELOW(path="sync.path")),
+        ({"role": "owner"}, ".role: " + said("FT-CFG-606", "'owner'", "'tenant', 'admin' or 'cluster-admin'")),
+        ({"path": "./staging"}, ".path: " + said("FT-CFG-603", "sync.path")),
     ],
 )
 def test_a_tenant_that_cannot_be_created_is_refused(tmp_path, entry, problem):
@@ -433,8 +374,8 @@ def test_a_namespace_has_one_tenant_and_the_file_that_claims_it_again_is_named(t
     tenants = {"dev-team": {}, "ops-team": {}, "qa-team": {"namespaces": [{"name": "qa"}, {"name": "apps"}]}}
 
     assert problems(tmp_path, bases=bases, tenants=tenants) == [
-        "Pulumi.staging.yaml: tenants.qa-team.namespaces[1].name: " + NAMESPACE_TAKEN(owner="dev-team").of("apps"),
-        "tenants/ops-team.yaml: namespaces[0].name: " + NAMESPACE_TAKEN(owner="dev-team").of("apps"),
+        "Pulumi.staging.yaml: tenants.qa-team.namespaces[1].name: " + said("FT-CFG-650", "dev-team").of("apps"),
+        "tenants/ops-team.yaml: namespaces[0].name: " + said("FT-CFG-650", "dev-team").of("apps"),
     ]
 
 
@@ -452,15 +393,15 @@ sync:
     tenants = {"dev-team": {"source": {"interval": "often"}, "sync": {"path": "/"}}, "missing": {}}
 
     assert problems(tmp_path, bases={"dev-team": base}, flux=FLUX | {"sha256": "?"}, tenants=tenants) == [
-        "Pulumi.staging.yaml: flux.sha256: " + NOT_A_SHA256().of("?"),
-        "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + NOT_A_DURATION().of("often"),
-        "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + PATH_OUTSIDE_REPOSITORY().of("/"),
+        "Pulumi.staging.yaml: flux.sha256: " + said("FT-CFG-009").of("?"),
+        "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + said("FT-CFG-003").of("often"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + said("FT-CFG-008").of("/"),
         "tenants/dev-team.yaml: [1]: "
-        + UNKNOWN_KEY_AMONG(keys=", ".join(str(field.alias) for field in TenantConfig.model_fields.values())),
-        "tenants/dev-team.yaml: namespaces[0].name: " + NOT_A_DNS_LABEL().of("Apps"),
-        "tenants/dev-team.yaml: source.branhc: " + UNKNOWN_KEY_LIKE(suggestion="branch"),
+        + said("FT-CFG-601", ", ".join(str(field.alias) for field in TenantConfig.model_fields.values())),
+        "tenants/dev-team.yaml: namespaces[0].name: " + said("FT-CFG-002").of("Apps"),
+        "tenants/dev-team.yaml: source.branhc: " + said("FT-CFG-602", "branch"),
         "tenants/dev-team.yaml: source.url: " + NO_GIT_SCHEME.of("git.example.com"),
-        "tenants/missing.yaml: " + TENANT_WITHOUT_BASE(stack_file="Pulumi.staging.yaml", tenant="missing"),
+        "tenants/missing.yaml: " + said("FT-CFG-629", "Pulumi.staging.yaml", "missing"),
     ]
 
 
@@ -480,7 +421,7 @@ def test_problems_in_a_list_that_the_stack_replaced_are_the_stacks(tmp_path):
     base = DEV_TEAM_BASE.replace("- name: apps", "- name: Never_Seen")
 
     assert problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": {"namespaces": [{"name": "Apps"}]}}) == [
-        "Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: " + NOT_A_DNS_LABEL().of("Apps")
+        "Pulumi.staging.yaml: tenants.dev-team.namespaces[0].name: " + said("FT-CFG-002").of("Apps")
     ]
 
 
@@ -502,7 +443,7 @@ def test_a_single_error_is_counted_as_one(tmp_path):
 
 @pytest.mark.parametrize("content", [5555, True, ["5555"], {"token": "5555"}])
 def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path, content):
-    problem = SECRET_WITHOUT_QUOTES() if isinstance(content, int) else SECRET_NOT_A_STRING()
+    problem = said("FT-CFG-012") if isinstance(content, int) else said("FT-CFG-011")
 
     assert problems(tmp_path, cluster={"kubeconfigContent": content}, secret_keys={"cluster"}) == [
         f"Pulumi.staging.yaml: cluster.kubeconfigContent: {problem}"
@@ -514,19 +455,19 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
     [
         (
             {"cluster": "pa55word"},
-            "cluster: " + SECTION_EXPECTED(given="this value", keys=CLUSTER_KEYS),
+            "cluster: " + said("FT-CFG-610", "this value", CLUSTER_KEYS),
         ),
         (
             {"cluster": {"kubeconfig": ["pa55word"]}},
-            "cluster.kubeconfig: " + WRONG_TYPE(expected="a string", given="a list"),
+            "cluster.kubeconfig: " + said("FT-CFG-609", "a string", "a list"),
         ),
         (
             {"flux": FLUX | {"sha256": "pa55word"}},
-            "flux.sha256: " + NOT_A_SHA256(),
+            "flux.sha256: " + said("FT-CFG-009"),
         ),
         (
             {"flux": FLUX | {"profile": "pa55word"}},
-            "flux.profile: " + NOT_ONE_OF(choices="'multi-tenant' or 'single-tenant'", given="this value"),
+            "flux.profile: " + said("FT-CFG-606", "this value", "'multi-tenant' or 'single-tenant'"),
         ),
         (
             {"tenants": {"dev-team": {"source": {"url": "pa55word"}}}},
@@ -534,9 +475,9 @@ def test_a_kubeconfig_of_the_wrong_type_is_refused_without_being_shown(tmp_path,
         ),
         (
             {"tenants": {"dev-team": {"sync": {"prune": "pa55word"}}}},
-            "tenants.dev-team.sync.prune: " + WRONG_TYPE(expected="true or false", given="this value"),
+            "tenants.dev-team.sync.prune: " + said("FT-CFG-609", "true or false", "this value"),
         ),
-        ({"pa55words": "pa55word"}, "pa55words: " + UNKNOWN_KEY_LIKE(suggestion="password")),
+        ({"pa55words": "pa55word"}, "pa55words: " + said("FT-CFG-602", "password")),
     ],
 )
 def test_nothing_of_a_secret_section_is_shown(tmp_path, sections, problem):
@@ -614,7 +555,7 @@ def test_a_controller_with_narrow_rights_may_not_watch_all_secrets(tmp_path, con
     gate = ["--feature-gates=CacheSecretsAndConfigMaps=true"]
     flux = FLUX | {"extraArgs": {controller: gate}}
 
-    problem = SECRETS_CACHE_NEEDS_RIGHTS(gate="CacheSecretsAndConfigMaps", controller=controller)
+    problem = said("FT-CFG-312", controller)
     assert problems(tmp_path, flux=flux) == [f"Pulumi.staging.yaml: flux.extraArgs: {problem}"]
 
 

@@ -6,30 +6,11 @@ import pytest
 from pydantic import TypeAdapter
 from sample_stack import FLUX, KYVERNO, load, problems
 
-from components.config.config_wordings import (
-    DURATION_WITHOUT_UNIT,
-    NOT_A_DURATION,
-    NOT_A_QUANTITY,
-    SHORT_SSH_URL,
-    TIMEOUT_IN_HOURS,
-    UNKNOWN_SCHEME,
-)
 from components.config.types import Quantity
-from components.stack.config_wordings import (
-    LIST_NEEDED,
-    NOT_ONE_OF_LIKE,
-    NOT_ONE_OF_QUOTED,
-    OUT_OF_BOUNDS,
-    QUOTES_NEEDED,
-    SECTION_EXPECTED,
-    UNKNOWN_KEY_AMONG,
-    UNKNOWN_KEY_BELOW,
-    UNKNOWN_KEY_LIKE,
-    WRONG_TYPE,
-)
+from tests.support.messages import said
 
 EXAMPLE = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"
-UNKNOWN = UNKNOWN_SCHEME(scheme="shh", schemes="http:// or https:// or ssh://", example=EXAMPLE)
+UNKNOWN = said("FT-CFG-016", "shh", "http:// or https:// or ssh://", EXAMPLE)
 
 
 def tenant(**entry: Any) -> dict[str, Any]:
@@ -39,27 +20,27 @@ def tenant(**entry: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("sections", "problem"),
     [
-        ({"flux": FLUX | {"version": 2.9}}, "flux.version: " + QUOTES_NEEDED(given="2.9")),
+        ({"flux": FLUX | {"version": 2.9}}, "flux.version: " + said("FT-CFG-612", "2.9")),
         (
             {"tenancy": {"limits": {"quota": {"pods": 50}}}},
-            "tenancy.limits.quota.pods: " + QUOTES_NEEDED(given="50"),
+            "tenancy.limits.quota.pods: " + said("FT-CFG-612", "50"),
         ),
-        ({"tenancy": {"settleTimeout": 60}}, "tenancy.settleTimeout: " + DURATION_WITHOUT_UNIT(number="60").of(60)),
+        ({"tenancy": {"settleTimeout": 60}}, "tenancy.settleTimeout: " + said("FT-CFG-004", "60").of(60)),
         (
             tenant(sync={"interval": "5"}),
-            "tenants.dev-team.sync.interval: " + DURATION_WITHOUT_UNIT(number="5").of("5"),
+            "tenants.dev-team.sync.interval: " + said("FT-CFG-004", "5").of("5"),
         ),
         (
             tenant(sync={"interval": "1d"}),
-            "tenants.dev-team.sync.interval: " + NOT_A_DURATION().of("1d"),
+            "tenants.dev-team.sync.interval: " + said("FT-CFG-003").of("1d"),
         ),
         (
             tenant(source={"timeout": "1h30m"}),
-            "tenants.dev-team.source.timeout: " + TIMEOUT_IN_HOURS().of("1h30m"),
+            "tenants.dev-team.source.timeout: " + said("FT-SRC-001").of("1h30m"),
         ),
         (
             {"flux": FLUX | {"sync": {"source": {"url": "https://git.example.com/fleet", "timeout": "1h"}}}},
-            "flux.sync.source.timeout: " + TIMEOUT_IN_HOURS().of("1h"),
+            "flux.sync.source.timeout: " + said("FT-SRC-001").of("1h"),
         ),
         (
             tenant(source={"url": "shh://git@github.com/acme/apps"}),
@@ -68,53 +49,49 @@ def tenant(**entry: Any) -> dict[str, Any]:
         (
             tenant(source={"url": "git@github.com:acme/apps.git"}),
             "tenants.dev-team.source.url: "
-            + SHORT_SSH_URL(host="git@github.com", path="acme/apps.git").of("git@github.com:acme/apps.git"),
+            + said("FT-CFG-015", "git@github.com", "acme/apps.git").of("git@github.com:acme/apps.git"),
         ),
         (
             tenant(sync={"deletionPolicy": "delete"}),
             "tenants.dev-team.sync.deletionPolicy: "
-            + NOT_ONE_OF_LIKE(
-                choices="'MirrorPrune', 'Delete', 'WaitForTermination' or 'Orphan'",
-                given="'delete'",
-                suggestion="Delete",
-            ),
+            + said("FT-CFG-607", "'delete'", "'MirrorPrune', 'Delete', 'WaitForTermination' or 'Orphan'", "Delete"),
         ),
         (
             {"policies": {"mode": False}},
-            "policies.mode: " + NOT_ONE_OF_QUOTED(choices="'enforce', 'audit' or 'off'", given="false"),
+            "policies.mode: " + said("FT-CFG-608", "false", "'enforce', 'audit' or 'off'"),
         ),
         (
             tenant(policies={"sources": "https://github.com/acme/*"}),
-            "tenants.dev-team.policies.sources: " + LIST_NEEDED(given="'https://github.com/acme/*'"),
+            "tenants.dev-team.policies.sources: " + said("FT-CFG-613", "'https://github.com/acme/*'"),
         ),
-        (tenant(namespaces="apps"), "tenants.dev-team.namespaces: " + WRONG_TYPE(expected="a list", given="'apps'")),
+        (tenant(namespaces="apps"), "tenants.dev-team.namespaces: " + said("FT-CFG-609", "a list", "'apps'")),
         (
             tenant(namespaces=["apps"]),
-            "tenants.dev-team.namespaces[0]: " + SECTION_EXPECTED(given="'apps'", keys="name"),
+            "tenants.dev-team.namespaces[0]: " + said("FT-CFG-610", "'apps'", "name"),
         ),
         (
             tenant(source={"webhook": True}),
-            "tenants.dev-team.source.webhook: " + SECTION_EXPECTED(given="true", keys="type"),
+            "tenants.dev-team.source.webhook: " + said("FT-CFG-610", "true", "type"),
         ),
-        (tenant(path="./staging"), "tenants.dev-team.path: " + UNKNOWN_KEY_BELOW(path="sync.path")),
-        (tenant(namespace="apps"), "tenants.dev-team.namespace: " + UNKNOWN_KEY_LIKE(suggestion="namespaces")),
+        (tenant(path="./staging"), "tenants.dev-team.path: " + said("FT-CFG-603", "sync.path")),
+        (tenant(namespace="apps"), "tenants.dev-team.namespace: " + said("FT-CFG-602", "namespaces")),
         (
             {"tenancy": {"limits": {"fluxObject": 5}}},
-            "tenancy.limits.fluxObject: " + UNKNOWN_KEY_LIKE(suggestion="fluxObjects"),
+            "tenancy.limits.fluxObject: " + said("FT-CFG-602", "fluxObjects"),
         ),
         (
             tenant(source={"github": {"zebra": "1", "repository": "acme/apps"}, "webhook": {}}),
-            "tenants.dev-team.source.github.zebra: " + UNKNOWN_KEY_AMONG(keys="repository"),
+            "tenants.dev-team.source.github.zebra: " + said("FT-CFG-601", "repository"),
         ),
-        ({"kyverno": KYVERNO | {"replicas": 0}}, "kyverno.replicas: " + OUT_OF_BOUNDS(bound="at least 1", given="0")),
-        ({"kyverno": KYVERNO | {"replicas": 10}}, "kyverno.replicas: " + OUT_OF_BOUNDS(bound="at most 9", given="10")),
+        ({"kyverno": KYVERNO | {"replicas": 0}}, "kyverno.replicas: " + said("FT-CFG-614", "at least 1", "0")),
+        ({"kyverno": KYVERNO | {"replicas": 10}}, "kyverno.replicas: " + said("FT-CFG-614", "at most 9", "10")),
         (
             {"kyverno": KYVERNO | {"replicas": "three"}},
-            "kyverno.replicas: " + WRONG_TYPE(expected="a whole number", given="'three'"),
+            "kyverno.replicas: " + said("FT-CFG-609", "a whole number", "'three'"),
         ),
         (
             {"flux": FLUX | {"resources": {"source-controller": {"limits": {"memory": "lots"}}}}},
-            "flux.resources.source-controller.limits.memory: " + NOT_A_QUANTITY().of("lots"),
+            "flux.resources.source-controller.limits.memory: " + said("FT-CFG-006").of("lots"),
         ),
     ],
     ids=lambda value: value.split(": ")[0] if isinstance(value, str) else "",

@@ -6,32 +6,9 @@ import pytest
 from sample_sources import authority
 from sample_stack import FLUX, Secret, load, problems
 
-from components.config.config_wordings import NOT_A_REGULAR_EXPRESSION, NOT_RE2, URL_WITH_CREDENTIALS
-from components.flux.config_wordings import NOTIFICATIONS_WITHOUT_SYNC
-from components.policies.config_wordings import MESSAGES_WITHOUT_TLS
-from components.sources.config_wordings import ADDRESS_WITHOUT_REPOSITORY
-from components.stack.config_wordings import (
-    NOTIFICATION_OF_PLATFORM,
-    NOTIFICATIONS_NEED_CONTROLLER,
-    PROVIDERS_WITHOUT_LIST,
-    SECRET_IN_PLAIN_TEXT,
-)
-from components.sync.config_wordings import (
-    ADDRESS_IS_CREDENTIAL,
-    ADDRESS_NOT_A_URL,
-    ADDRESS_WITHOUT_USE,
-    AUTHORITY_WITHOUT_USE,
-    CHANNEL_NEEDED,
-    NO_ADDRESS,
-    PASSWORD_NEEDS_USERNAME,
-    TOKEN_NEEDED,
-    TOO_LONG_ADDRESS,
-    TWO_ADDRESSES,
-    UNKNOWN_PROVIDER_TYPE,
-)
 from components.sync.notifications_config import ALL_KINDS, Notification
 from components.sync.provider_types import COMMIT_STATUSES, PROVIDER_TYPES, Address
-from components.tenant.config_wordings import SHARED_CREDENTIAL
+from tests.support.messages import said
 
 HOOK = "https://hooks.slack.com/services/T0/B0/pa55word"
 ALERTMANAGER = {"type": "alertmanager", "address": "https://alertmanager.example.com"}
@@ -71,32 +48,30 @@ def test_a_tenant_has_notifications_of_many_types(tmp_path, notification):
 @pytest.mark.parametrize(
     ("notification", "problem"),
     [
-        ({"type": "slak"}, ".type: " + UNKNOWN_PROVIDER_TYPE(types=", ".join(PROVIDER_TYPES)).of("slak")),
-        ({"type": "slack"}, ": " + NO_ADDRESS(type="slack")),
-        ({"type": "discord", "address": HOOK}, ".address: " + ADDRESS_IS_CREDENTIAL(type="discord")),
-        ({"type": "slack", "address": HOOK}, ".address: " + ADDRESS_IS_CREDENTIAL(type="slack")),
-        (ALERTMANAGER | {"secretAddress": Secret(HOOK)}, ".secretAddress: " + TWO_ADDRESSES()),
+        ({"type": "slak"}, ".type: " + said("FT-MSG-001", ", ".join(PROVIDER_TYPES)).of("slak")),
+        ({"type": "slack"}, ": " + said("FT-MSG-005", "slack")),
+        ({"type": "discord", "address": HOOK}, ".address: " + said("FT-MSG-006", "discord")),
+        ({"type": "slack", "address": HOOK}, ".address: " + said("FT-MSG-006", "slack")),
+        (ALERTMANAGER | {"secretAddress": Secret(HOOK)}, ".secretAddress: " + said("FT-MSG-004")),
         (
             {"type": "telegram", "secretAddress": Secret(HOOK), "token": Secret("t"), "channel": "@shop"},
-            ".secretAddress: " + ADDRESS_WITHOUT_USE(type="telegram"),
+            ".secretAddress: " + said("FT-MSG-007", "telegram"),
         ),
-        ({"type": "gitea"}, ": " + TOKEN_NEEDED(type="gitea")),
-        ({"type": "telegram", "token": Secret("t")}, ": " + CHANNEL_NEEDED(type="telegram")),
-        (ALERTMANAGER | {"password": Secret("p")}, ".password: " + PASSWORD_NEEDS_USERNAME()),
+        ({"type": "gitea"}, ": " + said("FT-MSG-008", "gitea")),
+        ({"type": "telegram", "token": Secret("t")}, ": " + said("FT-MSG-009", "telegram")),
+        (ALERTMANAGER | {"password": Secret("p")}, ".password: " + said("FT-MSG-010")),
         (
             {"type": "discord", "secretAddress": Secret(HOOK), "certificateAuthority": authority()},
-            ".certificateAuthority: " + AUTHORITY_WITHOUT_USE(type="discord"),
+            ".certificateAuthority: " + said("FT-MSG-011", "discord"),
         ),
         (
             ALERTMANAGER | {"include": ["(?!a)b"]},
-            ".include[0]: " + NOT_RE2(example="(?i)forbidden|denied").of("(?!a)b"),
+            ".include[0]: " + said("FT-CFG-504", "(?i)forbidden|denied").of("(?!a)b"),
         ),
         (
             ALERTMANAGER | {"exclude": ["("]},
             ".exclude[0]: "
-            + NOT_A_REGULAR_EXPRESSION(
-                example="(?i)forbidden|denied", reason="missing ), unterminated subpattern at position 0"
-            ).of("("),
+            + said("FT-CFG-503", "missing ), unterminated subpattern at position 0", "(?i)forbidden|denied").of("("),
         ),
     ],
 )
@@ -130,7 +105,7 @@ def test_a_credential_in_plain_text_is_refused_and_not_shown(tmp_path, key):
     [problem] = problems(tmp_path, **notified(**notification))
 
     path = f"tenants.dev-team.notifications.chat.{key}"
-    assert problem == f"Pulumi.staging.yaml: {path}: " + SECRET_IN_PLAIN_TEXT(key=path, option="")
+    assert problem == f"Pulumi.staging.yaml: {path}: " + said("FT-CFG-640", path, "")
     assert "pa55word" not in problem
 
 
@@ -141,26 +116,26 @@ def test_a_secret_that_is_no_url_is_refused_and_not_shown(tmp_path, address):
     example = "https://alerts.example.com/path"
 
     assert refused(tmp_path, type="slack", secretAddress=Secret(address)) == [
-        ".secretAddress: " + ADDRESS_NOT_A_URL(example=example)
+        ".secretAddress: " + said("FT-MSG-002", example)
     ]
 
 
 def test_an_address_is_no_longer_than_flux_reads(tmp_path):
     long = Secret("https://hooks.example.com/" + "a" * 2048)
 
-    assert refused(tmp_path, type="slack", secretAddress=long) == [".secretAddress: " + TOO_LONG_ADDRESS(longest=2048)]
+    assert refused(tmp_path, type="slack", secretAddress=long) == [".secretAddress: " + said("FT-MSG-003", 2048)]
 
 
 def test_a_password_in_an_address_that_everybody_may_read_is_refused_and_not_shown(tmp_path):
     assert refused(tmp_path, type="generic", address="https://flux:pa55word@hooks.example.com") == [
-        ".address: " + URL_WITH_CREDENTIALS()
+        ".address: " + said("FT-CFG-014")
     ]
 
 
 def test_a_host_without_tls_is_refused_before_anything_is_applied(tmp_path):
     notification = {"type": "generic", "secretAddress": Secret("http://hooks.example.com/pa55word")}
 
-    assert refused(tmp_path, **notification) == [".secretAddress: " + MESSAGES_WITHOUT_TLS(host="hooks.example.com")]
+    assert refused(tmp_path, **notification) == [".secretAddress: " + said("FT-MSG-041", "hooks.example.com")]
 
 
 def test_the_platform_declares_notifications_to_any_host_where_none_is_listed(tmp_path):
@@ -175,7 +150,7 @@ def test_providers_are_opened_only_with_their_types_and_hosts(tmp_path, opened):
     hosts = "policies.notifications.hosts, or policies.notifications of tenants.dev-team"
 
     assert problems(tmp_path, tenants={"dev-team": own}, tenancy=tenancy) == [
-        f"Pulumi.staging.yaml: {place}: " + PROVIDERS_WITHOUT_LIST(tenant="dev-team", keys=keys)
+        f"Pulumi.staging.yaml: {place}: " + said("FT-MSG-063", "dev-team", keys)
         for keys in (hosts, "policies.notifications.types")
     ]
 
@@ -210,7 +185,7 @@ def test_a_commit_status_needs_an_address_if_the_tenant_has_no_repository(tmp_pa
     own = {"sync": {"source": "app"}, "notifications": {"status": {"type": "gitea", "token": Secret("t")}}}
 
     assert problems(tmp_path, bases={"dev-team": base}, tenants={"dev-team": own}, policies=policies) == [
-        "Pulumi.staging.yaml: tenants.dev-team.notifications.status.address: " + ADDRESS_WITHOUT_REPOSITORY()
+        "Pulumi.staging.yaml: tenants.dev-team.notifications.status.address: " + said("FT-SRC-054")
     ]
 
 
@@ -218,7 +193,7 @@ def test_messages_about_every_tenant_have_no_credential_that_tenants_could_read(
     secret = {"type": "slack", "secretAddress": Secret(HOOK)}
 
     assert problems(tmp_path, tenants={"dev-team": {}}, tenancy={"notifications": {"all": secret}}) == [
-        "Pulumi.staging.yaml: tenancy.notifications.all.secretAddress: " + SHARED_CREDENTIAL()
+        "Pulumi.staging.yaml: tenancy.notifications.all.secretAddress: " + said("FT-MSG-020")
     ]
 
 
@@ -226,7 +201,7 @@ def test_a_tenant_and_the_platform_do_not_use_the_same_name(tmp_path):
     tenants = {"dev-team": {"notifications": {"all": ALERTMANAGER}}}
 
     assert problems(tmp_path, tenants=tenants, tenancy={"notifications": {"all": ALERTMANAGER}}) == [
-        "Pulumi.staging.yaml: tenants.dev-team.notifications.all: " + NOTIFICATION_OF_PLATFORM()
+        "Pulumi.staging.yaml: tenants.dev-team.notifications.all: " + said("FT-MSG-062")
     ]
 
 
@@ -239,7 +214,7 @@ def test_a_name_that_no_object_can_have_is_refused(tmp_path, name):
 
 def test_messages_about_the_platforms_sync_need_it(tmp_path):
     assert problems(tmp_path, flux=FLUX | {"notifications": {"chat": ALERTMANAGER}}) == [
-        "Pulumi.staging.yaml: flux.notifications: " + NOTIFICATIONS_WITHOUT_SYNC()
+        "Pulumi.staging.yaml: flux.notifications: " + said("FT-MSG-061")
     ]
 
 
@@ -247,8 +222,7 @@ def test_notifications_need_the_controller(tmp_path):
     flux = FLUX | {"components": ["source-controller", "kustomize-controller"]}
 
     assert problems(tmp_path, flux=flux, **notified(**ALERTMANAGER)) == [
-        "Pulumi.staging.yaml: tenants.dev-team.notifications: "
-        + NOTIFICATIONS_NEED_CONTROLLER(controller="notification-controller")
+        "Pulumi.staging.yaml: tenants.dev-team.notifications: " + said("FT-MSG-060", "notification-controller")
     ]
 
 

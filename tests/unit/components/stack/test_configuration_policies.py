@@ -6,16 +6,7 @@ import pytest
 from sample_stack import load
 from sample_stack import problems as problems_of
 
-from components.allowlists.config_wordings import NOT_A_SOURCE_PATTERN, NOT_AN_IMAGE_PATTERN, NOT_AN_INGRESS_HOST
-from components.policies.config_wordings import MODE_IS_OFF, TOKEN_LIFETIME_TOO_SHORT
-from components.stack.config_wordings import (
-    INTERVAL_TOO_SHORT,
-    KYVERNO_NOT_INSTALLED,
-    SOURCE_NOT_COMPARABLE,
-    SOURCE_NOT_VERIFIED,
-    SOURCE_WITHOUT_TLS,
-    TIMEOUT_TOO_LONG,
-)
+from tests.support.messages import said
 
 URL = "https://git.example.com/dev-team/apps"
 TENANT: dict[str, Any] = {"dev-team": {}}
@@ -75,7 +66,7 @@ def test_what_a_tenant_may_have_is_added_to_what_all_may(tmp_path):
 def test_an_allow_list_entry_that_is_no_url_pattern_is_refused(tmp_path, entry):
     [problem] = problems(tmp_path, {"sources": {"allowed": [entry]}})
 
-    assert problem == f"Pulumi.staging.yaml: policies.sources.allowed[0]: {NOT_A_SOURCE_PATTERN().of(entry)}"
+    assert problem == f"Pulumi.staging.yaml: policies.sources.allowed[0]: {said('FT-CFG-150').of(entry)}"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +75,7 @@ def test_an_allow_list_entry_that_is_no_url_pattern_is_refused(tmp_path, entry):
 def test_an_image_entry_that_leaves_its_registry_open_is_refused(tmp_path, entry):
     [problem] = problems(tmp_path, {"images": {"allowed": [entry]}})
 
-    assert problem == f"Pulumi.staging.yaml: policies.images.allowed[0]: {NOT_AN_IMAGE_PATTERN().of(entry)}"
+    assert problem == f"Pulumi.staging.yaml: policies.images.allowed[0]: {said('FT-CFG-151').of(entry)}"
 
 
 def test_an_unknown_policy_is_refused_and_the_known_ones_are_named(tmp_path):
@@ -97,7 +88,7 @@ def test_an_unknown_policy_is_refused_and_the_known_ones_are_named(tmp_path):
 def test_policies_are_not_turned_off_by_their_mode(tmp_path):
     [problem] = problems(tmp_path, {"mode": "off"})
 
-    assert problem == ("Pulumi.staging.yaml: policies.mode: " + MODE_IS_OFF())
+    assert problem == ("Pulumi.staging.yaml: policies.mode: " + said("FT-CFG-502"))
 
 
 def test_the_source_that_the_stack_declares_needs_no_entry_of_the_lists(tmp_path):
@@ -111,13 +102,13 @@ def test_a_source_without_tls_needs_leave(tmp_path):
 
     [problem] = problems(tmp_path, {}, source)
 
-    assert problem == ("Pulumi.staging.yaml: tenants.dev-team.source.url: " + SOURCE_WITHOUT_TLS())
+    assert problem == ("Pulumi.staging.yaml: tenants.dev-team.source.url: " + said("FT-CFG-674"))
 
 
 def test_a_source_that_cannot_be_compared_is_refused(tmp_path):
     [problem] = problems(tmp_path, {}, {"source": {"url": "https://git.example.com/a/../apps"}})
 
-    assert problem == f"Pulumi.staging.yaml: tenants.dev-team.source.url: {SOURCE_NOT_COMPARABLE()}"
+    assert problem == f"Pulumi.staging.yaml: tenants.dev-team.source.url: {said('FT-CFG-673')}"
 
 
 def test_an_address_is_a_host_as_good_as_a_name(tmp_path):
@@ -132,7 +123,7 @@ def test_a_source_that_must_be_verified_says_by_whom(tmp_path, where):
 
     [problem] = problems(tmp_path, policies, {"policies": {"verified": verified}} if where == "tenant" else None)
 
-    reason = SOURCE_NOT_VERIFIED(kind="GitRepository", path="tenants.dev-team")
+    reason = said("FT-CFG-676", "GitRepository", "tenants.dev-team")
     assert problem.endswith(f"source: {reason}")
 
 
@@ -146,7 +137,7 @@ def test_an_interval_that_admission_would_refuse_is_refused_before(tmp_path, sec
 
     [problem] = problems(tmp_path, {"minimumInterval": "1h"}, longer)
 
-    assert problem.endswith(f"{section}.{key}: {INTERVAL_TOO_SHORT(minimum='1h').of(interval)}")
+    assert problem.endswith(f"{section}.{key}: {said('FT-CFG-677', '1h').of(interval)}")
 
 
 @pytest.mark.parametrize(("section", "timeout"), [("source", "60s"), ("sync", "5m")])
@@ -156,26 +147,24 @@ def test_a_timeout_that_admission_would_refuse_is_refused_before(tmp_path, secti
 
     [problem] = problems(tmp_path, {"maximumTimeout": "59s"}, shorter)
 
-    assert problem.endswith(f"{section}.timeout: {TIMEOUT_TOO_LONG(maximum='59s').of(timeout)}")
+    assert problem.endswith(f"{section}.timeout: {said('FT-CFG-678', '59s').of(timeout)}")
 
 
 @pytest.mark.parametrize("engine", ["kyverno", "both"])
 def test_an_engine_that_is_not_installed_is_refused(tmp_path, engine):
     [problem] = problems(tmp_path, {"engine": engine})
 
-    assert problem == f"Pulumi.staging.yaml: policies.engine: {KYVERNO_NOT_INSTALLED(engine=engine)}"
+    assert problem == f"Pulumi.staging.yaml: policies.engine: {said('FT-CFG-670', engine)}"
 
 
 def test_a_limit_of_tokens_that_would_refuse_every_pod_is_refused(tmp_path):
     [problem] = problems(tmp_path, {"maximumTokenLifetime": "30m"})
 
-    assert problem == (
-        "Pulumi.staging.yaml: policies.maximumTokenLifetime: " + TOKEN_LIFETIME_TOO_SHORT(shortest="1h").of("30m")
-    )
+    assert problem == ("Pulumi.staging.yaml: policies.maximumTokenLifetime: " + said("FT-CFG-501").of("30m"))
 
 
 @pytest.mark.parametrize("entry", ["*", "*.com", "Shop.example.com", "shop.example.com:443", "shop.*.com", "localhost"])
 def test_a_host_that_no_ingress_can_be_held_against_is_refused(tmp_path, entry):
     [problem] = problems(tmp_path, {"ingress": {"hosts": [entry]}})
 
-    assert problem == f"Pulumi.staging.yaml: policies.ingress.hosts[0]: {NOT_AN_INGRESS_HOST().of(entry)}"
+    assert problem == f"Pulumi.staging.yaml: policies.ingress.hosts[0]: {said('FT-CFG-153').of(entry)}"

@@ -5,26 +5,10 @@ from sample_stack import Secret, load
 from sample_stack import problems as problems_of
 
 from components.config.errors import ConfigurationError
-from components.sources.config_wordings import UNKNOWN_SOURCE
-from components.stack.config_wordings import INTERVAL_TOO_SHORT, TIMEOUT_TOO_LONG
-from components.tenant.config_wordings import (
-    CHART_NOT_VERIFIED,
-    CHART_OF_ITS_OWN,
-    CHART_OUTSIDE,
-    CIRCLE,
-    DRIFT_NOT_DETECTED,
-    FOREIGN_TARGET_NAMESPACE,
-    NO_CHART,
-    NOT_A_RELEASE_NAME,
-    NOT_A_VALUES_KEY,
-    NOT_A_VALUES_PATH,
-    RETRIES_OF_ANOTHER_STRATEGY,
-    SECRET_IN_SPEC,
-    TOO_MANY_RELEASES,
-    UNKNOWN_DEPENDENCY,
-    VERSION_IGNORED,
-)
+from components.stack.source_checks import UNKNOWN_SOURCE
+from components.tenant.config import FOREIGN_TARGET_NAMESPACE
 from components.tenant.objects import tenant_objects
+from tests.support.messages import said
 
 WHERE = "Pulumi.staging.yaml: tenants.dev-team.releases"
 CHARTS = {"kind": "HelmRepository", "url": "https://charts.example.com"}
@@ -65,12 +49,12 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
 @pytest.mark.parametrize(
     ("release", "problem"),
     [
-        ({}, "chart: " + NO_CHART(kind="GitRepository")),
-        ({"source": "charts"}, "chart: " + NO_CHART(kind="HelmRepository")),
-        ({"source": "charts", "chart": "../other"}, "chart: " + CHART_OUTSIDE().of("../other")),
-        ({"source": "artifact", "chart": "podinfo"}, "chart: " + CHART_OF_ITS_OWN(kind="OCIRepository")),
-        ({"source": "artifact", "version": "6.x"}, "version: " + CHART_OF_ITS_OWN(kind="OCIRepository")),
-        ({"chart": "./chart", "version": "6.x"}, "version: " + VERSION_IGNORED(kind="GitRepository")),
+        ({}, "chart: " + said("FT-TEN-315", "GitRepository")),
+        ({"source": "charts"}, "chart: " + said("FT-TEN-315", "HelmRepository")),
+        ({"source": "charts", "chart": "../other"}, "chart: " + said("FT-TEN-318").of("../other")),
+        ({"source": "artifact", "chart": "podinfo"}, "chart: " + said("FT-TEN-316", "OCIRepository")),
+        ({"source": "artifact", "version": "6.x"}, "version: " + said("FT-TEN-316", "OCIRepository")),
+        ({"chart": "./chart", "version": "6.x"}, "version: " + said("FT-TEN-317", "GitRepository")),
         ({"source": "other", "chart": "a"}, "source: " + UNKNOWN_SOURCE(names="charts, artifact").of("other")),
         (
             {"chart": "a", "targetNamespace": "tools"},
@@ -78,26 +62,26 @@ def test_a_secret_value_is_hidden_from_whoever_prints_the_configuration(tmp_path
         ),
         (
             {"chart": "a", "dependsOn": ["db"]},
-            "dependsOn[0]: " + UNKNOWN_DEPENDENCY(kind="releases", known="none").of("db"),
+            "dependsOn[0]: " + said("FT-TEN-311", "releases", "none").of("db"),
         ),
-        ({"chart": "a", "dependsOn": ["podinfo"]}, "dependsOn: " + CIRCLE(circle="podinfo -> podinfo")),
-        ({"chart": "a", "releaseName": LONG}, "releaseName: " + NOT_A_RELEASE_NAME().of(LONG)),
+        ({"chart": "a", "dependsOn": ["podinfo"]}, "dependsOn: " + said("FT-TEN-312", "podinfo -> podinfo")),
+        ({"chart": "a", "releaseName": LONG}, "releaseName: " + said("FT-TEN-300").of(LONG)),
         (
             {"chart": "a", "driftDetection": {"ignore": [{"paths": ["/a"]}]}},
-            "driftDetection.ignore: " + DRIFT_NOT_DETECTED(),
+            "driftDetection.ignore: " + said("FT-TEN-303"),
         ),
-        ({"chart": "a", "retries": 1}, "retries: " + RETRIES_OF_ANOTHER_STRATEGY(strategy="RetryOnFailure")),
+        ({"chart": "a", "retries": 1}, "retries: " + said("FT-TEN-304", "RetryOnFailure")),
         (
             {"chart": "a", "strategy": "RemediateOnFailure", "retryInterval": "1m"},
-            "retryInterval: " + RETRIES_OF_ANOTHER_STRATEGY(strategy="RemediateOnFailure"),
+            "retryInterval: " + said("FT-TEN-304", "RemediateOnFailure"),
         ),
         (
             {"chart": "a", "valuesFrom": [{"kind": "Secret", "name": "a", "valuesKey": "a/b"}]},
-            "valuesFrom[0].valuesKey: " + NOT_A_VALUES_KEY().of("a/b"),
+            "valuesFrom[0].valuesKey: " + said("FT-TEN-302").of("a/b"),
         ),
         (
             {"chart": "a", "valuesFrom": [{"kind": "Secret", "name": "a", "targetPath": "a b"}]},
-            "valuesFrom[0].targetPath: " + NOT_A_VALUES_PATH().of("a b"),
+            "valuesFrom[0].targetPath: " + said("FT-TEN-301").of("a b"),
         ),
     ],
 )
@@ -110,7 +94,7 @@ def test_more_releases_than_the_quota_admits_are_refused(tmp_path):
 
     found = problems(tmp_path, {"a": {"chart": "a"}, "b": {"chart": "b"}}, tenancy=limits)
 
-    assert found == [f"{WHERE}: {TOO_MANY_RELEASES(count=2, limit=1)}"]
+    assert found == [f"{WHERE}: {said('FT-TEN-314', 2, 1)}"]
 
 
 def test_intervals_and_timeouts_of_releases_are_held_to_the_policies(tmp_path):
@@ -121,8 +105,8 @@ def test_intervals_and_timeouts_of_releases_are_held_to_the_policies(tmp_path):
     )
 
     assert found == [
-        f"{WHERE}.podinfo.chartInterval: {INTERVAL_TOO_SHORT(minimum='30s').of('10s')}",
-        f"{WHERE}.podinfo.timeout: {TIMEOUT_TOO_LONG(maximum='10m').of('1h')}",
+        f"{WHERE}.podinfo.chartInterval: {said('FT-CFG-677', '30s').of('10s')}",
+        f"{WHERE}.podinfo.timeout: {said('FT-CFG-678', '10m').of('1h')}",
     ]
 
 
@@ -134,7 +118,7 @@ def test_charts_that_must_be_signed_come_from_artifacts_that_flux_verifies(tmp_p
 
     found = problems_of(tmp_path, tenants={"dev-team": tenant}, policies=policies)
 
-    assert found == [f"{WHERE}.bad.source: {CHART_NOT_VERIFIED(path='tenants.dev-team')}"]
+    assert found == [f"{WHERE}.bad.source: {said('FT-TEN-319', 'tenants.dev-team')}"]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +131,7 @@ def test_charts_that_must_be_signed_come_from_artifacts_that_flux_verifies(tmp_p
 def test_a_secret_where_everybody_would_see_it_is_refused(tmp_path, entry, key):
     found = problems_of(tmp_path, tenants={"dev-team": entry})
 
-    assert found == [f"Pulumi.staging.yaml: tenants.dev-team.{key}: {SECRET_IN_SPEC()}"]
+    assert found == [f"Pulumi.staging.yaml: tenants.dev-team.{key}: {said('FT-TEN-320')}"]
 
 
 RELEASES_ALONE = """

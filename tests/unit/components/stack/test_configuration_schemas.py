@@ -8,7 +8,7 @@ import pytest
 import yaml
 from sample_stack import CLUSTER, DIGEST, FLUX
 
-from components.stack.schemas import rendered, stack_schema, tenant_schema
+from reference.schemas import rendered, stack_schema, tenant_schema
 
 PROJECT = Path(__file__).parents[4]
 STACK_FILES = [PROJECT / "Pulumi.staging.yaml", PROJECT / "Pulumi.production.yaml"]

@@ -7,39 +7,30 @@ from pydantic import BaseModel
 from sample_sources import own_source
 from sample_stack import CLUSTER, CLUSTER_KEYS, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from components.config.config_wordings import NOT_A_DNS_LABEL, NOT_A_DURATION, NOT_A_SHA256, PATH_OUTSIDE_REPOSITORY
 from components.config.wordings import Message
 from components.git.config import GitSource
 from components.stack.config import StackConfig
-from components.stack.config_wordings import (
-    ANOTHER_FILE_READ,
-    ENCRYPTED_IN_BASE,
-    SECRET_IN_PLAIN_TEXT,
-    SECRET_OF_STACK_IN_PLAIN_TEXT,
-    SECRET_OF_UNKNOWN_ORIGIN,
-    SECTION_EXPECTED,
-    WRONG_TYPE,
-)
 from components.stack.project_file import ProjectFile, read_project_file
 from components.stack.secrets import ANY, secret_keys
 from components.stack.stack_file import read_stack_file
+from tests.support.messages import said
 
 SSH_BASE = DEV_TEAM_BASE.replace("https://git.example.com", "ssh://git@github.com")
 KEY = keys.private_text(keys.ed25519_key(), keys.OPENSSH)
 APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
 
 
-KUBECONFIG_IN_PLAIN_TEXT = SECRET_IN_PLAIN_TEXT(key="cluster.kubeconfigContent", option="")
+KUBECONFIG_IN_PLAIN_TEXT = said("FT-CFG-640", "cluster.kubeconfigContent", "")
 
 
 def plain_text(key: str) -> str:
     """The problem of a secret in the stack's file."""
-    return f"Pulumi.staging.yaml: {key}: {SECRET_IN_PLAIN_TEXT(key=key, option='')}"
+    return f"Pulumi.staging.yaml: {key}: {said('FT-CFG-640', key, '')}"
 
 
 def plain_text_elsewhere(key: str) -> Message:
     """What is said of a secret in a file that all stacks share."""
-    return SECRET_OF_STACK_IN_PLAIN_TEXT(stack_file="Pulumi.staging.yaml", key=key, option="")
+    return said("FT-CFG-641", "Pulumi.staging.yaml", key, "")
 
 
 def test_every_key_that_takes_a_secret_is_found_from_its_type():
@@ -130,7 +121,7 @@ def test_what_has_to_be_renewed_gets_no_second_remark_whatever_else_is_wrong_wit
     tenants = {"dev-team": {"source": {"deployKey": key}}}
 
     assert problems(tmp_path, bases={"dev-team": SSH_BASE}, tenants=tenants, flux=FLUX | {"sha256": "?"}) == [
-        "Pulumi.staging.yaml: flux.sha256: " + NOT_A_SHA256().of("?"),
+        "Pulumi.staging.yaml: flux.sha256: " + said("FT-CFG-009").of("?"),
         plain_text("tenants.dev-team.source.deployKey"),
     ]
 
@@ -175,7 +166,7 @@ def test_an_encrypted_value_in_a_tenants_base_is_refused_since_nobody_decrypts_i
 
     found = problems(tmp_path, bases={"dev-team": yaml.safe_dump(base)}, tenants={"dev-team": {}})
 
-    reason = ENCRYPTED_IN_BASE(stack_file="Pulumi.staging.yaml", key=f"tenants.dev-team.{path}", option="")
+    reason = said("FT-CFG-643", "Pulumi.staging.yaml", f"tenants.dev-team.{path}", "")
     assert [problem for problem in found if problem.startswith(f"tenants/dev-team.yaml: {path}: ")] == [
         f"tenants/dev-team.yaml: {path}: {reason}"
     ]
@@ -190,10 +181,10 @@ def test_messages_hide_what_is_encrypted_and_show_the_rest_of_the_same_section(t
     }
 
     assert problems(tmp_path, tenants=tenants) == [
-        "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + NOT_A_DURATION().of("often"),
-        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: " + NOT_A_DURATION(),
-        "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + PATH_OUTSIDE_REPOSITORY().of("/shown"),
-        "Pulumi.staging.yaml: tenants.dev-team.sync.prune: " + WRONG_TYPE(expected="true or false", given="this value"),
+        "Pulumi.staging.yaml: tenants.dev-team.source.interval: " + said("FT-CFG-003").of("often"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.interval: " + said("FT-CFG-003"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.path: " + said("FT-CFG-008").of("/shown"),
+        "Pulumi.staging.yaml: tenants.dev-team.sync.prune: " + said("FT-CFG-609", "true or false", "this value"),
     ]
 
 
@@ -202,7 +193,7 @@ def test_messages_show_what_a_tenants_base_says_though_the_stack_has_secrets(tmp
     tenants = {"dev-team": {"source": {"https": {"password": Secret("pa55word")}}}}
 
     assert problems(tmp_path, bases={"dev-team": base}, tenants=tenants) == [
-        "tenants/dev-team.yaml: sync.interval: " + NOT_A_DURATION().of("often")
+        "tenants/dev-team.yaml: sync.interval: " + said("FT-CFG-003").of("often")
     ]
 
 
@@ -213,8 +204,8 @@ def test_values_in_lists_are_told_from_their_neighbours(tmp_path):
 
     names = "Pulumi.staging.yaml: tenants.dev-team.namespaces"
     assert [problem for problem in found if "namespaces" in problem] == [
-        f"{names}[0].name: {NOT_A_DNS_LABEL().of('A')}",
-        f"{names}[1].name: {NOT_A_DNS_LABEL()}",
+        f"{names}[0].name: {said('FT-CFG-002').of('A')}",
+        f"{names}[1].name: {said('FT-CFG-002')}",
     ]
 
 
@@ -238,7 +229,7 @@ def test_where_the_file_does_not_hold_the_very_value_nothing_of_a_secret_section
 
     found = problems(tmp_path, tenants={"dev-team": {"sync": {"interval": "pa55word"}}}, secret_keys={"tenants"})
 
-    reason = NOT_A_DURATION()
+    reason = said("FT-CFG-003")
     assert f"Pulumi.staging.yaml: tenants.dev-team.sync.interval: {reason}" in found
     assert "pa55word" not in str(found)
 
@@ -260,8 +251,7 @@ def test_a_secret_that_pulumi_has_from_a_file_that_nobody_has_seen_is_refused(tm
     cluster = {"kubeconfigContent": "token: pa55word", "context": "staging"}
 
     assert problems(tmp_path, cluster=cluster, secret_keys={"cluster"}) == [
-        "Pulumi.staging.yaml: cluster.kubeconfigContent: "
-        + SECRET_OF_UNKNOWN_ORIGIN(key="cluster.kubeconfigContent", option="")
+        "Pulumi.staging.yaml: cluster.kubeconfigContent: " + said("FT-CFG-642", "cluster.kubeconfigContent", "")
     ]
 
 
@@ -272,7 +262,7 @@ def test_a_file_that_says_something_else_than_pulumi_has_read_is_not_the_one_to_
     cluster = {"kubeconfigContent": "token: pa55word", "context": "other"}
 
     assert problems(tmp_path, cluster=cluster, secret_keys={"cluster"}) == [
-        "Pulumi.staging.yaml: cluster.context: " + ANOTHER_FILE_READ()
+        "Pulumi.staging.yaml: cluster.context: " + said("FT-CFG-620")
     ]
 
 
@@ -331,7 +321,7 @@ def test_a_file_that_was_named_is_the_one_that_is_judged_and_named(tmp_path):
 
     found = problems(tmp_path, cluster={"kubeconfigContent": "pa55word"}, secret_keys={"cluster"}, file=file)
 
-    reason = SECRET_IN_PLAIN_TEXT(key="cluster.kubeconfigContent", option=" --config-file other.yaml")
+    reason = said("FT-CFG-640", "cluster.kubeconfigContent", " --config-file other.yaml")
     assert found == [f"other.yaml: cluster.kubeconfigContent: {reason}"]
 
 
@@ -372,7 +362,7 @@ def test_keys_of_the_stack_file_may_be_written_in_the_long_form(tmp_path):
     ],
 )
 def test_a_text_one_level_above_a_secret_may_be_that_secret_and_is_not_shown(tmp_path, sections, path, keys):
-    problem = SECTION_EXPECTED(given="this value", keys=keys)
+    problem = said("FT-CFG-610", "this value", keys)
 
     assert problems(tmp_path, **sections) == [f"Pulumi.staging.yaml: {path}: {problem}"]
 

@@ -8,50 +8,13 @@ from pydantic import ValidationError
 from sample_sources import own_source
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from components.config.config_wordings import EMPTY, UNREADABLE_FILE
 from components.config.errors import ConfigurationError
+from components.config.types import EMPTY
+from components.config.yaml_files import UNREADABLE_FILE
 from components.git.config import GitSource
-from components.git.config_wordings import (
-    APP_NEEDS_INSTALLATION_ID,
-    AUTHORITY_WITHOUT_HTTPS,
-    CREDENTIALS_OF_ANOTHER_SCHEME,
-    DUPLICATE_OWNER,
-    NO_TAG_TO_VERIFY,
-    NOT_A_GITHUB_NAME,
-    NOT_A_GITHUB_REPOSITORY,
-    NOTHING_TO_REGISTER,
-    ONE_HTTPS_SECRET,
-    ONE_INSTALLATION,
-    SEVERAL_CREDENTIALS,
-    SEVERAL_IDENTITIES,
-    SSH_NEEDS_DEPLOY_KEY,
-    SSH_TAKES_DEPLOY_KEY_ALONE,
-    USERNAME_WITH_BEARER_TOKEN,
-    WEBHOOK_IS_NOT_GITHUBS,
-)
-from components.keys.config_wordings import (
-    DAMAGED_SSH_KEY,
-    HOST_PATTERN,
-    NOT_A_HOST_LINE,
-    NOT_AN_APP_KEY,
-    OPENPGP_PRIVATE_KEY,
-    PRIVATE_KEY_BESIDE_CERTIFICATE,
-    PUBLIC_KEY_IN_SSH_KEY,
-    SHORT_SSH_KEY,
-    SSH_KEY_WITH_PASSPHRASE,
-)
 from components.keys.ssh_keys import generate, read_private_key
-from components.stack.config_wordings import (
-    MISSING,
-    REMOVED_KEY,
-    REPOSITORY_OF_ANOTHER_URL,
-    SHARED_DEPLOY_KEY,
-    TWO_HOST_KEYS,
-    UNKNOWN_HOST_KEY,
-    WEBHOOK_NEEDS_CONTROLLER,
-    WEBHOOK_NEEDS_URL,
-)
-from components.stack.messages import message
+from components.stack.messages import MISSING, message
+from tests.support.messages import said
 
 KEY = generate().private
 APP_KEY = keys.private_text(keys.rsa_key(2048), keys.TRADITIONAL)
@@ -112,98 +75,98 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
     [
         (
             {"url": SSH},
-            ".url: " + SSH_NEEDS_DEPLOY_KEY(),
+            ".url: " + said("FT-CFG-266"),
         ),
         (
             {"url": SSH, "https": {"password": Secret("token")}},
-            ".url: " + SSH_TAKES_DEPLOY_KEY_ALONE(credentials="https"),
+            ".url: " + said("FT-CFG-267", "https"),
         ),
         (
             {"url": HTTPS, "deployKey": Secret(KEY)},
-            ".url: " + CREDENTIALS_OF_ANOTHER_SCHEME(credentials="deployKey", expected="ssh://git@", scheme="https"),
+            ".url: " + said("FT-CFG-268", "https", "deployKey", "ssh://git@"),
         ),
         (
             {"url": "http://github.com/acme/apps", "https": {"password": Secret("token")}},
-            ".url: " + CREDENTIALS_OF_ANOTHER_SCHEME(credentials="https", expected="https://", scheme="http"),
+            ".url: " + said("FT-CFG-268", "http", "https", "https://"),
         ),
         (
             {"url": "http://github.com/acme/apps", "githubApp": APP},
-            ".url: " + CREDENTIALS_OF_ANOTHER_SCHEME(credentials="githubApp", expected="https://", scheme="http"),
+            ".url: " + said("FT-CFG-268", "http", "githubApp", "https://"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "githubApp": APP},
-            ": " + SEVERAL_CREDENTIALS(keys="deployKey and githubApp"),
+            ": " + said("FT-CFG-265", "deployKey and githubApp"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "certificateAuthority": keys.certificate()},
-            ".certificateAuthority: " + AUTHORITY_WITHOUT_HTTPS(),
+            ".certificateAuthority: " + said("FT-CFG-269"),
         ),
         (
             {"url": HTTPS, "certificateAuthority": keys.private_text(keys.ec_key(), keys.PKCS8)},
-            ".certificateAuthority: " + PRIVATE_KEY_BESIDE_CERTIFICATE(),
+            ".certificateAuthority: " + said("FT-CFG-122"),
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.with_passphrase_openssh())},
-            ".deployKey: " + SSH_KEY_WITH_PASSPHRASE(),
+            ".deployKey: " + said("FT-CFG-139"),
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.public_line(keys.ed25519_key()))},
-            ".deployKey: " + PUBLIC_KEY_IN_SSH_KEY(),
+            ".deployKey: " + said("FT-CFG-134"),
         ),
         (
             {"url": SSH, "deployKey": Secret(keys.private_text(keys.rsa_key(2048), keys.PKCS8))},
-            ".deployKey: " + SHORT_SSH_KEY(bits=2048),
+            ".deployKey: " + said("FT-CFG-141", 2048),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY[:99])},
-            ".deployKey: " + DAMAGED_SSH_KEY(),
+            ".deployKey: " + said("FT-CFG-138"),
         ),
         (
             {"url": HTTPS, "githubApp": APP | {"privateKey": Secret("pa55word")}},
-            ".githubApp.privateKey: " + NOT_AN_APP_KEY(),
+            ".githubApp.privateKey: " + said("FT-CFG-116"),
         ),
         (
             {"url": HTTPS, "githubApp": APP | {"installationOwner": "acme"}},
-            ".githubApp: " + ONE_INSTALLATION(),
+            ".githubApp: " + said("FT-CFG-262"),
         ),
         ({"url": HTTPS, "https": {"password": Secret(" ")}}, ".https.password: " + EMPTY()),
-        ({"url": HTTPS, "https": {}}, ".https: " + ONE_HTTPS_SECRET()),
+        ({"url": HTTPS, "https": {}}, ".https: " + said("FT-CFG-260")),
         (
             {"url": HTTPS, "https": {"username": "bot", "bearerToken": Secret("token")}},
-            ".https: " + USERNAME_WITH_BEARER_TOKEN(),
+            ".https: " + said("FT-CFG-261"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps", "readOnly": False}},
-            ".github.readOnly: " + REMOVED_KEY(reason="a deploy key can only read"),
+            ".github.readOnly: " + said("FT-CFG-616", "a deploy key can only read"),
         ),
         (
             {"url": HTTPS, "kind": "GitRepository"},
-            ".kind: " + REMOVED_KEY(reason="every source is a GitRepository"),
+            ".kind: " + said("FT-CFG-616", "every source is a GitRepository"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "apps"}},
-            ".github.repository: " + NOT_A_GITHUB_REPOSITORY().of("apps"),
+            ".github.repository: " + said("FT-CFG-254").of("apps"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/apps.git"}},
-            ".github.repository: " + NOT_A_GITHUB_REPOSITORY().of("acme/apps.git"),
+            ".github.repository: " + said("FT-CFG-254").of("acme/apps.git"),
         ),
         (
             {"url": HTTPS, "github": {"repository": "acme/apps"}},
-            ".github: " + NOTHING_TO_REGISTER(),
+            ".github: " + said("FT-CFG-272"),
         ),
         (
             {"url": HTTPS, "github": {"repository": "acme/apps"}, "webhook": {"type": "gitlab"}},
-            ".webhook.type: " + WEBHOOK_IS_NOT_GITHUBS(),
+            ".webhook.type: " + said("FT-CFG-271"),
         ),
         (
             {"url": HTTPS, "verify": {"keys": {"ana": keys.openpgp_public_key().replace("PUBLIC", "PRIVATE")}}},
-            ".verify.keys.ana: " + OPENPGP_PRIVATE_KEY(),
+            ".verify.keys.ana: " + said("FT-CFG-720"),
         ),
         ({"url": HTTPS, "verify": {"keys": {}}}, ".verify.keys: " + EMPTY()),
         (
             {"url": HTTPS, "verify": {"mode": "Tag", "keys": {"ana": keys.openpgp_public_key()}}},
-            ".verify.mode: " + NO_TAG_TO_VERIFY(),
+            ".verify.mode: " + said("FT-CFG-270"),
         ),
     ],
     ids=lambda value: value.split(":")[0] if isinstance(value, str) else "",
@@ -218,27 +181,27 @@ def test_a_source_out_of_order_is_refused(tmp_path, source, reason):
         (
             {"url": "ssh://git@git.example.com/acme/apps", "deployKey": Secret(KEY)},
             {},
-            ".url: " + UNKNOWN_HOST_KEY(address="git.example.com"),
+            ".url: " + said("FT-CFG-659", "git.example.com"),
         ),
         (
             {"url": "ssh://git@git.example.com:2222/acme/apps", "deployKey": Secret(KEY)},
             {"git": {"knownHosts": [HOST_LINE]}},
-            ".url: " + UNKNOWN_HOST_KEY(address="[git.example.com]:2222"),
+            ".url: " + said("FT-CFG-659", "[git.example.com]:2222"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "acme/tools"}},
             {"github": ACME},
-            ".github.repository: " + REPOSITORY_OF_ANOTHER_URL(in_url="acme/apps").of("acme/tools"),
+            ".github.repository: " + said("FT-CFG-660", "acme/apps").of("acme/tools"),
         ),
         (
             {"url": HTTPS, "webhook": {}, "github": {"repository": "acme/apps"}},
             {"github": ACME},
-            ".webhook: " + WEBHOOK_NEEDS_URL(),
+            ".webhook: " + said("FT-CFG-662"),
         ),
         (
             {"url": HTTPS, "webhook": {}},
             {"flux": FLUX | {"components": ["source-controller", "kustomize-controller"]}},
-            ".webhook: " + WEBHOOK_NEEDS_CONTROLLER(controller="notification-controller"),
+            ".webhook: " + said("FT-CFG-661", "notification-controller"),
         ),
     ],
     ids=["host", "port", "repository", "webhookUrl", "notification-controller"],
@@ -254,8 +217,7 @@ def test_what_does_not_go_together_is_told_of_the_file_that_says_it(tmp_path):
     assert problems(
         tmp_path, bases={"dev-team": base}, tenants={"dev-team": {"source": {"deployKey": Secret(KEY)}}}
     ) == [
-        "tenants/dev-team.yaml: source.github.repository: "
-        + REPOSITORY_OF_ANOTHER_URL(in_url="acme/apps").of("acme/tools"),
+        "tenants/dev-team.yaml: source.github.repository: " + said("FT-CFG-660", "acme/apps").of("acme/tools"),
     ]
 
 
@@ -278,7 +240,7 @@ def test_a_key_that_two_sources_share_is_refused_however_it_is_written(tmp_path,
     again = {"url": SSH, "deployKey": Secret(keys.private_text(keys.ec_key(), form))}
     bases = {"dev-team": DEV_TEAM_BASE, "ops-team": DEV_TEAM_BASE.replace("apps", "tools")}
 
-    reason = SHARED_DEPLOY_KEY(other="flux.sync.source.deployKey", fingerprint=fingerprint)
+    reason = said("FT-CFG-652", "flux.sync.source.deployKey", fingerprint)
     assert problems(
         tmp_path,
         bases=bases,
@@ -292,7 +254,7 @@ def test_the_platforms_own_source_is_held_to_the_same(tmp_path):
 
     (problem,) = problems(tmp_path, flux=FLUX | {"sync": sync})
 
-    assert problem == f"Pulumi.staging.yaml: flux.sync.source.url: {UNKNOWN_HOST_KEY(address='git.example.com')}"
+    assert problem == f"Pulumi.staging.yaml: flux.sync.source.url: {said('FT-CFG-659', 'git.example.com')}"
 
 
 def test_hosts_of_the_stack_and_of_its_file_are_known(tmp_path):
@@ -312,9 +274,9 @@ def test_lines_that_cannot_be_used_are_named_by_their_file_and_number_and_nothin
         tmp_path, tenants=tenants, git={"knownHosts": ["broken"], "knownHostsFile": "known_hosts"}, flux=...
     ) == [
         "Pulumi.staging.yaml: flux: " + MISSING(),
-        "Pulumi.staging.yaml: git.knownHosts[0]: " + NOT_A_HOST_LINE(),
-        "known_hosts: line 2: " + HOST_PATTERN(address="*.example.com"),
-        "known_hosts: line 4: " + NOT_A_HOST_LINE(),
+        "Pulumi.staging.yaml: git.knownHosts[0]: " + said("FT-CFG-104"),
+        "known_hosts: line 2: " + said("FT-CFG-105", "*.example.com"),
+        "known_hosts: line 4: " + said("FT-CFG-104"),
     ]
 
 
@@ -324,7 +286,7 @@ def test_problems_of_the_file_alone_are_all_that_is_told(tmp_path):
 
     (problem,) = problems(tmp_path, tenants=tenants, git={"knownHostsFile": "known_hosts"})
 
-    assert problem == f"known_hosts: line 1: {NOT_A_HOST_LINE()}"
+    assert problem == f"known_hosts: line 1: {said('FT-CFG-104')}"
 
 
 @pytest.mark.parametrize(
@@ -343,7 +305,7 @@ def test_a_second_key_of_one_type_is_refused_since_flux_takes_the_first_alone(tm
     other = f"git.example.com {generate().public}"
 
     assert problems(tmp_path, git={"knownHosts": [HOST_LINE, other]}) == [
-        "Pulumi.staging.yaml: git.knownHosts: " + TWO_HOST_KEYS(address="git.example.com", type="ssh-ed25519")
+        "Pulumi.staging.yaml: git.knownHosts: " + said("FT-CFG-658", "ssh-ed25519", "git.example.com")
     ]
 
 
@@ -352,17 +314,17 @@ def test_a_second_key_of_one_type_is_refused_since_flux_takes_the_first_alone(tm
     [
         (
             {"acme": {"token": Secret("token"), "app": APP}},
-            "github.owners.acme: " + SEVERAL_IDENTITIES(),
+            "github.owners.acme: " + said("FT-CFG-273"),
         ),
         (
             {"acme": {"app": {"appId": 1, "installationOwner": "acme", "privateKey": Secret(APP_KEY)}}},
-            "github.owners.acme.app.installationId: " + APP_NEEDS_INSTALLATION_ID(),
+            "github.owners.acme.app.installationId: " + said("FT-CFG-274"),
         ),
         (
             {"a/b": {}},
-            "github.owners.a/b: " + NOT_A_GITHUB_NAME().of("a/b"),
+            "github.owners.a/b: " + said("FT-CFG-253").of("a/b"),
         ),
-        ({"acme": {}, "Acme": {}}, "github.owners: " + DUPLICATE_OWNER(first="acme", second="Acme")),
+        ({"acme": {}, "Acme": {}}, "github.owners: " + said("FT-CFG-275", "acme", "Acme")),
     ],
 )
 def test_an_owner_is_one_identity(tmp_path, owners, reason):
@@ -387,9 +349,9 @@ def test_the_types_keep_their_values_to_themselves_whoever_asks(source):
     with pytest.raises(ValidationError) as refused:
         GitSource.model_validate({"url": HTTPS} | source)
 
-    said = [message(details, show_input=True) for details in refused.value.errors()]
-    assert len(said) == 1
-    assert "pa55word" not in f"{said} {refused.value}"
+    answer = [message(details, show_input=True) for details in refused.value.errors()]
+    assert len(answer) == 1
+    assert "pa55word" not in f"{answer} {refused.value}"
 
 
 def test_no_message_holds_anything_of_a_key(tmp_path):

@@ -4,15 +4,8 @@ import pytest
 from sample_stack import load
 from sample_stack import problems as problems_of
 
-from components.stack.config_wordings import INTERVAL_TOO_SHORT, TIMEOUT_TOO_LONG
-from components.sync.config_wordings import NOT_A_VARIABLE
-from components.tenant.config_wordings import (
-    CIRCLE,
-    FOREIGN_TARGET_NAMESPACE,
-    NAME_OF_OWN_SYNC,
-    TOO_MANY_SYNCS,
-    UNKNOWN_DEPENDENCY,
-)
+from components.tenant.config import FOREIGN_TARGET_NAMESPACE
+from tests.support.messages import said
 
 WHERE = "Pulumi.staging.yaml: tenants.dev-team"
 CHECK = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"}
@@ -33,18 +26,18 @@ def test_syncs_that_depend_on_each_other_are_taken(tmp_path):
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ({"syncs": {"dev-team": {}}}, "syncs.dev-team: " + NAME_OF_OWN_SYNC()),
+        ({"syncs": {"dev-team": {}}}, "syncs.dev-team: " + said("FT-TEN-310")),
         (
             {"syncs": {"app": {"dependsOn": ["db"]}}},
-            "syncs.app.dependsOn[0]: " + UNKNOWN_DEPENDENCY(kind="syncs", known="dev-team").of("db"),
+            "syncs.app.dependsOn[0]: " + said("FT-TEN-311", "syncs", "dev-team").of("db"),
         ),
         (
             {"sync": {"dependsOn": ["db"]}},
-            "sync.dependsOn[0]: " + UNKNOWN_DEPENDENCY(kind="syncs", known="none").of("db"),
+            "sync.dependsOn[0]: " + said("FT-TEN-311", "syncs", "none").of("db"),
         ),
         (
             {"sync": {"dependsOn": ["app"]}, "syncs": {"app": {"dependsOn": ["dev-team"]}}},
-            "syncs.app.dependsOn: " + CIRCLE(circle="app -> dev-team -> app"),
+            "syncs.app.dependsOn: " + said("FT-TEN-312", "app -> dev-team -> app"),
         ),
         (
             {"syncs": {"app": {"targetNamespace": "tools"}}},
@@ -56,7 +49,7 @@ def test_syncs_that_depend_on_each_other_are_taken(tmp_path):
         ),
         (
             {"syncs": {"app": {"postBuild": {"substitute": {"a-b": "c"}}}}},
-            "syncs.app.postBuild.substitute.a-b: " + NOT_A_VARIABLE().of("a-b"),
+            "syncs.app.postBuild.substitute.a-b: " + said("FT-SYN-300").of("a-b"),
         ),
     ],
 )
@@ -67,7 +60,7 @@ def test_syncs_that_could_not_be_applied_are_refused(tmp_path, entry, problem):
 def test_more_syncs_than_the_quota_admits_are_refused(tmp_path):
     found = problems(tmp_path, {"syncs": {"a": {}, "b": {}}}, tenancy={"limits": {"kustomizations": 1}})
 
-    assert found == [f"{WHERE}.syncs: {TOO_MANY_SYNCS(count=2, limit=1)}"]
+    assert found == [f"{WHERE}.syncs: {said('FT-TEN-313', 2, 1)}"]
 
 
 def test_intervals_and_timeouts_of_syncs_are_held_to_the_policies(tmp_path):
@@ -78,6 +71,6 @@ def test_intervals_and_timeouts_of_syncs_are_held_to_the_policies(tmp_path):
     )
 
     assert found == [
-        f"{WHERE}.syncs.app.retryInterval: {INTERVAL_TOO_SHORT(minimum='30s').of('10s')}",
-        f"{WHERE}.syncs.app.timeout: {TIMEOUT_TOO_LONG(maximum='10m').of('1h')}",
+        f"{WHERE}.syncs.app.retryInterval: {said('FT-CFG-677', '30s').of('10s')}",
+        f"{WHERE}.syncs.app.timeout: {said('FT-CFG-678', '10m').of('1h')}",
     ]

@@ -195,11 +195,9 @@ def test_a_grant_of_a_tenant_that_is_leaving_expires_too(tmp_path):
 def test_a_grant_is_warned_about_two_weeks_before_it_stops_updates(tmp_path, expires, warned):
     config = load(tmp_path, tenants=tenants(TYPES, TYPES | {"expires": expires}))
 
-    said = [
-        (message.code, message.fields["index"], str(message.fields["expires"])) for message in expiring_grants(config)
-    ]
+    said = [(message.code, "grants[1]" in message, expires in message) for message in expiring_grants(config)]
 
-    assert said == ([("FT-TEN-411", 1, expires)] if warned else [])
+    assert said == ([("FT-TEN-411", True, True)] if warned else [])
 
 
 def test_one_object_of_a_namespaced_resource_is_an_error(tmp_path):

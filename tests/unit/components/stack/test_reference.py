@@ -12,10 +12,10 @@ from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from components.git.config import GitSource
 from components.sources.config import Source
-from components.stack.reference import OF_SYNCS, configuration_page, lockdown_page, rendered
-from components.stack.schemas import stack_schema, tenant_schema
 from components.sync.decryption import Decryption
 from components.tenant.config import TenantConfig
+from reference.pages import OF_SYNCS, configuration_page, lockdown_page, rendered
+from reference.schemas import stack_schema, tenant_schema
 
 
 def rows(page: str) -> dict[str, list[str]]:

@@ -8,15 +8,12 @@ import pytest
 from sample_release import arguments, release
 from sample_stack import FLUX, flux_config, load, problems, tenant_config
 
-from components.config.config_wordings import NOT_A_DNS_LABEL
-from components.flux.config_wordings import ACCOUNT_OF_FLUX
 from components.flux.controllers import Controller
 from components.flux.profile import configured
 from components.policies.onboarding import onboarding, tenant_template
-from components.stack.config_wordings import DECRYPTION_ACCOUNT_TAKEN
-from components.tenant.config_wordings import DEFAULT_ACCOUNT
 from components.tenant.objects import tenant_objects
 from components.tenant.tenancy_config import TenancyConfig
+from tests.support.messages import said
 
 EVERYWHERE = {"serviceAccountName": "flux"}
 
@@ -91,32 +88,32 @@ def test_a_labelled_namespace_has_the_name_for_all_tenants():
 @pytest.mark.parametrize(
     ("sections", "key", "reason"),
     [
-        ({"tenancy": {"serviceAccountName": "default"}}, "tenancy.serviceAccountName", DEFAULT_ACCOUNT()),
-        ({"tenancy": {"serviceAccountName": "a/b"}}, "tenancy.serviceAccountName", NOT_A_DNS_LABEL()),
+        ({"tenancy": {"serviceAccountName": "default"}}, "tenancy.serviceAccountName", said("FT-CFG-400")),
+        ({"tenancy": {"serviceAccountName": "a/b"}}, "tenancy.serviceAccountName", said("FT-CFG-002")),
         (
             {"tenants": {"dev-team": {"serviceAccountName": "default"}}},
             "tenants.dev-team.serviceAccountName",
-            DEFAULT_ACCOUNT(),
+            said("FT-CFG-400"),
         ),
         (
             {"tenancy": {"serviceAccountName": "dev-team-decryption"}, "tenants": {"dev-team": {}}},
             "tenancy.serviceAccountName",
-            DECRYPTION_ACCOUNT_TAKEN(tenant="dev-team"),
+            said("FT-CFG-651", "dev-team"),
         ),
         (
             {"flux": FLUX | {"defaultServiceAccount": "kustomize-controller"}},
             "flux.defaultServiceAccount",
-            ACCOUNT_OF_FLUX(),
+            said("FT-CFG-306"),
         ),
         (
             {"flux": FLUX | {"defaultServiceAccount": "kustomize-controller-impersonator"}},
             "flux.defaultServiceAccount",
-            ACCOUNT_OF_FLUX(),
+            said("FT-CFG-306"),
         ),
         (
             {"flux": FLUX | {"defaultServiceAccount": "notification-controller-restricted"}},
             "flux.defaultServiceAccount",
-            ACCOUNT_OF_FLUX(),
+            said("FT-CFG-306"),
         ),
     ],
 )

@@ -7,23 +7,6 @@ from pydantic import ValidationError
 from components.config.wordings import message_of
 from components.sync.build import build_fields
 from components.sync.config import Reconciliation
-from components.sync.config_wordings import (
-    ABSOLUTE_COMPONENT,
-    EXPRESSIONS_IGNORED,
-    HEALTH_CHECKS_IGNORED,
-    NOT_A_DIGEST,
-    NOT_A_JSON_POINTER,
-    NOT_A_VARIABLE,
-    NOT_CEL,
-    NOT_PART_OF_A_NAME,
-    NOTHING_REPLACED,
-    NOTHING_SUBSTITUTED,
-    ONE_PATCH,
-    OPERATION_IGNORES,
-    OPERATION_LACKS,
-    PATCH_WITHOUT_TARGET,
-    TAG_BESIDE_DIGEST,
-)
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -106,44 +89,44 @@ TARGET = {"kind": "Deployment"}
 
 
 @pytest.mark.parametrize(
-    ("options", "wording"),
+    ("options", "code"),
     [
-        ({"patches": [{"target": TARGET}]}, ONE_PATCH),
-        ({"patches": [{"target": TARGET, "merge": {}, "operations": [{"op": "remove", "path": "/a"}]}]}, ONE_PATCH),
-        ({"patches": [{"merge": {"kind": "Deployment"}}]}, PATCH_WITHOUT_TARGET),
-        ({"patches": [{"operations": [{"op": "remove", "path": "/a"}]}]}, PATCH_WITHOUT_TARGET),
-        ({"patches": [{"target": TARGET, "operations": [{"op": "remove", "path": "a"}]}]}, NOT_A_JSON_POINTER),
-        ({"patches": [{"target": TARGET, "operations": [{"op": "add", "path": "/a"}]}]}, OPERATION_LACKS),
-        ({"patches": [{"target": TARGET, "operations": [{"op": "copy", "path": "/a"}]}]}, OPERATION_LACKS),
+        ({"patches": [{"target": TARGET}]}, "FT-SYN-305"),
+        ({"patches": [{"target": TARGET, "merge": {}, "operations": [{"op": "remove", "path": "/a"}]}]}, "FT-SYN-305"),
+        ({"patches": [{"merge": {"kind": "Deployment"}}]}, "FT-SYN-306"),
+        ({"patches": [{"operations": [{"op": "remove", "path": "/a"}]}]}, "FT-SYN-306"),
+        ({"patches": [{"target": TARGET, "operations": [{"op": "remove", "path": "a"}]}]}, "FT-SYN-301"),
+        ({"patches": [{"target": TARGET, "operations": [{"op": "add", "path": "/a"}]}]}, "FT-SYN-307"),
+        ({"patches": [{"target": TARGET, "operations": [{"op": "copy", "path": "/a"}]}]}, "FT-SYN-307"),
         (
             {"patches": [{"target": TARGET, "operations": [{"op": "remove", "path": "/a", "value": 1}]}]},
-            OPERATION_IGNORES,
+            "FT-SYN-308",
         ),
-        ({"healthCheckExprs": [{"apiVersion": "example.com/v1", "current": "status.ready =="}]}, NOT_CEL),
-        ({"healthCheckExprs": [{"apiVersion": "example.com/v1", "current": ""}]}, NOT_CEL),
-        ({"images": [{"name": "app"}]}, NOTHING_REPLACED),
-        ({"images": [{"name": "app", "newTag": "1", "digest": DIGEST}]}, TAG_BESIDE_DIGEST),
-        ({"images": [{"name": "app", "digest": "1"}]}, NOT_A_DIGEST),
-        ({"namePrefix": "Blue_"}, NOT_PART_OF_A_NAME),
-        ({"components": ["/etc"]}, ABSOLUTE_COMPONENT),
-        ({"components": [""]}, ABSOLUTE_COMPONENT),
-        ({"postBuild": {}}, NOTHING_SUBSTITUTED),
-        ({"postBuild": {"substitute": {"my-region": "eu"}}}, NOT_A_VARIABLE),
-        ({"ignore": [{"paths": ["spec"]}]}, NOT_A_JSON_POINTER),
-        ({"healthChecks": [{"apiVersion": "v1", "kind": "Pod", "name": "a"}]}, HEALTH_CHECKS_IGNORED),
+        ({"healthCheckExprs": [{"apiVersion": "example.com/v1", "current": "status.ready =="}]}, "FT-SYN-314"),
+        ({"healthCheckExprs": [{"apiVersion": "example.com/v1", "current": ""}]}, "FT-SYN-314"),
+        ({"images": [{"name": "app"}]}, "FT-SYN-309"),
+        ({"images": [{"name": "app", "newTag": "1", "digest": DIGEST}]}, "FT-SYN-310"),
+        ({"images": [{"name": "app", "digest": "1"}]}, "FT-SYN-302"),
+        ({"namePrefix": "Blue_"}, "FT-SYN-303"),
+        ({"components": ["/etc"]}, "FT-SYN-304"),
+        ({"components": [""]}, "FT-SYN-304"),
+        ({"postBuild": {}}, "FT-SYN-313"),
+        ({"postBuild": {"substitute": {"my-region": "eu"}}}, "FT-SYN-300"),
+        ({"ignore": [{"paths": ["spec"]}]}, "FT-SYN-301"),
+        ({"healthChecks": [{"apiVersion": "v1", "kind": "Pod", "name": "a"}]}, "FT-SYN-311"),
         (
             {"wait": False, "healthCheckExprs": [{"apiVersion": "example.com/v1", "current": "true"}]},
-            EXPRESSIONS_IGNORED,
+            "FT-SYN-312",
         ),
     ],
 )
-def test_what_flux_would_refuse_or_ignore_is_an_error(options, wording):
+def test_what_flux_would_refuse_or_ignore_is_an_error(options, code):
     with pytest.raises(ValidationError) as refused:
         Reconciliation.model_validate(options)
 
     # A list whose entries are invalid also counts as too short, which the loader leaves out.
     [error] = [each for each in refused.value.errors() if each["type"] != "too_short"]
-    assert message_of(error["ctx"]["error"]).code == wording.code
+    assert message_of(error["ctx"]["error"]).code == code
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,12 @@ from sample_release import names, one
 from sample_stack import load, problems, tenant_config
 
 from components.cluster.object_meta import ObjectMeta
-from components.config.config_wordings import NOT_A_QUANTITY
 from components.git.config import Webhook
-from components.stack.config_wordings import NOT_ONE_OF
-from components.tenant.config_wordings import NOT_A_QUOTA_RESOURCE
 from components.tenant.limits import OBJECT_COUNTS, limiting_objects
 from components.tenant.role import MANAGED, tenant_role
 from components.tenant.room import room_for
 from components.tenant.tenancy_config import TenancyConfig
+from tests.support.messages import said
 
 RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"
 SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
@@ -173,15 +171,15 @@ def test_all_limits_have_the_tenants_label_and_name():
     ("tenancy", "problem"),
     [
         ({"limits": {"fluxObjects": 0}}, "tenancy.limits.fluxObjects: "),
-        ({"limits": {"quota": {"pods": "many"}}}, "tenancy.limits.quota.pods: " + NOT_A_QUANTITY().of("many")),
+        ({"limits": {"quota": {"pods": "many"}}}, "tenancy.limits.quota.pods: " + said("FT-CFG-006").of("many")),
         (
             {"limits": {"quota": {"count/receivers.notification.toolkit.fluxcd.io": "1"}}},
             "tenancy.limits.quota.count/receivers.notification.toolkit.fluxcd.io: "
-            + NOT_A_QUOTA_RESOURCE().of("count/receivers.notification.toolkit.fluxcd.io"),
+            + said("FT-CFG-401").of("count/receivers.notification.toolkit.fluxcd.io"),
         ),
         (
             {"networkPolicy": "deny"},
-            "tenancy.networkPolicy: " + NOT_ONE_OF(choices="'none' or 'default-deny'", given="'deny'"),
+            "tenancy.networkPolicy: " + said("FT-CFG-606", "'deny'", "'none' or 'default-deny'"),
         ),
     ],
 )

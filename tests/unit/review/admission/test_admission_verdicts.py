@@ -18,11 +18,10 @@ from components.policies.config import PolicyMode
 from components.policies.tenant_labels import tenant_labels
 from operations.errors import OperationError
 from review.admission.answers import admission_answers
-from review.admission.check import check_admission
+from review.admission.check import FOUND, NOT_CHECKED, check_admission
 from review.admission.program import VARIABLE, Answer, FieldError, Objection, Request, Surroundings, ask, find_program
 from review.admission.schemas import schema_errors
 from review.admission.verdict import refusals
-from review.admission.wordings import ADMISSION_FAILED, FOUND, NOT_CHECKED
 from review.render.recorder import GENERATED
 from review.render.rendered import PLATFORM, RenderedObject
 
@@ -85,7 +84,7 @@ def test_a_program_that_fails_is_an_error_with_its_first_line(tmp_path):
     with pytest.raises(OperationError) as caught:
         ask(tool, Surroundings(), [])
     assert caught.value.message.endswith("failed: no such kind")
-    assert caught.value.code == ADMISSION_FAILED.code
+    assert caught.value.code == "FT-REV-302"
 
 
 def test_the_platform_creates_every_object_of_a_render_between_its_namespaces_and_policies(tmp_path):

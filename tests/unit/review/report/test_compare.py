@@ -98,7 +98,7 @@ def test_what_will_soon_stop_updates_is_told_though_nothing_changes(clone, rende
     clone.own_program()
     clone.commit()
     warned = partial(JudgedStack, Render.of("any", ()), RuleSetting())
-    read = {stack: warned((Message("tenant a: grants[0] expires"),)) for stack in ("production", "staging")}
+    read = {stack: warned((Message("", "tenant a: grants[0] expires"),)) for stack in ("production", "staging")}
     monkeypatch.setattr(review.report.compare, "read_stacks", lambda *_: (read, []))
 
     report = compare(clone.folder, "main")

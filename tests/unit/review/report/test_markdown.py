@@ -15,8 +15,8 @@ from components.stack.review_rules import RuleName
 from review.render.rendered import PLATFORM
 from review.report.markdown import LIMIT, as_markdown
 from review.rules.findings import Finding
-from review.rules.wordings import ADMIN_TENANT, NO_POLICY_ENGINE
 from review.words.statement import Statement
+from tests.support.messages import said
 
 HOSTILE = "x`|</details>\n```\n# @octocat <!-- -->"
 
@@ -25,8 +25,8 @@ def large(tenants=300, risks=0):
     """A report about many tenants, each with another change of many lines, and risks."""
     before = side(*(kubernetes("ConfigMap", f"t{n}", owner=f"t{n}", data="a\n" * 14) for n in range(tenants)))
     after = side(*(kubernetes("ConfigMap", f"t{n}", owner=f"t{n}", data=f"b{n}\n" * 14) for n in range(tenants)))
-    said = tuple(Statement(f"t{n}", f"may do {n} more", risk=True) for n in range(risks))
-    return report(replace(compared(before, after), access=said))
+    answer = tuple(Statement(f"t{n}", f"may do {n} more", risk=True) for n in range(risks))
+    return report(replace(compared(before, after), access=answer))
 
 
 def is_complete(markdown):
@@ -55,9 +55,9 @@ def test_risks_come_before_what_changes():
 
 
 def test_a_risk_of_several_tenants_names_them():
-    said = tuple(Statement(name, "may do more", risk=True) for name in ("a", "b", PLATFORM))
+    answer = tuple(Statement(name, "may do more", risk=True) for name in ("a", "b", PLATFORM))
 
-    text = as_markdown(report(replace(compared(side(), side()), access=said)))
+    text = as_markdown(report(replace(compared(side(), side()), access=answer)))
 
     assert "- **staging**: a, b and platform may do more." in text
 
@@ -202,9 +202,9 @@ def test_what_is_particular_about_stacks_is_said_once():
 
 
 def test_violations_of_the_rules_come_with_the_risks_and_waivers_after_them():
-    engine = NO_POLICY_ENGINE(rule=RuleName.NO_POLICY_ENGINE)
+    engine = said("FT-REV-109", RuleName.NO_POLICY_ENGINE)
     violation = Finding(RuleName.NO_POLICY_ENGINE, PLATFORM, "policies.engine", engine)
-    binding = ADMIN_TENANT(subject="a", reach="b", role="c", rule=RuleName.ADMIN_BINDING)
+    binding = said("FT-REV-102", "a", "b", "c", RuleName.ADMIN_BINDING)
     waiver = Waiver(rule=RuleName.ADMIN_BINDING, reason="Until [they](https://a) *leave*", expires=today())
     waived = Finding(RuleName.ADMIN_BINDING, "dev-team", "RoleBinding apps/admin", binding, waiver)
     unchanged = side(kubernetes("Role", "a"))

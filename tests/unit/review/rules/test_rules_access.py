@@ -16,6 +16,7 @@ from review.rules.access import (
     writable_deploy_keys,
 )
 from review.rules.setting import RuleSetting
+from tests.support.messages import values_of
 
 SETTING = RuleSetting()
 CONTROLLER = {"kind": "ServiceAccount", "name": "kustomize-controller", "namespace": "flux-system"}
@@ -125,7 +126,7 @@ def of_secret(**fields):
     secret = cluster_object("v1", "Secret", "dev-team-git", "apps", "dev-team", **fields)
     found = list(plain_secrets([secret], SETTING))
     assert {each.resource for each in found} <= {"Secret apps/dev-team-git"}
-    return [each.message.fields["entries"] for each in found]
+    return [values_of(each.message)[0] for each in found]
 
 
 def test_a_secret_in_plain_text_breaks_the_rule():

@@ -10,6 +10,7 @@ from sample_rules import cluster_object, namespace, rendered_object
 from components.policies.config import PolicyEngine, PolicyMode
 from review.rules.environment import missing_engine, policies_not_enforced, protected_deletions, unprotected
 from review.rules.setting import RuleSetting
+from tests.support.messages import values_of
 
 PROTECTED = RuleSetting(protected=True)
 CRD = cluster_object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "gitrepositories.source.toolkit.fluxcd.io")
@@ -36,7 +37,7 @@ def test_production_enforces_its_policies():
 
     found = list(policies_not_enforced((), RuleSetting(production=True, weakened=weakened)))
 
-    assert [(each.resource, each.message.code, each.message.fields["mode"]) for each in found] == [
+    assert [(each.resource, each.message.code, values_of(each.message)[0]) for each in found] == [
         ("policies.mode", "FT-REV-110", "audit"),
         ("policies.modes.host-access", "FT-REV-110", "off"),
     ]

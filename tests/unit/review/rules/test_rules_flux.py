@@ -11,6 +11,7 @@ from components.flux.controllers import Controller
 from components.flux.lockdown_flags import LOCKDOWN_FLAGS
 from review.rules.flux import lockdown_flags
 from review.rules.setting import RuleSetting
+from tests.support.messages import values_of
 
 SETTING = RuleSetting()
 
@@ -29,10 +30,7 @@ def broken(objects, controller, change, setting=SETTING):
     container["args"] = change(container["args"])
     found = list(lockdown_flags(changed, setting))
     assert {each.resource for each in found} <= {f"Deployment flux-system/{controller}"}
-    return [
-        (each.message.code, str(each.message.fields.get("flag") or each.message.fields.get("argument")))
-        for each in found
-    ]
+    return [(each.message.code, values_of(each.message)[0]) for each in found]
 
 
 def without(name):
@@ -109,7 +107,7 @@ def test_a_flag_that_undoes_the_profile_breaks_the_rule(objects):
 def test_the_account_of_the_stack_is_expected(objects):
     found = list(lockdown_flags(objects, RuleSetting(default_account="flux")))
 
-    assert {each.message.fields["argument"] for each in found} == {"--default-service-account=flux"}
+    assert {values_of(each.message)[0] for each in found} == {"--default-service-account=flux"}
     assert {each.resource for each in found} == {
         "Deployment flux-system/helm-controller",
         "Deployment flux-system/kustomize-controller",

@@ -18,12 +18,10 @@ from pydantic.fields import FieldInfo
 
 from components.config.section import Section, kind_of
 from components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
-from components.config.wordings import all_wordings
 from components.flux.controllers import Controller
 from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from components.git.config import GitSource
-from components.policies.reference import policies_page
 from components.sources.config import Source
 from components.stack.config import StackConfig
 from components.sync.build_config import (
@@ -39,8 +37,10 @@ from components.sync.decryption import Decryption
 from components.sync.notifications_config import Notification
 from components.tenant.config import TenantConfig
 from components.tenant.namespace_config import PROTECTED_LABEL_PREFIXES
+from reference.messages import Slot, Template, read_messages
+from reference.policies import policies_page
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[1] / "docs"
 
 _GENERATED = "<!-- Written by `make schemas` from {source}; change it there. -->"
 _SCALARS = {
@@ -294,7 +294,7 @@ _ERROR_TITLES = {
 def errors_page() -> str:
     """`docs/errors.md`: all messages about errors and warnings, by code."""
     introduction = f"""
-        {_GENERATED.format(source="the wordings.py and config_wordings.py of each package")}
+        {_GENERATED.format(source="the messages in the source files")}
 
         # Errors
 
@@ -303,18 +303,18 @@ def errors_page() -> str:
         [troubleshooting.md](troubleshooting.md).
         """
     groups: dict[str, list[tuple[str, str, str]]] = {}
-    for code, wording in all_wordings().items():
+    for code, message in read_messages().items():
         area = code.split("-")[1]
-        groups.setdefault(area, []).append((f"`{code}`", _plain(wording.text), _plain(wording.remedy)))
+        groups.setdefault(area, []).append((f"`{code}`", _plain(message.text), _plain(message.remedy)))
     parts = [cleandoc(introduction)]
     for area, rows in groups.items():
         parts += [f"## {_ERROR_TITLES.get(area, area)}", _table(("Code", "Message", "What to do"), rows)]
     return "\n\n".join(parts) + "\n"
 
 
-def _plain(template: str) -> str:
-    """A template for `str.format` as Markdown, with `…` in place of its fields."""
-    text = re.sub(r"\{\w+(![rs])?(:[^}]*)?\}", "…", template).replace("{{", "{").replace("}}", "}")
+def _plain(template: Template) -> str:
+    """A sentence as Markdown, with `…` in place of its values."""
+    text = "".join("…" if isinstance(part, Slot) else part for part in template)
     # Between backticks, everything is literal.
     return re.sub(r"`[^`]*`|[*<]", lambda found: found[0] if len(found[0]) > 1 else f"\\{found[0]}", text)
 

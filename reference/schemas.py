@@ -11,7 +11,7 @@ from components.stack.config import StackConfig
 from components.stack.project_file import read_project_file
 from components.tenant.config import TenantConfig
 
-PROJECT_FOLDER = Path(__file__).parents[2]
+PROJECT_FOLDER = Path(__file__).parents[1]
 SCHEMAS = PROJECT_FOLDER / "schemas"
 
 _PART = "PartOf{}"

@@ -1,0 +1,134 @@
+"""All messages of the product, read from its source files: each `Message` or `Wording` with a literal code.
+
+A sentence stands where it is said, so nothing lists them but this module, for docs/errors.md and for tests.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from string import Formatter
+
+from components.capsule.chart import CAPSULE
+from components.config.wordings import Wording
+from components.kyverno.chart import KYVERNO
+
+PROJECT = Path(__file__).parents[1]
+_FOLDERS = ("components", "isolation", "operations", "policy", "review")
+# Installed by a chart: both say the same with codes of their own.
+_PRODUCTS = (CAPSULE, KYVERNO)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A value in a message.
+
+    Attributes:
+        source: the expression that the program shows, or the name of a field of a `Wording`.
+        conversion: `r` or `s` as in `{value!r}`, or empty.
+        format: as in `{value:.0f}`, or empty.
+    """
+
+    source: str
+    conversion: str = ""
+    format: str = ""
+
+
+Template = tuple[str | Slot, ...]
+"""A sentence: literal text and slots."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message of the product.
+
+    Attributes:
+        code: its code.
+        text: what is wrong.
+        remedy: what to do about it; empty where the text says it.
+    """
+
+    code: str
+    text: Template
+    remedy: Template = ()
+
+
+@cache
+def read_messages() -> dict[str, Said]:
+    """All messages by code, in the order of the codes.
+
+    Raises:
+        ValueError: two messages have the same code.
+    """
+    found: dict[str, Said] = {}
+    for each in (*_in_source_files(), *_of_products()):
+        if each.code in found:
+            raise ValueError(f"{each.code} is the code of two messages")
+        found[each.code] = each
+    return dict(sorted(found.items()))
+
+
+def _in_source_files() -> Iterator[Said]:
+    for file in sorted(file for folder in _FOLDERS for file in (PROJECT / folder).rglob("*.py")):
+        source = file.read_text(encoding="utf-8")
+        if '"FT-' not in source:
+            continue
+        module = ".".join(file.relative_to(PROJECT).with_suffix("").parts)
+        for node in ast.walk(ast.parse(source)):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.args:
+                continue
+            code = node.args[0]
+            if node.func.id in ("Message", "Wording") and isinstance(code, ast.Constant) and code.value:
+                yield Said(str(code.value), *(_template(each, module, node.func.id) for each in node.args[1:]))
+
+
+def _of_products() -> Iterator[Said]:
+    for product in _PRODUCTS:
+        for code, text, remedy in astuple(product.says):
+            yield Said(code, _fields(text), _fields(remedy))
+
+
+def _template(node: ast.expr, module: str, kind: str) -> Template:
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    found: list[str | Slot] = []
+    for part in parts:
+        if isinstance(part, ast.FormattedValue) and not _is_constant(part.value, module):
+            found.append(Slot(ast.unparse(part.value), _conversion(part), _format(part)))
+            continue
+        text = _text(part.value if isinstance(part, ast.FormattedValue) else part, module)
+        found += _fields(text) if kind == Wording.__name__ else (text,)
+    return tuple(found)
+
+
+def _is_constant(node: ast.expr, module: str) -> bool:
+    """Whether an expression is a string constant of its module, such as the end of several remedies."""
+    name = node.value if isinstance(node, ast.Attribute) else node
+    return isinstance(name, ast.Name) and name.id.isupper() and isinstance(_text(node, module), str)
+
+
+def _text(node: ast.expr, module: str) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    text: str = eval(ast.unparse(node), vars(import_module(module)))
+    return text
+
+
+def _conversion(part: ast.FormattedValue) -> str:
+    return chr(part.conversion) if part.conversion > 0 else ""
+
+
+def _format(part: ast.FormattedValue) -> str:
+    return ast.unparse(part.format_spec)[2:-1] if part.format_spec is not None else ""
+
+
+def _fields(text: str) -> Template:
+    """A text for `str.format` as a template."""
+    found: list[str | Slot] = []
+    for literal, name, spec, conversion in Formatter().parse(text):
+        found += [literal] if literal else []
+        found += [Slot(name, conversion or "", spec or "")] if name is not None else []
+    return tuple(found)
