@@ -9,7 +9,7 @@ from components.config.types import seconds
 from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.pods import POD
-from components.policies.policy import Policy, Subject, Validation, writable_resources
+from components.policies.policy import CREATE_UPDATE, Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
 from components.policies.request import ASK, OBJECT
 from components.policies.templates import templates
@@ -48,10 +48,11 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
     return Policy(
         name=PolicyName.UNHELD_DELETION,
         refuses="finalizers that neither Kubernetes nor Flux removes, and `blockOwnerDeletion` on the platform's "
-        "objects, both also in templates; and pods and templates of pods that may take longer to end than is allowed",
+        "objects, both also in templates; other owners of an object with a finalizer; and pods and templates of pods "
+        "that may take longer to end than is allowed",
         threats=(32, 48, 49),
         subject=Subject.TENANTS,
-        resources=writable_resources(),
+        resources=(Resources("*", ("*",), CREATE_UPDATE),),
         conditions={
             "blocks": f"({' + '.join(now.values())}).exists(part, size({_finalizers('part')}) > 0 || "
             f"{_owners('part')}.exists(owner, {blocking})) || ({too_long})",
@@ -60,6 +61,7 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
             "known": f"{texts((*_OF_ANY, *config.finalizers))} + "
             f"(request.resource.resource == 'persistentvolumeclaims' ? {texts(_OF_CLAIMS)} : [])",
             "finalizers": " + ".join(_foreign(path, now[path], before[path]) for path in now),
+            "kept": f"{_finalizers('object')}.filter(finalizer, !(finalizer in variables.known))",
             "owners": f"({' + '.join(now.values())}).map(part, {_owners('part')}"
             f".filter(owner, {blocking} && owner.kind in {texts(_OWNERS)})"
             ".map(owner, owner.kind + ' ' + owner.name).join(', ')).filter(names, names != '')",
@@ -84,6 +86,17 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
                     text(": ownerReferences would block the deletion of "),
                     joined("variables.owners"),
                     text(", which belongs to the platform; remove blockOwnerDeletion"),
+                ),
+            ),
+            # A finalizer of Kubernetes stays for good once its controller no longer owns the object.
+            Validation(
+                "request.operation != 'UPDATE' || size(variables.kept) == 0 || "
+                f"{_owners('object')} == {_owners('oldObject')}",
+                concatenated(
+                    OBJECT,
+                    text(": ownerReferences must not change while metadata.finalizers has "),
+                    joined("variables.kept"),
+                    text(", which the owner's controller removes; leave them as they are"),
                 ),
             ),
             Validation(

@@ -1958,7 +1958,17 @@ def _unheld_deletion() -> list[Case]:
         each = pod() if kind == "Pod" else service()
         tracked = merged(each, {"metadata": {"finalizers": [finalizer]}})
         cases.bad(f"a finalizer of another {kind}", tracked, f"{kind} app: metadata.finalizers has {finalizer}")
-        cases.good(f"labels of a {kind} with it", labels, old=merged(tracked, {"metadata": {"name": "tracked"}}))
+        older = merged(tracked, {"metadata": {"name": "tracked"}})
+        cases.good(f"labels of a {kind} with it", labels, old=older)
+        orphaned = {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Secret", "name": "a", "uid": "a"}]}}
+        message = f"{kind} tracked: ownerReferences must not change while metadata.finalizers has {finalizer}, which"
+        cases.bad(f"another owner of a {kind} with it", orphaned, message, old=older)
+        cases.good(
+            f"another owner of a {kind} without one", orphaned, old=merged(each, {"metadata": {"name": "untracked"}})
+        )
+    widget = made("Widget", {"size": 1}, namespace=OPENED)
+    message = f"Widget app: metadata.finalizers has {foreign}"
+    cases.bad("an opened kind", merged(widget, {"metadata": {"finalizers": [foreign]}}), message, user=User.MEMBER)
     slow: Object = {"terminationGracePeriodSeconds": 3601}
     message = ": terminationGracePeriodSeconds is 3601; at most 3600 (1h) are allowed"
     cases.good("a pod that ends in an hour", pod(terminationGracePeriodSeconds=3600))
