@@ -127,7 +127,7 @@ class GitSource(Section):
     webhook: Webhook | None = Field(None, description="Fetch each push at once; `{}` for GitHub.")
     verify: CommitVerification | None = Field(None, description="Reconcile only what one of these keys has signed.")
 
-    removed_keys: ClassVar = {"kind": "every source is a GitRepository"}
+    removed_keys: ClassVar = {"kind": "this source is always a GitRepository"}
 
     @model_validator(mode="after")
     def _one_reference(self) -> GitSource:

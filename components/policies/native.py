@@ -13,8 +13,6 @@ from components.policies.policy import Policy
 from components.policies.rendering import ACTIONS, object_name, spec
 from components.policies.request import SUBRESOURCE
 
-# (major, minor) of the first Kubernetes in which they are GA.
-NATIVE_SINCE = (1, 30)
 _API = "admissionregistration.k8s.io/v1"
 _MAY_CHANGE = (
     "authorizer.group(request.resource.group).resource(request.resource.resource)"

@@ -29,13 +29,12 @@ from components.cluster.namespace_holds import read_namespace_holds
 from components.cluster.namespaced_kinds import read_namespaced_kinds
 from components.cluster.unreadable import finder, if_readable, readable_only
 from components.config.errors import Problem
-from components.config.wordings import Message, Wording
+from components.config.wordings import Message
 from components.engine.pulumi_command import refreshes
 from components.engine.state import State
 from components.flux.support import OLDEST_KUBERNETES, minor
 from components.kyverno.chart import KYVERNO
 from components.kyverno.objects import MANAGED_BY_LABEL
-from components.policies.native import NATIVE_SINCE
 from components.stack.applied import kinds_of
 from components.stack.capsule_checks import TENANTS_PATH, capsule_problems, surplus_namespaces
 from components.stack.closed_objects import closed_objects, read_unmarked
@@ -192,37 +191,16 @@ def _wrong_cluster(config: StackConfig, cluster: ClusterFacts, state: State, sta
 
 
 def _too_old(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
-    """A Kubernetes without what Flux or the native policies need."""
-    version, problems = minor(cluster.version), []
-    if version < (oldest := OLDEST_KUBERNETES[minor(config.flux.version)]):
-        fields = {"flux": config.flux.version, "oldest": _dotted(oldest), "version": cluster.version}
-        problems.append(
-            Problem(
-                stack_file,
-                "flux.version",
-                Wording(
-                    "FT-CLU-103",
-                    "Flux {flux} needs Kubernetes {oldest} or later; the cluster runs {version}",
-                    "upgrade the cluster",
-                )(**fields),
-            )
-        )
-    engine = config.policies.engine
-    if engine.native and version < NATIVE_SINCE:
-        fields = {"engine": engine.value, "since": _dotted(NATIVE_SINCE), "version": cluster.version}
-        problems.append(
-            Problem(
-                stack_file,
-                "policies.engine",
-                Wording(
-                    "FT-CLU-104",
-                    "{engine} needs ValidatingAdmissionPolicies, which Kubernetes has since {since}; the cluster "
-                    "runs {version}",
-                    "upgrade the cluster, or set policies.engine to kyverno",
-                )(**fields),
-            )
-        )
-    return problems
+    """A Kubernetes that is too old for Flux; each that is not has ValidatingAdmissionPolicies (since 1.30)."""
+    oldest = OLDEST_KUBERNETES[minor(config.flux.version)]
+    if minor(cluster.version) >= oldest:
+        return []
+    message = Message(
+        "FT-CLU-103",
+        f"Flux {config.flux.version} needs Kubernetes {_dotted(oldest)} or later; the cluster runs {cluster.version}",
+        "upgrade the cluster",
+    )
+    return [Problem(stack_file, "flux.version", message)]
 
 
 def _dotted(version: tuple[int, int]) -> str:

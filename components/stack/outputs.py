@@ -106,10 +106,7 @@ def _tenant(
     own = config.tenants[name]
     git = {} if own.source is None else _source(name, own.source, registered[name], rotating)
     sources = {
-        key: {
-            "object": f"{source.kind}/{meta.namespace}/{meta.name}",
-            **_further(meta, source, registered, rotating, fetched),
-        }
+        key: _further(meta, source, registered, rotating, fetched)
         for key, source in own.sources.items()
         for meta in [further_source_meta(name, own, key)]
     }

@@ -141,7 +141,7 @@ def test_keys_are_handed_on_with_the_line_ends_of_unix(tmp_path):
         ),
         (
             {"url": HTTPS, "kind": "GitRepository"},
-            ".kind: " + said("FT-CFG-616", "every source is a GitRepository"),
+            ".kind: " + said("FT-CFG-616", "this source is always a GitRepository"),
         ),
         (
             {"url": SSH, "deployKey": Secret(KEY), "github": {"repository": "apps"}},

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from loopback import closed_port
 from sample_sources import with_deploy_key
-from sample_stack import CLUSTER, FLUX, KYVERNO, load
+from sample_stack import CLUSTER, FLUX, load
 
 from components.cluster.client import ClusterFacts
 from components.cluster.namespace_holds import Held, NamespaceHolds
@@ -71,21 +71,6 @@ def test_a_cluster_too_old_for_flux_is_refused(tmp_path, version):
     assert all(field in problem.message for field in ("2.9.5", "1.33", version))
 
 
-@pytest.mark.parametrize("engine", ["native", "both"])
-def test_a_cluster_without_admission_policies_is_refused_for_the_native_engine(tmp_path, engine):
-    refused = problems(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=KYVERNO)
-    [message] = [problem.message for problem in refused if problem.code == "FT-CLU-104"]
-
-    assert all(field in message for field in (engine, "1.30", "v1.29.4"))
-
-
-@pytest.mark.parametrize("engine", ["none", "kyverno"])
-def test_other_engines_do_not_need_admission_policies(tmp_path, engine):
-    refused = found(tmp_path, version="v1.29.4", policies={"engine": engine}, kyverno=KYVERNO)
-
-    assert not [path for path, _ in refused if path == "policies.engine"]
-
-
 @pytest.mark.parametrize("version", ["v1.33.0", "v1.33.4-gke.100", "v1.36.3", "v2.0.0"])
 def test_a_cluster_that_flux_supports_is_accepted(tmp_path, version):
     assert found(tmp_path, version=version) == []
@@ -143,7 +128,7 @@ def test_namespaces_that_the_stack_creates_need_not_exist(tmp_path):
 def test_all_problems_of_a_cluster_are_reported_at_once(tmp_path):
     namespaces: dict[str, Any] = {"apps": {}, "flux-system": {}}
 
-    assert len(found(tmp_path, uid=OTHER, recorded=THIS, version="v1.20.0", namespaces=namespaces)) == 5
+    assert len(found(tmp_path, uid=OTHER, recorded=THIS, version="v1.20.0", namespaces=namespaces)) == 4
 
 
 def test_a_namespace_that_is_gone_with_its_objects_is_an_error(tmp_path):
