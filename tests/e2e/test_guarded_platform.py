@@ -28,7 +28,7 @@ NAME = "guarded-platform"
 ONBOARDING = Path(__file__).parents[2] / "docs" / "onboarding.md"
 # What comes one after the other, by kind; Kyverno's own definitions come with its release.
 ORDERS = (
-    ("CustomResourceDefinition", "ValidatingAdmissionPolicyBinding", "Namespace apps"),
+    ("CustomResourceDefinition", "ValidatingAdmissionPolicyBinding flux-tenancy-status-writes", "Namespace apps"),
     ("CustomResourceDefinition", "ValidatingPolicy", "Namespace apps"),
     ("Release", "ValidatingPolicy", "Namespace apps"),
 )
@@ -295,18 +295,19 @@ class TestGuardedPlatform:
         assert stack.changes() == {}
         stack.config["policies"] = before
 
-    def test_a_source_that_is_not_allowed_is_refused_before_anything_is_applied(
+    def test_an_entry_that_allows_nothing_is_refused_before_anything_is_applied(
         self, lab: Lab, stack: Environment
     ) -> None:
         before = stack.project.resources(NAME)
-        stack.project.tenant("ops-team", base(lab, "ops-team/tools", "tools"))
+        own = {"policies": {"sources": ["git.example.com"]}}
+        stack.project.tenant("ops-team", base(lab, "ops-team/tools", "tools") | own)
         stack.onboard("ops-team", "./production")
         stack.write()
 
         outcome = stack.project.up(NAME)
 
         assert not outcome.succeeded
-        assert "tenants/ops-team.yaml: source.url: " in outcome.text
+        assert "tenants/ops-team.yaml: policies.sources[0]: " in outcome.text
         assert stack.project.resources(NAME) == before
         assert stack.cluster.find("namespace", "tools") is None
 

@@ -25,7 +25,7 @@ class TestAHeldNamespaceThatATenantHasMade:
         outcome = stack.project.up(stack.cluster.name)
 
         assert not outcome.succeeded
-        assert f"namespace {HELD} is being deleted" in outcome.text and "FT-TEN-021" in outcome.text
+        assert f"namespace {HELD} is still being deleted" in outcome.text and "FT-TEN-021" in outcome.text
         assert f"configmaps held by {FINALIZER}" in outcome.text
 
     def test_another_tenant_leaves_meanwhile(self, stack: Environment) -> None:

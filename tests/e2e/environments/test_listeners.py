@@ -38,10 +38,10 @@ def test_the_ports_of_a_controller_answer_at_the_pods_address_and_not_on_loopbac
 
 
 def test_a_build_that_names_a_controllers_own_port_keeps_no_other_waiting(
-    lab: Lab, staging_stack: Environment, address: str, tmp_path: Path
+    lab: Lab, staging_stack: Environment, tmp_path: Path
 ) -> None:
     """The controller builds one at a time, and a profile takes as long as its URL says."""
-    cluster, minute = staging_stack.cluster, 60
+    cluster, minute, address = staging_stack.cluster, 60, own_address()
     deployment = cluster.get("deployment", "kustomize-controller", "flux-system")
     with started(lab, staging_stack, deployment, address, tmp_path) as ports:
         port = ports["metrics-addr"]

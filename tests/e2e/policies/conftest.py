@@ -50,7 +50,7 @@ def upgraded_stack(
             policies={
                 "engine": "both",
                 "images": {"allowed": [f"{registry.prefix}/*", "registry.example.com/*"], "signatures": [signed]},
-                "sources": {"allowed": sources(lab), "plainHttp": True},
+                "sources": {"allowed": [*sources(lab), "https://git.example.com/*"], "plainHttp": True},
                 "onboarding": True,
             },
         )

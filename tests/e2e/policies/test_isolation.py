@@ -9,7 +9,7 @@ import pytest
 from components.cluster.client import connect
 from components.cluster.config import ClusterConfig
 from components.sync.names import TENANT_LABEL
-from tests.e2e.manifests import namespace
+from tests.e2e.manifests import git_repository, namespace
 from tests.support.environment import Environment
 from tests.support.isolation import assert_safe, run, run_stack
 from tests.support.lab import eventually
@@ -36,6 +36,8 @@ def onboarded(kyverno_stack: Environment) -> Iterator[Environment]:
     cluster = kyverno_stack.cluster
     cluster.apply(namespace(PLACE, {TENANT_LABEL: TEAM}))
     eventually(lambda: cluster.find("networkpolicy", f"{TEAM}-default-deny", PLACE), what="the namespace's objects")
+    # Controls write sources like the tenant's own.
+    cluster.apply(git_repository("own", "https://git.example.com/green/apps", PLACE))
     yield kyverno_stack
     cluster.kubectl("delete", "namespace", PLACE)
 

@@ -71,6 +71,7 @@ def add(stack: Environment, lab: Lab) -> None:
         "refused-https/kustomization.yaml": including(f"https://{REFUSED}"),
     }
     lab.repository(TENANT, "apps", files, stack.project.folder.parent / "proxied", private=True)
-    stack.project.tenant(TENANT, base(lab, f"{TENANT}/apps", NAMESPACE))
+    own = {"policies": {"sources": [f"https://{REFUSED}/*"]}}
+    stack.project.tenant(TENANT, base(lab, f"{TENANT}/apps", NAMESPACE) | own)
     stack.onboard(TENANT, "./allowed")
     stack.config["flux"].setdefault("egress", {})["proxy"] = start_proxy()

@@ -66,7 +66,7 @@ def test_grants_do_not_pass_to_a_team_below_the_tenant(stack: Environment, team:
         for name, refusal in (
             ("widget", 'cannot patch resource "widgets"'),
             ("service", "spec.type NodePort is not allowed"),
-            ("budget", "spec may allow no eviction"),
+            ("budget", "the budget may allow no eviction"),
         ):
             assert refusal in _applied_by(stack, user, FILES[name], DELEGATED), (user, name)
         assert _applied_by(stack, user, FILES["service"] | {"spec": {"ports": [{"port": 80}]}}, DELEGATED) == ""
