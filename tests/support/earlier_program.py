@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "97c48d4894bcb989aeff4889637d9272befc7b73"
+COMMIT = "76b71897302a628029bf23e6e26998304e2fb1b1"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
