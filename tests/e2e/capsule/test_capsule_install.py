@@ -36,7 +36,7 @@ def test_both_engines_admit_what_capsule_writes_as_soon_as_the_update_ends(stack
     status = {"apiVersion": "capsule.clastix.io/v1beta2", "kind": "RuleStatus", "metadata": metadata}
 
     assert not stack.cluster.create(status, DRY_RUN, user=account)
-    assert stack.cluster.find("rulestatus", "capsule-managed-rules", LISTED)
+    eventually(lambda: stack.cluster.find("rulestatus", "capsule-managed-rules", LISTED), what="what Capsule writes")
 
 
 def test_kyverno_soon_knows_a_kind_that_comes_while_it_serves(stack: Environment) -> None:
