@@ -14,7 +14,8 @@ import pulumi
 from components.cluster.manifests import Manifest, resource_type
 from components.engine.state import State
 
-_COUNT = "flux-tenancy/created-again"
+CREATED_AGAIN = "flux-tenancy/created-again"
+"""The annotation of a namespace with the counter, which decides nothing else."""
 _TYPE = resource_type({"apiVersion": "v1", "kind": "Namespace"})
 
 
@@ -50,11 +51,13 @@ class LostNamespaces:
         """The namespace, with an annotation of how often it was created again, if ever."""
         metadata = namespace["metadata"]
         outputs = self.state.resources.get((_TYPE, metadata["name"]), {})
-        before = (outputs.get("metadata", {}).get("annotations") or {}).get(_COUNT)
+        before = (outputs.get("metadata", {}).get("annotations") or {}).get(CREATED_AGAIN)
         count = str(int(before or 0) + 1) if self.among([metadata["name"]]) else before
         if count is None:
             return namespace
-        return namespace | {"metadata": metadata | {"annotations": metadata.get("annotations", {}) | {_COUNT: count}}}
+        return namespace | {
+            "metadata": metadata | {"annotations": metadata.get("annotations", {}) | {CREATED_AGAIN: count}}
+        }
 
     def options(self, namespace: Manifest) -> pulumi.ResourceOptions:
         """Makes the engine create the namespace again if it is lost."""

@@ -8,6 +8,7 @@ from kubernetes import client
 
 from components.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
 from components.cluster.client import refusal
+from components.cluster.lost_namespaces import CREATED_AGAIN
 from components.cluster.manifests import Manifest, name_of
 from components.cluster.subjects import RBAC
 from components.config.wordings import Message
@@ -366,7 +367,7 @@ def _of_namespace(intended: Manifest, found: Manifest, *, is_listed: bool) -> It
     for part in ("labels", "annotations"):
         wanted, there = intended["metadata"].get(part) or {}, found["metadata"].get(part) or {}
         decisive = _DECISIVE if is_listed else (*_GRANTED, POD_SECURITY)
-        further = {key for key in there if key.startswith(decisive)}
+        further = {key for key in there if key.startswith(decisive)} - {CREATED_AGAIN}
         differing += [
             (f"metadata.{part}[{key}]", wanted.get(key), there.get(key))
             for key in sorted({*wanted, *further})

@@ -22,6 +22,7 @@ from isolation.inventory.lists import (
     ROLE_BINDING,
 )
 from isolation.inventory.profile import Profile, against_profile
+from isolation.inventory.stack import _of_namespace
 from isolation.scene import Tenancy
 
 TENANT = Tenancy("dev-team", ("apps", "apps-data"), "flux")
@@ -225,3 +226,14 @@ def test_flags_of_kyverno_that_weaken_policies_are_found(args, found):
     template = {"spec": {"containers": [{"name": "kyverno", "args": args}]}}
 
     assert [each.found for each in by_flags([place("kyverno-admission-controller", template=template)])] == found
+
+
+@pytest.mark.parametrize(
+    ("annotation", "differs"), [("flux-tenancy/created-again", False), ("flux-tenancy/exceptions", True)]
+)
+def test_a_namespace_that_was_created_again_is_as_intended(annotation, differs):
+    metadata: dict[str, Any] = {"name": "apps", "labels": {TENANT_LABEL: "dev-team"}}
+    namespace = {"kind": "Namespace", "metadata": metadata}
+    found = {"metadata": metadata | {"annotations": {annotation: "1"}}}
+
+    assert bool(list(_of_namespace(namespace, found, is_listed=True))) is differs
