@@ -9,7 +9,7 @@ from components.config.types import seconds
 from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.policies.pods import POD
-from components.policies.policy import CREATE_UPDATE, Policy, Resources, Subject, Validation
+from components.policies.policy import Policy, Subject, Validation, writable_resources
 from components.policies.rendering import changes
 from components.policies.request import ASK, OBJECT
 from components.policies.templates import templates
@@ -52,7 +52,8 @@ def unheld_deletion(config: PoliciesConfig) -> Policy:
         "that may take longer to end than is allowed",
         threats=(32, 48, 49),
         subject=Subject.TENANTS,
-        resources=(Resources("*", ("*",), CREATE_UPDATE),),
+        # Not those of other kinds: a spec of another form would fail the expressions about templates.
+        resources=writable_resources(),
         conditions={
             "blocks": f"({' + '.join(now.values())}).exists(part, size({_finalizers('part')}) > 0 || "
             f"{_owners('part')}.exists(owner, {blocking})) || ({too_long})",

@@ -1968,9 +1968,6 @@ def _unheld_deletion() -> list[Case]:
         cases.good(
             f"another owner of a {kind} without one", orphaned, old=merged(each, {"metadata": {"name": "untracked"}})
         )
-    widget = made("Widget", {"size": 1}, namespace=OPENED)
-    message = f"Widget app: metadata.finalizers has {foreign}"
-    cases.bad("an opened kind", merged(widget, {"metadata": {"finalizers": [foreign]}}), message, user=User.MEMBER)
     slow: Object = {"terminationGracePeriodSeconds": 3601}
     message = ": terminationGracePeriodSeconds is 3601; at most 3600 (1h) are allowed"
     cases.good("a pod that ends in an hour", pod(terminationGracePeriodSeconds=3600))
