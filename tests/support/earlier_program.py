@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.environment import Environment
 from tests.support.project import CHECKOUT, PROGRAM
 
-COMMIT = "76b71897302a628029bf23e6e26998304e2fb1b1"
+COMMIT = "ad8566d8b19199f80fe108b2266784dd756e2599"
 """The last one that changed applied stacks on purpose. After a further one, use that."""
 
 
