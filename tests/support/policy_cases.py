@@ -1815,7 +1815,8 @@ def _platform_objects() -> list[Case]:
             template_of("StatefulSet", {"containers": [container()]}), {"spec": {"volumeClaimTemplates": claims}}
         )
         cases.bad(f"{user} labels the claims of its pods", stateful, message)
-        volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": merged(claims[0], {"metadata": {"name": None}})}}
+        of_claim: Object = {"metadata": {"labels": PLATFORMS_OWN}, "spec": claim_spec(storageClassName="fast")}
+        volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": of_claim}}
         of_volume = merged(volume, {"ephemeral": {"volumeClaimTemplate": {"metadata": {"labels": None}}}})
         for of_kind in (pod, deployment):
             kind = of_kind()["kind"]
