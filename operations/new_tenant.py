@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from components.config.wordings import Message, Wording
+from components.config.wordings import Message
 from components.keys.ssh_keys import SshKey, generate
 from components.stack.origins import stack_file_name, tenant_file_name
 from components.tenant.tenancy_config import TenancyMode
@@ -144,11 +144,12 @@ def _checks(tenant: NewTenant, stacks: Sequence[str], project: Path) -> Iterator
 def _check_not_listed(tenant: NewTenant, stack: str, project: Path) -> None:
     if tenant.name in listed_tenants(stack, project):
         others = [each for each in described_stacks(project) if tenant.name not in listed_tenants(each, project)]
-        fields = {"file": stack_file_name(stack), "tenant": tenant.name}
         raise OperationError.of(
-            Wording(
-                "FT-OPS-304", "{file} lists {tenant} already", "name the stacks that do not list it: STACK={others}"
-            )(**fields, others=",".join(others) or "…")
+            Message(
+                "FT-OPS-304",
+                f"{stack_file_name(stack)} lists {tenant.name} already",
+                f"name the stacks that do not list it: STACK={','.join(others) or '…'}",
+            )
         )
 
 

@@ -1,6 +1,6 @@
 """Generated pages of `docs/`, written by `make schemas`: the configuration, the lockdown, the policies and the errors.
 
-Keys, types, defaults and descriptions come from the models, flags from their table, errors from the wordings.
+Keys, types, defaults and descriptions come from the models, flags from their table, errors from messages.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from components.cluster.client import read_definition_age, read_quota
 from components.cluster.waiting import NotReady, wait_for
-from components.config.wordings import Wording
+from components.config.wordings import Message
 
 if TYPE_CHECKING:
     from kubernetes import client
@@ -83,12 +83,11 @@ class QuotaStatus:
             return ", ".join(sorted(set(counted) - counting)) or None
 
         if uncounted := wait_for(missing, TIMEOUT_SECONDS, self.clock, self.sleep, POLL_SECONDS):
-            fields = {"resources": uncounted, "namespace": namespace, "seconds": TIMEOUT_SECONDS}
             raise NotCounting(
-                Wording(
+                Message(
                     "FT-TEN-001",
-                    "the cluster has not started to count {resources} in namespace {namespace} within "
-                    "{seconds:.0f} s and refuses such objects until it does",
+                    f"the cluster has not started to count {uncounted} in namespace {namespace} within "
+                    f"{TIMEOUT_SECONDS:.0f} s and refuses such objects until it does",
                     "check that kube-controller-manager is healthy, and run the update again",
-                )(**fields)
+                )
             )
