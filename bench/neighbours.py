@@ -16,8 +16,8 @@ from bench.report import Results
 from bench.rig import Rig
 from bench.tenant_client import TenantClient
 from components.cluster.client import path_of
-from components.cluster.manifests import Manifest
 from components.sync.status import status_of
+from components.vocabulary.manifests import Manifest
 from lab.errors import LabError
 from lab.git_host import GitHost
 from tests.support.lab import eventually

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import yaml
 
-from components.cluster.manifests import Manifest
+from components.vocabulary.manifests import Manifest
 from lab.errors import LabError
 from operations.admission_answers import Answer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.cluster.client import path_of
-from components.cluster.manifests import Manifest
+from components.vocabulary.manifests import Manifest
 from tests.support.policy_cases import deployment, git, kustomization, made, merged, service
 
 SOURCES = "https://git.example.com/*"

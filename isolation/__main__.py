@@ -19,7 +19,7 @@ from rich.console import Console
 from components.cluster.client import ClusterUnavailable, connect, explaining
 from components.cluster.config import ClusterConfig
 from components.config.errors import ConfigurationError
-from components.config.wordings import Message
+from components.config.messages import Message
 from isolation.inventory.intent import Intent
 from isolation.inventory.lists import read_lists
 from isolation.inventory.profile import Profile, against_profile

@@ -9,9 +9,9 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from components.cluster.client import ask, explaining
-from components.cluster.manifests import Manifest
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
+from components.vocabulary.manifests import Manifest
 from isolation.model import Access, Request
 from isolation.refusals import is_about_impersonation
 from operations.admission_answers import Answer

@@ -12,10 +12,10 @@ from types import FrameType
 from kubernetes import client
 
 from components.cluster.client import ClusterUnavailable, explaining, get
-from components.cluster.manifests import Manifest
 from components.cluster.waiting import wait_for
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
+from components.vocabulary.manifests import Manifest
 from isolation.asking import Asker
 from isolation.kinds import RBAC
 from isolation.model import Access, Finding, Layer, Live, Request, State

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from components.cluster.manifests import Manifest
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
+from components.vocabulary.manifests import Manifest
 
 
 class Layer(StrEnum):

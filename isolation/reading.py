@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from kubernetes import client
 
 from components.cluster.client import get, items
-from components.cluster.manifests import Manifest
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.flux.controllers import Controller
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 from isolation.inventory.intent import Intent
 from isolation.kinds import served
 from isolation.scene import Scene, Tenancy

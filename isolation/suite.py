@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from kubernetes import client
 
-from components.cluster.manifests import Manifest
+from components.vocabulary.manifests import Manifest
 from isolation import attempts as catalogue
 from isolation.asking import Asker
 from isolation.live import LiveObjects, removed_afterwards

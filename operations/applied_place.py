@@ -7,8 +7,8 @@ from typing import Any
 
 from components.cluster.client import find_object
 from components.config.printable import printable
-from components.sync.names import GIT_REPOSITORY, SOURCE_API
 from components.sync.status import status_of
+from components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
 from operations.described_syncs import sync_paths, value_at
 from operations.given_values import canonical
 from operations.live_tenant import LiveTenant

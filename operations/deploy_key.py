@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from pydantic import TypeAdapter, ValidationError
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.git.types import GitUrl
 from components.keys.ssh_keys import SshKeyError, generate, read_private_key
 from components.stack.messages import message

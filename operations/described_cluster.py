@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from components.cluster.config import ClusterConfig
 from components.cluster.subjects import Subject
 from components.config.errors import MisplacedValueError, Problem
+from components.config.messages import Message
 from components.config.sealed import SealedText
 from components.config.section import Section
-from components.config.wordings import Message
 from components.policies.config import PoliciesConfig
 from components.stack.messages import dotted, message
 from components.stack.origins import Origins, stack_file_name

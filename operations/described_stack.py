@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.config.errors import Problem
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 from components.config.yaml_files import read_mapping
 from components.stack.origins import stack_file_name, stack_names, tenant_file_name
 from components.stack.overlay import MergedTenant

@@ -18,8 +18,8 @@ from enum import StrEnum
 from typing import Any
 
 from components.capsule.objects import CREATED_BY_LABEL
-from components.cluster.manifests import Manifest
 from components.kyverno.objects import MANAGED_BY_LABEL
+from components.vocabulary.manifests import Manifest
 from operations.managed_fields import MISSING, Manager, Path, managers, normalized, shown, value_at
 from operations.recorded_state import Recorded, is_sealed
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from operations.drift_search import find_drift
 from operations.drift_text import as_json, as_text
 from operations.errors import OperationError

@@ -20,14 +20,14 @@ from components.cluster.client import (
     items,
     read_facts,
 )
-from components.cluster.manifests import Manifest, name_of, resource_type
 from components.cluster.ownership import carries_marks
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
 from components.stack.origins import stack_file_name
-from components.sync.names import KUSTOMIZE_API, TENANT_LABEL
 from components.tenant.bindings import read_further_access
 from components.tenant.further_access import FurtherBinding, tenants_of
+from components.vocabulary.manifests import Manifest, name_of, resource_type
+from components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
 from operations.described_cluster import described_cluster
 from operations.differences import Difference, What, differences, missing, unowned
 from operations.errors import OperationError, invalid

@@ -14,8 +14,8 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.cluster.client import ask, get, items
-from components.cluster.manifests import Manifest
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 from operations.admission_answers import Answer
 from operations.dry_run_copies import copy_of
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from operations.errors import OperationError
 
 _ENCRYPTED = "ENC[AES256_GCM,"

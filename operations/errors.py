@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from components.config.errors import ConfigurationError, Problem, coded
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 from components.stack.origins import stack_file_name
 
 INVALID = Wording("FT-OPS-001", "{problems}", "correct it and run the command again")

@@ -13,7 +13,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from components.cluster.manifests import Manifest
+from components.vocabulary.manifests import Manifest
 from operations.differences import Difference, What, unowned
 
 GRANTING = frozenset(

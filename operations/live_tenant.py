@@ -11,12 +11,12 @@ from kubernetes import client
 
 from components.cluster.client import METADATA_LIST, ClusterUnavailable, connect, explaining, find_object, items
 from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
 from components.stack.origins import stack_file_name
-from components.sync.names import KUSTOMIZATION, KUSTOMIZE_API
 from components.sync.status import status_of
 from components.tenant.remains import goes_by_itself
+from components.vocabulary.names import KUSTOMIZATION, KUSTOMIZE_API
 from operations.described_cluster import described_cluster
 from operations.described_stack import described_tenant
 from operations.errors import OperationError, invalid

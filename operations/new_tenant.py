@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.keys.ssh_keys import SshKey, generate
 from components.stack.origins import stack_file_name, tenant_file_name
 from components.tenant.tenancy_config import TenancyMode

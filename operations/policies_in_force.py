@@ -9,13 +9,13 @@ from typing import Any
 from kubernetes import client
 
 from components.cluster.client import items
-from components.cluster.manifests import Manifest
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
 from components.policies.policy import Policy
 from components.policies.rendering import POLICIES
+from components.vocabulary.manifests import Manifest
 from operations.errors import OperationError
 
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"

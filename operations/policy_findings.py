@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from kubernetes import client
 
 from components.cluster.client import items
-from components.cluster.manifests import Manifest
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
 from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.policy import Policy
 from components.stack.closed_objects import KIND_NOT_OPEN, closed_kind, refused_as
-from components.sync.names import TENANT_LABEL
 from components.tenant.annotations import KINDS, WITHOUT_GRANTS
 from components.tenant.kinds import flux_kinds_by_group, resources_of
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 from operations.admission_answers import Answer, objections
 from operations.dry_run import Kind, objects, served_kinds, tenant_namespaces, would_be_created
 from operations.errors import OperationError

@@ -12,7 +12,7 @@ import typer
 import yaml
 
 from components.cluster.previewers import previewer_access
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.stack.origins import stack_file_name
 from operations.described_cluster import described_previewers
 from operations.errors import Operation, OperationError

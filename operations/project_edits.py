@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from components.config.errors import ConfigurationError
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.stack.config_keys import section_of
 from components.stack.messages import dotted
 from components.stack.offline import load_offline

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 from operations.errors import OperationError
 
 PULUMI_NOT_FOUND = Wording(

@@ -10,7 +10,7 @@ from typing import Any
 
 from components.cluster.client import collection_of
 from components.cluster.component import CLUSTER_TYPE
-from components.cluster.manifests import Manifest
+from components.vocabulary.manifests import Manifest
 from operations.pulumi_cli import run_pulumi
 
 # Marks an encrypted value. Source: sdk/go/common/resource/sig/sig.go of Pulumi

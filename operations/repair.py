@@ -24,10 +24,10 @@ import typer
 from kubernetes import client
 
 from components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, collection_of, explaining
-from components.cluster.manifests import Manifest
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
 from components.stack.approval import VARIABLE, compare_with_approved
+from components.vocabulary.manifests import Manifest
 from operations import managed_fields
 from operations.differences import Difference, What, foreign_fields, taken_fields
 from operations.drift_search import find_drift

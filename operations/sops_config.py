@@ -10,7 +10,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from components.config.errors import Problem
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 from components.keys.types import AgeRecipient, OpenPgpFingerprint
 from components.stack.messages import message
 from components.sync.sops_config import Environment

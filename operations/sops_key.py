@@ -13,8 +13,8 @@ from typing import Annotated
 
 import typer
 
+from components.config.messages import Message, Wording
 from components.config.printable import printable
-from components.config.wordings import Message, Wording
 from operations.described_sync import DescribedSync, described_sync
 from operations.encrypted_files import EncryptedFile, encrypted_files
 from operations.errors import Operation, OperationError, check_one_owner

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from components.cluster.client import ClusterUnavailable, connect, read_facts
-from components.config.wordings import Message
+from components.config.messages import Message
 from operations.described_cluster import described_cluster
 from operations.errors import OperationError
 from operations.pulumi_cli import PULUMI_NOT_FOUND

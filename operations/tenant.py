@@ -15,8 +15,8 @@ import pyrage
 import typer
 
 from components.cluster.client import ClusterUnavailable, connect
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
 from components.stack.origins import stack_file_name, tenant_file_name
 from operations import tenant_changes
 from operations.applied_place import not_applied

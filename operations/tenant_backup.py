@@ -16,12 +16,12 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from components.cluster.client import METADATA_LIST, explaining, items
-from components.cluster.manifests import Manifest
 from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
-from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.remains import goes_by_itself
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from operations.dry_run_copies import as_created
 from operations.errors import OperationError
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.keys.ssh_keys import SshKey, generate
 from components.stack.origins import stack_file_name
-from components.sync.names import GIT_REPOSITORY
 from components.tenant.config import TenantState
+from components.vocabulary.names import GIT_REPOSITORY
 from operations.described_stack import described_tenant, listed_tenants
 from operations.described_syncs import applied_paths, sync_paths, syncs_of, value_at
 from operations.errors import OperationError, run_all

@@ -16,9 +16,9 @@ from components.cluster.client import ClusterUnavailable, connect, explaining, i
 from components.config.printable import printable
 from components.stack.origins import stack_file_name
 from components.sync.flux_objects import ALL, read_syncs
-from components.sync.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
 from components.sync.status import status_of
 from components.tenant.config import TenantState
+from components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, TENANT_LABEL
 from operations.described_cluster import described_cluster
 from operations.described_stack import described_tenant, listed_tenants
 from operations.described_syncs import has_syncs

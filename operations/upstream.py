@@ -22,8 +22,8 @@ from urllib.parse import urljoin, urlsplit
 import requests
 import yaml
 
+from components.config.messages import Message, Wording
 from components.config.pinned_input import FETCH_TIMEOUT_SECONDS
-from components.config.wordings import Message, Wording
 from components.config.yaml_files import FastLoader
 from operations.errors import OperationError
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pulumi_policy import ResourceValidationArgs
 
 from components.config.errors import ConfigurationError
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.stack.review_rules import RuleName
 from policy.registered import registered_object, with_secrets
 from review.render.rendered import RenderedObject

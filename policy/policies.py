@@ -12,7 +12,7 @@ from contextlib import suppress
 from pulumi_policy import EnforcementLevel, Policy, ReportViolation, ResourceValidationArgs, ResourceValidationPolicy
 
 from components.config.errors import ConfigurationError, coded
-from components.config.wordings import Message
+from components.config.messages import Message
 from policy.judge import STACK, Judge
 from review.rules.findings import Finding
 from review.rules.findings_text import remedy_of, statement_of, waiver_text

@@ -9,7 +9,7 @@ from pulumi_policy import ResourceValidationArgs
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY, serialize_properties
 from pulumi_policy.proxy import UnknownValueError, unknown_checking_proxy
 
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.names import TENANT_LABEL
 from review.render.recorder import GENERATED
 from review.render.rendered import PLATFORM, RenderedObject
 from review.rules.access import MARKED_AS_SECRET

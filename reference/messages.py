@@ -14,7 +14,7 @@ from pathlib import Path
 from string import Formatter
 
 from components.capsule.chart import CAPSULE
-from components.config.wordings import Wording
+from components.config.messages import Wording
 from components.kyverno.chart import KYVERNO
 
 PROJECT = Path(__file__).parents[1]

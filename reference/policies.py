@@ -12,7 +12,6 @@ from components.policies.policy import Policy, Subject
 from components.policies.rendering import OBJECT_PREFIX
 from components.policies.table import policies
 from components.policies.threats import THREATS, Threat
-from components.sync.names import TENANT_LABEL
 from components.tenant.annotations import (
     EXCEPTIONS,
     HOSTS,
@@ -26,6 +25,7 @@ from components.tenant.annotations import (
     SOURCES,
     VERIFIED,
 )
+from components.vocabulary.names import TENANT_LABEL
 
 _TITLES = {
     Subject.CONTENT: "What objects may contain",

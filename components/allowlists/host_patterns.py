@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from components.allowlists.cel import text
-from components.config.wordings import Message
+from components.config.messages import Message
 
 # RE2 syntax, so that admission can use it as well.
 _HOST = r"([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])"

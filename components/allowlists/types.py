@@ -9,8 +9,8 @@ from pydantic import AfterValidator
 from components.allowlists.host_patterns import read_host_pattern
 from components.allowlists.image_patterns import read_image_pattern
 from components.allowlists.source_patterns import read_pattern
+from components.config.messages import Message
 from components.config.types import matching
-from components.config.wordings import Message
 
 
 def _image_pattern(text: str) -> str:

@@ -7,7 +7,7 @@ from components.capsule.values import username
 from components.cluster.client import Identity
 from components.cluster.subjects import SubjectKind
 from components.config.errors import Problem
-from components.config.wordings import Message
+from components.config.messages import Message
 
 
 def administrator_problems(config: CapsuleConfig, user: Identity, stack_file: str) -> list[Problem]:

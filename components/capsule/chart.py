@@ -13,8 +13,8 @@ from components.capsule.objects import CAPSULE_NAMESPACE
 from components.charts.chart import Chart, PinnedChart, read_chart
 from components.charts.product import Product
 from components.charts.wordings import release_wordings
-from components.cluster.manifests import Manifest
 from components.config.yaml_files import FastLoader
+from components.vocabulary.manifests import Manifest
 
 CAPSULE = Product("capsule", CAPSULE_NAMESPACE, release_wordings("CAP", "Capsule", "capsule"))
 

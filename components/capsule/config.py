@@ -10,10 +10,10 @@ from pydantic import Field, field_validator, model_validator
 from components.capsule.support import KNOWN_MINORS, known_versions
 from components.capsule.types import CapsuleVersion
 from components.cluster.subjects import Subject
+from components.config.messages import Message
 from components.config.resources import Resources
 from components.config.section import Section
 from components.config.types import Sha256, WebUrl
-from components.config.wordings import Message
 from components.flux.support import minor
 
 CHART_URL = "https://projectcapsule.github.io/charts/capsule-{version}.tgz"

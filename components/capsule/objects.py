@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from components.cluster.manifests import Manifest
 from components.cluster.subjects import RBAC
+from components.vocabulary.manifests import Manifest
 
 CAPSULE_NAMESPACE = "capsule-system"
 CAPSULE_GROUP = "capsule.clastix.io"

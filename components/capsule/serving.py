@@ -8,9 +8,9 @@ from functools import partial
 from components.capsule.objects import CAPSULE_GROUP
 from components.charts import serving
 from components.charts.serving import TIMEOUT_SECONDS, DryRun, DryRuns
-from components.cluster.manifests import Manifest
 from components.cluster.waiting import NotReady, wait_for
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
+from components.vocabulary.manifests import Manifest
 
 NAMESPACES_PATH = "/api/v1/namespaces"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from components.capsule.config import CapsuleConfig
 from components.capsule.objects import CAPSULE_NAMESPACE, NAMESPACE_DELETER
-from components.cluster.manifests import Manifest
 from components.cluster.subjects import Subject, SubjectKind
+from components.vocabulary.manifests import Manifest
 
 # Names that a tenant's namespace cannot have, so that it is never taken for a part of the platform.
 PROTECTED_NAMESPACES = r"^(default|(kube|flux|kyverno|capsule|cert-manager|istio|openshift)(-.*)?)$"

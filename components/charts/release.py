@@ -8,7 +8,7 @@ import pulumi
 
 from components.charts.chart import Chart
 from components.charts.product import Product
-from components.cluster.manifests import Manifest
+from components.vocabulary.manifests import Manifest
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from components.cluster.manifests import Manifest
 from components.cluster.waiting import NotReady, wait_for
-from components.config.wordings import Wording
+from components.config.messages import Wording
+from components.vocabulary.manifests import Manifest
 
 TIMEOUT_SECONDS = 120.0
 

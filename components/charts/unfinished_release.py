@@ -21,10 +21,10 @@ import pulumi
 from components.charts.product import Product
 from components.charts.release import RELEASE_TYPE
 from components.cluster.client import ClusterUnavailable, ask, explaining, get, items
-from components.cluster.manifests import Manifest
 from components.config.errors import Problem
 from components.engine import log
 from components.engine.state import State
+from components.vocabulary.manifests import Manifest
 
 if TYPE_CHECKING:
     from kubernetes import client

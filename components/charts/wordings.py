@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.config.wordings import Wording
+from components.config.messages import Wording
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeGuard
 import pulumi
 
 from components.cluster.client import METADATA_LIST, AccessDenied, ClusterUnavailable, explaining, get, items
-from components.cluster.manifests import Manifest, name_of, resource_type
 from components.engine.log import run_error
 from components.engine.state import State
+from components.vocabulary.manifests import Manifest, name_of, resource_type
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -18,11 +18,11 @@ import yaml
 from cryptography import x509
 
 from components.cluster.config import ClusterConfig
-from components.cluster.manifests import name_of
 from components.cluster.ownership import carries_marks
 from components.config.errors import Problem
+from components.config.messages import Message, Wording
 from components.config.printable import printable
-from components.config.wordings import Message, Wording
+from components.vocabulary.manifests import name_of
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.cluster.client import APPLY_PATCH, ClusterUnavailable, ask, explaining, path_of
-from components.cluster.manifests import Manifest, name_of, resource_type
+from components.config.messages import Message, Wording
 from components.config.printable import printable
-from components.config.wordings import Message, Wording
 from components.engine import log
 from components.engine.state import State
+from components.vocabulary.manifests import Manifest, name_of, resource_type
 
 if TYPE_CHECKING:
     from kubernetes import client

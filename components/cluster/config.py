@@ -6,9 +6,9 @@ from pydantic import Field, model_validator
 
 from components.cluster.subjects import Subject
 from components.cluster.types import ClusterUid
+from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import SecretText
-from components.config.wordings import Message
 
 
 class ClusterConfig(Section):

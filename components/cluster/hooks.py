@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 import pulumi
 
-from components.cluster.manifests import Manifest
 from components.cluster.waiting import in_thread
+from components.vocabulary.manifests import Manifest
 
 
 class Once:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.cluster.manifests import Manifest, resource_type
 from components.engine.state import State
+from components.vocabulary.manifests import Manifest, resource_type
 
 CREATED_AGAIN = "flux-tenancy/created-again"
 """The annotation of a namespace with the counter, which decides nothing else."""

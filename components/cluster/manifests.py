@@ -1,12 +1,10 @@
-"""Kubernetes manifests as plain data, and the one place where they become Pulumi resources."""
+"""The one place where manifests become Pulumi resources."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pulumi
 
-Manifest = dict[str, Any]
+from components.vocabulary.manifests import Manifest, name_of, resource_type
 
 # Registered objects belong to Pulumi alone. Neither a Flux that was bootstrapped before nor a copy in a repository may
 # apply or prune them, and Pulumi wins conflicts with other field managers.
@@ -20,23 +18,6 @@ OWNERSHIP = {"kustomize.toolkit.fluxcd.io/reconcile": "disabled", "pulumi.com/pa
 # Source: https://www.pulumi.com/registry/packages/kubernetes/installation-configuration/#pulumi-kubernetes-annotations
 BACKGROUND = {"pulumi.com/deletionPropagationPolicy": "background"}
 _WITH_DEPENDENTS = frozenset({"Deployment"})
-
-
-def resource_type(manifest: Manifest) -> str:
-    """The Pulumi type token of a manifest, e.g. `kubernetes:apps/v1:Deployment`.
-
-    The provider decides by this token how long to wait for an object, so a Deployment is awaited until it is available
-    and a CustomResourceDefinition until it is established.
-    """
-    api_version = manifest["apiVersion"]
-    group_version = api_version if "/" in api_version else f"core/{api_version}"
-    return f"kubernetes:{group_version}:{manifest['kind']}"
-
-
-def name_of(manifest: Manifest) -> str:
-    """`namespace/name` of an object, or `name` if it is cluster-scoped."""
-    metadata = manifest["metadata"]
-    return "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
 
 
 def owned(manifest: Manifest) -> Manifest:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.cluster.manifests import OWNERSHIP, Manifest
+from components.cluster.manifests import OWNERSHIP
 from components.engine.state import State
+from components.vocabulary.manifests import Manifest
 
 _PROVIDER_TYPE = "pulumi:providers:kubernetes"
 # Prefix of the provider's field managers; the rest of the name is random.

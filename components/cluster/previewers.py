@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components.cluster.manifests import Manifest
 from components.cluster.subjects import RBAC, Subject, rbac_subject
+from components.vocabulary.manifests import Manifest
 
 PREVIEWER = "flux-tenancy-previewer"
 """Name of the ClusterRole and of its binding."""

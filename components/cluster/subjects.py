@@ -9,10 +9,10 @@ from enum import StrEnum
 
 from pydantic import Field, model_validator
 
-from components.cluster.manifests import Manifest
+from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import DnsLabel
-from components.config.wordings import Message
+from components.vocabulary.manifests import Manifest
 
 RBAC = "rbac.authorization.k8s.io"
 _OF_KUBERNETES = "system:"

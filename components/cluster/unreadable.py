@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pulumi
 
 from components.cluster.client import AccessDenied, find_object
-from components.cluster.manifests import name_of, resource_type
 from components.engine.state import State
+from components.vocabulary.manifests import name_of, resource_type
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from components.config.messages import code_of
 from components.config.printable import without_controls
-from components.config.wordings import code_of
 
 
 @dataclass(frozen=True, order=True)

@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import Network
-from components.config.wordings import Message
 
 IpNetwork = IPv4Network | IPv6Network
 

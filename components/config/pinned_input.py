@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.config.errors import Problem
-from components.config.wordings import Message, message_of
+from components.config.messages import Message, message_of
 
 FETCH_TIMEOUT_SECONDS = 30
 

@@ -12,8 +12,8 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
 from components.config.errors import SecretValueError
+from components.config.messages import Message, Wording, message_of
 from components.config.sealed import SealedText, is_sealed
-from components.config.wordings import Message, Wording, message_of
 
 EMPTY = Wording("FT-CFG-010", "must not be empty")
 

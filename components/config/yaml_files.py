@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from components.config.errors import Problem
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 
 UNREADABLE_FILE = Wording("FT-CFG-020", "cannot be read: {reason}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from components.config.errors import coded
-from components.config.wordings import Message
+from components.config.messages import Message
 
 
 def error(message: Message) -> None:

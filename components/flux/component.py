@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.cluster.manifests import Manifest, register
+from components.cluster.manifests import register
 from components.engine.update_plans import made_once
 from components.flux.config import FluxConfig, Profile
 from components.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
 from components.flux.phases import in_phases
 from components.flux.profile import NO_TENANTS, StackFacts, configured
-from components.sync.names import FLUX_NAMESPACE
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import FLUX_NAMESPACE
 
 # A controller starts within seconds, so one that crashes or cannot be scheduled is reported soon.
 AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")

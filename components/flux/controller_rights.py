@@ -21,14 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from components.cluster.manifests import Manifest
-from components.cluster.object_meta import ObjectMeta
 from components.flux.config import FluxConfig, Impersonation
 from components.flux.controllers import RECONCILERS, Controller, account_of
 from components.flux.release import COMPONENT_LABEL
 from components.flux.vaults import CONFIG_MAP
 from components.sync.decryption_objects import decryption_account
-from components.sync.names import FLUX_NAMESPACE, PLATFORM
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import FLUX_NAMESPACE, PLATFORM
+from components.vocabulary.object_meta import ObjectMeta
 
 CONFIG_WATCHERS_OFF = "--feature-gates=DisableConfigWatchers=true"
 CONFIG_WATCHERS = (*RECONCILERS, Controller.NOTIFICATION)

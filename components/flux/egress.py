@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from components.cluster.manifests import Manifest
 from components.flux.config import FluxConfig
 from components.flux.controllers import Controller
 from components.flux.lockdown_environment import PROXY_VARIABLES
 from components.flux.release import component_of
-from components.sync.names import FLUX_NAMESPACE
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import FLUX_NAMESPACE
 
 # Each artifact server, and the variable that makes kustomize-controller fetch its artifacts from another host.
 # Source: internal/controller/kustomization_controller.go of kustomize-controller.

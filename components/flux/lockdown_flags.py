@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.flux.controllers import RECONCILERS, Controller
 from components.flux.lockdown_environment import POD_ADDRESS
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from components.cluster.manifests import Manifest
 from components.config.networks import egress_rules
 from components.flux.config import FluxEgress
 from components.flux.controllers import Controller
-from components.sync.names import FLUX_NAMESPACE
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import FLUX_NAMESPACE
 
 _APP = "app"
 _DNS = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]

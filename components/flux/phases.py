@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.cluster.manifests import Manifest
 from components.flux.config import FluxConfig
 from components.flux.controller_rights import is_powerful
+from components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)

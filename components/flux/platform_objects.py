@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from components.cluster.manifests import Manifest
 from components.flux.config import PlatformSyncConfig
 from components.flux.controllers import Controller
 from components.sync.kustomization import kustomization
-from components.sync.names import PLATFORM
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import PLATFORM
 
 
 def platform_path(config: PlatformSyncConfig, stack: str) -> str:

@@ -13,10 +13,10 @@ from components.flux.config import PlatformSyncConfig
 from components.flux.platform_objects import platform_kustomization
 from components.git.source import GitAccess, RegisteredSource, register_source
 from components.sync.decryption_objects import decryption_objects
-from components.sync.names import PLATFORM
 from components.sync.notification_objects import notification_objects
 from components.sync.notifications import register_notifications
 from components.sync.notifications_config import Notification
+from components.vocabulary.names import PLATFORM
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 
-from components.cluster.manifests import Manifest
 from components.flux.config import FluxConfig, Profile
 from components.flux.controller_rights import CONFIG_WATCHERS, CONFIG_WATCHERS_OFF, restricted
 from components.flux.controllers import Controller, account_of
@@ -20,6 +19,7 @@ from components.flux.network_policies import restrict_egress
 from components.flux.receiver_admission import annotations_only
 from components.flux.release import component_of
 from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
+from components.vocabulary.manifests import Manifest
 
 FEATURE_GATES = "--feature-gates="
 CONCURRENT = "--concurrent="

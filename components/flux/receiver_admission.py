@@ -9,10 +9,10 @@ Source: `requestReconciliation` in internal/server/receiver_handlers.go of notif
 
 from __future__ import annotations
 
-from components.cluster.manifests import Manifest
 from components.flux.controller_rights import NOTIFYING
 from components.flux.controllers import Controller, account_of
-from components.sync.names import FLUX_NAMESPACE
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import FLUX_NAMESPACE
 
 NAME = "flux-tenancy-receivers"
 """The ValidatingAdmissionPolicy and its binding."""

@@ -8,14 +8,14 @@ from typing import Any
 
 import yaml
 
-from components.cluster.manifests import Manifest
+from components.config.messages import Message, Wording
 from components.config.pinned_input import PinnedInput, read_pinned
 from components.config.printable import printable
-from components.config.wordings import Message, Wording
 from components.config.yaml_files import FastLoader
 from components.flux.config import FluxConfig
 from components.flux.controllers import Controller
 from components.flux.release_labels import labelled
+from components.vocabulary.manifests import Manifest
 
 COMPONENT_LABEL = "app.kubernetes.io/component"
 

@@ -7,8 +7,8 @@ Source: pkg/manifestgen/labels.go and cmd/flux/cluster_info.go of https://github
 
 from __future__ import annotations
 
-from components.cluster.manifests import Manifest
-from components.sync.names import FLUX_NAMESPACE
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import FLUX_NAMESPACE
 
 VERSION_LABEL = "app.kubernetes.io/version"
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from components.config.messages import Message
 from components.config.types import SEMANTIC_VERSION, matching
-from components.config.wordings import Message
 
 
 def _not_flux(value: str) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import yaml
 
-from components.cluster.manifests import Manifest
 from components.flux.config import VaultServer
-from components.sync.names import FLUX_NAMESPACE
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import FLUX_NAMESPACE
 
 CONFIG_MAP = "sops-vault"
 # Supported since kustomize-controller 1.9, which is part of Flux 2.9.

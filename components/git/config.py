@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import Duration, FetchTimeout, SecretText, WebUrl
-from components.config.wordings import Message
 from components.git.types import GitCommit, GitHubName, GitHubRepositoryName, GitReference, GitUrl, SignerName
 from components.keys.types import CertificateAuthority, KnownHost, RsaPrivateKey, SigningKey, SshPrivateKey
 

@@ -11,7 +11,7 @@ from os import environ
 import requests
 from github import Auth, Github, GithubException
 
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 from components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
 
 REPOSITORY_NOT_FOUND = Wording(

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
 from components.engine import log
 from components.engine.pulumi_command import refreshes
 from components.engine.state import State

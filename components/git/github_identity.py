@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from components.config.errors import Problem
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 from components.git.config import GitHubOwner, GitSource
 from components.git.github_preflight import WORKERS
 from components.git.sources import Sources

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.config.errors import Problem
+from components.config.messages import Message, Wording
 from components.config.printable import printable
-from components.config.wordings import Message, Wording
 from components.engine import log
 from components.engine.state import State
 from components.git.config import GitHubConfig, GitHubRepository, GitSource

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from components.cluster.manifests import resource_type
 from components.config.errors import Problem
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.engine.state import State
 from components.git.config import GitSource
 from components.git.github import (
@@ -22,7 +21,8 @@ from components.git.github import (
     source_of_deploy_key,
 )
 from components.git.sources import Sources, github_key_path, object_name, repository_in
-from components.sync.names import GIT_REPOSITORY, SOURCE_API
+from components.vocabulary.manifests import resource_type
+from components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
 
 WORKERS = 8
 

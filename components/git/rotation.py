@@ -19,8 +19,7 @@ import pulumi
 from pulumi.output import UNKNOWN
 
 from components.cluster.client import ClusterUnavailable
-from components.cluster.manifests import Manifest
-from components.config.wordings import Wording
+from components.config.messages import Wording
 from components.engine import log
 from components.engine.state import State
 from components.git.config import GitSource
@@ -28,8 +27,9 @@ from components.git.fetch_proof import lacking_proof, secret_name
 from components.git.github import RegisteredKey, deploy_key_name, recorded_keys, registered_key, source_of_deploy_key
 from components.git.sources import Sources, object_name, repository_in
 from components.keys.ssh_keys import fingerprint
-from components.sync.names import GIT_REPOSITORY, SOURCE_API, sync_label
 from components.sync.status import Progress
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import GIT_REPOSITORY, SOURCE_API, sync_label
 
 Find = Callable[[Manifest], Mapping[str, Any] | None]
 """Returns the cluster's object of the same kind, namespace and name, or None."""

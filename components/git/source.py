@@ -12,7 +12,6 @@ import pulumi
 
 from components.cluster.generated_names import generated_names, referring
 from components.cluster.manifests import register
-from components.cluster.object_meta import ObjectMeta
 from components.engine.update_plans import made_once
 from components.git.config import GitSource
 from components.git.github import (
@@ -28,6 +27,7 @@ from components.git.github import (
 from components.git.github_gone import NOTHING, Gone
 from components.git.source_objects import source_objects, webhook_path, webhook_secret
 from components.git.sources import Sources
+from components.vocabulary.object_meta import ObjectMeta
 
 TOKEN_BYTES = 32
 

@@ -9,13 +9,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from components.cluster.manifests import Manifest
-from components.cluster.object_meta import ObjectMeta, SecretPurpose
 from components.git.config import CommitVerification, GitHubAppCredentials, GitSource, Webhook
 from components.keys.known_hosts import lines_for
 from components.keys.signing_keys import suffix_of
 from components.keys.ssh_keys import read_private_key
-from components.sync.names import GIT_REPOSITORY, SOURCE_API
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
+from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
 NOTIFICATION_API = "notification.toolkit.fluxcd.io/v1"
 DEFAULT_BRANCH = "main"

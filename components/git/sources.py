@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from components.git.config import GitHubConfig, GitSource
-from components.sync.names import PLATFORM
+from components.vocabulary.names import PLATFORM
 
 
 @dataclass(frozen=True)

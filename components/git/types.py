@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from components.config.messages import Message
 from components.config.types import checked_by, matching, unusable_url, url_parts
-from components.config.wordings import Message
 
 GIT_REFERENCE = r"^(?!/)(?!.*(//|\.\.|@\{|[\x00-\x20~^:?*\[\\]))[^-].*(?<![/.])$|^[A-Za-z0-9]$"
 # The names of enterprise-managed users end in an underscore and the enterprise's short code.

@@ -14,8 +14,8 @@ import pyrage
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM768PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from components.config.messages import Message
 from components.config.sealed import SealedText
-from components.config.wordings import Message
 from components.keys import bech32
 
 _NEW_AGE_IDENTITY = "create one with `make sops-key`; identities begin with AGE-SECRET-KEY-1"

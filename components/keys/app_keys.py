@@ -9,7 +9,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.keys import armor
 
 _APP_KEY = "use the .pem file from GitHub unchanged"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cryptography import x509
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.keys import armor
 
 

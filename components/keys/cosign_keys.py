@@ -8,7 +8,7 @@ from __future__ import annotations
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.keys import armor
 
 

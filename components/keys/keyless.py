@@ -9,9 +9,9 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import WebUrl, regular_expression
-from components.config.wordings import Message
 
 RegularExpression = Annotated[
     str, regular_expression(r"https://github\.com/org/app/\.github/workflows/release\.yaml@refs/tags/.*")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.config.errors import Problem
-from components.config.wordings import message_of
+from components.config.messages import message_of
 from components.config.yaml_files import UNREADABLE_FILE
 from components.keys.known_hosts import KnownHostError, check_line, entries
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pysequoia import Cert, Tsk
 from pysequoia.packet import PacketPile, Tag
 
+from components.config.messages import Message, Wording
 from components.config.sealed import SealedText
-from components.config.wordings import Message, Wording
 from components.keys import armor
 
 EXPORTED_PUBLIC_KEY = "set the output of `gpg --export --armor <key>`"

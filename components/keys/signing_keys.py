@@ -8,7 +8,7 @@ from __future__ import annotations
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.keys import armor
 from components.keys.openpgp_keys import EXPORTED_PUBLIC_KEY, read_public_key
 

@@ -10,10 +10,10 @@ from enum import StrEnum
 from pydantic import Field, field_validator, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message
 from components.config.resources import Resources
 from components.config.section import Section
 from components.config.types import Sha256, WebUrl
-from components.config.wordings import Message
 from components.flux.support import minor
 from components.kyverno.support import KNOWN_MINORS, known_versions
 from components.kyverno.types import ChartVersion, KyvernoVersion

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from components.cluster.manifests import BACKGROUND, OWNERSHIP, Manifest
+from components.cluster.manifests import BACKGROUND, OWNERSHIP
+from components.vocabulary.manifests import Manifest
 
 NAMESPACE = "kyverno"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from components.charts import serving
 from components.charts.serving import DryRun, DryRuns
-from components.cluster.manifests import Manifest
-from components.config.wordings import Wording
+from components.config.messages import Wording
+from components.vocabulary.manifests import Manifest
 
 POLICY_API = "policies.kyverno.io/v1"
 POLICIES_PATH = f"/apis/{POLICY_API}/validatingpolicies"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from components.config.messages import Message
 from components.config.types import SEMANTIC_VERSION, matching
-from components.config.wordings import Message
 
 KyvernoVersion = Annotated[
     str, *matching(SEMANTIC_VERSION, Message("FT-CFG-450", "is not a Kyverno release", "write it like 1.19.1"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from components.cluster.manifests import Manifest
 from components.kyverno.config import STANDBY_REPLICAS, KyvernoConfig, KyvernoController
 from components.kyverno.objects import WEBHOOK_ANNOTATIONS
+from components.vocabulary.manifests import Manifest
 
 # Kinds that the chart excludes from every policy, but that contain what policies restrict: a pod template, and the name
 # of a pod's node.

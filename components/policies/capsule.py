@@ -16,7 +16,6 @@ from components.config.types import RESERVED_PREFIXES
 from components.policies.names import PolicyName
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Validation
 from components.policies.request import APPLIED_KEYS, ASK, NAME
-from components.sync.names import MANAGED_BY_LABEL, TENANT_LABEL
 from components.tenant.capsule_names import (
     CAPSULE_TENANT_LABEL,
     MADE_BY_TENANT,
@@ -27,6 +26,7 @@ from components.tenant.capsule_names import (
 )
 from components.tenant.namespace_config import PodSecurity, pod_security_labels
 from components.tenant.network import NAMESPACE_NAME_LABEL
+from components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
 
 _PLATFORM_VERBS = (
     "{'CREATE': ['list', 'update'], 'UPDATE': ['list', 'update'], 'DELETE': ['delete', 'deletecollection']}"

@@ -10,11 +10,12 @@ import pulumi
 
 from components.cluster.client import refusal
 from components.cluster.hooks import after_changes, ready_hook
-from components.cluster.manifests import Manifest, register
+from components.cluster.manifests import register
 from components.policies.config import PolicyEngine
 from components.policies.in_force import PROBE_PATH, wait_until_in_force
 from components.policies.probe_events import forget_refusals
 from components.policies.table import PolicySet
+from components.vocabulary.manifests import Manifest
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -16,9 +16,9 @@ from components.allowlists.types import (
     VerifiedKind,
 )
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import Duration, seconds
-from components.config.wordings import Message
 from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from components.policies.names import PolicyName
 from components.policies.types import FinalizerName, ServiceAnnotation

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 
 from components.allowlists.cel import text
 from components.allowlists.image_patterns import DEFAULT_REGISTRY, read_image_pattern, repository_of
-from components.cluster.manifests import Manifest
 from components.keys.keyless import KeylessSigner
 from components.policies.config import PolicyMode
 from components.policies.image_signatures_config import ImageSignature, RegistryAccess
@@ -21,7 +20,8 @@ from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
 from components.policies.policy import SPEC
 from components.policies.rendering import ACTIONS, TENANT_NAMESPACES, changes, object_name
-from components.sync.names import FLUX_NAMESPACE
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import FLUX_NAMESPACE
 
 # All controllers are released by one reusable workflow, so the certificate names that workflow:
 # `.github/workflows/release.yaml` of each controller since Flux 2.9 calls it, and it runs `cosign sign`.

@@ -6,9 +6,9 @@ from pydantic import Field, model_validator
 
 from components.allowlists.types import ImagePatternText
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import DnsLabel
-from components.config.wordings import Message
 from components.keys.keyless import KeylessSigner
 from components.keys.types import CosignPublicKey
 

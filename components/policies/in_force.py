@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from components.cluster.manifests import Manifest
 from components.cluster.waiting import NotReady, wait_for
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.policies.config import PolicyEngine
 from components.policies.probe import probe_request, refusal
-from components.sync.names import FLUX_NAMESPACE
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import FLUX_NAMESPACE
 
 PROBE_PATH = f"/api/v1/namespaces/{FLUX_NAMESPACE}/configmaps"
 # The API server needs a moment, Kyverno's webhooks some seconds.

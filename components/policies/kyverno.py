@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from components.cluster.manifests import Manifest
 from components.policies.config import PolicyMode
 from components.policies.policy import Policy, Subject
 from components.policies.rendering import ACTIONS, object_name, spec
 from components.policies.request import SUBRESOURCE
+from components.vocabulary.manifests import Manifest
 
 KYVERNO_API = "policies.kyverno.io/v1"
 

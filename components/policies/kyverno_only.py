@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from components.cluster.manifests import Manifest
 from components.flux.config import FluxConfig
 from components.flux.release import controller_images
 from components.policies.config import PoliciesConfig, PolicyMode
@@ -12,6 +11,7 @@ from components.policies.image_signatures import flux_images, tenant_images
 from components.policies.names import PolicyName
 from components.policies.onboarding import background_rules, onboarding
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.manifests import Manifest
 
 
 def kyverno_only(

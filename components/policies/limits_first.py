@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from components.allowlists.cel import text
-from components.cluster.manifests import Manifest
 from components.policies.policy import Resources, tenant_resources
 from components.policies.rendering import OBJECT_PREFIX, TENANT_NAMESPACES
 from components.policies.request import TENANT
-from components.sync.names import TENANT_LABEL
 from components.tenant.capsule_names import LIMIT_LABEL, SELF_MADE
 from components.tenant.capsule_objects import required_limits
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 
 _API = "admissionregistration.k8s.io/v1"
 _PLURALS = {"LimitRange": "limitranges", "NetworkPolicy": "networkpolicies", "ResourceQuota": "resourcequotas"}

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from components.cluster.manifests import Manifest
 from components.policies.config import PolicyMode
 from components.policies.policy import Policy
 from components.policies.rendering import ACTIONS, object_name, spec
 from components.policies.request import SUBRESOURCE
+from components.vocabulary.manifests import Manifest
 
 _API = "admissionregistration.k8s.io/v1"
 _MAY_CHANGE = (

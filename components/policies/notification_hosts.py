@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from components.allowlists.host_patterns import is_host_allowed, origin_of
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.policies.config import AllowedNotifications
 from components.sync.provider_types import DEFAULT_ADDRESSES, FIXED_ADDRESSES, GIT_HOSTS, NATS
 

@@ -12,14 +12,12 @@ from __future__ import annotations
 import json
 
 from components.allowlists.cel import text
-from components.cluster.manifests import Manifest
 from components.flux.config import FluxConfig
 from components.flux.controller_rights import SHARED_IMPERSONATION, serving_roles, shared_bindings
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
 from components.policies.rendering import object_name
 from components.policies.tenant_labels import TENANT_NAME, is_free
-from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.annotations import NAMESPACES, account_annotations
 from components.tenant.config import Role
 from components.tenant.kinds import RECEIVER
@@ -34,6 +32,8 @@ from components.tenant.objects import (
 from components.tenant.role import TENANT_ROLE
 from components.tenant.room import room_for
 from components.tenant.tenancy_config import TenancyConfig, TenantNetwork
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 _TENANT = "(( variables.tenant ))"
 _NAMESPACE = "(( object.metadata.name ))"

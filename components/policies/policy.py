@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from components.cluster.manifests import Manifest
 from components.policies.names import PolicyName
 from components.policies.request import PLATFORM_VERBS
 from components.tenant.role import MANAGED
+from components.vocabulary.manifests import Manifest
 
 CREATE_UPDATE = ("CREATE", "UPDATE")
 # The usual `Policy.reads`.

@@ -11,12 +11,12 @@ import json
 from collections.abc import Iterable
 from hashlib import sha256
 
-from components.cluster.manifests import Manifest
 from components.policies.config import PolicyEngine
 from components.policies.kyverno import manifests as kyverno_manifests
 from components.policies.native import manifests as native_manifests
 from components.policies.rendering import OBJECT_PREFIX
-from components.sync.names import FLUX_NAMESPACE
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import FLUX_NAMESPACE
 
 PROBE_NAME = f"{OBJECT_PREFIX}probe"
 PROBE_LABEL = "flux-tenancy/probe"

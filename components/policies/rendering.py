@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from components.cluster.manifests import Manifest
 from components.policies.config import PolicyMode
 from components.policies.names import PolicyName
 from components.policies.policy import SPEC, Policy, Subject, Validation
 from components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE, labelled
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 
 OBJECT_PREFIX = "flux-tenancy-"
 ACTIONS: Mapping[PolicyMode, tuple[str, ...]] = {PolicyMode.ENFORCE: ("Deny",), PolicyMode.AUDIT: ("Audit", "Warn")}

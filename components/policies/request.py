@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from components.allowlists.cel import text, texts
 from components.policies.parameters import listed, value_of
-from components.sync.names import FLUX_NAMESPACE, TENANT_LABEL
 from components.tenant.annotations import NAMESPACES, SERVICE_ACCOUNT
+from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 
 TENANT = f"namespaceObject.metadata.labels[{text(TENANT_LABEL)}]"
 """The name of the tenant that the request's namespace belongs to."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from components.allowlists.cel import concatenated, joined, text, texts
-from components.cluster.object_meta import SECRET_SUFFIX
 from components.policies.names import PolicyName
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation, writable_resources
 from components.policies.request import ASK, NAME, OBJECT, OWN_NAMESPACES, TENANT, is_own, labelled
 from components.policies.templates import templates
-from components.sync.names import TENANT_LABEL
 from components.tenant.role import MANAGED
+from components.vocabulary.names import TENANT_LABEL
+from components.vocabulary.object_meta import SECRET_SUFFIX
 
 _RBAC = "rbac.authorization.k8s.io"
 # Applying an unchanged object still makes the tenant an owner of its fields, and fields that the platform removes later

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from components.cluster.manifests import Manifest
 from components.policies.capsule import with_capsule
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.controller_load import controller_load, reconciliation_timeout
@@ -45,6 +44,7 @@ from components.policies.sources import allowed_sources, source_options, verifie
 from components.policies.volumes import pod_volumes, volume_claims, volume_classes
 from components.policies.workloads import allowed_images, host_access, priority_classes, service_exposure
 from components.tenant.tenancy_config import TenancyConfig, TenancyMode
+from components.vocabulary.manifests import Manifest
 
 _DEFAULT_TENANCY = TenancyConfig()
 

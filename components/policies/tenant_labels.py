@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from components.allowlists.cel import concatenated, text, texts
 from components.capsule.objects import CAPSULE_GROUP
-from components.cluster.manifests import Manifest
 from components.config.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
 from components.policies.config import PolicyMode
 from components.policies.native import manifests
 from components.policies.policy import Resources
 from components.policies.rendering import ACTIONS, OBJECT_PREFIX, TENANT_NAMESPACES, changes
 from components.policies.request import labelled
-from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.capsule_names import TENANT
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 TENANT_NAME = f"object.metadata.labels[{text(TENANT_LABEL)}]"
 """CEL for the tenant that a labelled namespace names."""

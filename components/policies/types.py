@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from components.config.messages import Message
 from components.config.types import matching
-from components.config.wordings import Message
 
 # One without a domain is Kubernetes' own. Source: IsQualifiedName in
 # staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go of Kubernetes 1.36.

@@ -6,7 +6,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.keys import armor
 
 

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, SecretStr, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message, Wording
 from components.config.sealed import is_sealed
 from components.config.section import Section
 from components.config.types import DnsLabel, Duration, FetchTimeout, SecretText, WebUrl, secret
-from components.config.wordings import Message, Wording
 from components.git.config import GitSource
 from components.git.types import SignerName
 from components.keys.keyless import KeylessSigner, RegularExpression

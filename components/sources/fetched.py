@@ -14,11 +14,11 @@ import pulumi
 from pulumi.output import UNKNOWN
 
 from components.cluster.client import ClusterUnavailable
-from components.cluster.manifests import Manifest
 from components.git.fetch_proof import not_fetched
 from components.sources.config import ExternalArtifactSource, HelmRepositorySource
 from components.sources.urls import AnySource
 from components.sync.status import Progress
+from components.vocabulary.manifests import Manifest
 
 FETCHED = "yes"
 """What is said of a source that has been fetched."""

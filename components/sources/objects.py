@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from components.cluster.manifests import Manifest
-from components.cluster.object_meta import ObjectMeta, SecretPurpose
 from components.git.config import GitSource
 from components.git.source_objects import SourceObjects, source_objects
 from components.keys.keyless import KeylessSigner
@@ -23,7 +21,9 @@ from components.sources.config import (
 )
 from components.sources.docker_config import docker_config, registry_of
 from components.sources.urls import AnySource
-from components.sync.names import SOURCE_API
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import SOURCE_API
+from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
 DOCKER_CONFIG_TYPE = "kubernetes.io/dockerconfigjson"
 _OPAQUE = "Opaque"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import TenantName
-from components.config.wordings import Message
 from components.sources.config import GitRepositorySource, Source
 
 

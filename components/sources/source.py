@@ -8,11 +8,11 @@ import pulumi
 
 from components.cluster.generated_names import generated_names, referring
 from components.cluster.manifests import register
-from components.cluster.object_meta import ObjectMeta
 from components.git.config import GitSource
 from components.git.source import GitAccess, RegisteredSource, register_source
 from components.sources.objects import objects_of
 from components.sources.urls import AnySource
+from components.vocabulary.object_meta import ObjectMeta
 
 
 def register_any_source(

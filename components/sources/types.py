@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import SecretStr
 
+from components.config.messages import Message, Wording
 from components.config.types import checked_by, matching, secret, unusable_url, url_parts
-from components.config.wordings import Message, Wording
 from components.sources.client_keys import read_client_key
 
 URL_WITHOUT_HOST_OR_IN_CAPITALS = Wording(

@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 
 from components.cluster.client import ClusterUnavailable
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.engine import log
 from components.stack.config import StackConfig
 from components.sync.status import Progress

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from components.stack.config import StackConfig
 from components.sync.flux_objects import ALWAYS
-from components.sync.names import PLATFORM, applied_key
 from components.sync.status import Sync, sync_at, sync_of
 from components.tenant.objects import tenant_objects
+from components.vocabulary.names import PLATFORM, applied_key
 
 
 def all_syncs(config: StackConfig) -> dict[str, Sync]:

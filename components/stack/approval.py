@@ -17,7 +17,7 @@ from pathlib import Path
 import pulumi
 
 from components.config.errors import coded
-from components.config.wordings import Wording
+from components.config.messages import Wording
 from components.stack.stack_file import StackFile
 
 VARIABLE = "FLUX_TENANCY_APPROVED"

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 
 from components.cluster.client import ClusterFacts
 from components.config.errors import Problem
+from components.config.messages import Message, Wording
 from components.config.printable import printable
-from components.config.wordings import Message, Wording
 from components.engine.state import State
 from components.stack.config import StackConfig
 from components.stack.namespace_checks import NAMESPACE_TYPE

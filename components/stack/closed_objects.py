@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 from components.allowlists.source_patterns import read_pattern
 from components.cluster.client import explaining, items
-from components.cluster.manifests import Manifest
 from components.cluster.namespaced_kinds import read_namespaced_kinds
 from components.cluster.unreadable import if_readable
+from components.config.messages import Message, Wording
 from components.config.printable import printable
-from components.config.wordings import Message, Wording
 from components.policies.config import PolicyMode
 from components.policies.fields import FIELDS
 from components.policies.names import PolicyName
@@ -24,7 +23,10 @@ from components.policies.notification_hosts import unlisted_host
 from components.policies.notifications import is_secret_of
 from components.stack.config import StackConfig
 from components.stack.policy_checks import is_in_use
-from components.sync.names import (
+from components.tenant.config import TenantPolicies
+from components.tenant.kinds import FLUX_KINDS, OPENED_KINDS
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import (
     GIT_REPOSITORY,
     HELM_CHART,
     HELM_RELEASE,
@@ -32,8 +34,6 @@ from components.sync.names import (
     OCI_REPOSITORY,
     TENANT_LABEL,
 )
-from components.tenant.config import TenantPolicies
-from components.tenant.kinds import FLUX_KINDS, OPENED_KINDS
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -29,7 +29,7 @@ from components.cluster.namespace_holds import read_namespace_holds
 from components.cluster.namespaced_kinds import read_namespaced_kinds
 from components.cluster.unreadable import finder, if_readable, readable_only
 from components.config.errors import Problem
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.engine.pulumi_command import refreshes
 from components.engine.state import State
 from components.flux.support import OLDEST_KUBERNETES, minor

@@ -8,7 +8,6 @@ from pydantic import Field, field_validator
 
 from components.capsule.config import CapsuleConfig
 from components.cluster.config import ClusterConfig
-from components.cluster.manifests import Manifest
 from components.config.section import Section
 from components.config.types import DnsLabel, TenantName
 from components.flux.config import FluxConfig
@@ -21,10 +20,11 @@ from components.sources.shared_config import SharedSource
 from components.stack.review_config import ReviewConfig
 from components.sync.config import Reconciliation
 from components.sync.decryption import Decryption
-from components.sync.names import PLATFORM, SOURCE_API
 from components.tenant.config import TenantConfig
 from components.tenant.objects import further_source_meta, source_meta
 from components.tenant.tenancy_config import TenancyConfig, TenancyMode
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import PLATFORM, SOURCE_API
 
 
 class StackConfig(Section):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from components.config.errors import Problem
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 from components.stack.config import StackConfig
 
 _PULUMI = "pulumi"

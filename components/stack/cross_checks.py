@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from components.cluster.subjects import Subject
 from components.config.errors import Problem
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 from components.flux.config import Profile
 from components.flux.controllers import Controller
 from components.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity

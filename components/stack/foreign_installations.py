@@ -19,14 +19,14 @@ from components.cluster.client import (
     items,
     read_webhook_configurations,
 )
-from components.cluster.manifests import resource_type
 from components.cluster.ownership import carries_marks, names_cluster
 from components.config.errors import Problem
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.engine.state import State
 from components.kyverno.objects import NAMESPACE, webhook_configurations
 from components.stack.namespace_checks import NAMESPACE_TYPE
-from components.sync.names import FLUX_NAMESPACE
+from components.vocabulary.manifests import resource_type
+from components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -8,8 +8,8 @@ from datetime import timedelta
 from components.cluster.namespaced_kinds import NamespacedKind
 from components.config.decisions import today
 from components.config.errors import Problem
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
 from components.stack.config import StackConfig
 from components.stack.messages import dotted
 from components.stack.overlay import Path

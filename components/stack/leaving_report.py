@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import pulumi
 
 from components.cluster.client import ClusterUnavailable
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.engine import log
 from components.stack.config import StackConfig
 from components.tenant.config import TenantConfig

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from components.config.errors import ConfigurationError, MisplacedValueError, Problem
+from components.config.messages import Message
 from components.config.section import UnusableValueError
-from components.config.wordings import Message
 from components.keys.known_hosts_file import read_known_hosts
 from components.stack.config import StackConfig
 from components.stack.cross_checks import cross_check

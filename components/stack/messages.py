@@ -11,9 +11,9 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from components.config.errors import SecretValueError
+from components.config.messages import Message, Wording, message_of
 from components.config.section import KIND, Section, kind_of, section_of_kind, sections_in
 from components.config.types import EMPTY
-from components.config.wordings import Message, Wording, message_of
 from components.stack.config import StackConfig
 
 MISSING = Wording("FT-CFG-605", "is required and missing")

@@ -12,17 +12,17 @@ from typing import Any
 
 from components.capsule.objects import CAPSULE_NAMESPACE
 from components.cluster.client import ClusterFacts, collection_of
-from components.cluster.manifests import Manifest, name_of, resource_type
 from components.cluster.ownership import names_cluster
 from components.config.errors import Problem
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
 from components.engine.state import State
 from components.kyverno.objects import NAMESPACE as KYVERNO_NAMESPACE
 from components.stack.applied import all_syncs
 from components.stack.config import StackConfig
-from components.sync.names import FLUX_NAMESPACE, HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
 from components.sync.status import name_of_object
+from components.vocabulary.manifests import Manifest, name_of, resource_type
+from components.vocabulary.names import FLUX_NAMESPACE, HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
 
 _SHOWN = 3
 _OWN = (FLUX_NAMESPACE, KYVERNO_NAMESPACE, CAPSULE_NAMESPACE)

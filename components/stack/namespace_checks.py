@@ -9,11 +9,11 @@ from components.cluster.component import known_cluster_uid
 from components.cluster.lost_namespaces import LostNamespaces
 from components.cluster.namespace_holds import NamespaceHolds
 from components.config.errors import Problem
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.engine.state import State
 from components.stack.config import StackConfig
-from components.sync.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.capsule_names import CAPSULE_TENANT_LABEL, TENANT_TYPE
+from components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 

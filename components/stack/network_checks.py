@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components.config.messages import Message, Wording
 from components.config.networks import NetworkRange
-from components.config.wordings import Message, Wording
 from components.stack.config import StackConfig
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components.config.messages import Message, Wording
 from components.config.sealed import is_sealed
-from components.config.wordings import Message, Wording
 from components.flux.controllers import Controller
 from components.policies.names import PolicyName
 from components.policies.notification_hosts import refused_address

@@ -16,8 +16,8 @@ from components.charts.unfinished_release import UnfinishedRelease
 from components.cluster.client import ClusterFacts
 from components.cluster.lost_namespaces import LostNamespaces
 from components.config.errors import ConfigurationError, Problem
+from components.config.messages import Wording
 from components.config.sealed import SealedText
-from components.config.wordings import Wording
 from components.config.yaml_files import read_mapping
 from components.engine.state import State
 from components.stack.cluster_checks import ClusterFindings

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from components.config.errors import ConfigurationError, Problem
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
 from components.stack.messages import dotted
 from components.stack.overlay import MergedTenant, Path
 

@@ -8,7 +8,6 @@ from typing import Any
 import pulumi
 
 from components.cluster.client import ClusterFacts
-from components.cluster.object_meta import ObjectMeta
 from components.engine.update_plans import unplanned
 from components.flux.config import PlatformSyncConfig
 from components.flux.platform_sync import PlatformSync
@@ -25,7 +24,6 @@ from components.stack.config import StackConfig
 from components.stack.leaving_report import LeavingTenants
 from components.stack.platform import Platform
 from components.sync.decryption import Decryption
-from components.sync.names import GIT_REPOSITORY, HELM_RELEASE, KUSTOMIZATION, PLATFORM, SOURCE_RESOURCES, applied_key
 from components.sync.sops_config import Environment, sops_config
 from components.sync.status import Progress
 from components.tenant.config import TenantConfig
@@ -34,6 +32,15 @@ from components.tenant.grants_config import Grant
 from components.tenant.objects import further_source_meta
 from components.tenant.people import listed_people
 from components.tenant.source_names import source_reference
+from components.vocabulary.names import (
+    GIT_REPOSITORY,
+    HELM_RELEASE,
+    KUSTOMIZATION,
+    PLATFORM,
+    SOURCE_RESOURCES,
+    applied_key,
+)
+from components.vocabulary.object_meta import ObjectMeta
 
 
 def stack_outputs(

@@ -15,8 +15,8 @@ from pydantic import TypeAdapter
 from pydantic_core import ErrorDetails
 
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message, message_of
 from components.config.section import KIND, Section, UnusableValueError, section_of_kind, sections_in
-from components.config.wordings import Message, message_of
 from components.stack.config import StackConfig
 from components.stack.messages import without_kinds
 from components.stack.overlay import Path

@@ -14,7 +14,7 @@ from components.capsule.serving import wait_until_admitted
 from components.cluster import Cluster, ClusterArgs
 from components.cluster.client import refusal
 from components.cluster.hooks import before_changes, hooked, ready_hook
-from components.cluster.manifests import Manifest, register
+from components.cluster.manifests import register
 from components.cluster.protection import protect
 from components.cluster.waiting import in_thread
 from components.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
@@ -30,7 +30,6 @@ from components.stack.capsule_checks import owned_namespaces
 from components.stack.config import StackConfig
 from components.stack.preflight import Preflight
 from components.stack.stack_facts import stack_facts
-from components.sync.names import MANAGED_BY_LABEL
 from components.tenant import Tenant, TenantArgs
 from components.tenant.capsule_names import MADE_BY_TENANT, TENANT_OWNER, TENANT_TYPE
 from components.tenant.capsule_objects import replication_objects
@@ -42,6 +41,8 @@ from components.tenant.quota_hooks import QuotaHooks
 from components.tenant.quota_status import QuotaStatus
 from components.tenant.replicated_limits import wait_until_replicated
 from components.tenant.role import tenant_role
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import MANAGED_BY_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from components.allowlists.source_patterns import is_comparable
+from components.config.messages import Message, Wording
 from components.config.types import seconds
-from components.config.wordings import Message, Wording
 from components.git.config import GitSource
 from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
@@ -16,9 +16,9 @@ from components.stack.config import StackConfig
 from components.stack.messages import dotted
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
-from components.sync.names import GIT_REPOSITORY
 from components.tenant.config import TenantConfig
 from components.tenant.sync_config import TenantSync
+from components.vocabulary.names import GIT_REPOSITORY
 
 DEVELOPERS_UNLIMITED = Wording(
     "FT-TEN-500",

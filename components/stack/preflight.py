@@ -12,11 +12,10 @@ import pulumi
 
 from components.capsule.chart import CapsuleRelease, read_capsule
 from components.charts.chart import Chart
-from components.cluster.manifests import Manifest
 from components.cluster.protection import ProtectedResource
 from components.config.errors import ConfigurationError, Problem
+from components.config.messages import Message
 from components.config.pinned_input import PinnedInputError
-from components.config.wordings import Message
 from components.engine.pulumi_command import creates_nothing, ignores_protection
 from components.engine.state import State
 from components.flux.release import read_release
@@ -30,6 +29,7 @@ from components.stack.cluster_checks import ClusterFindings, check_cluster
 from components.stack.config import StackConfig
 from components.stack.grant_checks import expiring_grants
 from components.stack.protection import deletion_problems, protected_resources
+from components.vocabulary.manifests import Manifest
 
 _T = TypeVar("_T")
 

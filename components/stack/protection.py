@@ -17,17 +17,17 @@ from components.capsule.objects import CAPSULE_GROUP
 from components.charts.release import RELEASE_TYPE
 from components.cluster.client import ClusterFacts
 from components.cluster.component import known_cluster_uid, protected_before
-from components.cluster.manifests import Manifest, resource_type
 from components.cluster.ownership import names_cluster
 from components.cluster.protection import ProtectedResource
 from components.config.errors import Problem
-from components.config.wordings import Wording
+from components.config.messages import Wording
 from components.engine.state import State
 from components.kyverno.chart import KYVERNO
 from components.stack.config import StackConfig
 from components.stack.namespace_checks import NAMESPACE_TYPE, lost_namespaces, tenant_of_namespaces
 from components.stack.production import is_production
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.manifests import Manifest, resource_type
+from components.vocabulary.names import TENANT_LABEL
 
 _DELETE_ON_PURPOSE = (
     "run `pulumi up --ignore-protect`, or set cluster.protect to false and run `pulumi up` before (docs/running.md)"

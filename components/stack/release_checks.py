@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.policies.names import PolicyName
 from components.stack.config import StackConfig
 from components.stack.messages import dotted
@@ -13,10 +13,10 @@ from components.stack.partial import Check, Finding
 from components.stack.policy_checks import is_in_use
 from components.stack.source_checks import UNKNOWN_SOURCE
 from components.stack.sync_checks import foreign_namespace, of_each_active_tenant, unusable_dependencies
-from components.sync.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
 from components.tenant.config import TenantConfig
 from components.tenant.release_config import ReleaseConfig
 from components.tenant.releases import CHART_KINDS
+from components.vocabulary.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
 
 
 def _path(tenant: str, release: str) -> Path:

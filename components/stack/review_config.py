@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from components.config.decisions import LastDay, Reason, today
+from components.config.messages import Message
 from components.config.section import Section
-from components.config.wordings import Message
 from components.stack.review_rules import WAIVABLE, RuleName
 
 LONGEST_WAIVER_DAYS = 366

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 
 from components.config.errors import Problem
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.stack.config import StackConfig
 from components.stack.messages import dotted
 from components.stack.origins import Origins, tenant_file_name

@@ -9,8 +9,8 @@ from typing import Any
 import pulumi
 
 from components.cluster.client import ClusterUnavailable
+from components.config.messages import Message
 from components.config.types import seconds
-from components.config.wordings import Message
 from components.engine import log
 from components.engine.pulumi_command import creates_nothing
 from components.stack.applied import all_syncs
@@ -18,8 +18,8 @@ from components.stack.config import StackConfig
 from components.stack.platform import Platform
 from components.sync.changes import Changes
 from components.sync.flux_objects import ClusterClock, FluxObjects, lasted
-from components.sync.names import PLATFORM, owner_of, sync_label
 from components.sync.status import Progress, ReconcileRequests, SyncStatus, wait_until_settled
+from components.vocabulary.names import PLATFORM, owner_of, sync_label
 
 LEFT_OUT = SyncStatus("Unknown", "not created yet; the update left it out")
 

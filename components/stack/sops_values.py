@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from components.config.errors import Problem
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.stack.messages import dotted
 from components.stack.origins import Origins, tenant_file_name
 from components.stack.overlay import Path

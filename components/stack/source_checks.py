@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 from components.flux.config import Profile
 from components.flux.controllers import Controller
 from components.flux.lockdown_flags import EXTERNAL_ARTIFACT, enables
@@ -12,7 +12,7 @@ from components.sources.config import ExternalArtifactSource
 from components.stack.config import StackConfig
 from components.stack.messages import MISSING
 from components.stack.partial import Check, Finding
-from components.sync.names import APPLIED_SOURCES
+from components.vocabulary.names import APPLIED_SOURCES
 
 UNKNOWN_SOURCE = Wording("FT-SRC-041", "is not a source of the tenant", "name one of {names}")
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.cluster.client import METADATA_LIST, ClusterFacts, ClusterUnavailable, ask, explaining, items
-from components.cluster.object_meta import GENERATED_SUFFIX
 from components.cluster.ownership import carries_marks, names_cluster
 from components.engine.log import run_error
 from components.engine.state import State
-from components.sync.names import FLUX_NAMESPACE, TENANT_LABEL
 from components.sync.notification_objects import PROVIDER_API, SECRET_NAME
+from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
+from components.vocabulary.object_meta import GENERATED_SUFFIX
 
 if TYPE_CHECKING:
     from kubernetes import client

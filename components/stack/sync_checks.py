@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.stack.config import StackConfig
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding

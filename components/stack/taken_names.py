@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from components.cluster.client import ClusterFacts
-from components.cluster.manifests import Manifest, name_of, resource_type
 from components.config.errors import Problem
-from components.config.wordings import Wording
+from components.config.messages import Wording
 from components.engine.state import State
 from components.git.source_objects import webhook_secret
 from components.sources.objects import objects_of
 from components.stack.config import StackConfig
-from components.sync.names import TENANT_LABEL
 from components.tenant.objects import all_sources, tenant_objects
+from components.vocabulary.manifests import Manifest, name_of, resource_type
+from components.vocabulary.names import TENANT_LABEL
 
 NAME_TAKEN = Wording(
     "FT-CLU-114",

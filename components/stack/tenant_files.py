@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from components.config.errors import Problem
+from components.config.messages import Message
 from components.config.types import TenantName
-from components.config.wordings import Message
 from components.config.yaml_files import read_mapping
 from components.stack.messages import message
 from components.stack.origins import tenant_file_name

@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from components.cluster.manifests import Manifest
 from components.config.section import Section
 from components.sync.build_config import HealthCheck, IgnoreRule, ImageReplacement, Patch
 from components.sync.config import SyncOptions
+from components.vocabulary.manifests import Manifest
 
 # What Kustomize reads of a patch with a target, and then ignores.
 # Source: transformStrategicMerge in api/internal/builtins/PatchTransformer.go of sigs.k8s.io/kustomize

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message, Wording
 from components.config.section import Section
 from components.config.types import DnsLabel
-from components.config.wordings import Message, Wording
 from components.sync.types import CelExpression, ImageDigest, JsonPointer, VariableName
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pulumi
 
-from components.sync.names import HELM_RELEASE, KUSTOMIZATION, PLATFORM, SOURCE_RESOURCES, TENANT_LABEL
 from components.sync.status import ObjectName
+from components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, PLATFORM, SOURCE_RESOURCES, TENANT_LABEL
 
 PLATFORM_TYPE = "flux-tenancy:index:PlatformSync"
 _KUBERNETES = "kubernetes:"

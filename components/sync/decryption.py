@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message
 from components.config.sealed import is_sealed
 from components.config.section import Section
-from components.config.wordings import Message
 from components.keys.age_keys import AgeIdentity, read_identities
 from components.keys.openpgp_keys import OpenPgpKey, read_private_keys
 from components.keys.types import AgeIdentities, AgeRecipient, OpenPgpFingerprint, OpenPgpPrivateKeys

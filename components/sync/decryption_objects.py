@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.cluster.manifests import Manifest
-from components.cluster.object_meta import ObjectMeta, SecretPurpose
 from components.sync.decryption import Decryption
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
 # The controller recognizes the kind of a key by the suffix of its entry.
 AGE_ENTRY = "identity.agekey"

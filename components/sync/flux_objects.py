@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from components.cluster.client import ask, explaining, items, path_of
 from components.cluster.unreadable import if_readable
-from components.sync.names import (
+from components.sync.status import REQUESTED_AT
+from components.vocabulary.names import (
     APPLIED_SOURCES,
     GIT_REPOSITORY,
     HELM_API,
@@ -27,7 +28,6 @@ from components.sync.names import (
     SOURCE_RESOURCES,
     TENANT_LABEL,
 )
-from components.sync.status import REQUESTED_AT
 
 if TYPE_CHECKING:
     from kubernetes import client

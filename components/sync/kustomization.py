@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from components.cluster.manifests import Manifest
 from components.sync.build import build_fields
 from components.sync.config import SyncOptions
-from components.sync.names import GIT_REPOSITORY, KUSTOMIZE_API
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import GIT_REPOSITORY, KUSTOMIZE_API
 
 
 def kustomization(

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from components.cluster.manifests import Manifest
-from components.cluster.object_meta import ObjectMeta
 from components.sync.notifications_config import Notification
 from components.sync.provider_types import Address
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.object_meta import ObjectMeta
 
 PROVIDER_API = "notification.toolkit.fluxcd.io/v1beta3"
 SECRET_NAME = r"[a-z0-9-]+\.[a-z0-9-]+-[0-9a-f]{8}"

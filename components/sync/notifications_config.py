@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message, Wording
 from components.config.section import Section
 from components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
-from components.config.wordings import Message, Wording
 from components.keys.types import CertificateAuthority
 from components.sync.provider_types import COMMIT_STATUSES, DEFAULT_ADDRESSES, PROVIDER_TYPES, Address, ProviderType
 

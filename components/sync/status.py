@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from components.config.printable import printable
-from components.sync.names import EXTERNAL_ARTIFACT, GIT_REPOSITORY, HELM_CHART, HELM_RELEASE, KUSTOMIZATION
+from components.vocabulary.names import EXTERNAL_ARTIFACT, GIT_REPOSITORY, HELM_CHART, HELM_RELEASE, KUSTOMIZATION
 
 POLL_SECONDS = 1.0
 # Flux answers within seconds, unless it waits for a Git host or for an application to become healthy.

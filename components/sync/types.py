@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from components.config.messages import Message
 from components.config.types import checked_by, matching
-from components.config.wordings import Message
 
 
 def _component(value: str) -> str:

@@ -13,10 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from components.capsule.objects import CAPSULE_GROUP, CAPSULE_NAMESPACE, NAMESPACE_DELETER
-from components.cluster.manifests import Manifest
-from components.cluster.object_meta import ObjectMeta
 from components.cluster.subjects import RBAC
-from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.annotations import account_annotations, namespace_annotations
 from components.tenant.capsule_config import CapsuleLimits
 from components.tenant.capsule_names import (
@@ -41,6 +38,9 @@ from components.tenant.people import DEVELOPER, VIEWER, people_bindings
 from components.tenant.role import cluster_role_for
 from components.tenant.room import room_for
 from components.tenant.tenancy_config import TenancyConfig, TenancyMode, TenantNetwork
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from components.vocabulary.object_meta import ObjectMeta
 
 REPLICATOR = "flux-tenancy-replicator"
 """The service account as which Capsule writes limits, in Capsule's namespace, and its ClusterRole and binding."""

@@ -21,9 +21,8 @@ import pulumi
 from components.capsule.objects import CAPSULE_GROUP
 from components.cluster.client import explaining, get, patch_current
 from components.cluster.hooks import before_changes
-from components.cluster.manifests import Manifest
 from components.cluster.waiting import NotReady, in_thread, wait_for
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.tenant.capsule_names import (
     CAPSULE_API,
     CAPSULE_TENANT_LABEL,
@@ -32,6 +31,7 @@ from components.tenant.capsule_names import (
     SETTINGS,
     TENANT,
 )
+from components.vocabulary.manifests import Manifest
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -13,11 +13,10 @@ import pulumi
 
 from components.cluster.generated_names import generated_names, referring
 from components.cluster.lost_namespaces import LostNamespaces
-from components.cluster.manifests import Manifest, register
+from components.cluster.manifests import register
 from components.config.types import seconds
 from components.git.source import GitAccess, RegisteredSource
 from components.sources.source import register_any_source
-from components.sync.names import applied_key
 from components.sync.notifications import register_notifications
 from components.sync.status import ObjectName, sync_of
 from components.tenant.capsule_names import CAPSULE_API, TENANT, TENANT_OWNER
@@ -26,6 +25,8 @@ from components.tenant.impersonation import Impersonation
 from components.tenant.objects import TenantObjects, all_sources, tenant_objects
 from components.tenant.offboarding import Offboarding
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import applied_key
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 
 from components.allowlists.types import HostPatternText, ImagePatternText, IngressHost, SourcePatternText, VerifiedKind
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message, Wording
 from components.config.section import Section
 from components.config.types import DnsLabel
-from components.config.wordings import Message, Wording
 from components.git.config import GitSource
 from components.sources.config import Source
 from components.sync.config import Reconciliation

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from components.cluster.manifests import Manifest
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 
 _RBAC = "rbac.authorization.k8s.io"
 # Neither `bind` nor `escalate`, which are for more rights than one's own.

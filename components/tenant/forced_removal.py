@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from components.cluster.client import ask, explaining, items, patch_current
-from components.cluster.manifests import Manifest
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client

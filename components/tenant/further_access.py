@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
-from components.cluster.manifests import Manifest
 from components.config.printable import printable
-from components.sync.names import TENANT_LABEL
 from components.tenant.capsule_names import (
     BOUND_BY,
     BOUND_BY_LABEL,
@@ -25,6 +23,8 @@ from components.tenant.capsule_names import (
 from components.tenant.delegation import delegation_name
 from components.tenant.grants import cluster_grants_name, grants_name
 from components.tenant.role import TENANT_ROLE
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 
 Rules = Sequence[Mapping[str, Sequence[str]]]
 RoleReference = tuple[str, str, str]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
-from components.cluster.manifests import Manifest
-from components.sync.names import TENANT_LABEL
 from components.tenant.grants_config import ClusterObject, Grant
 from components.tenant.kinds import group_resource
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 
 SERVICE_EXPOSURE = "service-exposure"
 """The policy that reads the granted types of Services."""

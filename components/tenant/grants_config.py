@@ -14,9 +14,9 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 from components.allowlists.types import ServiceType
 from components.config.decisions import LastDay, Reason
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message, Wording
 from components.config.section import Section
 from components.config.types import matching
-from components.config.wordings import Message, Wording
 from components.tenant.withheld import owner_of
 
 WITHHELD_GROUP = Wording(

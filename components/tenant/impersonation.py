@@ -6,17 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pulumi
 
-from components.cluster.manifests import Manifest, name_of, register, resource_type
-from components.cluster.object_meta import ObjectMeta
+from components.cluster.manifests import register
 from components.engine.state import State
 from components.flux.config import FluxConfig
 from components.flux.controller_rights import IMPERSONATION, impersonation_objects, platform_meta
 from components.git.config import GitSource
-from components.sync.names import FLUX_NAMESPACE
 from components.tenant.config import TenantConfig
 from components.tenant.kinds import RECEIVER
 from components.tenant.objects import all_sources, service_account_name, tenant_meta
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.manifests import Manifest, name_of, resource_type
+from components.vocabulary.names import FLUX_NAMESPACE
+from components.vocabulary.object_meta import ObjectMeta
 
 _RIGHTS = ("rules", "roleRef", "subjects")
 

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, WithJsonSchema
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.tenant.withheld import owner_of
 
 _SOURCE, _IMAGE, _NOTIFICATION = (f"{name}.toolkit.fluxcd.io" for name in ("source", "image", "notification"))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from components.cluster.manifests import Manifest
-from components.cluster.object_meta import ObjectMeta
 from components.tenant.role import flux_resources
 from components.tenant.tenancy_config import ContainerLimits, TenantLimits, TenantNetwork
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.object_meta import ObjectMeta
 
 _FLUX_OBJECTS = "flux-objects"
 

@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from pydantic import Field, field_validator
 
+from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import NamespaceName
-from components.config.wordings import Message
 from components.tenant.types import ServiceAccountName
 
 # Labels that decide what a tenant may do; they are set by typed keys only.

@@ -5,11 +5,11 @@ Source: https://kubernetes.io/docs/concepts/services-networking/network-policies
 
 from __future__ import annotations
 
-from components.cluster.manifests import Manifest
-from components.cluster.object_meta import ObjectMeta
 from components.config.networks import egress_rules, port_entries
-from components.sync.names import TENANT_LABEL
 from components.tenant.network_config import NetworkOpenings
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
+from components.vocabulary.object_meta import ObjectMeta
 
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 """The label of each namespace with its name, which the API server sets."""

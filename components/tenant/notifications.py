@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from components.cluster.object_meta import ObjectMeta
 from components.sync.notification_objects import NotificationObjects, notification_objects
 from components.sync.notifications_config import Notification
 from components.tenant.config import TenantConfig
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.object_meta import ObjectMeta
 
 
 def notifications_of(config: TenantConfig, tenancy: TenancyConfig) -> dict[str, Notification]:

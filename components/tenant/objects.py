@@ -9,12 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from components.cluster.manifests import Manifest
-from components.cluster.object_meta import ObjectMeta
 from components.sources.urls import AnySource
 from components.sync.decryption_objects import decryption_objects
 from components.sync.kustomization import kustomization
-from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.sync.notification_objects import NotificationObjects
 from components.tenant.annotations import account_annotations, namespace_annotations
 from components.tenant.capsule_names import CAPSULE_TENANT_LABEL
@@ -35,6 +32,9 @@ from components.tenant.role import cluster_role_for
 from components.tenant.room import room_for
 from components.tenant.source_names import source_reference
 from components.tenant.tenancy_config import TenancyConfig, TenancyMode
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from components.vocabulary.object_meta import ObjectMeta
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.cluster.client import ClusterUnavailable, explaining, find_object, items, path_of
-from components.cluster.manifests import name_of
 from components.cluster.namespace_holds import Held, NamespaceHolds, read_namespace_holds
 from components.cluster.waiting import in_thread
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 from components.engine import log
 from components.sync.flux_objects import request_reconciliation
-from components.sync.names import TENANT_LABEL
 from components.tenant.capsule_names import CAPSULE_TENANT_LABEL
 from components.tenant.forced_removal import FLUX_FINALIZER, Sync, end_pods, remove_access, remove_finalizer
+from components.vocabulary.manifests import name_of
+from components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from components.cluster.manifests import Manifest
-from components.cluster.object_meta import ObjectMeta
 from components.cluster.previewers import READABLE as PREVIEWED
 from components.cluster.subjects import RBAC, Person, Subject, rbac_subject
 from components.tenant.kinds import ResourceTable
 from components.tenant.people_config import TenantPeople
 from components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE, rules_for
 from components.tenant.tenancy_config import PolicyRule, TenancyConfig
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.object_meta import ObjectMeta
 
 VIEWER, DEVELOPER, AUDITOR = "flux-tenancy-viewer", "flux-tenancy-developer", "flux-tenancy-auditor"
 """Names of the ClusterRoles; the auditors' binding has the name of its role."""

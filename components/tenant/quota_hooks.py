@@ -8,7 +8,6 @@ from functools import partial
 import pulumi
 
 from components.cluster.hooks import Once, ready_hook
-from components.cluster.manifests import Manifest
 from components.tenant.config import TenantConfig
 from components.tenant.limits import limiting_objects
 from components.tenant.notifications import notifications_of
@@ -16,6 +15,7 @@ from components.tenant.objects import tenant_meta
 from components.tenant.quota_status import QuotaStatus
 from components.tenant.room import room_for
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.manifests import Manifest
 
 _QUOTA = "ResourceQuota"
 # The limits themselves are created before anything in the namespace is counted.

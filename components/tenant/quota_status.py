@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from components.cluster.client import read_definition_age, read_quota
 from components.cluster.waiting import NotReady, wait_for
-from components.config.wordings import Message
+from components.config.messages import Message
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
-from components.config.wordings import Message
 from components.sync.build_config import CommonMetadata, HealthCheckExpressions, IgnoreRule, ImageReplacement, Patch
 
 # Helm's limit. Source: `releaseName` in the CRD of helm-controller

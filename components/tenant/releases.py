@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.cluster.manifests import Manifest
-from components.cluster.object_meta import ObjectMeta, SecretPurpose
 from components.sync.build import given, ignore_rules, image_replacements, patches
-from components.sync.names import HELM_API, HELM_RELEASE
 from components.tenant.release_config import ReleaseConfig
 from components.tenant.source_names import SourceReference
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import HELM_API, HELM_RELEASE
+from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
 
 CHART_KINDS = frozenset({"OCIRepository", "ExternalArtifact"})
 """Kinds of source that are one chart, where others hold several."""

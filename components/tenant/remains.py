@@ -15,8 +15,8 @@ from components.cluster.client import METADATA_LIST, explaining, find_object, it
 from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
 from components.cluster.ownership import carries_marks
 from components.config.printable import printable
-from components.sync.names import KUSTOMIZE_API
 from components.tenant.config import TenantConfig
+from components.vocabulary.names import KUSTOMIZE_API
 
 if TYPE_CHECKING:
     from kubernetes import client

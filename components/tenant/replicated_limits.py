@@ -12,14 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from components.cluster.client import collection_of, explaining, items
-from components.cluster.manifests import resource_type
 from components.cluster.waiting import wait_for
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.engine import log
-from components.sync.names import TENANT_LABEL
 from components.tenant.capsule_names import LIMIT_LABEL, SELF_MADE
 from components.tenant.capsule_objects import required_limits
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.manifests import resource_type
+from components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client

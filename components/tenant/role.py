@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components.cluster.manifests import Manifest
 from components.tenant.config import Role
 from components.tenant.kinds import ResourceTable, flux_kinds_by_group
 from components.tenant.tenancy_config import PolicyRule, TenancyConfig
+from components.vocabulary.manifests import Manifest
 
 TENANT_ROLE = "flux-tenancy-tenant"
 FLUX_GROUPS = ".fluxcd.io"

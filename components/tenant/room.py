@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from components.sources.config import ExternalArtifactSource
-from components.sync.names import SOURCE_RESOURCES
 from components.tenant.config import TenantConfig
 from components.tenant.limits import SYNCS
+from components.vocabulary.names import SOURCE_RESOURCES
 
 _ACCOUNTS, _SECRETS = "count/serviceaccounts", "count/secrets"
 _ROLES, _BINDINGS = "count/roles.rbac.authorization.k8s.io", "count/rolebindings.rbac.authorization.k8s.io"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.cluster.manifests import Manifest
 from components.sources.config import ExternalArtifactSource
-from components.sync.names import GIT_REPOSITORY
 from components.tenant.config import TenantConfig
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import GIT_REPOSITORY
 
 
 @dataclass(frozen=True)

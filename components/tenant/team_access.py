@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.cluster.client import ClusterUnavailable, ask, explaining, items, patch_current
-from components.cluster.manifests import Manifest
 from components.engine.log import run_error
-from components.sync.names import TENANT_LABEL
 from components.tenant.config import TenantConfig
 from components.tenant.delegation import delegation_name
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client

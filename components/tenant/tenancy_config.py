@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from components.config.errors import MisplacedValueError
+from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import DnsLabel, Duration, Network, Quantity
-from components.config.wordings import Message
 from components.sync.notifications_config import Notification
 from components.tenant.capsule_config import CapsuleTenancy
 from components.tenant.grants_config import CustomGroup

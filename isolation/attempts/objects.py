@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from components.cluster.manifests import Manifest
 from components.policies.names import PolicyName
 from components.tenant.annotations import EXCEPTIONS
+from components.vocabulary.manifests import Manifest
 from isolation.scene import Scene
 
 NAME = "isolation-suite"

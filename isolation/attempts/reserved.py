@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.cluster.manifests import Manifest
 from components.policies.rendering import OBJECT_PREFIX
 from components.tenant.further_access import is_documented
+from components.vocabulary.manifests import Manifest
 from isolation.attempts.objects import (
     NAME,
     account,

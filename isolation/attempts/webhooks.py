@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from components.cluster.manifests import Manifest
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.table import policies
+from components.vocabulary.manifests import Manifest
 from isolation.attempts.looking import selects
 from isolation.model import Attempt, Finding, Layer, State
 from isolation.scene import Scene

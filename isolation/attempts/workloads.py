@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from components.cluster.manifests import Manifest
 from components.policies.names import PolicyName
 from components.tenant.annotations import SERVICE_TYPES
+from components.vocabulary.manifests import Manifest
 from isolation.attempts.objects import (
     NAME,
     UNKNOWN_HOST,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from components.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
-from components.cluster.manifests import Manifest, name_of, resource_type
 from components.cluster.subjects import RBAC, rbac_subject
 from components.config.types import is_reserved
 from components.kyverno.objects import MANAGED_BY_LABEL as KYVERNO_LABEL
@@ -15,11 +14,12 @@ from components.policies.config import PolicyMode
 from components.policies.names import PolicyName
 from components.policies.onboarding import tenant_template
 from components.stack.config import StackConfig
-from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.tenant.capsule_names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
 from components.tenant.config import Role
 from components.tenant.namespace_config import PodSecurity, pod_security_labels
 from components.tenant.objects import service_account_name
+from components.vocabulary.manifests import Manifest, name_of, resource_type
+from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from review.render.rendered import Render
 
 Key = tuple[str, str]

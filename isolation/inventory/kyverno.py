@@ -13,9 +13,9 @@ from fnmatch import fnmatchcase
 from kubernetes import client
 
 from components.cluster.client import items
-from components.cluster.manifests import Manifest
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.kyverno.objects import NAMESPACE
+from components.vocabulary.manifests import Manifest
 from isolation.inventory.fields import NOTHING
 from isolation.model import Discrepancy
 

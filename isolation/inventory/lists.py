@@ -9,9 +9,9 @@ from kubernetes import client
 
 from components.cluster.adoption import WORKERS
 from components.cluster.client import collection_of, items
-from components.cluster.manifests import Manifest
 from components.cluster.subjects import RBAC
-from components.sync.names import KUSTOMIZE_API, TENANT_LABEL
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL
 from isolation.inventory.intent import NAMESPACE
 
 CLUSTER_ROLE = f"kubernetes:{RBAC}/v1:ClusterRole"

@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from kubernetes.utils.quantity import parse_quantity
 
-from components.cluster.manifests import Manifest
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.tenant.further_access import is_documented, subjects_within
 from components.tenant.namespace_config import PodSecurity
+from components.vocabulary.manifests import Manifest
 from isolation.attempts.looking import selects
 from isolation.inventory.fields import NOTHING, described
 from isolation.inventory.intent import NAMESPACE, POD_SECURITY

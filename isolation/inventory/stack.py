@@ -9,18 +9,18 @@ from kubernetes import client
 from components.capsule.serving import DENIALS, FOREIGN_PROBE, NAMESPACES_PATH
 from components.cluster.client import refusal
 from components.cluster.lost_namespaces import CREATED_AGAIN
-from components.cluster.manifests import Manifest, name_of
 from components.cluster.subjects import RBAC
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.policies.config import PolicyEngine
 from components.policies.in_force import PROBE_PATH
 from components.policies.probe import PROBE_NAME, probe_request
-from components.sync.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
 from components.tenant.annotations import EXCEPTIONS as EXCEPTIONS_ANNOTATION
 from components.tenant.annotations import PREFIX, SERVICE_TYPES
 from components.tenant.capsule_names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
 from components.tenant.config import Role
 from components.tenant.further_access import subjects_within
+from components.vocabulary.manifests import Manifest, name_of
+from components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
 from isolation.asking import Asker
 from isolation.attempts.looking import selects
 from isolation.attempts.objects import NAME

@@ -11,8 +11,8 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from components.cluster.client import ask, collection_of, get
-from components.cluster.manifests import Manifest, resource_type
 from components.config.printable import printable
+from components.vocabulary.manifests import Manifest, resource_type
 from isolation.asking import message_of
 from isolation.attempts.objects import NAME
 from isolation.inventory.intent import Key, key_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from components.cluster.manifests import Manifest
 from components.flux.lockdown_flags import DEFAULT_ACCOUNT, FORBIDDEN_FLAGS, LockdownFlag, flags_for
 from components.flux.profile import FEATURE_GATES
 from components.flux.release import component_of
-from components.sync.names import TENANT_LABEL
 from components.sync.workload_identity import PROVIDERS
 from components.tenant.namespace_config import PodSecurity
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 from review.access.rules import CLUSTER, Access, Subject, SubjectKind
 from review.access.sentences import Statement, name_of
 from review.render.rendered import RenderedObject

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from components.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER, generated_objects
-from components.cluster.manifests import Manifest
 from components.cluster.subjects import RBAC
-from components.sync.names import TENANT_LABEL
 from components.tenant.capsule_names import (
     CAPSULE_API,
     TENANT,
     TENANT_OWNER,
 )
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 
 
 def made_by(tenant: str) -> str:

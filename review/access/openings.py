@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from components.cluster.manifests import Manifest
-from components.sync.names import TENANT_LABEL
 from components.tenant.network import NAMESPACE_NAME_LABEL, OPENINGS_SUFFIX
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 from review.access.rules import Subject, SubjectKind
 from review.access.sentences import Statement
 from review.render.rendered import RenderedObject

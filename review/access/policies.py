@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from components.cluster.manifests import Manifest
 from components.policies.config import PolicyMode
 from components.policies.exceptions import without_grants
 from components.policies.names import PolicyName
 from components.policies.rendering import ACTIONS, POLICIES, without_exemption
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 from review.access.policy_settings import SETTINGS, Checked, Setting, without_settings
 from review.access.rules import LABELED, Subject, SubjectKind
 from review.access.sentences import Statement

@@ -17,11 +17,11 @@ from itertools import product
 from typing import Any
 
 from components.charts.release import RELEASE_TYPE
-from components.cluster.manifests import Manifest
 from components.kyverno.chart import KYVERNO
-from components.sync.names import TENANT_LABEL
 from components.tenant.annotations import SERVICE_ACCOUNT
 from components.tenant.further_access import RoleReference
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 from review.access.capsule import of_capsule
 from review.access.kubernetes_roles import AGGREGATE_LABEL, POWER, RULES, KubernetesRole
 from review.render.rendered import RenderedObject

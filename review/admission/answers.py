@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.cluster.manifests import Manifest
 from components.policies import native
 from components.policies.kyverno import KYVERNO_API
 from components.policies.rendering import PLATFORM, PLATFORM_OBJECT, POLICIES
+from components.vocabulary.manifests import Manifest
 from review.admission.kyverno_kinds import kyverno_kinds
 from review.admission.program import Answer, Request, Surroundings, ask
 from review.render.recorder import GENERATED

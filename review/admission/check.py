@@ -9,8 +9,8 @@ from pathlib import Path
 import typer
 
 from components.config.errors import coded
+from components.config.messages import Wording
 from components.config.printable import printable
-from components.config.wordings import Wording
 from review.admission.answers import admission_answers
 from review.admission.program import PROGRAM, VARIABLE, Answer, find_program
 from review.admission.schemas import schema_errors

@@ -9,8 +9,8 @@ from pathlib import Path
 import yaml
 
 from components.charts.chart import FOLDER
-from components.cluster.manifests import Manifest
 from components.config.yaml_files import FastLoader
+from components.vocabulary.manifests import Manifest
 from review.render.rendered import Render
 
 _RELEASE = "kubernetes:helm.sh/v3:Release"

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from components.cluster.manifests import Manifest
-from components.config.wordings import Wording
+from components.config.messages import Wording
+from components.vocabulary.manifests import Manifest
 from operations.errors import OperationError
 
 ADMISSION_FAILED = Wording("FT-REV-302", "{program} failed: {reason}", "build it again with `make tools`")

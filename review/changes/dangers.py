@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
 from components.stack.protection import TAKEN_ALONG
-from components.sync.names import GIT_REPOSITORY
+from components.vocabulary.names import GIT_REPOSITORY
 from review.changes.objects import Action, ObjectChange
 from review.render.rendered import PROTECT, RenderedObject
 

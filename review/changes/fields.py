@@ -10,8 +10,8 @@ from typing import Any
 
 from components.config.printable import printable
 from components.policies.probe import PROBE_NAME
-from components.sync.names import TENANT_LABEL
 from components.tenant.annotations import PREFIX
+from components.vocabulary.names import TENANT_LABEL
 from review.changes.objects import ABSENT, FieldChange, ObjectChange
 from review.render.rendered import RenderedObject
 

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Any, Final
 
-from components.cluster.manifests import Manifest
+from components.vocabulary.manifests import Manifest
 from review.render.rendered import PROTECT, Render, RenderedObject
 
 _NAME = "name"

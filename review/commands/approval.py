@@ -13,8 +13,8 @@ import typer
 from pydantic import ValidationError
 
 from components.config.errors import coded
+from components.config.messages import Message, Wording
 from components.config.printable import printable
-from components.config.wordings import Message, Wording
 from operations.errors import OperationError
 from review.commands.command import PROJECT, ReviewCommand
 from review.render.digests import Digests, differences, is_digest

@@ -16,7 +16,7 @@ from github.PullRequest import PullRequest
 from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from operations.errors import Operation, OperationError
 from review.commands.comment import ARTIFACT, is_part_of_the_report, read_digests
 from review.host.artifacts import read_artifact

@@ -17,8 +17,8 @@ from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 from pydantic import ValidationError
 
+from components.config.messages import Message, Wording
 from components.config.printable import printable
-from components.config.wordings import Message, Wording
 from components.stack.origins import is_stack_name
 from operations.errors import Operation, OperationError
 from review.host.artifacts import read_artifact

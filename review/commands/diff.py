@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from operations.errors import OperationError
 from review.commands.command import PROJECT, ReviewCommand
 from review.report.compare import compare

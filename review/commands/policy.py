@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from components.config.errors import ConfigurationError, Problem, coded
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.stack.origins import stack_file_name
 from operations.described_stack import described_file, described_stacks
 from operations.errors import OperationError

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from operations.described_stack import described_file
 from operations.errors import OperationError
 from review.admission.check import check_admission

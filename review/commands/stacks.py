@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.stack.offline import load_offline
 from components.stack.production import is_production
 from components.stack.project_file import read_project_file

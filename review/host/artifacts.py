@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 import requests
 from github.WorkflowRun import WorkflowRun
 
-from components.config.wordings import Message, Wording
+from components.config.messages import Message, Wording
 from components.git.github_access import TIMEOUT_SECONDS
 from operations.errors import OperationError
 

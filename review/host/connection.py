@@ -15,8 +15,8 @@ import requests
 from github import Auth, Github, GithubException
 from github.Repository import Repository
 
+from components.config.messages import Message, Wording
 from components.config.printable import printable
-from components.config.wordings import Message, Wording
 from components.git.github_access import PUBLIC_API, TIMEOUT_SECONDS
 from operations.errors import OperationError
 

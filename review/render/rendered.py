@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from components.cluster.manifests import Manifest
+from components.vocabulary.manifests import Manifest
 
 PLATFORM = "platform"
 """The owner of every object that belongs to no tenant."""

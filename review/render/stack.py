@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from components.cluster.config import ClusterConfig
-from components.cluster.manifests import Manifest
 from components.stack.config import StackConfig
 from components.stack.offline import load_offline, offline_preflight
 from components.stack.platform import register_platform
 from components.stack.project_file import read_project_file
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 from review.render.recorder import GENERATED, Registered, record
 from review.render.rendered import PLATFORM, Render, RenderedObject
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from components.config.errors import ConfigurationError
+from components.config.messages import Wording
 from components.config.printable import printable
-from components.config.wordings import Wording
 from components.stack.origins import stack_file_name
 from components.stack.project_file import read_project_file
 from components.stack.stack_file import StackFile, read_stack_file

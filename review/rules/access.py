@@ -10,16 +10,16 @@ from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from components.cluster.manifests import Manifest
+from components.config.messages import Message
 from components.config.printable import printable
 from components.config.types import is_reserved
-from components.config.wordings import Message
 from components.git.github import DEPLOY_KEY_TYPE
 from components.keys.armor import is_single_block
 from components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
 from components.stack.review_rules import RuleName
-from components.sync.names import TENANT_LABEL
 from components.tenant.further_access import RoleReference, Rules, TenantAccess, further_access
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import TENANT_LABEL
 from review.render.recorder import GENERATED
 from review.render.rendered import PLATFORM, RenderedObject
 from review.rules.findings import WAIVE, Finding, resource_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.policies.config import PolicyEngine
 from components.stack.protection import TAKEN_ALONG
 from components.stack.review_rules import RuleName

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from components.cluster.manifests import name_of
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
 from components.stack.review_config import Waiver
 from components.stack.review_rules import RuleName
+from components.vocabulary.manifests import name_of
 from review.render.rendered import RenderedObject
 
 WAIVE = "or agree on a waiver with a reason and an expiry date in review.waivers:"

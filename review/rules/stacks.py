@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from components.config.errors import ConfigurationError, Problem
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.stack.grant_checks import expiring_grants
 from review.render.rendered import Render
 from review.render.stack import load_and_render

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from components.config.messages import Message
 from components.config.printable import printable
-from components.config.wordings import Message
 from operations.errors import OperationError
 
 TODAY = Path(__file__).parents[2]

@@ -16,8 +16,8 @@ from components.cluster.config import ClusterConfig
 from components.config.yaml_files import FastLoader
 from components.engine.state import State
 from components.sync.flux_objects import read_syncs, read_time, request_reconciliation
-from components.sync.names import TENANT_LABEL
 from components.sync.status import REQUESTED_AT
+from components.vocabulary.names import TENANT_LABEL
 from lab.build import ensure
 from lab.free_ports import free_port_base
 from lab.settings import Settings

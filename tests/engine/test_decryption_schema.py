@@ -8,13 +8,13 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from components.cluster.object_meta import ObjectMeta
 from components.config.yaml_files import FastLoader
 from components.keys import age_keys, openpgp_keys
 from components.sync.config import Reconciliation
 from components.sync.decryption import Decryption
 from components.sync.decryption_objects import decryption_objects
 from components.sync.kustomization import kustomization
+from components.vocabulary.object_meta import ObjectMeta
 from lab.build import ensure
 from lab.settings import Settings
 from tests.support.schemas import spec_schema, strict

@@ -11,11 +11,11 @@ from components.policies.config import PoliciesConfig, PolicyEngine
 from components.policies.limits_first import limits_first
 from components.policies.made_settings import made_settings
 from components.policies.table import policy_set
-from components.sync.names import TENANT_LABEL
 from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, SETTINGS
 from components.tenant.capsule_objects import capsule_tenant, made_metadata
 from components.tenant.config import TenantConfig
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.names import TENANT_LABEL
 from lab.build import ensure
 from lab.free_ports import free_port_base
 from lab.settings import Settings

@@ -16,7 +16,7 @@ from components.policies.names import PolicyName
 from components.policies.probe import probe_request, refusal
 from components.policies.rendering import object_name
 from components.policies.tenant_labels import tenant_labels
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.names import TENANT_LABEL
 from lab.build import ensure
 from lab.control_plane import NODE_NAME
 from lab.free_ports import free_port_base

@@ -14,9 +14,9 @@ from kubernetes.utils import DEFAULT_BACKOFF, retry_on_conflict
 
 from components.cluster.client import ask, connect, get
 from components.cluster.config import ClusterConfig
-from components.cluster.manifests import Manifest
 from components.cluster.waiting import wait_for
-from components.sync.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from isolation.inventory.intent import Intent
 from isolation.inventory.stack import StackInventory
 from isolation.inventory.stored import path_of

@@ -16,7 +16,6 @@ from components.capsule.objects import CAPSULE_NAMESPACE
 from components.flux.controllers import Controller, account_of
 from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
-from components.sync.names import FLUX_NAMESPACE, TENANT_LABEL
 from components.sync.provider_types import PROVIDER_TYPES
 from components.tenant.annotations import (
     EXCEPTIONS,
@@ -36,6 +35,7 @@ from components.tenant.capsule_objects import REPLICATOR
 from components.tenant.grants import SERVICE_EXPOSURE
 from components.tenant.grants_config import ExceptedPolicy
 from components.tenant.kinds import FLUX_KINDS, resources_of
+from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 from lab.control_plane import NODE_NAME
 from tests.support.allow_lists import HOSTS as HOST_ROWS
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from operations import policy_report
 from tests.support.environment import Environment
 from tests.support.lab import eventually

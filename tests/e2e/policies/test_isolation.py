@@ -8,7 +8,7 @@ import pytest
 
 from components.cluster.client import connect
 from components.cluster.config import ClusterConfig
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.names import TENANT_LABEL
 from tests.e2e.manifests import git_repository, namespace
 from tests.support.environment import Environment
 from tests.support.isolation import assert_safe, run, run_stack

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench.tenant_client import TenantClient
-from components.cluster.manifests import Manifest
+from components.vocabulary.manifests import Manifest
 from lab.errors import LabError
 from operations.admission_answers import Answer
 

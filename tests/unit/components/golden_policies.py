@@ -14,13 +14,13 @@ import yaml
 from sample_release import HERE
 from sample_stack import flux_config
 
-from components.cluster.manifests import Manifest
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.kyverno_only import kyverno_only
 from components.policies.probe import digest_of
 from components.policies.table import policy_set
 from components.policies.tenant_labels import tenant_labels
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.manifests import Manifest
 from tests.support.policy_cases import CONFIGS, RELAXED
 
 NAME = "policies"

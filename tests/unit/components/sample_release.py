@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from components.cluster.manifests import Manifest
 from components.config.yaml_files import FastLoader
+from components.vocabulary.manifests import Manifest
 
 HERE = Path(__file__).parent
 RELEASE_FILE = HERE / "fixtures" / "release.yaml"

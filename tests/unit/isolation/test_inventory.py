@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from components.stack.config import StackConfig
-from components.sync.names import MANAGED_BY_LABEL, TENANT_LABEL
+from components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
 from isolation.inventory.fields import described, differences
 from isolation.inventory.intent import NAMESPACE, Intent
 from isolation.inventory.kyverno import by_configuration, by_flags

@@ -12,7 +12,7 @@ from pulumi_policy import EnforcementLevel
 from pulumi_policy.policy import _PolicyAnalyzerServicer
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from components.cluster.manifests import Manifest, name_of, resource_type
+from components.vocabulary.manifests import Manifest, name_of, resource_type
 from policy.judge import STACK, Judge
 from policy.policies import policies
 from review.rules.setting import RuleSetting

@@ -16,7 +16,7 @@ from components.git.github import DEPLOY_KEY_TYPE
 from components.policies.config import PolicyEngine, PolicyMode
 from components.stack.review_config import Waiver
 from components.stack.review_rules import RuleName
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.names import TENANT_LABEL
 from review.rules.setting import RuleSetting
 
 RBAC = "rbac.authorization.k8s.io/v1"

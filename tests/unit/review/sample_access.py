@@ -10,7 +10,6 @@ from typing import Any
 from sample_release import release
 from sample_stack import flux_config, tenant_config
 
-from components.cluster.manifests import Manifest, name_of, resource_type
 from components.flux.controller_rights import shared_impersonation
 from components.flux.profile import configured
 from components.flux.release import select_components
@@ -23,6 +22,7 @@ from components.tenant.objects import tenant_objects
 from components.tenant.people import people_roles
 from components.tenant.role import FLUX_GROUPS, MANAGED, tenant_role
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.manifests import Manifest, name_of, resource_type
 from review.access.changes import access_changes
 from review.render.rendered import PLATFORM, Render, RenderedObject
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.cluster.manifests import Manifest, name_of, resource_type
 from components.git.github import DEPLOY_KEY_TYPE
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.manifests import Manifest, name_of, resource_type
+from components.vocabulary.names import TENANT_LABEL
 from review.render.rendered import PLATFORM, RenderedObject
 
 RBAC = "rbac.authorization.k8s.io/v1"

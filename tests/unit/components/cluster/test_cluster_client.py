@@ -30,7 +30,7 @@ from components.cluster.client import (
 )
 from components.cluster.config import ClusterConfig
 from components.cluster.manifests import OWNERSHIP
-from components.config.wordings import code_of
+from components.config.messages import code_of
 from components.sync.flux_objects import read_syncs
 
 VERSION = {

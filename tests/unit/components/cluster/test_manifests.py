@@ -6,7 +6,8 @@ import pulumi
 import pytest
 from recorded_program import run
 
-from components.cluster.manifests import name_of, register, resource_type
+from components.cluster.manifests import register
+from components.vocabulary.manifests import name_of, resource_type
 
 
 @pytest.mark.parametrize(

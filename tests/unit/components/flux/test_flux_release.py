@@ -8,8 +8,8 @@ from loopback import closed_port, serving
 from sample_release import RELEASE_FILE, names, one
 from sample_stack import DIGEST, flux_config
 
+from components.config.messages import Message, code_of, message_of
 from components.config.pinned_input import PinnedInputError
-from components.config.wordings import Message, code_of, message_of
 from components.flux.config import FluxConfig
 from components.flux.release import read_release
 from tests.support.messages import said

@@ -11,10 +11,10 @@ from pulumi.runtime import rpc
 from recorded_program import GENERATED, run
 from sample_sources import app_key, own_source, private_key, public_key, signing_key, stack, with_deploy_key
 
-from components.cluster.object_meta import ObjectMeta
 from components.engine.state import State
 from components.git.github_preflight import new_registrations
 from components.git.source import git_access, register_source
+from components.vocabulary.object_meta import ObjectMeta
 
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 VERIFY = {"keys": {"alice": signing_key("first")}}

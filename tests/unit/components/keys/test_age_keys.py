@@ -3,7 +3,7 @@
 import pytest
 from sample_sops_keys import age_identity
 
-from components.config.wordings import Message, message_of
+from components.config.messages import Message, message_of
 from components.keys import bech32
 from components.keys.age_keys import AgeKeyError, generate, identity_file, read_identities, read_recipient
 from tests.support.messages import said

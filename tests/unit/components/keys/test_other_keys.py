@@ -8,7 +8,7 @@ from pysequoia import Cert
 from pysequoia.packet import PacketPile
 from sample_sops_keys import openpgp_key
 
-from components.config.wordings import message_of
+from components.config.messages import message_of
 from components.keys.app_keys import AppKeyError, read_app_key
 from components.keys.certificates import CertificateError, read_authority
 from components.keys.openpgp_keys import OpenPgpKeyError, read_public_key

@@ -7,7 +7,7 @@ import pytest
 import sample_keys as keys
 from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
-from components.config.wordings import Message, message_of
+from components.config.messages import Message, message_of
 from components.keys.ssh_keys import SHORTEST_RSA, SshKeyError, generate, read_private_key
 from tests.support.messages import said
 

@@ -7,8 +7,8 @@ from loopback import closed_port, serving
 from sample_kyverno import bundled_chart, chart_archive, kyverno_config
 from sample_stack import DIGEST
 
+from components.config.messages import code_of
 from components.config.pinned_input import PinnedInputError
-from components.config.wordings import code_of
 from components.kyverno.chart import kyverno_chart
 from tests.support.messages import said
 

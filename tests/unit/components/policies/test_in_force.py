@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.config.wordings import message_of
+from components.config.messages import message_of
 from components.policies.config import PolicyEngine
 from components.policies.in_force import NotInForce, wait_until_in_force
 from components.policies.probe import probe_request, refusal

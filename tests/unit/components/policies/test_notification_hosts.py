@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.config.wordings import code_of
+from components.config.messages import code_of
 from components.policies.config import AllowedNotifications
 from components.policies.notification_hosts import refused_address, unlisted_host
 from tests.support.allow_lists import HOSTS

@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from sample_stack import KYVERNO, load, problems
 
+from components.config.messages import Message
 from components.config.types import EMPTY
-from components.config.wordings import Message
 from components.policies.config import PolicyMode
 from components.policies.image_signatures import flux_images, tenant_images
 from components.policies.image_signatures_config import ImageSignature, RegistryAccess

@@ -11,12 +11,12 @@ from recorded_program import run
 from sample_sources import authority, private_key, stack
 from sample_stack import tenant_config
 
-from components.cluster.object_meta import ObjectMeta
 from components.git.source import git_access
 from components.sources.config import Source
 from components.sources.objects import objects_of
 from components.sources.source import register_any_source
 from components.tenant.room import room_for
+from components.vocabulary.object_meta import ObjectMeta
 
 META = ObjectMeta("it", "shop-apps", {"toolkit.fluxcd.io/tenant": "shop"}, owner="shop")
 OCI: dict[str, Any] = {"kind": "OCIRepository", "url": "oci://registry.example.com:5000/shop/manifests"}

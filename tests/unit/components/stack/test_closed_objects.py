@@ -6,7 +6,7 @@ import pytest
 from sample_stack import KYVERNO, load
 
 from components.stack.closed_objects import closed_objects
-from components.sync.names import TENANT_LABEL
+from components.vocabulary.names import TENANT_LABEL
 from tests.support.messages import said, values_of
 
 URL = "https://git.example.com/dev-team/apps"

@@ -4,7 +4,7 @@ import pytest
 from sample_sops_keys import age_identity, openpgp_key, with_age, with_passphrase
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.stack.messages import MISSING
 from components.sync.decryption import Decryption, WorkloadIdentity
 from components.sync.workload_identity import PROVIDERS

@@ -7,8 +7,8 @@ from sample_sources import own_source
 from sample_stack import CLUSTER, CLUSTER_KEYS, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from components.config.errors import ConfigurationError
+from components.config.messages import Message
 from components.config.types import EMPTY
-from components.config.wordings import Message
 from components.config.yaml_files import UNREADABLE_FILE
 from components.flux.controllers import Controller
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from sample_sources import own_source
 from sample_stack import CLUSTER, CLUSTER_KEYS, DEV_TEAM_BASE, FLUX, Secret, load, problems
 
-from components.config.wordings import Message
+from components.config.messages import Message
 from components.git.config import GitSource
 from components.stack.config import StackConfig
 from components.stack.project_file import ProjectFile, read_project_file

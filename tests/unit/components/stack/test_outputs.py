@@ -37,7 +37,6 @@ from components.stack.platform import Platform
 from components.stack.settling import settled
 from components.sync.changes import Changes
 from components.sync.flux_objects import FluxObjects
-from components.sync.names import TENANT_LABEL
 from components.sync.status import REQUESTED_AT, Progress, SyncStatus
 from components.tenant.component import Tenant, TenantArgs
 from components.tenant.config import TenantConfig, TenantState
@@ -45,6 +44,7 @@ from components.tenant.further_access import FurtherBinding
 from components.tenant.people_config import TenantPeople
 from components.tenant.remains import Remains
 from components.tenant.sync_config import FurtherSync
+from components.vocabulary.names import TENANT_LABEL
 
 DEV, PLATFORM = ("dev-team-apps", "dev-team"), ("flux-system", "flux-system")
 NOW = datetime(2026, 11, 22, 21, 3, tzinfo=UTC)

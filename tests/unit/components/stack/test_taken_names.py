@@ -7,9 +7,9 @@ from sample_sources import authority
 from sample_stack import CLUSTER, FLUX, load
 
 from components.cluster.client import ClusterFacts
-from components.cluster.manifests import name_of, resource_type
 from components.engine.state import State
 from components.stack.taken_names import taken_names
+from components.vocabulary.manifests import name_of, resource_type
 
 TENANT = "toolkit.fluxcd.io/tenant"
 OURS = {"apps": {TENANT: "dev-team"}}

@@ -11,7 +11,7 @@ from sample_changes import changed
 from components.cluster.manifests import register
 from components.flux.platform_sync import PlatformSync
 from components.sync.changes import PLATFORM_TYPE, Changes, watch_changes
-from components.sync.names import PLATFORM, TENANT_LABEL
+from components.vocabulary.names import PLATFORM, TENANT_LABEL
 
 NAMES = {"dev-team", "ops-team", PLATFORM.name}
 

@@ -8,7 +8,6 @@ from sample_release import arguments, release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_stack import flux_config, removal, tenant_config
 
-from components.cluster.object_meta import ObjectMeta
 from components.flux.config import PlatformSyncConfig
 from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
 from components.flux.profile import configured
@@ -17,6 +16,7 @@ from components.sync.decryption import Decryption
 from components.sync.decryption_objects import decryption_objects
 from components.tenant.component import Tenant, TenantArgs
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.object_meta import ObjectMeta
 
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
 ACCESS = GitAccess(known_hosts=(), github=None, webhook_url=None)

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from components.config.wordings import message_of
+from components.config.messages import message_of
 from components.sync.build import build_fields
 from components.sync.config import Reconciliation
 

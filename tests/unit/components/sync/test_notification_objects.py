@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from sample_sources import authority
 
-from components.cluster.object_meta import ObjectMeta
 from components.sync.notification_objects import notification_objects
 from components.sync.notifications_config import ALL_KINDS, Notification
+from components.vocabulary.object_meta import ObjectMeta
 
 META = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})
 REPOSITORY = "https://git.example.com/dev-team/apps"

@@ -5,7 +5,6 @@ import yaml
 from sample_release import HERE
 from sample_stack import tenant_config
 
-from components.cluster.manifests import name_of
 from components.policies.limits_first import limits_first
 from components.policies.made_settings import made_settings
 from components.tenant.capsule_names import LIMIT_LABEL
@@ -13,6 +12,7 @@ from components.tenant.capsule_objects import replication_objects
 from components.tenant.config import TenantConfig
 from components.tenant.objects import tenant_objects
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.manifests import name_of
 
 NAMESPACES = [{"name": "apps"}, {"name": "dev-team-jobs"}]
 

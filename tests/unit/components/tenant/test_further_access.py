@@ -8,12 +8,12 @@ import pytest
 from sample_stack import tenant_config
 from sample_text import ESCAPES, SHOWN
 
-from components.sync.names import TENANT_LABEL
 from components.tenant.config import Role
 from components.tenant.further_access import FurtherBinding, TenantAccess, further_access, tenants_of
 from components.tenant.objects import role_binding, tenant_objects
 from components.tenant.role import TENANT_ROLE, tenant_role
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.names import TENANT_LABEL
 
 ALL = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]
 ROLES: dict[tuple[str, str, str], Any] = {

@@ -8,12 +8,12 @@ from recorded_program import run
 from sample_release import release
 from sample_stack import FLUX, load, removal
 
-from components.cluster.manifests import name_of, resource_type
 from components.engine.state import State
 from components.flux.component import FluxInstall, FluxInstallArgs
 from components.git.source import GitAccess
 from components.tenant.component import Tenant, TenantArgs
 from components.tenant.impersonation import Impersonation, granted, impersonations
+from components.vocabulary.manifests import name_of, resource_type
 
 IMPERSONATION = {"Role apps/flux-impersonation", "RoleBinding apps/flux-impersonation"}
 ROLES = IMPERSONATION | {"RoleBinding apps/flux-secrets", "Role apps/flux-webhooks", "RoleBinding apps/flux-webhooks"}

@@ -7,9 +7,9 @@ from sample_stack import load
 
 from components.config.errors import ConfigurationError
 from components.config.networks import NetworkRange
-from components.sync.names import TENANT_LABEL
 from components.tenant.network import METADATA_NETWORKS
 from components.tenant.objects import tenant_objects
+from components.vocabulary.names import TENANT_LABEL
 from tests.support.network import Network, Peer
 
 BASE = "namespaces: [{{name: {0}}}, {{name: {0}-jobs}}]\nsource: {{url: https://git.example.com/{0}/apps}}\n"

@@ -4,12 +4,12 @@ import pytest
 from sample_release import names, one
 from sample_stack import load, problems, tenant_config
 
-from components.cluster.object_meta import ObjectMeta
 from components.git.config import Webhook
 from components.tenant.limits import OBJECT_COUNTS, limiting_objects
 from components.tenant.role import MANAGED, tenant_role
 from components.tenant.room import room_for
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.object_meta import ObjectMeta
 from tests.support.messages import said
 
 RECEIVERS = "count/receivers.notification.toolkit.fluxcd.io"

@@ -5,9 +5,9 @@ import yaml
 from sample_release import HERE
 from sample_stack import tenant_config
 
-from components.cluster.object_meta import ObjectMeta
 from components.tenant.objects import source_meta, tenant_objects
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.object_meta import ObjectMeta
 
 
 def test_a_tenant_with_two_namespaces_has_exactly_these_objects():

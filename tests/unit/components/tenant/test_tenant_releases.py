@@ -3,10 +3,10 @@
 import pytest
 from sample_stack import tenant_config
 
-from components.sync.names import TENANT_LABEL
 from components.tenant.objects import tenant_objects
 from components.tenant.room import room_for
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.names import TENANT_LABEL
 
 CHARTS = {"kind": "HelmRepository", "url": "https://charts.example.com"}
 ARTIFACT = {"kind": "OCIRepository", "url": "oci://registry.example.com/charts/podinfo"}

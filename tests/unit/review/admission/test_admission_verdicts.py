@@ -13,9 +13,9 @@ import yaml
 from sample_objects import kubernetes, render_of
 from sample_project import rendered
 
-from components.cluster.manifests import resource_type
 from components.policies.config import PolicyMode
 from components.policies.tenant_labels import tenant_labels
+from components.vocabulary.manifests import resource_type
 from operations.errors import OperationError
 from review.admission.answers import admission_answers
 from review.admission.check import FOUND, NOT_CHECKED, check_admission

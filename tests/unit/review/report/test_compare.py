@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import review.commands.diff
 import review.report.compare
 from components.config.errors import ConfigurationError, Problem
-from components.config.wordings import Message
+from components.config.messages import Message
 from operations.errors import OperationError
 from review.render.rendered import Render
 from review.report.compare import compare

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.cluster.object_meta import ObjectMeta
+from components.vocabulary.object_meta import ObjectMeta
 
 SOURCE_API = "source.toolkit.fluxcd.io/v1"
 KUSTOMIZE_API = "kustomize.toolkit.fluxcd.io/v1"

@@ -1,0 +1,24 @@
+"""Kubernetes manifests as plain data, and what identifies an object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Manifest = dict[str, Any]
+
+
+def resource_type(manifest: Manifest) -> str:
+    """The Pulumi type token of a manifest, e.g. `kubernetes:apps/v1:Deployment`.
+
+    The provider decides by this token how long to wait for an object, so a Deployment is awaited until it is available
+    and a CustomResourceDefinition until it is established.
+    """
+    api_version = manifest["apiVersion"]
+    group_version = api_version if "/" in api_version else f"core/{api_version}"
+    return f"kubernetes:{group_version}:{manifest['kind']}"
+
+
+def name_of(manifest: Manifest) -> str:
+    """`namespace/name` of an object, or `name` if it is cluster-scoped."""
+    metadata = manifest["metadata"]
+    return "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
