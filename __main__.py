@@ -7,13 +7,13 @@ import pulumi
 
 from components.cluster.unreadable import finder
 from components.config.errors import ConfigurationError
+from components.config.types import seconds
 from components.engine.stack_traces import leave_out_stack_traces
 from components.engine.state import read_state
 from components.git.github_gone import gone_registrations
 from components.git.rotation import previous_keys, rotations
 from components.sources.fetched import fetched
 from components.stack.access_report import report_further_access
-from components.stack.applied import kinds_of
 from components.stack.approval import hold_to_approved
 from components.stack.current import read_stack, stack_file
 from components.stack.leaving_report import report_leaving
@@ -48,8 +48,9 @@ async def main() -> dict[str, object]:
 
     platform = register_platform(config, found, previous, gone)
 
-    progress = settled(config, platform, flux_objects(api, kinds_of(config)), changes)
-    further = report_further_access(config, progress, partial(read_further_access, api))
+    settle_timeout = seconds(config.tenancy.settle_timeout)
+    progress = settled(settle_timeout, platform, flux_objects(api, platform.plan.flux_kinds), changes)
+    further = report_further_access(config, platform.plan, progress, partial(read_further_access, api))
     rotating = rotations(config.git_sources, previous, progress, find)
     fetching = fetched(config.further_sources, progress, find)
     leaving = report_leaving(config, partial(read_remains, api))

@@ -17,7 +17,7 @@ from components.capsule.values import helm_values
 from components.charts.release import release
 from components.cluster.client import refusal
 from components.cluster.hooks import after_changes, ready_hook
-from components.cluster.manifests import register
+from components.plan.registration import register
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -9,10 +9,10 @@ import pulumi
 import pulumi_kubernetes
 
 from components.cluster.config import ClusterConfig
-from components.cluster.manifests import register
 from components.cluster.previewers import previewer_access
 from components.cluster.protection import ProtectedResource
 from components.engine.state import State
+from components.plan.registration import register
 
 CLUSTER_TYPE = "flux-tenancy:index:Cluster"
 """Type token of the component."""

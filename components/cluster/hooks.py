@@ -61,17 +61,17 @@ def after_changes(hook: pulumi.ResourceHook) -> pulumi.ResourceHookBinding:
     return pulumi.ResourceHookBinding(after_create=[hook], after_update=[hook])
 
 
-def hooked(hooks_for: Callable[[Manifest], pulumi.ResourceHookBinding]) -> pulumi.ResourceTransformation:
-    """Binds hooks to an object of the cluster, or to all those of a component.
+HooksFor = Callable[[Manifest], pulumi.ResourceHookBinding]
+"""The hooks of an object."""
 
-    Args:
-        hooks_for: the hooks of an object.
-    """
 
-    def bind(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-        if not (isinstance(args.props, dict) and {"kind", "metadata"} <= args.props.keys()):
-            return None
-        more = pulumi.ResourceOptions(hooks=hooks_for(args.props))
-        return pulumi.ResourceTransformationResult(args.props, pulumi.ResourceOptions.merge(args.opts, more))
+def hooked(*hooks_for: HooksFor) -> Callable[[Manifest], pulumi.ResourceOptions]:
+    """The option with all hooks of an object of the cluster; nothing at a Git host has any."""
 
-    return bind
+    def options(manifest: Manifest) -> pulumi.ResourceOptions:
+        opts = pulumi.ResourceOptions()
+        for each in hooks_for if "apiVersion" in manifest else ():
+            opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=each(manifest)))
+        return opts
+
+    return options

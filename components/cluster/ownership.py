@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.cluster.manifests import OWNERSHIP
 from components.engine.state import State
+from components.plan.registration import OWNERSHIP
 from components.vocabulary.manifests import Manifest
 
 _PROVIDER_TYPE = "pulumi:providers:kubernetes"

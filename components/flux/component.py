@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.cluster.manifests import register
 from components.engine.update_plans import made_once
 from components.flux.config import FluxConfig, Profile
 from components.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
 from components.flux.phases import in_phases
 from components.flux.profile import NO_TENANTS, StackFacts, configured
+from components.plan.registration import register
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import FLUX_NAMESPACE
 

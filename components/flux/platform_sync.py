@@ -1,21 +1,25 @@
-"""PlatformSync: the platform team's own repository, reconciled with the platform's rights."""
+"""PlatformSync: the platform team's own repository, reconciled with the platform's rights.
+
+Its objects have the same names as `flux bootstrap` uses.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import pulumi
 
-from components.cluster.generated_names import generated_names, referring
-from components.cluster.manifests import register
 from components.flux.config import PlatformSyncConfig
-from components.flux.platform_objects import platform_kustomization
-from components.git.source import GitAccess, RegisteredSource, register_source
+from components.flux.controllers import Controller
+from components.git.source import GitAccess, planned_source
+from components.plan.planned import Planned, Registered, Stage
+from components.plan.registration import register_planned
 from components.sync.decryption_objects import decryption_objects
-from components.sync.notification_objects import notification_objects
-from components.sync.notifications import register_notifications
+from components.sync.kustomization import kustomization
+from components.sync.notifications import planned_notification
 from components.sync.notifications_config import Notification
+from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import PLATFORM
 
 
@@ -24,45 +28,71 @@ class PlatformSyncArgs:
     """What PlatformSync needs.
 
     Attributes:
-        config: the `flux.sync` section of the stack.
-        path: the folder of the repository to apply.
-        access: what all Git sources of the stack share.
-        notifications: the messages about it, by name.
+        planned: its objects (`planned_platform_sync`).
+        options: further options of an object in the cluster.
     """
 
-    config: PlatformSyncConfig
-    path: str
-    access: GitAccess
-    notifications: Mapping[str, Notification] = field(default_factory=dict)
+    planned: Sequence[Planned]
+    options: Callable[[Manifest], pulumi.ResourceOptions] = lambda _: pulumi.ResourceOptions()
 
 
 class PlatformSync(pulumi.ComponentResource):
     """The GitRepository and the Kustomization `flux-system`, as `flux bootstrap` would create them.
 
     Attributes:
-        path: the folder that is applied.
-        source: the repository.
-        sync: the Kustomization.
+        registered: all of its resources, by the key of what was planned.
     """
 
-    path: str
-    source: RegisteredSource
-    sync: pulumi.CustomResource
+    registered: Registered
 
     def __init__(self, name: str, args: PlatformSyncArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flux-tenancy:index:PlatformSync", name, None, opts)
-        self.path = args.path
-        self.source = register_source(PLATFORM, args.config.source, args.access, parent=self, after=[])
-        decryption = decryption_objects(PLATFORM, args.config.decryption)
-        decrypting = [register(manifest, pulumi.ResourceOptions(parent=self)) for manifest in decryption.manifests]
-        names = generated_names(zip(decryption.manifests, decrypting, strict=True))
-        notifications = [
-            notification_objects(PLATFORM, key, each, args.config.source.url)
-            for key, each in args.notifications.items()
-        ]
-        notifying = register_notifications(notifications, parent=self, after=[])
-        self.sync = register(
-            referring(platform_kustomization(args.config, args.path, decryption.spec), names),
-            pulumi.ResourceOptions(parent=self, depends_on=[self.source.source, *decrypting, *notifying]),
+        own = pulumi.ResourceOptions(parent=self)
+        self.registered = register_planned(
+            args.planned, lambda each: pulumi.ResourceOptions.merge(own, args.options(each.manifest))
         )
         self.register_outputs({})
+
+
+def planned_platform_sync(
+    config: PlatformSyncConfig, path: str, access: GitAccess, notifications: Mapping[str, Notification]
+) -> Iterator[Planned]:
+    """All objects of the platform's own sync.
+
+    Args:
+        config: the `flux.sync` section of the stack.
+        path: the folder of the repository to apply.
+        access: what all Git sources of the stack share.
+        notifications: the messages about it, by name.
+    """
+    yield from planned_source(PLATFORM, config.source, access)
+    decryption = decryption_objects(PLATFORM, config.decryption)
+    for manifest in decryption.manifests:
+        yield Planned(Stage.CONTENT, manifest)
+    for key, each in notifications.items():
+        yield from planned_notification(PLATFORM, key, each, config.source.url)
+    yield Planned(Stage.SYNCS, platform_kustomization(config, path, decryption.spec))
+
+
+def platform_path(config: PlatformSyncConfig, stack: str) -> str:
+    """The folder of the platform's repository that belongs to a stack."""
+    return config.path or default_path(stack)
+
+
+def default_path(stack: str) -> str:
+    """The folder of a stack that does not set one."""
+    return f"./clusters/{stack}"
+
+
+def platform_kustomization(config: PlatformSyncConfig, path: str, decryption: Manifest) -> Manifest:
+    """The Kustomization of the platform.
+
+    It names a service account, since under the multi-tenant profile the default one has no rights.
+    """
+    return kustomization(
+        PLATFORM.metadata(PLATFORM.name),
+        config,
+        path=path,
+        service_account=Controller.KUSTOMIZE.value,
+        decryption=decryption,
+    )

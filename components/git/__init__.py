@@ -4,7 +4,7 @@ Put here what depends on where a repository is and who may read it.
 """
 
 from components.git.config import GitConfig, GitHubConfig, GitSource
-from components.git.source import GitAccess, RegisteredSource, git_access, register_source
+from components.git.source import GitAccess, git_access, planned_source
 from components.git.sources import Sources
 
 __all__ = [
@@ -12,8 +12,7 @@ __all__ = [
     "GitConfig",
     "GitHubConfig",
     "GitSource",
-    "RegisteredSource",
     "Sources",
     "git_access",
-    "register_source",
+    "planned_source",
 ]

@@ -90,7 +90,7 @@ class GitHub(pulumi.ComponentResource):
 
     def deploy_key(
         self, owner: str, key: SshKey, repository: GitHubRepository, opts: pulumi.ResourceOptions
-    ) -> pulumi.Resource:
+    ) -> pulumi.CustomResource:
         """Register a deploy key with read access.
 
         Another key is another resource with another title, so both can be registered at the same time.
@@ -102,11 +102,11 @@ class GitHub(pulumi.ComponentResource):
 
     def register_key(
         self, key: RegisteredKey, repository: GitHubRepository, opts: pulumi.ResourceOptions
-    ) -> pulumi.Resource:
+    ) -> pulumi.CustomResource:
         """Register a deploy key with exactly these properties, so that a key of an earlier update shows no change."""
         import pulumi_github
 
-        registered: pulumi.Resource = pulumi_github.RepositoryDeployKey(
+        registered: pulumi.CustomResource = pulumi_github.RepositoryDeployKey(
             key.name,
             repository=key.repository,
             title=key.title,
@@ -123,11 +123,11 @@ class GitHub(pulumi.ComponentResource):
         token: pulumi.Input[str],
         repository: GitHubRepository,
         opts: pulumi.ResourceOptions,
-    ) -> pulumi.Resource:
+    ) -> pulumi.CustomResource:
         """Register a webhook that announces pushes."""
         import pulumi_github
 
-        registered: pulumi.Resource = pulumi_github.RepositoryWebhook(
+        registered: pulumi.CustomResource = pulumi_github.RepositoryWebhook(
             name,
             repository=repository.name,
             active=True,

@@ -1,4 +1,4 @@
-"""A Git source with everything it needs: the key at GitHub, credentials, GitRepository, Receiver and webhook."""
+"""What a Git source needs: the key at GitHub, credentials, GitRepository, Receiver and webhook."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from secrets import token_urlsafe
 
 import pulumi
 
-from components.cluster.generated_names import generated_names, referring
-from components.cluster.manifests import register
 from components.engine.update_plans import made_once
-from components.git.config import GitSource
+from components.git.config import GitHubRepository, GitSource
 from components.git.github import (
     DEPLOY_KEY_TYPE,
     WEBHOOK_TYPE,
@@ -27,6 +25,9 @@ from components.git.github import (
 from components.git.github_gone import NOTHING, Gone
 from components.git.source_objects import source_objects, webhook_path, webhook_secret
 from components.git.sources import Sources
+from components.keys.ssh_keys import SshKey
+from components.plan.planned import Make, Planned, Registered, Stage, key_of
+from components.plan.registration import register
 from components.vocabulary.object_meta import ObjectMeta
 
 TOKEN_BYTES = 32
@@ -51,21 +52,8 @@ class GitAccess:
     lost: Collection[Registration] = frozenset()
 
 
-@dataclass(frozen=True)
-class RegisteredSource:
-    """The resources of a source.
-
-    Attributes:
-        source: the GitRepository.
-        receiver: its Receiver, or None.
-        webhook: URL of the webhook, or None.
-        registered: all of its resources, including those at the Git host.
-    """
-
-    source: pulumi.CustomResource
-    receiver: pulumi.CustomResource | None
-    webhook: pulumi.Output[str] | None
-    registered: tuple[pulumi.Resource, ...]
+NO_GIT_HOST = GitAccess(known_hosts=(), github=None, webhook_url=None)
+"""Access without any Git host: for plans that nobody registers."""
 
 
 def git_access(
@@ -90,57 +78,99 @@ def git_access(
     return GitAccess(sources.known_hosts, github, sources.webhook_url, previous_keys or {}, {*lost, *gone.urns})
 
 
-def register_source(
-    meta: ObjectMeta,
-    source: GitSource,
-    access: GitAccess,
-    parent: pulumi.Resource,
-    after: Sequence[pulumi.Input[pulumi.Resource]],
-) -> RegisteredSource:
-    """Register a source's resources, ordered so that it works immediately and its removal leaves no key behind.
+def planned_source(meta: ObjectMeta, source: GitSource, access: GitAccess) -> list[Planned]:
+    """What a source needs, in an order in which it works immediately and its removal leaves no key behind.
 
     Args:
         meta: name, namespace and labels of its objects.
         source: the source.
-        access: what all sources of the stack share.
-        parent: the component that the source belongs to.
-        after: the resources to depend on.
+        access: what all sources of the stack share; without GitHub, nothing is planned there.
     """
     objects = source_objects(meta, source, access.known_hosts)
-    earlier: list[pulumi.Resource] = []
-
-    def opts(*more: pulumi.Resource, ignore_changes: list[str] | None = None) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(
-            parent=parent, depends_on=[*after, *earlier, *more], ignore_changes=ignore_changes
-        )
-
-    if (key := registered_key(source)) is not None:
-        assert source.github is not None and access.github is not None  # Otherwise there is no key to register.
-        previous = [
-            access.github.register_key(each, source.github, opts())
-            for each in access.previous_keys.get(meta.prefix, ())
-        ]
-        if (DEPLOY_KEY_TYPE, deploy_key_name(meta.prefix, key)) not in access.lost:
-            earlier.append(access.github.deploy_key(meta.prefix, key, source.github, opts()))
-        earlier += previous
-    secrets = [register(secret, opts()) for secret in objects.secrets]
-    earlier += secrets
-    names = generated_names(zip(objects.secrets, secrets, strict=True))
-    registered = register(referring(objects.source, names), opts())
+    planned = _deploy_keys(meta, source, access)
+    keys = tuple(each.key for each in planned)
+    planned += [Planned(Stage.CONTENT, secret, needs=keys) for secret in objects.secrets]
+    earlier = tuple(each.key for each in planned)
+    repository = Planned(Stage.CONTENT, objects.source, needs=earlier)
+    planned.append(repository)
     if objects.receiver is None:
-        return RegisteredSource(registered, None, None, (*earlier, registered))
+        return planned
+    token = Planned(Stage.CONTENT, webhook_secret(meta, ""), needs=earlier, make=partial(_with_drawn_token, meta))
+    receiver = Planned(Stage.CONTENT, objects.receiver, needs=(*earlier, token.key, repository.key))
+    planned += [token, receiver]
+    if access.github is not None and source.github is not None and (WEBHOOK_TYPE, meta.prefix) not in access.lost:
+        make = partial(_webhook, meta, access, access.github, source.github)
+        planned.append(_at_github("Webhook", meta.prefix, make, (*earlier, receiver.key)))
+    return planned
 
-    # Generated once: later runs and both ends of the webhook use the token in the state.
+
+def webhook_url(meta: ObjectMeta, base: str | None, registered: Registered) -> pulumi.Output[str] | None:
+    """The URL at which a source's Receiver gets webhooks; None without a Receiver.
+
+    Args:
+        meta: metadata of the source's objects.
+        base: where Git hosts reach this cluster's Receivers.
+        registered: the resources of the source's owner, by key.
+    """
+    if (secret := registered.get(key_of(webhook_secret(meta, "")))) is None:
+        return None
+    return _token_in(secret).apply(lambda text: f"{(base or '').rstrip('/')}{webhook_path(text, meta)}")
+
+
+def _deploy_keys(meta: ObjectMeta, source: GitSource, access: GitAccess) -> list[Planned]:
+    """The source's keys at GitHub: the previous ones that stay, and its own."""
+    github, repository, key = access.github, source.github, registered_key(source)
+    if github is None or repository is None or key is None:
+        return []
+    planned = [
+        _at_github("DeployKey", each.name, partial(_previous_key, github, repository, each))
+        for each in access.previous_keys.get(meta.prefix, ())
+    ]
+    name = deploy_key_name(meta.prefix, key)
+    if (DEPLOY_KEY_TYPE, name) not in access.lost:
+        planned.append(_at_github("DeployKey", name, partial(_own_key, github, repository, meta.prefix, key)))
+    return planned
+
+
+def _at_github(kind: str, name: str, make: Make, needs: tuple[str, ...] = ()) -> Planned:
+    return Planned(Stage.CONTENT, {"kind": kind, "metadata": {"name": name}}, needs=needs, make=make)
+
+
+def _previous_key(
+    github: GitHub, repository: GitHubRepository, key: RegisteredKey, opts: pulumi.ResourceOptions, _: Registered
+) -> pulumi.CustomResource:
+    return github.register_key(key, repository, opts)
+
+
+def _own_key(
+    github: GitHub, repository: GitHubRepository, owner: str, key: SshKey, opts: pulumi.ResourceOptions, _: Registered
+) -> pulumi.CustomResource:
+    return github.deploy_key(owner, key, repository, opts)
+
+
+def _with_drawn_token(meta: ObjectMeta, opts: pulumi.ResourceOptions, _: Registered) -> pulumi.CustomResource:
+    """The Secret with the token, generated once: later runs and both ends of the webhook use the one in the state."""
     drawn = made_once(partial(token_urlsafe, TOKEN_BYTES))
-    token_data = drawn.apply(lambda text: webhook_secret(meta, text)["data"])
-    token_secret = register(webhook_secret(meta, "") | {"data": token_data}, opts(ignore_changes=["data"]))
+    data = drawn.apply(lambda text: webhook_secret(meta, text)["data"])
+    keep = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["data"]))
+    return register(webhook_secret(meta, "") | {"data": data}, keep)
+
+
+def _webhook(
+    meta: ObjectMeta,
+    access: GitAccess,
+    github: GitHub,
+    repository: GitHubRepository,
+    opts: pulumi.ResourceOptions,
+    registered: Registered,
+) -> pulumi.CustomResource:
+    url = webhook_url(meta, access.webhook_url, registered)
+    assert url is not None  # The Secret with the token comes before.
+    token = _token_in(registered[key_of(webhook_secret(meta, ""))])
+    return github.webhook(meta.prefix, url, token, repository, opts)
+
+
+def _token_in(secret: pulumi.CustomResource) -> pulumi.Output[str]:
     # The SDK sets an attribute for each property of a resource.
-    data: pulumi.Output[dict[str, str]] = token_secret.data  # type: ignore[attr-defined]
-    token = data["token"].apply(lambda encoded: b64decode(encoded).decode())
-    receiver = register(objects.receiver, opts(token_secret, registered))
-    url = token.apply(lambda text: f"{(access.webhook_url or '').rstrip('/')}{webhook_path(text, meta)}")
-    announcing: list[pulumi.Resource] = [token_secret, receiver]
-    if source.github is not None and (WEBHOOK_TYPE, meta.prefix) not in access.lost:
-        assert access.github is not None  # `git_access` creates it for every source that sets `github`.
-        announcing.append(access.github.webhook(meta.prefix, url, token, source.github, opts(receiver)))
-    return RegisteredSource(registered, receiver, url, (*earlier, registered, *announcing))
+    data: pulumi.Output[dict[str, str]] = secret.data  # type: ignore[attr-defined]
+    return data["token"].apply(lambda encoded: b64decode(encoded).decode())

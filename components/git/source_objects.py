@@ -37,7 +37,7 @@ class SourceObjects:
 
     Attributes:
         secrets: the Secrets with credentials and public keys, whose names are generated.
-        source: the GitRepository, which refers to them as `components.cluster.generated_names` describes.
+        source: the GitRepository, which refers to them as `components.plan.generated_names` describes.
         receiver: the Receiver of webhooks for pushes, or None; it needs `webhook_secret`.
     """
 

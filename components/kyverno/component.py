@@ -13,12 +13,12 @@ from components.charts.chart import Chart
 from components.charts.release import release
 from components.cluster.client import refusal
 from components.cluster.hooks import after_changes, ready_hook
-from components.cluster.manifests import register
 from components.kyverno.chart import KYVERNO
 from components.kyverno.config import KyvernoConfig
 from components.kyverno.objects import namespace, webhook_configurations
 from components.kyverno.serving import POLICIES_PATH, wait_until_serving
 from components.kyverno.values import helm_values
+from components.plan.registration import register
 from components.vocabulary.manifests import Manifest
 
 if TYPE_CHECKING:

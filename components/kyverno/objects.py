@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.cluster.manifests import BACKGROUND, OWNERSHIP
+from components.plan.registration import BACKGROUND, OWNERSHIP
 from components.vocabulary.manifests import Manifest
 
 NAMESPACE = "kyverno"

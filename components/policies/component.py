@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 import pulumi
 
 from components.cluster.client import refusal
-from components.cluster.hooks import after_changes, ready_hook
-from components.cluster.manifests import register
+from components.cluster.hooks import after_changes, before_changes, ready_hook
+from components.plan.registration import register
 from components.policies.config import PolicyEngine
 from components.policies.in_force import PROBE_PATH, wait_until_in_force
 from components.policies.probe_events import forget_refusals
@@ -28,10 +29,12 @@ class PoliciesArgs:
     Attributes:
         policies: their objects (`components.policies.table.policy_set`).
         api: a client for the cluster, to test whether they are in force.
+        ready: hooks that wait until the engine takes policies.
     """
 
     policies: PolicySet
     api: client.ApiClient
+    ready: Sequence[pulumi.ResourceHook] = ()
 
 
 class _Policies(pulumi.ComponentResource):
@@ -53,6 +56,7 @@ class _Policies(pulumi.ComponentResource):
         asked = partial(refusal, args.api, PROBE_PATH)
         name_in_state = f"{self.ENGINE.value}-policies-in-force"
         self.in_force = ready_hook(name_in_state, lambda: wait_until_in_force(self.ENGINE, args.policies.digest, asked))
+        self._waiting = pulumi.ResourceOptions(parent=self, hooks=before_changes(args.ready))
         registered = [self._register(manifest) for manifest in args.policies.manifests]
         # The probe's policy comes last: it changes with every other policy and shows which set the engine has loaded,
         # so an update waits for its policies even if they guard nothing new.
@@ -70,7 +74,7 @@ class _Policies(pulumi.ComponentResource):
         self.register_outputs({})
 
     def _register(self, manifest: Manifest, opts: pulumi.ResourceOptions | None = None) -> pulumi.CustomResource:
-        return register(manifest, pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), opts))
+        return register(manifest, pulumi.ResourceOptions.merge(self._waiting, opts))
 
 
 class NativePolicies(_Policies):

@@ -20,17 +20,12 @@ from components.policies.rendering import object_name
 from components.policies.tenant_labels import TENANT_NAME, is_free
 from components.tenant.annotations import NAMESPACES, account_annotations
 from components.tenant.config import Role
+from components.tenant.identity import role_binding, service_account
 from components.tenant.kinds import RECEIVER
-from components.tenant.limits import limiting_objects
+from components.tenant.limits import ROOM_AT_HOME, limiting_objects
 from components.tenant.namespace_config import PodSecurity, pod_security_labels
-from components.tenant.objects import (
-    role_binding,
-    service_account,
-    service_account_name,
-    tenant_meta,
-)
 from components.tenant.role import TENANT_ROLE
-from components.tenant.room import room_for
+from components.tenant.scope import service_account_name, tenant_meta
 from components.tenant.tenancy_config import TenancyConfig, TenantNetwork
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
@@ -139,7 +134,7 @@ def tenant_template(
         service_account(tenant, namespace, account),
         role_binding(tenant, namespace, namespace, Role.TENANT, account),
         *(shared_bindings(meta, flux, receivers=RECEIVER in tenancy.kinds) if flux.impersonates else []),
-        *limiting_objects(meta, tenancy.limits, TenantNetwork.DEFAULT_DENY, room_for(None, namespace)),
+        *limiting_objects(meta, tenancy.limits, TenantNetwork.DEFAULT_DENY, ROOM_AT_HOME),
     ]
 
 

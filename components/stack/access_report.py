@@ -12,10 +12,11 @@ import pulumi
 from components.cluster.client import ClusterUnavailable
 from components.config.messages import Message
 from components.engine import log
+from components.plan.planned import Stage, of_stage
 from components.stack.config import StackConfig
+from components.stack.plan import Plan
 from components.sync.status import Progress
 from components.tenant.further_access import FurtherBinding, TenantAccess
-from components.tenant.objects import tenant_objects
 
 FurtherAccess = dict[str, list[str]]
 """By tenant, a summary of each further binding."""
@@ -23,6 +24,7 @@ FurtherAccess = dict[str, list[str]]
 
 def report_further_access(
     config: StackConfig,
+    plan: Plan,
     progress: pulumi.Output[dict[str, Progress]],
     read_further_access: Callable[[Mapping[str, TenantAccess]], Mapping[str, Sequence[FurtherBinding]]],
 ) -> pulumi.Output[FurtherAccess]:
@@ -32,13 +34,18 @@ def report_further_access(
 
     Args:
         config: the stack.
+        plan: what it wants.
         progress: progress of each sync.
         read_further_access: reads the further bindings of tenants, given what the platform grants them.
     """
     tenants = {
         name: TenantAccess(
             tenant.namespace_names,
-            [each for each in tenant_objects(name, tenant, config.tenancy).access if "roleRef" in each],
+            [
+                each.manifest
+                for each in of_stage(plan.tenants[name], Stage.ACCESS)
+                if "roleRef" in each.manifest and not each.beside
+            ],
         )
         for name, tenant in config.active_tenants.items()
     }

@@ -9,10 +9,10 @@ from functools import partial
 import pulumi
 
 from components.capsule import CapsuleInstall, CapsuleInstallArgs
-from components.cluster.hooks import before_changes, hooked
-from components.cluster.manifests import register
+from components.cluster.hooks import before_changes
 from components.flux.controller_rights import shared_impersonation
 from components.kyverno.component import KyvernoInstall, KyvernoInstallArgs
+from components.plan.registration import register
 from components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
 from components.policies.config import PoliciesConfig, PolicyEngine
 from components.policies.kyverno_only import kyverno_only, kyverno_rules, onboards
@@ -25,6 +25,7 @@ from components.stack.preflight import Preflight
 from components.tenant.capsule_objects import bound_roles
 from components.tenant.config import TenantConfig
 from components.tenant.grants import relaxed_policies
+from components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,9 @@ class Guard:
         """What is in place when both are."""
         return Guard([*self.after, *other.after], [*self.ready, *other.ready])
 
-    @property
-    def waiting(self) -> pulumi.ResourceTransformation:
-        """Makes each object wait before it is created or updated."""
-        return hooked(lambda _: before_changes(self.ready))
+    def waiting(self, _: Manifest) -> pulumi.ResourceHookBinding:
+        """The hooks with which an object waits before it is created or updated."""
+        return before_changes(self.ready)
 
 
 def kyverno_installation(
@@ -131,9 +131,9 @@ def policies_in_force(
         components.append(NativePolicies("native-policies", args, on_cluster(depends_on=[*after])))
     if policies.engine.kyverno:
         more = kyverno_only(policies, config.tenancy, config.flux, found.release)
-        args = PoliciesArgs(enabled(PolicyEngine.KYVERNO, more), found.cluster.api)
+        args = PoliciesArgs(enabled(PolicyEngine.KYVERNO, more), found.cluster.api, guard.ready)
         assert kyverno is not None  # The configuration refuses the engine without it.
-        opts = on_cluster(depends_on=[*after, *guard.after], transformations=[guard.waiting])
+        opts = on_cluster(depends_on=[*after, *guard.after])
         components.append(KyvernoPolicies("kyverno-policies", args, opts))
     return Guard(
         [*guard.after, *labels, *(each.last for each in components)],

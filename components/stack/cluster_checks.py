@@ -35,7 +35,6 @@ from components.engine.state import State
 from components.flux.support import OLDEST_KUBERNETES, minor
 from components.kyverno.chart import KYVERNO
 from components.kyverno.objects import MANAGED_BY_LABEL
-from components.stack.applied import kinds_of
 from components.stack.capsule_checks import TENANTS_PATH, capsule_problems, surplus_namespaces
 from components.stack.closed_objects import closed_objects, read_unmarked
 from components.stack.config import StackConfig
@@ -50,6 +49,7 @@ from components.stack.namespace_checks import (
     tenant_of_namespaces,
     terminating,
 )
+from components.stack.plan import stack_plan
 from components.stack.strays import read_strays
 from components.stack.taken_names import taken_names
 from components.sync.flux_objects import read_syncs
@@ -100,13 +100,14 @@ def check_cluster(
         api = connect(config.cluster, project)
         facts = read_facts(api)
         problems += cluster_problems(config, facts, state, stack_file)
+        plan = stack_plan(config, pulumi.get_stack())
         holds = {name: read_namespace_holds(api, name) for name in sorted(terminating(config, facts, state))}
         problems += held_namespaces(config, holds, stack_file)
-        syncs = read_syncs(api, kinds_of(config))
+        syncs = read_syncs(api, plan.flux_kinds)
         strays: list[str] = if_readable(partial(read_strays, api, facts, syncs, state), [])
         named = partial(_names_at, api)
-        problems += missing_objects(config, facts, state, syncs, named, stack_file, refreshed=refreshes())
-        problems += taken_names(config, facts, state, readable_only(finder(api, state)), stack_file)
+        problems += missing_objects(config, plan, facts, state, syncs, named, stack_file, refreshed=refreshes())
+        problems += taken_names(config, plan, facts, state, readable_only(finder(api, state)), stack_file)
         tenants = if_readable(partial(read_names, api, TENANTS_PATH), set()) if config.makes_namespaces else ()
         problems += capsule_problems(config, facts, state, tenants, stack_file)
         problems += namespaced_objects(config, partial(read_namespaced_kinds, api), stack_file)

@@ -21,7 +21,7 @@ from components.stack.review_config import ReviewConfig
 from components.sync.config import Reconciliation
 from components.sync.decryption import Decryption
 from components.tenant.config import TenantConfig
-from components.tenant.objects import further_source_meta, source_meta
+from components.tenant.scope import further_source_meta, source_meta
 from components.tenant.tenancy_config import TenancyConfig, TenancyMode
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import PLATFORM, SOURCE_API

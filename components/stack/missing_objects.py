@@ -18,8 +18,8 @@ from components.config.messages import Message
 from components.config.printable import printable
 from components.engine.state import State
 from components.kyverno.objects import NAMESPACE as KYVERNO_NAMESPACE
-from components.stack.applied import all_syncs
 from components.stack.config import StackConfig
+from components.stack.plan import Plan
 from components.sync.status import name_of_object
 from components.vocabulary.manifests import Manifest, name_of, resource_type
 from components.vocabulary.names import FLUX_NAMESPACE, HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
@@ -35,6 +35,7 @@ _APPLIED_TYPES = {
 
 def missing_objects(
     config: StackConfig,
+    plan: Plan,
     cluster: ClusterFacts,
     state: State,
     syncs: Iterable[Manifest],
@@ -47,6 +48,7 @@ def missing_objects(
 
     Args:
         config: the stack.
+        plan: what it wants.
         cluster: facts of the cluster.
         state: the stack's state.
         syncs: the sources and Kustomizations in the cluster.
@@ -74,7 +76,7 @@ def missing_objects(
         ]
     if refreshed:
         return []
-    wanted = {sync.applied for sync in all_syncs(config).values()}
+    wanted = {sync.applied for sync in plan.syncs.values()}
     there = {name_of_object(each) for each in syncs if not _is_terminating(each)}
     known = {(kind, *name.split("/")) for kind, type_ in _APPLIED_TYPES.items() for name in state.names(type_)}
     if wanted <= known and wanted <= there and cluster.namespaces.keys() >= set(own):

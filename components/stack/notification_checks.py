@@ -13,7 +13,7 @@ from components.stack.config import StackConfig
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
 from components.stack.policy_checks import is_in_use
-from components.sync.notification_objects import stated_address
+from components.sync.notifications import stated_address
 from components.sync.notifications_config import Notification
 from components.sync.provider_types import Address
 from components.tenant.config import TenantConfig

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import pulumi
@@ -10,11 +10,12 @@ import pulumi
 from components.cluster.client import ClusterFacts
 from components.engine.update_plans import unplanned
 from components.flux.config import PlatformSyncConfig
-from components.flux.platform_sync import PlatformSync
+from components.flux.platform_sync import PlatformSync, platform_path
 from components.git.config import GitSource
 from components.git.rotation import Rotations
-from components.git.source import RegisteredSource
+from components.git.source import webhook_url
 from components.keys.ssh_keys import read_private_key
+from components.plan.planned import Registered
 from components.sources.config import ExternalArtifactSource, Source
 from components.sources.fetched import has_status
 from components.sources.urls import fetched_url
@@ -29,9 +30,9 @@ from components.sync.status import Progress
 from components.tenant.config import TenantConfig
 from components.tenant.grants import in_words
 from components.tenant.grants_config import Grant
-from components.tenant.objects import further_source_meta
 from components.tenant.people import listed_people
-from components.tenant.source_names import source_reference
+from components.tenant.scope import further_source_meta, source_meta
+from components.tenant.sources import source_reference
 from components.vocabulary.names import (
     GIT_REPOSITORY,
     HELM_RELEASE,
@@ -68,7 +69,11 @@ def stack_outputs(
     sync, flux, kyverno, capsule = config.flux.sync, platform.flux, platform.kyverno, platform.capsule
     progress, further, leaving = unplanned(progress), unplanned(further), unplanned(leaving)
     fetched = unplanned(fetched)
-    own = {"sync": _platform(sync, platform.sync, progress, rotating)} if sync and platform.sync else {}
+    own = (
+        {"sync": _platform(sync, platform.sync, config.flux.webhook_url, progress, rotating)}
+        if sync and platform.sync
+        else {}
+    )
     return {
         "cluster": {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context},
         "flux": {"version": flux.version, "profile": flux.profile} | own,
@@ -79,7 +84,7 @@ def stack_outputs(
             | (
                 _leaving(name, config.tenants[name], leaving)
                 if config.tenants[name].is_leaving
-                else _tenant(name, config, each.sources, progress, further, rotating, fetched)
+                else _tenant(name, config, each.registered, progress, further, rotating, fetched)
             )
             for name, each in platform.tenants.items()
         },
@@ -104,16 +109,20 @@ def _leaving(name: str, tenant: TenantConfig, leaving: pulumi.Output[LeavingTena
 def _tenant(
     name: str,
     config: StackConfig,
-    registered: Mapping[str, RegisteredSource],
+    registered: Registered,
     progress: pulumi.Output[dict[str, Progress]],
     further: pulumi.Output[FurtherAccess],
     rotating: Rotations,
     fetched: pulumi.Output[dict[str, str]],
 ) -> dict[str, Any]:
-    own = config.tenants[name]
-    git = {} if own.source is None else _source(name, own.source, registered[name], rotating)
+    own, webhooks = config.tenants[name], config.flux.webhook_url
+    git = (
+        {}
+        if own.source is None
+        else _source(source_meta(name, own), own.source, registered, config.flux.webhook_url, rotating)
+    )
     sources = {
-        key: _further(meta, source, registered, rotating, fetched)
+        key: _further(meta, source, registered, webhooks, rotating, fetched)
         for key, source in own.sources.items()
         for meta in [further_source_meta(name, own, key)]
     }
@@ -166,40 +175,45 @@ def _applied(
 def _platform(
     sync: PlatformSyncConfig,
     platform: PlatformSync,
+    webhooks: str | None,
     progress: pulumi.Output[dict[str, Progress]],
     rotating: Rotations,
 ) -> dict[str, Any]:
+    path = platform_path(sync, pulumi.get_stack())
     return {
-        **_source(PLATFORM.name, sync.source, platform.source, rotating),
-        "path": platform.path,
-        **_sops(platform.path, sync.decryption),
+        **_source(PLATFORM, sync.source, platform.registered, webhooks, rotating),
+        "path": path,
+        **_sops(path, sync.decryption),
         "status": _status(PLATFORM.name, progress),
     }
 
 
-def _source(name: str, source: GitSource, registered: RegisteredSource, rotating: Rotations) -> dict[str, Any]:
+def _source(
+    meta: ObjectMeta, source: GitSource, registered: Registered, webhooks: str | None, rotating: Rotations
+) -> dict[str, Any]:
     """A source, and what its Git host has to know."""
     found: dict[str, Any] = {"url": source.url}
     if source.deploy_key is not None:
         key = read_private_key(source.deploy_key.get_secret_value())
-        previous = {"previous": rotating[name]} if name in rotating else {}
+        previous = {"previous": rotating[meta.prefix]} if meta.prefix in rotating else {}
         found["deployKey"] = {"fingerprint": key.fingerprint, "publicKey": key.public, **previous}
-    if registered.webhook is not None:
-        found["webhook"] = registered.webhook
+    if (url := webhook_url(meta, webhooks, registered)) is not None:
+        found["webhook"] = url
     return found
 
 
 def _further(
     meta: ObjectMeta,
     source: Source,
-    registered: Mapping[str, RegisteredSource],
+    registered: Registered,
+    webhooks: str | None,
     rotating: Rotations,
     fetched: pulumi.Output[dict[str, str]],
 ) -> dict[str, Any]:
     """One of a tenant's further sources, and whether its current credentials have been used."""
     found: dict[str, Any] = {"object": f"{source.kind}/{meta.namespace}/{meta.name}"}
     if isinstance(source, GitSource):
-        found |= _source(meta.prefix, source, registered[meta.prefix], rotating)
+        found |= _source(meta, source, registered, webhooks, rotating)
     elif not isinstance(source, ExternalArtifactSource):
         found["url"] = fetched_url(source)
     return found | ({"fetched": fetched.apply(lambda states: states[meta.prefix])} if has_status(source) else {})

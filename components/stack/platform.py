@@ -13,28 +13,28 @@ from components.capsule import CapsuleInstall
 from components.capsule.serving import wait_until_admitted
 from components.cluster import Cluster, ClusterArgs
 from components.cluster.client import refusal
-from components.cluster.hooks import before_changes, hooked, ready_hook
-from components.cluster.manifests import register
+from components.cluster.hooks import HooksFor, before_changes, hooked, ready_hook
 from components.cluster.protection import protect
 from components.cluster.waiting import in_thread
 from components.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
-from components.flux.platform_objects import platform_path
 from components.git import git_access
 from components.git.github_gone import NOTHING, Gone
 from components.git.rotation import PreviousKeys
 from components.kyverno import KyvernoInstall
+from components.plan.planned import Stage, of_stage
+from components.plan.registration import register, register_planned
 from components.policies.limits_first import limits_first
 from components.policies.made_settings import made_settings
 from components.stack.admission import capsule_installation, kyverno_installation, policies_in_force, serves
 from components.stack.capsule_checks import owned_namespaces
 from components.stack.config import StackConfig
+from components.stack.plan import Plan, stack_plan
 from components.stack.preflight import Preflight
 from components.stack.stack_facts import stack_facts
 from components.tenant import Tenant, TenantArgs
 from components.tenant.capsule_names import MADE_BY_TENANT, TENANT_OWNER, TENANT_TYPE
 from components.tenant.capsule_objects import replication_objects
 from components.tenant.capsule_release import Releases
-from components.tenant.impersonation import Impersonation, granted, impersonations
 from components.tenant.offboarding import Offboarding
 from components.tenant.people import auditor_access, people_roles
 from components.tenant.quota_hooks import QuotaHooks
@@ -53,6 +53,7 @@ class Platform:
     """The components of a stack.
 
     Attributes:
+        plan: what the stack wants for its tenants and its own sync.
         flux: Flux.
         kyverno: Kyverno, or None.
         sync: the platform's own sync, or None.
@@ -60,11 +61,20 @@ class Platform:
         capsule: Capsule, or None.
     """
 
+    plan: Plan
     flux: FluxInstall
     kyverno: KyvernoInstall | None
     sync: PlatformSync | None
     tenants: Mapping[str, Tenant]
     capsule: CapsuleInstall | None = None
+
+    @property
+    def applied(self) -> dict[str, pulumi.CustomResource]:
+        """What Flux applies, by its key among all syncs (`Plan.syncs`)."""
+        found = {key: each for tenant in self.tenants.values() for key, each in tenant.applied.items()}
+        if self.sync is not None:
+            found |= {each.name: self.sync.registered[each.key] for each in of_stage(self.plan.platform, Stage.SYNCS)}
+        return found
 
 
 def register_platform(config: StackConfig, found: Preflight, previous: PreviousKeys, gone: Gone = NOTHING) -> Platform:
@@ -82,16 +92,15 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     on_cluster = partial(pulumi.ResourceOptions, provider=cluster.provider)
     kyverno = kyverno_installation(config, found, on_cluster)
     serving = serves(kyverno)
-    counted = hooked(QuotaHooks(QuotaStatus(api), config.tenants, config.tenancy).of)
+    access = git_access(config.git_sources, previous, found.lost, gone)
+    plan = stack_plan(config, pulumi.get_stack(), access)
+    counted = QuotaHooks(QuotaStatus(api), plan.tenants.values()).of
 
-    roles = impersonations(config.flux, config.active_tenants, config.tenancy)
-    served = on_cluster(depends_on=serving.after, transformations=[serving.waiting, counted])
-    of_tenants = {name for tenant in config.active_tenants.values() for name in tenant.namespace_names}
-    settled = of_tenants & granted(roles, found.cluster.lost.state)
-    # Those of the platform's own accounts always: a render has no cluster, and shows them, too.
-    early = facts.namespaces.keys() | (roles.keys() - of_tenants)
-    impersonation = Impersonation(roles, early, served, settled)
-    flux_args = FluxInstallArgs(config.flux, found.release, impersonation.in_existing, stack_facts(config))
+    served = on_cluster(depends_on=serving.after)
+    waiting = hooked(serving.waiting, counted)
+    beside = lambda each: pulumi.ResourceOptions.merge(served, waiting(each.manifest))  # noqa: E731
+    early = register_planned(plan.early_rights(facts.namespaces, found.cluster.lost.state), beside)
+    flux_args = FluxInstallArgs(config.flux, found.release, [*early.values()], stack_facts(config))
     flux = FluxInstall("flux", flux_args, on_cluster())
     role = register(tenant_role(config.tenancy), on_cluster())
     people = [register(each, on_cluster()) for each in _access_of_people(config)]
@@ -100,34 +109,34 @@ def register_platform(config: StackConfig, found: Preflight, previous: PreviousK
     made = [register(each, in_namespaces) for each in _for_made_namespaces(config)]
     guard = policies_in_force(config, found, kyverno, [*flux.last, role], on_cluster).and_also(serves(capsule))
     before = [*flux.last, role, *people, *made, *guard.after]
-    transformations = [guard.waiting, counted, *_released(found), *_admitted(config, api)]
-    guarded = partial(on_cluster, depends_on=before, transformations=transformations)
+    guarded = partial(on_cluster, depends_on=before)
+    options = hooked(guard.waiting, counted, *_released(found), *_admitted(config, api))
 
     limits: list[pulumi.Resource] = []
     replicated = ready_hook("limits-replicated", partial(wait_until_replicated, api, config.tenants, config.tenancy))
     for each in limits_first(config.tenancy) if config.makes_namespaces else ():
         # One after the other, so that one step waits. It depends on no tenant, since all tenants depend on it.
-        opts = guarded(depends_on=[*before, *limits[-1:]], hooks=before_changes([replicated]))
-        limits.append(register(each, opts))
+        waiting_for = pulumi.ResourceOptions.merge(options(each), guarded(hooks=before_changes([replicated])))
+        after = pulumi.ResourceOptions(depends_on=limits[-1:])
+        limits.append(register(each, pulumi.ResourceOptions.merge(waiting_for, after)))
 
-    access = git_access(config.git_sources, previous, found.lost, gone)
     platform = None
-    if (sync := config.flux.sync) is not None:
-        args = PlatformSyncArgs(sync, platform_path(sync, pulumi.get_stack()), access, config.flux.notifications)
-        platform = PlatformSync("platform", args, guarded())
+    if plan.platform:
+        platform = PlatformSync("platform", PlatformSyncArgs(plan.platform, options), guarded())
     tenant_args = partial(
         TenantArgs,
-        access=access,
-        tenancy=config.tenancy,
         offboarding=Offboarding(api, config.active_tenants, config.cluster.context),
         lost=found.cluster.lost,
-        impersonation=impersonation,
-        default_account=config.flux.default_service_account,
+        options=options,
+        early=early,
+        beside=beside,
+        after={TENANT_OWNER: limits[-1:]},
         capsule=[*serves(capsule).after, *made],
-        limits_first=limits[-1:],
     )
-    tenants = {name: Tenant(name, tenant_args(tenant), guarded()) for name, tenant in config.tenants.items()}
-    return Platform(flux, kyverno, platform, tenants, capsule)
+    tenants = {
+        name: Tenant(name, tenant_args(plan.scopes[name], plan.tenants[name]), guarded()) for name in plan.tenants
+    }
+    return Platform(plan, flux, kyverno, platform, tenants, capsule)
 
 
 def _for_made_namespaces(config: StackConfig) -> list[Manifest]:
@@ -135,16 +144,16 @@ def _for_made_namespaces(config: StackConfig) -> list[Manifest]:
     return [*replication_objects(), *made_settings()] if config.makes_namespaces else []
 
 
-def _released(found: Preflight) -> list[pulumi.ResourceTransformation]:
+def _released(found: Preflight) -> list[HooksFor]:
     """Takes namespaces that stay out of Capsule's Tenants of this stack, where it has some."""
     own = found.cluster.lost.state.names(TENANT_TYPE)
     owned = {name: tenant for name, tenant in owned_namespaces(found.cluster.facts).items() if tenant in own}
     namespaces = found.cluster.facts.namespaces
     made = [name for name in owned if namespaces[name].get(MANAGED_BY_LABEL) == MADE_BY_TENANT]
-    return [hooked(Releases(found.cluster.api, owned, made).of)] if owned else []
+    return [Releases(found.cluster.api, owned, made).of] if owned else []
 
 
-def _admitted(config: StackConfig, api: client.ApiClient) -> list[pulumi.ResourceTransformation]:
+def _admitted(config: StackConfig, api: client.ApiClient) -> list[HooksFor]:
     """Lets no tenant make namespaces before Kyverno, where the stack has it, admits what Capsule writes there."""
     if not (config.makes_namespaces and config.policies.engine.kyverno):
         return []
@@ -153,7 +162,7 @@ def _admitted(config: StackConfig, api: client.ApiClient) -> list[pulumi.Resourc
         await in_thread(wait_until_admitted, partial(refusal, api), config.tenants[args.name].home)
 
     hook = pulumi.ResourceHook("capsule-admitted", admitted)
-    return [hooked(lambda each: before_changes([hook] if each["kind"] == TENANT_OWNER else []))]
+    return [lambda each: before_changes([hook] if each["kind"] == TENANT_OWNER else [])]
 
 
 def _access_of_people(config: StackConfig) -> list[Manifest]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pulumi
+
 from components.capsule.chart import CAPSULE
 from components.charts.unfinished_release import settle_release
 from components.cluster.adoption import adopt
@@ -11,9 +13,9 @@ from components.engine.state import State
 from components.git.github_leftovers import clear_github
 from components.kyverno.chart import KYVERNO
 from components.stack.config import StackConfig
+from components.stack.plan import stack_plan
 from components.stack.preflight import Preflight
 from components.stack.strays import remove_strays
-from components.stack.taken_names import planned_objects
 from components.tenant.team_access import end_team_access
 
 
@@ -37,4 +39,5 @@ async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
     remove_strays(cluster.api, cluster.strays)
     end_team_access(cluster.api, config.tenants)
     if config.cluster.adopt:
-        await adopt(cluster.api, state, [*found.release, *(planned for _, planned in planned_objects(config))])
+        named = (planned.manifest for _, planned in stack_plan(config, pulumi.get_stack()).named_in_tenants)
+        await adopt(cluster.api, state, [*found.release, *named])

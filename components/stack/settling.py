@@ -10,43 +10,37 @@ import pulumi
 
 from components.cluster.client import ClusterUnavailable
 from components.config.messages import Message
-from components.config.types import seconds
 from components.engine import log
 from components.engine.pulumi_command import creates_nothing
-from components.stack.applied import all_syncs
-from components.stack.config import StackConfig
 from components.stack.platform import Platform
 from components.sync.changes import Changes
 from components.sync.flux_objects import ClusterClock, FluxObjects, lasted
 from components.sync.status import Progress, ReconcileRequests, SyncStatus, wait_until_settled
-from components.vocabulary.names import PLATFORM, owner_of, sync_label
+from components.vocabulary.names import owner_of, sync_label
 
 LEFT_OUT = SyncStatus("Unknown", "not created yet; the update left it out")
 
 
 def settled(
-    config: StackConfig,
+    timeout: float,
     platform: Platform,
     objects: FluxObjects,
     changes: Changes,
 ) -> pulumi.Output[dict[str, Progress]]:
-    """The progress of each sync, by its key (`all_syncs`), with what this update has changed taken into account.
+    """The progress of each sync, by its key (`Plan.syncs`), with what this update has changed taken into account.
 
     The cluster is read once the last sync is registered. A preview reads once; it neither waits nor asks Flux to
     reconcile.
 
     Args:
-        config: the stack.
+        timeout: how long an update waits, in seconds.
         platform: the components of the stack.
         objects: Flux's objects in the cluster.
         changes: what this update has changed.
     """
     updating = not (pulumi.runtime.is_dry_run() or creates_nothing())
-    timeout = seconds(config.tenancy.settle_timeout) if updating else 0.0
-    syncs = all_syncs(config)
-    registered = {key: applied for tenant in platform.tenants.values() for key, applied in tenant.applied.items()}
-    if platform.sync is not None:
-        registered[PLATFORM.name] = platform.sync.sync
+    timeout = timeout if updating else 0.0
+    syncs = platform.plan.syncs
 
     async def settle(created: dict[str, bool]) -> dict[str, Progress]:
         there = {key: sync for key, sync in syncs.items() if created[key]}
@@ -82,7 +76,7 @@ def settled(
     known = not pulumi.runtime.is_dry_run()
     created = {
         key: applied.id.apply(lambda found: isinstance(found, str), run_with_unknowns=known)
-        for key, applied in registered.items()
+        for key, applied in platform.applied.items()
     }
     return pulumi.Output.all(**created).apply(settle)
 

@@ -17,7 +17,7 @@ from components.cluster.client import METADATA_LIST, ClusterFacts, ClusterUnavai
 from components.cluster.ownership import carries_marks, names_cluster
 from components.engine.log import run_error
 from components.engine.state import State
-from components.sync.notification_objects import PROVIDER_API, SECRET_NAME
+from components.sync.notifications import PROVIDER_API, SECRET_NAME
 from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 from components.vocabulary.object_meta import GENERATED_SUFFIX
 

@@ -6,17 +6,15 @@ update if it is immutable. So it is reported before anything is applied, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from components.cluster.client import ClusterFacts
 from components.config.errors import Problem
 from components.config.messages import Wording
 from components.engine.state import State
-from components.git.source_objects import webhook_secret
-from components.sources.objects import objects_of
 from components.stack.config import StackConfig
-from components.tenant.objects import all_sources, tenant_objects
+from components.stack.plan import Plan
 from components.vocabulary.manifests import Manifest, name_of, resource_type
 from components.vocabulary.names import TENANT_LABEL
 
@@ -42,6 +40,7 @@ _PRUNING = frozenset({"Kustomization", "HelmRelease"})
 
 def taken_names(
     config: StackConfig,
+    plan: Plan,
     cluster: ClusterFacts,
     state: State,
     find: Callable[[Manifest], Mapping[str, Any] | None],
@@ -51,6 +50,7 @@ def taken_names(
 
     Args:
         config: the stack.
+        plan: what it wants.
         cluster: facts of the cluster; a namespace that does not exist yet is empty.
         state: the stack's state.
         find: returns the cluster's object of the same kind, namespace and name, or None.
@@ -59,33 +59,13 @@ def taken_names(
     if config.cluster.adopt:
         return []
     return [
-        _problem(tenant, manifest, found, stack_file)
-        for tenant, manifest in planned_objects(config)
-        if cluster.namespaces.get(manifest["metadata"]["namespace"], {}).get(TENANT_LABEL) == tenant
-        and (resource_type(manifest), name_of(manifest)) not in state.resources
-        and (found := find(manifest)) is not None
+        _problem(tenant, each.manifest, found, stack_file)
+        for tenant, each in plan.named_in_tenants
+        if cluster.namespaces.get(each.namespace, {}).get(TENANT_LABEL) == tenant
+        and (resource_type(each.manifest), name_of(each.manifest)) not in state.resources
+        and (found := find(each.manifest)) is not None
         and found["metadata"].get("labels", {}).get(TENANT_LABEL) != tenant
     ]
-
-
-def planned_objects(config: StackConfig) -> Iterator[tuple[str, Manifest]]:
-    """The objects that the stack wants in the tenants' namespaces, each with its tenant."""
-    for name, tenant in config.tenants.items():
-        objects = tenant_objects(name, tenant, config.tenancy)
-        yield from ((name, manifest) for manifest in objects.limits)
-        if tenant.is_leaving:
-            continue
-        inside = [objects.identity, *objects.granted_roles, *objects.access, *objects.decryption, *objects.applied]
-        inside += objects.people
-        inside += [manifest for each in objects.notifications for manifest in each.named]
-        for meta, each in all_sources(name, tenant):
-            if (source := objects_of(meta, each, config.git.known_hosts)) is None:
-                continue
-            inside += [*source.secrets, source.source]
-            if source.receiver is not None:
-                inside += [webhook_secret(meta, ""), source.receiver]
-        # A generated name cannot be taken, and no tenant can take one of a cluster-scoped object.
-        yield from ((name, manifest) for manifest in inside if {"name", "namespace"} <= manifest["metadata"].keys())
 
 
 def _problem(tenant: str, manifest: Manifest, found: Mapping[str, Any], stack_file: str) -> Problem:

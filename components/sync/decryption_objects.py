@@ -22,7 +22,7 @@ class DecryptionObjects:
 
     Attributes:
         manifests: the objects to create before the Kustomization and to delete after it.
-        spec: the Kustomization's `decryption`; it refers to the Secret as `components.cluster.generated_names` has it.
+        spec: the Kustomization's `decryption`; it refers to the Secret as `components.plan.generated_names` has it.
     """
 
     manifests: list[Manifest]

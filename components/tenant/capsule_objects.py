@@ -10,10 +10,11 @@ Source: api/v1beta2, pkg/api/rules and internal/controllers of Capsule 0.14
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from components.capsule.objects import CAPSULE_GROUP, CAPSULE_NAMESPACE, NAMESPACE_DELETER
 from components.cluster.subjects import RBAC
+from components.plan.planned import Planned, Stage
 from components.tenant.annotations import account_annotations, namespace_annotations
 from components.tenant.capsule_config import CapsuleLimits
 from components.tenant.capsule_names import (
@@ -30,13 +31,14 @@ from components.tenant.capsule_names import (
     TENANT_OWNER,
     made_prefix,
 )
+from components.tenant.capsule_proxy import proxy_objects
 from components.tenant.config import TenantConfig
-from components.tenant.limits import limiting_objects
+from components.tenant.limits import limiting_objects, room_where_made
 from components.tenant.namespace_config import PodSecurity, pod_security_labels
 from components.tenant.network import network_openings
 from components.tenant.people import DEVELOPER, VIEWER, people_bindings
 from components.tenant.role import cluster_role_for
-from components.tenant.room import room_for
+from components.tenant.scope import TenantScope
 from components.tenant.tenancy_config import TenancyConfig, TenancyMode, TenantNetwork
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
@@ -45,7 +47,6 @@ from components.vocabulary.object_meta import ObjectMeta
 REPLICATOR = "flux-tenancy-replicator"
 """The service account as which Capsule writes limits, in Capsule's namespace, and its ClusterRole and binding."""
 
-_BINDINGS = "count/rolebindings.rbac.authorization.k8s.io"
 # How soon Capsule repairs what is missing or changed; in a new namespace it acts at once.
 _RESYNC = "60s"
 
@@ -72,22 +73,27 @@ def replication_objects() -> list[Manifest]:
     ]
 
 
-def capsule_tenant(
-    name: str, config: TenantConfig, tenancy: TenancyConfig, account: str, default_account: str
-) -> list[Manifest]:
-    """The tenant's Tenant and the limits in the namespaces that it makes; nothing in another mode.
+def planned_capsule(tenant: TenantScope, others: Sequence[Planned]) -> Iterator[Planned]:
+    """The tenant's Tenant, the limits in the namespaces that it makes, and its owner; nothing in another mode.
 
     Args:
-        name: name of the tenant.
-        config: the tenant's configuration.
-        tenancy: settings of all tenants.
-        account: the tenant's service account.
-        default_account: the service account that Flux uses for objects that name none.
+        tenant: the tenant.
+        others: everything else that is planned for it.
     """
-    if tenancy.mode is not TenancyMode.CAPSULE:
-        return []
+    for each in proxy_objects(tenant.name, tenant.home, tenant.account, tenant.tenancy.capsule.proxy):
+        yield Planned(Stage.ACCESS, each, room={})
+    if tenant.tenancy.mode is TenancyMode.CAPSULE:
+        yield Planned(Stage.CAPSULE, capsule_tenant(tenant))
+        room = room_where_made(others, tenant.config.home)
+        yield Planned(Stage.CAPSULE, _replication(tenant.name, tenant.config, tenant.tenancy, room))
+        yield Planned(Stage.ACCESS, capsule_owner(tenant.name, tenant.config.home, tenant.account))
+
+
+def capsule_tenant(tenant: TenantScope) -> Manifest:
+    """The tenant's Tenant."""
+    name, config, tenancy, account = tenant.name, tenant.config, tenant.tenancy, tenant.account
     limits = capsule_limits(config, tenancy)
-    labels, annotations = made_metadata(name, config, limits, account, default_account)
+    labels, annotations = made_metadata(name, config, limits, account, tenant.default_account)
     metadata = {
         "apiGroups": ["v1"],
         "kinds": ["Namespace"],
@@ -116,21 +122,19 @@ def capsule_tenant(
     }
     if limits.node_selector:
         spec["nodeSelector"] = dict(limits.node_selector)
-    return [_object(TENANT, name, {TENANT_LABEL: name}, spec), _replication(name, config, tenancy)]
+    return _object(TENANT, name, {TENANT_LABEL: name}, spec)
 
 
-def capsule_owner(name: str, config: TenantConfig, tenancy: TenancyConfig, account: str) -> list[Manifest]:
-    """The TenantOwner that lets the tenant's service account make namespaces; nothing in another mode."""
-    if tenancy.mode is not TenancyMode.CAPSULE:
-        return []
+def capsule_owner(name: str, home: str, account: str) -> Manifest:
+    """The TenantOwner that lets the tenant's service account make namespaces."""
     spec = {
         "kind": "ServiceAccount",
-        "name": user_of(config.home, account),
+        "name": user_of(home, account),
         # An empty list would become Capsule's default, which includes Kubernetes' `admin`.
         "clusterRoles": [NAMESPACE_READER],
         "aggregate": True,
     }
-    return [_object(TENANT_OWNER, name, {OWNER_OF_LABEL: name, TENANT_LABEL: name}, spec)]
+    return _object(TENANT_OWNER, name, {OWNER_OF_LABEL: name, TENANT_LABEL: name}, spec)
 
 
 def required_limits(tenancy: TenancyConfig) -> list[tuple[str, str, str]]:
@@ -227,14 +231,11 @@ def _binding(tenant: str, role: str, subjects: Iterable[Mapping[str, str]]) -> M
     return {"clusterRoleName": role, "subjects": [dict(each) for each in subjects], "labels": {TENANT_LABEL: tenant}}
 
 
-def _replication(name: str, config: TenantConfig, tenancy: TenancyConfig) -> Manifest:
+def _replication(name: str, config: TenantConfig, tenancy: TenancyConfig, room: Mapping[str, int]) -> Manifest:
     """The limits of each namespace that the tenant makes, which Capsule writes as the replicator.
 
     Without a service account, Capsule would write them with its own rights.
     """
-    # Capsule's own bindings: of the namespace's reader, the tenant's role and the deleter.
-    room = room_for(config, "")
-    room |= {_BINDINGS: room.get(_BINDINGS, 0) + 3}
     meta = _made_meta(name)
     limits = [*_limits(name, tenancy, room), *network_openings(meta, config.network)]
     spec = {

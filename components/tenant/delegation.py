@@ -9,8 +9,10 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 
+from components.plan.planned import Planned, Stage
+from components.tenant.scope import TenantScope
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
 
@@ -24,25 +26,14 @@ def delegation_name(tenant: str) -> str:
     return f"{tenant}-delegation"
 
 
-def delegation_roles(tenant: str, namespaces: Iterable[str]) -> list[Manifest]:
-    """The Role in each delegated namespace to create roles and role bindings there."""
+def planned_delegation(tenant: TenantScope) -> Iterator[Planned]:
+    """In each delegated namespace, the Role to create roles and role bindings there, and its binding to the tenant."""
     rule = {"apiGroups": [_RBAC], "resources": ["rolebindings", "roles"], "verbs": list(_VERBS)}
-    return [_object(tenant, namespace, "Role") | {"rules": [rule]} for namespace in namespaces]
-
-
-def delegation_bindings(tenant: str, namespaces: Iterable[str], subject: Mapping[str, str]) -> list[Manifest]:
-    """Binds these Roles to the tenant's service account.
-
-    Args:
-        tenant: name of the tenant.
-        namespaces: its delegated namespaces.
-        subject: its service account, as a binding names it.
-    """
-    role = {"apiGroup": _RBAC, "kind": "Role", "name": delegation_name(tenant)}
-    return [
-        _object(tenant, namespace, "RoleBinding") | {"roleRef": role, "subjects": [dict(subject)]}
-        for namespace in namespaces
-    ]
+    role = {"apiGroup": _RBAC, "kind": "Role", "name": delegation_name(tenant.name)}
+    for namespace in tenant.config.delegated_namespaces:
+        yield Planned(Stage.CONTENT, _object(tenant.name, namespace, "Role") | {"rules": [rule]})
+        binding = _object(tenant.name, namespace, "RoleBinding") | {"roleRef": role, "subjects": [tenant.subject]}
+        yield Planned(Stage.ACCESS, binding)
 
 
 def _object(tenant: str, namespace: str, kind: str) -> Manifest:

@@ -6,11 +6,13 @@ annotations of the tenant's namespaces (`components.tenant.annotations`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
+from components.plan.planned import Planned, Stage
 from components.tenant.grants_config import ClusterObject, Grant
 from components.tenant.kinds import group_resource
+from components.tenant.scope import TenantScope
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
 
@@ -29,43 +31,24 @@ def cluster_grants_name(tenant: str) -> str:
     return f"flux-tenancy-grants-{tenant}"
 
 
-def granted_roles(tenant: str, namespaces: Iterable[str], grants: Sequence[Grant]) -> list[Manifest]:
-    """The roles with what is granted; none for a tenant without such grants.
-
-    Args:
-        tenant: name of the tenant.
-        namespaces: its namespaces.
-        grants: its grants.
-    """
-    roles = []
+def planned_grants(tenant: TenantScope) -> Iterator[Planned]:
+    """The roles with what is granted, and their bindings to the tenant's service account; nothing without grants."""
+    grants = tenant.config.grants
+    roles: list[Manifest] = []
     if rules := _rules(grants):
-        roles += [_role("Role", _metadata(tenant, namespace), rules) for namespace in namespaces]
+        roles += [_role("Role", _metadata(tenant.name, namespace), rules) for namespace in tenant.undelegated]
     if objects := [each for grant in grants for each in grant.cluster_objects]:
-        roles.append(_role("ClusterRole", _metadata(tenant), [_named_rule(each) for each in objects]))
-    return roles
-
-
-def granted_bindings(
-    tenant: str, namespaces: Iterable[str], grants: Sequence[Grant], subject: Mapping[str, str]
-) -> list[Manifest]:
-    """The bindings of the granted roles to the tenant's service account.
-
-    Args:
-        tenant: name of the tenant.
-        namespaces: its namespaces.
-        grants: its grants.
-        subject: its service account, as a binding names it.
-    """
-    return [
-        {
+        roles.append(_role("ClusterRole", _metadata(tenant.name), [_named_rule(each) for each in objects]))
+    for role in roles:
+        yield Planned(Stage.CONTENT, role)
+        binding = {
             "apiVersion": f"{_RBAC}/v1",
             "kind": f"{role['kind']}Binding",
             "metadata": role["metadata"],
             "roleRef": {"apiGroup": _RBAC, "kind": role["kind"], "name": role["metadata"]["name"]},
-            "subjects": [dict(subject)],
+            "subjects": [tenant.subject],
         }
-        for role in granted_roles(tenant, namespaces, grants)
-    ]
+        yield Planned(Stage.ACCESS, binding)
 
 
 def relaxed_policies(grants: Iterable[Grant]) -> frozenset[str]:

@@ -8,14 +8,24 @@ just changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 
+from components.plan.planned import Planned, Stage
+from components.tenant import identity
+from components.tenant.network import network_openings
 from components.tenant.role import flux_resources
+from components.tenant.scope import TenantScope
 from components.tenant.tenancy_config import ContainerLimits, TenantLimits, TenantNetwork
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.object_meta import ObjectMeta
 
 _FLUX_OBJECTS = "flux-objects"
+_ROLES, _BINDINGS = "count/roles.rbac.authorization.k8s.io", "count/rolebindings.rbac.authorization.k8s.io"
+# Kubernetes creates these in each namespace.
+_OF_KUBERNETES = {"count/configmaps": 1, "count/serviceaccounts": 1}
+ROOM_AT_HOME = Counter(_OF_KUBERNETES | {_BINDINGS: 1}) + Counter(identity.ROOM_AT_HOME)
+"""What the platform's objects take in the home of a tenant that the platform's own repository provisions."""
 
 OBJECT_COUNTS: Mapping[str, int] = {
     "configmaps": 500,
@@ -56,6 +66,49 @@ SYNCS = "count/kustomizations.kustomize.toolkit.fluxcd.io"
 """A quota's resource name for Kustomizations."""
 
 
+def planned_limits(tenant: TenantScope, others: Iterable[Planned]) -> Iterator[Planned]:
+    """The limits of each of the tenant's namespaces, and the openings in its network policy.
+
+    Args:
+        tenant: the tenant.
+        others: everything else that is planned for it, which the quotas have room for.
+    """
+    rooms = room_of(others)
+    for place in tenant.places:
+        room = rooms.get(place.namespace, _OF_KUBERNETES)
+        limits = limiting_objects(place, tenant.tenancy.limits, tenant.tenancy.network_policy, room)
+        for each in (*limits, *network_openings(place, tenant.config.network)):
+            yield Planned(Stage.LIMITS, each, room={})
+
+
+def room_of(planned: Iterable[Planned]) -> dict[str, Counter[str]]:
+    """What the platform's and Kubernetes' own objects take of quotas, so that the tenant has the rest to itself.
+
+    Args:
+        planned: everything that is planned for a tenant.
+
+    Returns:
+        By namespace, the number of objects by a quota's resource names.
+    """
+    rooms: dict[str, Counter[str]] = defaultdict(lambda: Counter(_OF_KUBERNETES))
+    for each in planned:
+        if each.namespace:
+            rooms[each.namespace].update(each.room_taken)
+    return rooms
+
+
+def room_where_made(planned: Iterable[Planned], home: str) -> Counter[str]:
+    """The same in a namespace that a tenant makes itself: Capsule binds there what is bound in its home.
+
+    Args:
+        planned: everything that is planned for the tenant.
+        home: its home.
+    """
+    room = room_of(planned)[home]
+    # With the bindings of the reader of the namespace, of the tenant's role, and of the deleter.
+    return Counter({**_OF_KUBERNETES, _ROLES: room[_ROLES], _BINDINGS: room[_BINDINGS] + 3})
+
+
 def limiting_objects(
     meta: ObjectMeta, limits: TenantLimits, network: TenantNetwork, room: Mapping[str, int]
 ) -> list[Manifest]:
@@ -65,7 +118,7 @@ def limiting_objects(
         meta: the namespace, with the name of its tenant and the label that all of the tenant's namespaces have.
         limits: the tenant's limits.
         network: what its Pods may connect to.
-        room: counted objects that are not the tenant's (`room_for`), added to its limits.
+        room: counted objects that are not the tenant's (`room_of`), added to its limits.
     """
     counts = {_flux_count(resource): limits.flux_objects for resource in flux_resources()}
     counts |= {SYNCS: limits.most_kustomizations, _RELEASES: limits.most_helm_releases}

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from components.sync.notification_objects import NotificationObjects, notification_objects
-from components.sync.notifications_config import Notification
-from components.tenant.config import TenantConfig
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.object_meta import ObjectMeta
+from collections.abc import Iterator
+
+from components.plan.planned import Planned
+from components.sync.notifications import planned_notification
+from components.tenant.scope import TenantScope
 
 
-def notifications_of(config: TenantConfig, tenancy: TenancyConfig) -> dict[str, Notification]:
-    """All notifications about a tenant, by name; each is in each of its namespaces."""
-    return {**tenancy.notifications, **config.notifications}
-
-
-def notifications_in(meta: ObjectMeta, config: TenantConfig, tenancy: TenancyConfig) -> list[NotificationObjects]:
-    """The objects of a tenant's notifications in one namespace.
-
-    Args:
-        meta: the namespace, with the name and label of the tenant.
-        config: the tenant.
-        tenancy: settings of all tenants.
-    """
-    return [
-        notification_objects(meta, key, notification, config.repository_url)
-        for key, notification in notifications_of(config, tenancy).items()
-    ]
+def planned_notifications(tenant: TenantScope) -> Iterator[Planned]:
+    """All notifications about a tenant, in each of its namespaces: an Alert gets the events of its own only."""
+    for place in tenant.places:
+        for key, each in {**tenant.tenancy.notifications, **tenant.config.notifications}.items():
+            yield from planned_notification(place, key, each, tenant.config.repository_url)

@@ -23,9 +23,11 @@ from components.cluster.client import ClusterUnavailable, explaining, find_objec
 from components.cluster.namespace_holds import Held, NamespaceHolds, read_namespace_holds
 from components.cluster.waiting import in_thread
 from components.config.messages import Message, Wording
+from components.config.types import seconds
 from components.engine import log
+from components.plan.planned import Deletion, Planned
 from components.sync.flux_objects import request_reconciliation
-from components.tenant.capsule_names import CAPSULE_TENANT_LABEL
+from components.tenant.capsule_names import CAPSULE_TENANT_LABEL, TENANT
 from components.tenant.forced_removal import FLUX_FINALIZER, Sync, end_pods, remove_access, remove_finalizer
 from components.vocabulary.manifests import name_of
 from components.vocabulary.names import TENANT_LABEL
@@ -48,7 +50,6 @@ OBJECT_NOT_DELETED = Wording("FT-TEN-014", "{object} is not deleted: {reason}")
 
 # Attempts to delete a namespace that is only slow: Kubernetes itself removes the finalizers in it.
 _ATTEMPTS = 3
-_SELF_CLEANED = frozenset({"GitRepository", "Provider", "Receiver"})
 # A healthy controller needs less than a second. After an error it retries with a back-off, which has grown to minutes
 # if the source has failed before; on request it reconciles at once.
 # Source: AddWithOpts in pkg/controller/priorityqueue/priorityqueue.go of controller-runtime 0.24
@@ -72,12 +73,6 @@ class Offboarding:
         listed: the tenants that the stack lists and that are not leaving; these keep their access.
         context: kubectl's context for the cluster; None for the current one.
         register: creates a hook from a name and a function.
-
-    Attributes:
-        of_sync: the hooks of each Kustomization and HelmRelease of a tenant.
-        of_namespace: the hooks of each of its namespaces.
-        of_capsule: the hooks of its Tenant of Capsule, with which the namespaces go that it has made.
-        of_parts: a transformation that adds the hook to its source, its Receiver and its Providers.
     """
 
     def __init__(
@@ -88,23 +83,35 @@ class Offboarding:
         register: Callable[[str, pulumi.ErrorHookFunction], pulumi.ErrorHook] = pulumi.ErrorHook,
     ) -> None:
         self._api, self._listed, self._context = api, frozenset(listed), context
-        sync = register("offboarding-sync", self._sync_stays)
-        namespace = register("offboarding-namespace", self._namespace_stays)
-        self.of_sync = pulumi.ResourceHookBinding(on_error=[sync])
-        self.of_namespace = pulumi.ResourceHookBinding(on_error=[namespace])
-        capsule = register("offboarding-capsule", self._capsule_stays)
-        self.of_capsule = pulumi.ResourceHookBinding(on_error=[capsule])
-        part = pulumi.ResourceOptions(
-            custom_timeouts=pulumi.CustomTimeouts(delete=f"{_CLEANING_SECONDS}s"),
-            hooks=pulumi.ResourceHookBinding(on_error=[register("offboarding-part", self._part_stays)]),
-        )
+        hooks = {
+            name: pulumi.ResourceHookBinding(on_error=[register(f"offboarding-{name}", stays)])
+            for name, stays in (
+                ("sync", self._sync_stays),
+                ("namespace", self._namespace_stays),
+                ("capsule", self._capsule_stays),
+                ("part", self._part_stays),
+            )
+        }
+        self._hooks = hooks
 
-        def bind(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-            if not isinstance(args.props, dict) or args.props.get("kind") not in _SELF_CLEANED:
-                return None
-            return pulumi.ResourceTransformationResult(args.props, pulumi.ResourceOptions.merge(args.opts, part))
+    def options(self, planned: Planned, patience: float) -> pulumi.ResourceOptions:
+        """How long the deletion of a tenant's object may take, and what the engine runs if it takes longer.
 
-        self.of_parts: pulumi.ResourceTransformation = bind
+        Args:
+            planned: the object.
+            patience: how long a deletion may take that waits for others, in seconds.
+        """
+        match planned.deletion:
+            case Deletion.CLEANED:
+                return _deleted_within(_CLEANING_SECONDS, self._hooks["part"])
+            case Deletion.PRUNED:
+                # Flux prunes within the sync's own timeout; Pulumi waits longer.
+                return _deleted_within(seconds(planned.manifest["spec"]["timeout"]) + patience, self._hooks["sync"])
+            case Deletion.EMPTIED:
+                hooks = {"Namespace": self._hooks["namespace"], TENANT: self._hooks["capsule"]}
+                return _deleted_within(patience, hooks.get(planned.kind))
+            case Deletion.IMMEDIATE:
+                return pulumi.ResourceOptions()
 
     async def _sync_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
         if failed.failed_operation != "delete":
@@ -264,6 +271,10 @@ class Offboarding:
         if holds or last:
             (log.warn if again else log.error)(held_message(holds, self._context))
         return again
+
+
+def _deleted_within(timeout: float, hooks: pulumi.ResourceHookBinding | None) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(delete=f"{timeout:.0f}s"), hooks=hooks)
 
 
 def namespaces_of(api: client.ApiClient, tenant: str) -> list[str]:

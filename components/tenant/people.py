@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from components.cluster.previewers import READABLE as PREVIEWED
 from components.cluster.subjects import RBAC, Person, Subject, rbac_subject
+from components.plan.planned import Planned, Stage
 from components.tenant.kinds import ResourceTable
 from components.tenant.people_config import TenantPeople
 from components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE, rules_for
+from components.tenant.scope import TenantScope
 from components.tenant.tenancy_config import PolicyRule, TenancyConfig
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.object_meta import ObjectMeta
@@ -78,6 +80,13 @@ def listed_people(people: TenantPeople) -> list[dict[str, str]]:
         for role, persons in (("viewer", people.viewers), ("developer", people.developers))
         for person in persons
     ]
+
+
+def planned_people(tenant: TenantScope) -> Iterator[Planned]:
+    """The access of the tenant's people in each of its namespaces."""
+    for place in tenant.places:
+        for binding in people_bindings(place, tenant.config.people):
+            yield Planned(Stage.PEOPLE, binding)
 
 
 def people_bindings(meta: ObjectMeta, people: TenantPeople) -> list[Manifest]:

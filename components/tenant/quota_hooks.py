@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import pulumi
 
 from components.cluster.hooks import Once, ready_hook
-from components.tenant.config import TenantConfig
-from components.tenant.limits import limiting_objects
-from components.tenant.notifications import notifications_of
-from components.tenant.objects import tenant_meta
+from components.plan.planned import Planned
+from components.tenant.limits import room_of
 from components.tenant.quota_status import QuotaStatus
-from components.tenant.room import room_for
-from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.manifests import Manifest
 
 _QUOTA = "ResourceQuota"
@@ -27,18 +23,16 @@ class QuotaHooks:
 
     Args:
         status: the status of the cluster's quotas.
-        tenants: the tenants of the stack.
-        tenancy: settings for all tenants.
+        plans: what is planned for each tenant of the stack.
     """
 
-    def __init__(self, status: QuotaStatus, tenants: Mapping[str, TenantConfig], tenancy: TenancyConfig) -> None:
+    def __init__(self, status: QuotaStatus, plans: Iterable[Sequence[Planned]]) -> None:
         self._waits = {
             namespace: [
-                Once(partial(status.wait_until_counting, namespace, quota, keys))
-                for quota, keys in counted(name, namespace, tenant, tenancy).items()
+                Once(partial(status.wait_until_counting, namespace, quota, keys)) for quota, keys in quotas.items()
             ]
-            for name, tenant in tenants.items()
-            for namespace in tenant.namespace_names
+            for planned in plans
+            for namespace, quotas in counted(planned).items()
         }
         self._countable = ready_hook("quotas-countable", status.wait_until_countable)
         self._counting = pulumi.ResourceHook("quotas-counting", self._count)
@@ -58,10 +52,18 @@ class QuotaHooks:
             await wait()
 
 
-def counted(name: str, namespace: str, config: TenantConfig, tenancy: TenancyConfig) -> Mapping[str, list[str]]:
-    """By quota of a tenant's namespace, the keys under which it counts the platform's own objects."""
-    room = room_for(config, namespace, len(notifications_of(config, tenancy)))
-    limits = limiting_objects(tenant_meta(name, namespace), tenancy.limits, tenancy.network_policy, room)
-    quotas = {limit["metadata"]["name"]: limit["spec"]["hard"] for limit in limits if limit["kind"] == _QUOTA}
-    found = {quota: [key for key in room if key in hard] for quota, hard in quotas.items()}
-    return {quota: keys for quota, keys in found.items() if keys}
+def counted(planned: Sequence[Planned]) -> dict[str, dict[str, list[str]]]:
+    """By namespace and quota of a tenant, the keys under which the quota counts the platform's own objects.
+
+    Args:
+        planned: everything that is planned for the tenant.
+    """
+    rooms = room_of(planned)
+    found: dict[str, dict[str, list[str]]] = {}
+    for each in planned:
+        if each.kind == _QUOTA:
+            keys = [key for key in rooms[each.namespace] if key in each.manifest["spec"]["hard"]]
+            quotas = found.setdefault(each.namespace, {})
+            if keys:
+                quotas[each.manifest["metadata"]["name"]] = keys
+    return found

@@ -5,11 +5,14 @@ Source: https://fluxcd.io/flux/components/helm/helmreleases/#recommended-setting
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
+from components.plan.planned import Planned, Stage
 from components.sync.build import given, ignore_rules, image_replacements, patches
 from components.tenant.release_config import ReleaseConfig
-from components.tenant.source_names import SourceReference
+from components.tenant.scope import TenantScope, further_source_meta
+from components.tenant.sources import SourceReference, source_reference
+from components.tenant.syncs import applied_from
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import HELM_API, HELM_RELEASE
 from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
@@ -19,21 +22,29 @@ CHART_KINDS = frozenset({"OCIRepository", "ExternalArtifact"})
 _RETRY_INTERVAL, _RETRIES = "5m", 3
 
 
-@dataclass(frozen=True)
-class ReleaseObjects:
-    """The objects of one release.
-
-    Attributes:
-        secrets: the Secret with its secret values, to create before it; empty if it has none.
-        release: the HelmRelease; it refers to the Secret as `components.cluster.generated_names` has it.
-    """
-
-    secrets: list[Manifest]
-    release: Manifest
+def planned_releases(tenant: TenantScope) -> Iterator[Planned]:
+    """The tenant's HelmReleases, each with the Secret of its secret values, if it has some."""
+    for name, release in tenant.config.releases.items():
+        source = source_reference(tenant.name, tenant.config, release.source)
+        meta = further_source_meta(tenant.name, tenant.config, name)
+        if secret := _secret_values(meta, release):
+            yield Planned(Stage.CONTENT, secret)
+        yield applied_from(source, helm_release(meta, release, source, tenant.account))
 
 
-def release_objects(meta: ObjectMeta, config: ReleaseConfig, source: SourceReference, account: str) -> ReleaseObjects:
-    """The HelmRelease and the Secret with its secret values.
+def _secret_keys(config: ReleaseConfig) -> dict[str, str]:
+    """The entry of the Secret for each secret value."""
+    return {path: f"value-{index}" for index, path in enumerate(sorted(config.secret_values))}
+
+
+def _secret_values(meta: ObjectMeta, config: ReleaseConfig) -> Manifest | None:
+    keys = _secret_keys(config)
+    data = {keys[path]: value.get_secret_value() for path, value in config.secret_values.items()}
+    return meta.generated_secret(SecretPurpose.VALUES, data) if data else None
+
+
+def helm_release(meta: ObjectMeta, config: ReleaseConfig, source: SourceReference, account: str) -> Manifest:
+    """One HelmRelease; it refers to its Secret as `components.plan.generated_names` has it.
 
     Args:
         meta: metadata of the release's objects; the names of its Secrets begin with its prefix.
@@ -41,11 +52,6 @@ def release_objects(meta: ObjectMeta, config: ReleaseConfig, source: SourceRefer
         source: where its chart is.
         account: the service account that it is installed as.
     """
-    secret_keys = {path: f"value-{index}" for index, path in enumerate(sorted(config.secret_values))}
-    secrets = []
-    if config.secret_values:
-        data = {secret_keys[path]: value.get_secret_value() for path, value in config.secret_values.items()}
-        secrets.append(meta.generated_secret(SecretPurpose.VALUES, data))
     values_from = [given(each) for each in config.values_from] + [
         {
             "kind": "Secret",
@@ -55,7 +61,7 @@ def release_objects(meta: ObjectMeta, config: ReleaseConfig, source: SourceRefer
             # Otherwise Helm would read commas and brackets of a secret as its own syntax.
             "literal": True,
         }
-        for path, key in secret_keys.items()
+        for path, key in _secret_keys(config).items()
     ]
     spec: Manifest = {
         "serviceAccountName": account,
@@ -80,8 +86,7 @@ def release_objects(meta: ObjectMeta, config: ReleaseConfig, source: SourceRefer
         "healthCheckExprs": [given(each) for each in config.health_check_exprs],
     }
     spec |= {key: value for key, value in optional.items() if value}
-    release = {"apiVersion": HELM_API, "kind": HELM_RELEASE, "metadata": meta.metadata(meta.name), "spec": spec}
-    return ReleaseObjects(secrets, release)
+    return {"apiVersion": HELM_API, "kind": HELM_RELEASE, "metadata": meta.metadata(meta.name), "spec": spec}
 
 
 def _chart(meta: ObjectMeta, config: ReleaseConfig, source: SourceReference) -> Manifest:

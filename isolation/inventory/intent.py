@@ -17,7 +17,7 @@ from components.stack.config import StackConfig
 from components.tenant.capsule_names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
 from components.tenant.config import Role
 from components.tenant.namespace_config import PodSecurity, pod_security_labels
-from components.tenant.objects import service_account_name
+from components.tenant.scope import service_account_name
 from components.vocabulary.manifests import Manifest, name_of, resource_type
 from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from review.render.rendered import Render

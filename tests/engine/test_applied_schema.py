@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from sample_plan import tenant_objects
 
 from components.config.yaml_files import FastLoader
 from components.policies.config import PolicyEngine
@@ -15,7 +16,6 @@ from components.policies.names import PolicyName
 from components.policies.rendering import object_name
 from components.policies.table import policy_set
 from components.tenant.config import TenantConfig
-from components.tenant.objects import tenant_objects
 from components.tenant.tenancy_config import TenancyConfig
 from lab.build import ensure
 from lab.settings import Settings

@@ -14,7 +14,7 @@ from components.cluster.config import ClusterConfig
 from components.tenant.bindings import read_further_access
 from components.tenant.config import Role
 from components.tenant.further_access import TenantAccess
-from components.tenant.objects import role_binding
+from components.tenant.identity import role_binding
 from components.tenant.role import tenant_role
 from components.tenant.tenancy_config import TenancyConfig
 from lab.build import ensure

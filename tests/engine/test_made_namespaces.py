@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sample_plan import tenant_objects
 
 from components.policies.config import PoliciesConfig, PolicyEngine
 from components.policies.limits_first import limits_first
 from components.policies.made_settings import made_settings
 from components.policies.table import policy_set
 from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, SETTINGS
-from components.tenant.capsule_objects import capsule_tenant, made_metadata
+from components.tenant.capsule_objects import made_metadata
 from components.tenant.config import TenantConfig
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.names import TENANT_LABEL
@@ -63,7 +64,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
             api.apply(definition("capsule.clastix.io", kind, "Cluster", "v1beta2"))
         eventually(lambda: _has_kinds(api), what="Capsule's kinds")
         for name in (TENANT, OTHER):
-            for each in capsule_tenant(name, CONFIG, TENANCY, name, "default"):
+            for each in tenant_objects(name, CONFIG, TENANCY).capsule:
                 api.apply(each)
         subject = {"kind": "ServiceAccount", "name": TENANT, "namespace": HOME}
         api.apply(RBAC | {"kind": "ClusterRole", "metadata": {"name": "maker"}, "rules": [maker]})
@@ -123,7 +124,7 @@ def test_a_made_namespace_can_be_used_only_with_all_of_its_limits(api: ApiClient
     place = f"{TENANT}-made"
     used = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "used", "namespace": place}, "data": {}}
     certificate = used | {"metadata": {"name": "kube-root-ca.crt", "namespace": place}}
-    [_, replication] = capsule_tenant(TENANT, CONFIG, TENANCY, TENANT, "default")
+    [_, replication] = tenant_objects(TENANT, CONFIG, TENANCY).capsule
     [resources] = replication["spec"]["resources"]
 
     for limit in resources["rawItems"]:

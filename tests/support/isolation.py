@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from sample_plan import room_for, tenant_objects
 from typer.testing import CliRunner
 
 from components.flux.config import FluxConfig
 from components.flux.controller_rights import impersonation_objects
 from components.tenant.config import Role, TenantConfig
+from components.tenant.identity import role_binding
 from components.tenant.limits import limiting_objects
-from components.tenant.objects import role_binding, tenant_meta, tenant_objects
-from components.tenant.room import room_for
+from components.tenant.scope import tenant_meta
 from components.tenant.tenancy_config import TenancyConfig, TenantLimits, TenantNetwork
 from isolation import __main__ as command
 from isolation.__main__ import app

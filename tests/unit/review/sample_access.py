@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from sample_plan import tenant_objects
 from sample_release import release
 from sample_stack import flux_config, tenant_config
 
@@ -18,7 +19,6 @@ from components.policies.kyverno_only import kyverno_only, onboards
 from components.policies.table import policy_set
 from components.stack.admission import relaxed_by
 from components.tenant.impersonation import impersonations
-from components.tenant.objects import tenant_objects
 from components.tenant.people import people_roles
 from components.tenant.role import FLUX_GROUPS, MANAGED, tenant_role
 from components.tenant.tenancy_config import TenancyConfig

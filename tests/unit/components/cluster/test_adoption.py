@@ -10,8 +10,8 @@ from loopback import serving
 from recorded_program import run
 
 from components.cluster.adoption import adopt
-from components.cluster.manifests import register
 from components.engine.state import State
+from components.plan.registration import register
 
 NOTHING = State({})
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}}

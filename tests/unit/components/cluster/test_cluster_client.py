@@ -29,8 +29,8 @@ from components.cluster.client import (
     refusal,
 )
 from components.cluster.config import ClusterConfig
-from components.cluster.manifests import OWNERSHIP
 from components.config.messages import code_of
+from components.plan.registration import OWNERSHIP
 from components.sync.flux_objects import read_syncs
 
 VERSION = {

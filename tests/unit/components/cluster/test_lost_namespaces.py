@@ -2,12 +2,13 @@
 
 import pytest
 from recorded_program import run
+from sample_plan import tenant_args
 from sample_stack import removal, tenant_config
 
 from components.cluster.lost_namespaces import LostNamespaces
 from components.engine.state import State
 from components.git.source import GitAccess
-from components.tenant.component import Tenant, TenantArgs
+from components.tenant.component import Tenant
 from components.tenant.tenancy_config import TenancyConfig
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
@@ -23,7 +24,7 @@ def lost(existing, count=None, more=()):
 def registered(lost):
     def program():
         access = GitAccess(known_hosts=(), github=None, webhook_url=None)
-        Tenant("dev-team", TenantArgs(tenant_config(), access, TenancyConfig(), removal()[0], lost))
+        Tenant("dev-team", tenant_args(tenant_config(), access, TenancyConfig(), removal()[0], lost))
 
     found = run(program)["Namespace apps"]
     return found.properties["metadata"]["annotations"].get(COUNT), found.replaced

@@ -6,7 +6,7 @@ import pulumi
 import pytest
 from recorded_program import run
 
-from components.cluster.manifests import register
+from components.plan.registration import register
 from components.vocabulary.manifests import name_of, resource_type
 
 

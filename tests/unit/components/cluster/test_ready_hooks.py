@@ -9,13 +9,14 @@ import pulumi
 import pytest
 from kubernetes.client import ApiClient
 from recorded_program import run
+from sample_plan import planned_tenants, tenant_args
 from sample_stack import load, removal
 
 from components.cluster.hooks import hooked, ready_hook
 from components.cluster.waiting import in_thread
 from components.git.source import git_access
 from components.stack.admission import Guard
-from components.tenant.component import Tenant, TenantArgs
+from components.tenant.component import Tenant
 from components.tenant.quota_hooks import QuotaHooks, counted
 from components.tenant.quota_status import NotCounting, QuotaStatus
 
@@ -63,9 +64,10 @@ def step(**metadata: Any) -> pulumi.ResourceHookArgs:
 def test_changes_of_a_tenant_wait_until_policies_are_enforced_and_quotas_count(config):
     def program():
         in_force = ready_hook("policies-in-force", lambda: pytest.fail("nothing is created"))
-        waiting = [Guard([], [in_force]).waiting, hooked(QuotaHooks(Quotas(), config.tenants, config.tenancy).of)]
-        args = TenantArgs(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal())
-        Tenant("dev-team", args, pulumi.ResourceOptions(transformations=waiting))
+        waiting = hooked(Guard([], [in_force]).waiting, QuotaHooks(Quotas(), planned_tenants(config)).of)
+        access = git_access(config.git_sources)
+        args = tenant_args(config.tenants["dev-team"], access, config.tenancy, *removal(), options=waiting)
+        Tenant("dev-team", args)
 
     resources = run(program)
     guarded = {"before_update": ["policies-in-force"]}
@@ -88,9 +90,9 @@ def test_changes_of_a_tenant_wait_until_policies_are_enforced_and_quotas_count(c
 
 def test_a_quota_has_to_count_the_platforms_own_objects(config):
     home, further = (
-        {name: set(keys) for name, keys in counted("dev-team", namespace, tenant, config.tenancy).items()}
-        for tenant in config.tenants.values()
-        for namespace in tenant.namespace_names
+        {name: set(keys) for name, keys in quotas.items()}
+        for planned in planned_tenants(config)
+        for quotas in counted(planned).values()
     )
 
     assert home == {"dev-team-flux-objects": FLUX_OBJECTS, "dev-team-objects": OBJECTS | {"count/secrets"}}
@@ -102,7 +104,7 @@ def test_an_object_waits_once_for_all_quotas_of_its_own_namespace(config):
     ends = []
 
     async def program():
-        hooks = QuotaHooks(quotas, config.tenants, config.tenancy)
+        hooks = QuotaHooks(quotas, planned_tenants(config))
         binding: Any = hooks.of({"kind": "Secret", "metadata": {"namespace": "apps"}})
         steps = [step(namespace=namespace) for namespace in ("apps", "apps", "apps-jobs", "apps-jobs")]
         ends.extend(
@@ -123,7 +125,7 @@ def test_objects_outside_tenants_namespaces_wait_for_no_quota(config):
     found = []
 
     def program():
-        hooks = QuotaHooks(Quotas(), config.tenants, config.tenancy)
+        hooks = QuotaHooks(Quotas(), planned_tenants(config))
         found.append(hooks.of({"kind": "RoleBinding", "metadata": {"namespace": "flux-system"}}).before_create)
 
     run(program)

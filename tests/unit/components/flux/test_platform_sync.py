@@ -5,13 +5,13 @@ from typing import Any
 import pulumi
 import pytest
 from recorded_program import GENERATED, run
+from sample_plan import platform_args
 from sample_sources import with_deploy_key
 
-from components.cluster.manifests import BACKGROUND, OWNERSHIP
 from components.flux.config import PlatformSyncConfig
-from components.flux.platform_objects import platform_kustomization, platform_path
-from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
+from components.flux.platform_sync import PlatformSync, platform_kustomization, platform_path
 from components.git.source import GitAccess
+from components.plan.registration import BACKGROUND, OWNERSHIP
 from components.sync.notifications_config import Notification
 
 URL = "https://git.example.com/platform"
@@ -25,7 +25,7 @@ def config(source=None, **keys):
 
 def platform(opts=None, **keys):
     access = GitAccess(known_hosts=(), github=None, webhook_url=None)
-    return PlatformSync("platform", PlatformSyncArgs(config(**keys), "./clusters/staging", access), opts)
+    return PlatformSync("platform", platform_args(config(**keys), "./clusters/staging", access), opts)
 
 
 def test_a_stack_has_its_own_folder_unless_another_is_configured():
@@ -66,7 +66,7 @@ def test_the_source_comes_before_the_sync_and_both_belong_to_the_component():
 
 def test_messages_about_the_platforms_sync_are_created_before_and_deleted_after_it():
     chat = Notification.model_validate({"type": "slack", "secretAddress": "https://hooks.slack.com/a"})
-    args = PlatformSyncArgs(config(), "./clusters/staging", GitAccess((), None, None), {"chat": chat})
+    args = platform_args(config(), "./clusters/staging", GitAccess((), None, None), {"chat": chat})
 
     resources = run(lambda: PlatformSync("platform", args) and None)
 
@@ -116,16 +116,17 @@ def test_the_dependencies_of_the_platform_come_first():
     assert run(program)[COMPONENT].after == {"ConfigMap first"}
 
 
-def test_the_source_the_sync_and_the_folder_are_attributes():
+def test_the_source_and_the_sync_are_attributes():
     found: dict[str, Any] = {}
 
     def program():
         made = platform()
-        asked = {"path": made.path, "source": made.source.source.urn, "sync": made.sync.urn}
+        place = "flux-system/flux-system"
+        found_keys = {"source": f"GitRepository {place}", "sync": f"Kustomization {place}"}
+        asked = {name: made.registered[key].urn for name, key in found_keys.items()}
         return pulumi.Output.all(**asked).apply(found.update)
 
     run(program)
 
-    assert found["path"] == "./clusters/staging"
     assert found["source"].endswith(":GitRepository::flux-system/flux-system")
     assert found["sync"].endswith(":Kustomization::flux-system/flux-system")

@@ -9,11 +9,12 @@ import pulumi
 import pytest
 from pulumi.runtime import rpc
 from recorded_program import GENERATED, run
+from sample_plan import register_source
 from sample_sources import app_key, own_source, private_key, public_key, signing_key, stack, with_deploy_key
 
 from components.engine.state import State
 from components.git.github_preflight import new_registrations
-from components.git.source import git_access, register_source
+from components.git.source import git_access, webhook_url
 from components.vocabulary.object_meta import ObjectMeta
 
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={"toolkit.fluxcd.io/tenant": "dev-team"})
@@ -277,8 +278,8 @@ def test_the_resources_of_a_source_are_attributes():
         parent = pulumi.ComponentResource("test:index:Tenant", "tenant")
         config = stack({"dev-team": EVERYTHING})
         result = register_source(PLACE, own_source(config), git_access(config.git_sources), parent, [])
-        assert result.receiver is not None
-        asked = {"source": result.source.urn, "receiver": result.receiver.urn, "webhook": result.webhook}
+        webhook = webhook_url(PLACE, config.flux.webhook_url, result)
+        asked = {"source": result[SOURCE].urn, "receiver": result["Receiver apps/dev-team"].urn, "webhook": webhook}
         return pulumi.Output.all(**asked).apply(found.update)
 
     registrations = run(program)
@@ -298,7 +299,8 @@ def test_a_source_without_a_webhook_has_no_receiver_and_no_url():
 
     run(program)
 
-    assert (found[0].receiver, found[0].webhook) == (None, None)
+    assert not any(key.startswith("Receiver ") for key in found[0])
+    assert webhook_url(PLACE, "https://flux.example.com", found[0]) is None
 
 
 def accessed(config):

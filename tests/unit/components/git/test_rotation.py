@@ -8,13 +8,14 @@ import pulumi
 import pytest
 from message_codes import codes
 from recorded_program import run
+from sample_plan import register_source
 from sample_sources import REPOSITORY, SSH_URL, own_source, private_key, public_key, stack, with_deploy_key
 
 from components.cluster.client import ClusterUnavailable
 from components.engine.state import State
 from components.git.github import DEPLOY_KEY_TYPE, RegisteredKey, deploy_key_name
 from components.git.rotation import previous_keys, rotations
-from components.git.source import git_access, register_source
+from components.git.source import git_access
 from components.keys.ssh_keys import read_private_key
 from components.sync.status import Progress
 from components.vocabulary.object_meta import ObjectMeta

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from sample_plan import tenant_objects
 from sample_release import one
 from sample_stack import flux_config, tenant_config
 
@@ -10,8 +11,8 @@ from components.flux.controller_rights import SHARED_IMPERSONATION, impersonatio
 from components.policies.config import PolicyMode
 from components.policies.onboarding import background_rules, onboarding, tenant_template
 from components.policies.tenant_labels import TENANT_NAME, is_free, tenant_labels
-from components.tenant.objects import tenant_meta, tenant_objects
 from components.tenant.role import TENANT_ROLE
+from components.tenant.scope import tenant_meta
 from components.tenant.tenancy_config import TenancyConfig
 
 NAME, LISTED = "flux-tenancy-onboarding", "flux-tenancy-listed-tenants"

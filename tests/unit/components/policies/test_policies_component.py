@@ -9,7 +9,7 @@ from kubernetes.client import ApiClient
 from recorded_program import run
 
 from components.cluster.client import ClusterUnavailable
-from components.cluster.manifests import BACKGROUND, OWNERSHIP
+from components.plan.registration import BACKGROUND, OWNERSHIP
 from components.policies import component as tenancy_policies
 from components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
 from components.policies.config import PolicyEngine

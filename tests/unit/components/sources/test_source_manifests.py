@@ -8,14 +8,13 @@ import pulumi
 import pytest
 from pydantic import TypeAdapter
 from recorded_program import run
+from sample_plan import register_source, room_for
 from sample_sources import authority, private_key, stack
 from sample_stack import tenant_config
 
 from components.git.source import git_access
 from components.sources.config import Source
 from components.sources.objects import objects_of
-from components.sources.source import register_any_source
-from components.tenant.room import room_for
 from components.vocabulary.object_meta import ObjectMeta
 
 META = ObjectMeta("it", "shop-apps", {"toolkit.fluxcd.io/tenant": "shop"}, owner="shop")
@@ -119,7 +118,7 @@ def registered(source: dict[str, Any]) -> Any:
     def program() -> None:
         parent = pulumi.ComponentResource("test:index:Parent", "parent")
         access = git_access(stack({}).git_sources)
-        register_any_source(META, SOURCES.validate_python(source), access, parent, [])
+        register_source(META, SOURCES.validate_python(source), access, parent, [])
 
     return run(program)
 

@@ -1,13 +1,13 @@
 """The Helm releases of a tenant: what does not go together is found before anything is applied."""
 
 import pytest
+from sample_plan import tenant_objects
 from sample_stack import Secret, load
 from sample_stack import problems as problems_of
 
 from components.config.errors import ConfigurationError
 from components.stack.source_checks import UNKNOWN_SOURCE
 from components.tenant.config import FOREIGN_TARGET_NAMESPACE
-from components.tenant.objects import tenant_objects
 from tests.support.messages import said
 
 WHERE = "Pulumi.staging.yaml: tenants.dev-team.releases"

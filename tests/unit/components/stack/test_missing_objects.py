@@ -6,6 +6,7 @@ from sample_stack import load
 from components.cluster.client import ClusterFacts, collection_of
 from components.engine.state import State
 from components.stack.missing_objects import missing_objects
+from components.stack.plan import stack_plan
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
 SYNC = "kubernetes:kustomize.toolkit.fluxcd.io/v1:Kustomization"
@@ -56,7 +57,9 @@ def found(config, recorded=None, going=(), without=(), unreadable=(), refreshed=
         return None if path in unreadable else there.get(path, set())
 
     state = State(ALL if recorded is None else recorded)
-    problems = missing_objects(config, facts, state, syncs, names_at, "Pulumi.staging.yaml", refreshed=refreshed)
+    problems = missing_objects(
+        config, stack_plan(config, "staging"), facts, state, syncs, names_at, "Pulumi.staging.yaml", refreshed=refreshed
+    )
     return problems, asked
 
 

@@ -18,31 +18,34 @@ from message_codes import codes
 from pulumi.runtime.settings import get_monitor
 from recorded_program import run
 from sample_changes import changed
+from sample_plan import platform_args, tenant_args
 from sample_release import release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_sources import private_key, public_key, stack, with_deploy_key
 from sample_stack import CLUSTER, FLUX, removal
 
 from components.cluster.client import ClusterFacts, ClusterUnavailable
+from components.config.types import seconds
 from components.flux.component import FluxInstall, FluxInstallArgs
-from components.flux.platform_objects import platform_path
-from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
-from components.git.source import git_access
+from components.flux.platform_sync import PlatformSync, platform_path
+from components.git.source import git_access, webhook_url
 from components.sources.fetched import fetched
 from components.stack.access_report import report_further_access
 from components.stack.config import StackConfig
 from components.stack.leaving_report import report_leaving
 from components.stack.outputs import stack_outputs
+from components.stack.plan import stack_plan
 from components.stack.platform import Platform
 from components.stack.settling import settled
 from components.sync.changes import Changes
 from components.sync.flux_objects import FluxObjects
 from components.sync.status import REQUESTED_AT, Progress, SyncStatus
-from components.tenant.component import Tenant, TenantArgs
+from components.tenant.component import Tenant
 from components.tenant.config import TenantConfig, TenantState
 from components.tenant.further_access import FurtherBinding
 from components.tenant.people_config import TenantPeople
 from components.tenant.remains import Remains
+from components.tenant.scope import source_meta
 from components.tenant.sync_config import FurtherSync
 from components.vocabulary.names import TENANT_LABEL
 
@@ -96,17 +99,17 @@ def outputs(
         access = git_access(config.git_sources)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
         tenants = {
-            name: Tenant(name, TenantArgs(tenant, access, config.tenancy, *removal()))
+            name: Tenant(name, tenant_args(tenant, access, config.tenancy, *removal(), name=name))
             for name, tenant in config.tenants.items()
         }
         platform = None
         if config.flux.sync is not None:
-            args = PlatformSyncArgs(config.flux.sync, platform_path(config.flux.sync, "staging"), access)
+            args = platform_args(config.flux.sync, platform_path(config.flux.sync, "staging"), access)
             platform = PlatformSync("platform", args)
         objects = FluxObjects(read_syncs, request, now)
-        registered = Platform(flux, None, platform, tenants)
-        progress = settled(config, registered, objects, changes or Changes())
-        further = report_further_access(config, progress, read_further)
+        registered = Platform(stack_plan(config, "staging", access), flux, None, platform, tenants)
+        progress = settled(seconds(config.tenancy.settle_timeout), registered, objects, changes or Changes())
+        further = report_further_access(config, registered.plan, progress, read_further)
         previous = {name: pulumi.Output.from_input(keys) for name, keys in (rotating or {}).items()}
         left = report_leaving(config, read_remains)
         fetching = fetched(config.further_sources, progress, find)
@@ -306,11 +309,12 @@ def test_the_url_of_a_webhook_is_a_secret():
         config = stack({"dev-team": with_deploy_key(webhook={})})
         tenant = Tenant(
             "dev-team",
-            TenantArgs(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal()),
+            tenant_args(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal()),
         )
 
         async def ask():
-            webhook = tenant.sources["dev-team"].webhook
+            meta = source_meta("dev-team", config.tenants["dev-team"])
+            webhook = webhook_url(meta, config.flux.webhook_url, tenant.registered)
             assert webhook is not None
             secret.append(await webhook.is_secret())
 
@@ -414,13 +418,11 @@ def test_a_sync_that_a_targeted_update_leaves_out_is_not_waited_for(caplog, prev
     found: list[Any] = []
 
     def program():
-        tenants: Any = {
-            name: SimpleNamespace(applied={name: SimpleNamespace(id=pulumi.Output.from_input(each))})
-            for name, each in ids.items()
-        }
+        applied = {name: SimpleNamespace(id=pulumi.Output.from_input(each)) for name, each in ids.items()}
         objects = FluxObjects(lambda: found_in_cluster(DEV), lambda found, at: None, lambda: NOW)
-        platform: Any = SimpleNamespace(sync=None, tenants=tenants)
-        return settled(config, platform, objects, Changes()).apply(found.append)
+        plan = stack_plan(config, "staging")
+        platform: Any = SimpleNamespace(plan=plan, applied=applied)
+        return settled(3600, platform, objects, Changes()).apply(found.append)
 
     with caplog.at_level(logging.WARNING):
         run(program, preview=preview)
@@ -455,9 +457,12 @@ def test_a_saved_plan_leaves_what_the_cluster_shows_unknown(monkeypatch):
         progress = pulumi.Output.from_input({"dev-team": Progress(ready, ready)})
         config = stack(PUBLIC)
         flux = FluxInstall("flux", FluxInstallArgs(config.flux, release()))
-        args = TenantArgs(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal())
+        args = tenant_args(config.tenants["dev-team"], git_access(config.git_sources), config.tenancy, *removal())
         tenants = {"dev-team": Tenant("dev-team", args)}
-        platform, nobody = Platform(flux, None, None, tenants), pulumi.Output.from_input(dict[str, dict[str, str]]())
+        platform, nobody = (
+            Platform(stack_plan(config, "staging"), flux, None, None, tenants),
+            pulumi.Output.from_input(dict[str, dict[str, str]]()),
+        )
         result = stack_outputs(config, FACTS, platform, progress, further, {}, nobody, pulumi.Output.from_input({}))
         told = result["tenants"]["dev-team"]
 

@@ -12,10 +12,10 @@ from sample_stack import CLUSTER, FLUX, KYVERNO
 
 from components.cluster.client import ClusterFacts
 from components.cluster.component import Cluster, ClusterArgs, protected_before
-from components.cluster.manifests import register
 from components.cluster.protection import ProtectedResource, protect
 from components.config.errors import Problem
 from components.engine.state import State
+from components.plan.registration import register
 from components.stack.config import StackConfig
 from components.stack.protection import deletion_problems, is_protected, protected_resources
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from sample_plan import tenant_objects
 from sample_release import arguments, release
 from sample_stack import FLUX, flux_config, load, problems, tenant_config
 
 from components.flux.controllers import Controller
 from components.flux.profile import configured
 from components.policies.onboarding import onboarding, tenant_template
-from components.tenant.objects import tenant_objects
 from components.tenant.tenancy_config import TenancyConfig
 from tests.support.messages import said
 

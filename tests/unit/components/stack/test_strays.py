@@ -8,8 +8,8 @@ from kubernetes import client
 from loopback import serving
 
 from components.cluster.client import ClusterFacts
-from components.cluster.manifests import OWNERSHIP
 from components.engine.state import State
+from components.plan.registration import OWNERSHIP
 from components.stack.strays import read_strays, remove_strays, stray_hosts, stray_secrets
 
 FLUX = "/api/v1/namespaces/flux-system"

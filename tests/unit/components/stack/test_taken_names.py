@@ -8,6 +8,7 @@ from sample_stack import CLUSTER, FLUX, load
 
 from components.cluster.client import ClusterFacts
 from components.engine.state import State
+from components.stack.plan import stack_plan
 from components.stack.taken_names import taken_names
 from components.vocabulary.manifests import name_of, resource_type
 
@@ -28,7 +29,9 @@ def found(project, existing, *, namespaces=OURS, recorded=(), **sections):
         return existing.get(asked[-1])
 
     facts = ClusterFacts("a", "v1.36.3", namespaces)
-    problems = taken_names(config, facts, State(dict.fromkeys(recorded, {})), find, "Pulumi.staging.yaml")
+    problems = taken_names(
+        config, stack_plan(config, "staging"), facts, State(dict.fromkeys(recorded, {})), find, "Pulumi.staging.yaml"
+    )
     return problems, asked
 
 
@@ -65,14 +68,19 @@ def test_the_remedy_for_a_kustomization_keeps_what_it_has_applied(tmp_path):
 def test_every_object_of_the_tenant_that_is_not_in_the_state_is_looked_up(tmp_path):
     _, asked = found(tmp_path, {}, recorded=[(resource_type({"apiVersion": "v1", "kind": "Secret"}), SECRET[7:])])
 
-    assert asked == [
+    assert sorted(asked) == [
+        "GitRepository apps/dev-team",
+        "Kustomization apps/dev-team",
+        "Receiver apps/dev-team",
         "ResourceQuota apps/dev-team-flux-objects",
         "ResourceQuota apps/dev-team-objects",
-        "ServiceAccount apps/dev-team",
+        "Role apps/flux-impersonation",
+        "Role apps/flux-webhooks",
         "RoleBinding apps/dev-team-reconciler",
-        "Kustomization apps/dev-team",
-        "GitRepository apps/dev-team",
-        "Receiver apps/dev-team",
+        "RoleBinding apps/flux-impersonation",
+        "RoleBinding apps/flux-secrets",
+        "RoleBinding apps/flux-webhooks",
+        "ServiceAccount apps/dev-team",
     ]
 
 

@@ -4,17 +4,18 @@ from base64 import b64decode
 
 import pytest
 from recorded_program import GENERATED, run
+from sample_plan import platform_args, tenant_args
 from sample_release import arguments, release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_stack import flux_config, removal, tenant_config
 
 from components.flux.config import PlatformSyncConfig
-from components.flux.platform_sync import PlatformSync, PlatformSyncArgs
+from components.flux.platform_sync import PlatformSync
 from components.flux.profile import configured
 from components.git.source import GitAccess
 from components.sync.decryption import Decryption
 from components.sync.decryption_objects import decryption_objects
-from components.tenant.component import Tenant, TenantArgs
+from components.tenant.component import Tenant
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.object_meta import ObjectMeta
 
@@ -97,7 +98,7 @@ def test_a_tenants_keys_are_created_after_its_limits_and_before_its_sync():
     decryption = with_age("first") | {"workloadIdentity": {"provider": "gcp"}}
     config = tenant_config(sync={"decryption": decryption})
 
-    resources = run(lambda: Tenant("dev-team", TenantArgs(config, ACCESS, TenancyConfig(), *removal())) and None)
+    resources = run(lambda: Tenant("dev-team", tenant_args(config, ACCESS, TenancyConfig(), *removal())) and None)
 
     account = "ServiceAccount apps/dev-team-decryption"
     secret = "Secret dev-team-sops"
@@ -119,7 +120,7 @@ def test_the_platforms_keys_are_in_its_own_namespace_and_created_before_its_sync
         {"source": {"url": "https://git.example.com/fleet"}, "decryption": with_age("first")}
     )
 
-    resources = run(lambda: PlatformSync("platform", PlatformSyncArgs(config, "./", ACCESS)) and None)
+    resources = run(lambda: PlatformSync("platform", platform_args(config, "./", ACCESS)) and None)
 
     sync = resources["Kustomization flux-system/flux-system"]
     assert "Secret flux-system-sops" in sync.after

@@ -1,12 +1,13 @@
 """The objects of a notification, as they are applied to the cluster."""
 
 from base64 import b64decode
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from sample_sources import authority
 
-from components.sync.notification_objects import notification_objects
+from components.sync.notifications import planned_notification
 from components.sync.notifications_config import ALL_KINDS, Notification
 from components.vocabulary.object_meta import ObjectMeta
 
@@ -15,7 +16,9 @@ REPOSITORY = "https://git.example.com/dev-team/apps"
 
 
 def objects(repository: str = REPOSITORY, **notification: Any):
-    return notification_objects(META, "chat", Notification.model_validate(notification), repository)
+    planned = planned_notification(META, "chat", Notification.model_validate(notification), repository)
+    found = {each.kind: each.manifest for each in planned}
+    return SimpleNamespace(secret=found.get("Secret"), provider=found["Provider"], alert=found["Alert"])
 
 
 def content(secret) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Syncs that go through capsule-proxy: by tokens, by a Secret, and by the addon."""
 
+from sample_plan import tenant_objects
 from sample_stack import tenant_config
 
-from components.tenant.objects import tenant_objects
 from components.tenant.tenancy_config import TenancyConfig
 
 ADDRESS = "https://capsule-proxy.capsule-system.svc:9001"

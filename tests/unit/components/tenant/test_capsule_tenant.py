@@ -2,6 +2,7 @@
 
 import pytest
 import yaml
+from sample_plan import tenant_objects
 from sample_release import HERE
 from sample_stack import tenant_config
 
@@ -10,7 +11,6 @@ from components.policies.made_settings import made_settings
 from components.tenant.capsule_names import LIMIT_LABEL
 from components.tenant.capsule_objects import replication_objects
 from components.tenant.config import TenantConfig
-from components.tenant.objects import tenant_objects
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.manifests import name_of
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from sample_plan import room_for, tenant_objects
 from sample_stack import load, problems, tenant_config
 
 from components.tenant.annotations import SERVICE_ACCOUNT
 from components.tenant.further_access import tenants_of
 from components.tenant.impersonation import impersonations
-from components.tenant.objects import tenant_objects
-from components.tenant.room import room_for
 from components.tenant.tenancy_config import TenancyConfig
 
 NAMESPACES = [{"name": "apps"}, {"name": "checkout", "delegatedTo": "checkout-team"}]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from sample_plan import room_for, tenant_objects
 from sample_stack import tenant_config
 
 from components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES, namespace_annotations
 from components.tenant.further_access import tenants_of
 from components.tenant.grants import in_words, relaxed_policies
-from components.tenant.objects import tenant_objects
-from components.tenant.room import room_for
 from components.tenant.tenancy_config import TenancyConfig
 
 RULE = {"apiGroups": ["cert-manager.io"], "resources": ["certificates"], "verbs": ["create", "get"]}

@@ -10,9 +10,10 @@ from sample_stack import FLUX, load, removal
 
 from components.engine.state import State
 from components.flux.component import FluxInstall, FluxInstallArgs
-from components.git.source import GitAccess
+from components.plan import register_planned
+from components.stack.plan import stack_plan
 from components.tenant.component import Tenant, TenantArgs
-from components.tenant.impersonation import Impersonation, granted, impersonations
+from components.tenant.impersonation import impersonations
 from components.vocabulary.manifests import name_of, resource_type
 
 IMPERSONATION = {"Role apps/flux-impersonation", "RoleBinding apps/flux-impersonation"}
@@ -25,18 +26,24 @@ CONTROLLERS = {
 }
 
 
+def in_state(config):
+    """The rights in the tenant's namespace as an earlier update has granted them."""
+    [*rights] = impersonations(config.flux, config.tenants, config.tenancy)["apps"]
+    return {(resource_type(each), name_of(each)): each for each in rights}
+
+
 @pytest.fixture
 def registered(tmp_path):
     """The resources of a stack with one tenant, by whether the tenant's namespace already exists."""
     config = load(tmp_path, flux=FLUX, tenants={"dev-team": {"source": {"webhook": {}}}})
 
-    def of(existing, settled=()):
+    def of(existing, *, settled=False):
         def program():
-            roles = impersonations(config.flux, config.tenants, config.tenancy)
-            impersonation = Impersonation(roles, existing, pulumi.ResourceOptions(), settled)
-            flux = FluxInstall("flux", FluxInstallArgs(config.flux, release(), impersonation.in_existing))
-            access = GitAccess(known_hosts=(), github=None, webhook_url=None)
-            args = TenantArgs(config.tenants["dev-team"], access, config.tenancy, *removal(), impersonation)
+            plan = stack_plan(config, "staging")
+            rights = plan.early_rights(existing, State(in_state(config) if settled else {}))
+            early = register_planned(rights, lambda _: pulumi.ResourceOptions())
+            flux = FluxInstall("flux", FluxInstallArgs(config.flux, release(), [*early.values()]))
+            args = TenantArgs(plan.scopes["dev-team"], plan.tenants["dev-team"], *removal(), early=early)
             Tenant("dev-team", args, pulumi.ResourceOptions(depends_on=[flux]))
 
         return run(program)
@@ -68,13 +75,13 @@ def test_in_an_existing_namespace_the_right_is_granted_before_the_controllers(re
     resources = registered(["apps"])
 
     for role in ROLES:
-        assert resources[role].after == set()
+        assert resources[role].after <= ROLES
     for controller in CONTROLLERS:
         assert resources[controller].after >= ROLES
 
 
 def test_where_nothing_is_to_be_granted_the_right_depends_on_its_namespace(registered):
-    resources = registered(["apps"], settled=["apps"])
+    resources = registered(["apps"], settled=True)
 
     for role in ROLES:
         assert "Namespace apps" in resources[role].after
@@ -94,15 +101,15 @@ def test_where_nothing_is_to_be_granted_the_right_depends_on_its_namespace(regis
 )
 def test_what_the_state_has_with_other_rights_is_not_granted_yet(tmp_path, kind, change, namespaces):
     config = load(tmp_path, flux=FLUX, tenants={"dev-team": {}})
-    roles = impersonations(config.flux, config.tenants, config.tenancy)
-    state = {(resource_type(each), name_of(each)): each for each in roles["apps"]}
+    state = in_state(config)
     changed = next(key for key in state if key[0].endswith(f":{kind}"))
     if change is None:
         del state[changed]
     else:
         state[changed] = state[changed] | change
 
-    assert granted(roles, State(state)) == namespaces
+    early = stack_plan(config, "staging").early_rights(["apps"], State(state))
+    assert {each.namespace for each in early} == {"apps"} - namespaces
 
 
 def test_controllers_with_the_rights_of_the_release_need_no_impersonation_roles(tmp_path):

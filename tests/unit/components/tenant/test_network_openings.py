@@ -3,12 +3,12 @@
 import re
 
 import pytest
+from sample_plan import tenant_objects
 from sample_stack import load
 
 from components.config.errors import ConfigurationError
 from components.config.networks import NetworkRange
 from components.tenant.network import METADATA_NETWORKS
-from components.tenant.objects import tenant_objects
 from components.vocabulary.names import TENANT_LABEL
 from tests.support.network import Network, Peer
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import pulumi
 import pytest
@@ -15,6 +15,7 @@ from sample_stack import Hook
 
 from components.cluster.client import ClusterUnavailable
 from components.cluster.namespace_holds import Held, NamespaceHolds, read_namespace_holds
+from components.plan.planned import Planned, Stage
 from components.tenant.forced_removal import remove_finalizer
 from components.tenant.offboarding import Offboarding
 
@@ -110,17 +111,22 @@ def failed(name, inputs=None, *, operation="delete", times=1):
     )
 
 
+PLANNED = {
+    "parts": (Stage.CONTENT, {"kind": "GitRepository", "metadata": {}}),
+    "sync": (Stage.SYNCS, {"kind": "Kustomization", "metadata": {}, "spec": {"timeout": "5m"}}),
+    "namespace": (Stage.NAMESPACES, {"kind": "Namespace", "metadata": {}}),
+    "capsule": (Stage.CAPSULE, {"kind": "Tenant", "metadata": {}}),
+}
+
+
 def retried(api, hook, args, listed=()):
     """Whether the engine should retry."""
 
     async def ask():
         offboarding = Offboarding(api, listed, "staging", Hook)
-        if hook == "parts":
-            props, resource = {"kind": "GitRepository", "metadata": {}}, cast(pulumi.Resource, None)
-            given = pulumi.ResourceTransformationArgs(resource, "", "", props, pulumi.ResourceOptions())
-            bound: Any = offboarding.of_parts(given)
-            return await bound.opts.hooks.on_error[0](args)
-        return await getattr(offboarding, f"of_{hook}").on_error[0](args)
+        planned = Planned(*PLANNED[hook])
+        hooks: Any = offboarding.options(planned, 300).hooks
+        return await hooks.on_error[0](args)
 
     return asyncio.run(ask())
 

@@ -1,14 +1,13 @@
 """Access of people: the roles, their bindings, and what the configuration refuses."""
 
 import pytest
+from sample_plan import room_for, tenant_objects
 from sample_stack import load, tenant_config
 
 from components.cluster.subjects import Subject
 from components.config.errors import ConfigurationError
-from components.tenant.objects import tenant_objects
 from components.tenant.people import AUDITOR, DEVELOPER, VIEWER, auditor_access, people_roles
 from components.tenant.people_config import TenantPeople
-from components.tenant.room import room_for
 from components.tenant.tenancy_config import TenancyConfig
 
 GROUP = {"kind": "Group", "name": "oidc:dev-team"}

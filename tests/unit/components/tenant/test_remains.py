@@ -10,7 +10,7 @@ from kubernetes import client
 from loopback import serving
 from sample_stack import tenant_config
 
-from components.cluster.manifests import OWNERSHIP
+from components.plan.registration import OWNERSHIP
 from components.tenant.remains import Remains, count_remains, prunes, read_remains
 
 BY_PULUMI = {

@@ -4,12 +4,13 @@ from typing import Any
 
 import pulumi
 from recorded_program import GENERATED, run
+from sample_plan import tenant_args
 from sample_stack import removal, tenant_config
 
-from components.cluster.manifests import BACKGROUND, OWNERSHIP
 from components.git.source import GitAccess
+from components.plan.registration import BACKGROUND, OWNERSHIP
 from components.sync.notifications_config import Notification
-from components.tenant.component import Tenant, TenantArgs
+from components.tenant.component import Tenant
 from components.tenant.config import TenantState
 from components.tenant.people_config import TenantPeople
 from components.tenant.tenancy_config import TenancyConfig
@@ -34,7 +35,7 @@ COMPONENT = "Tenant dev-team"
 
 
 def tenant(opts=None, config=CONFIG):
-    return Tenant("dev-team", TenantArgs(config, ACCESS_TO_GIT, TenancyConfig(), *removal()), opts)
+    return Tenant("dev-team", tenant_args(config, ACCESS_TO_GIT, TenancyConfig(), *removal()), opts)
 
 
 def registered():
@@ -104,7 +105,7 @@ def test_its_namespaces_and_source_are_attributes():
         made = tenant()
         asked = {
             "namespaces": made.namespaces,
-            "source": made.sources["dev-team"].source.urn,
+            "source": made.registered[SOURCE].urn,
             "sync": made.applied["dev-team"].urn,
         }
         return pulumi.Output.all(**asked).apply(found.update)
@@ -202,7 +203,7 @@ def test_a_busy_controller_does_not_keep_a_provider_from_being_deleted():
 def test_the_platforms_notifications_are_in_the_namespaces_of_every_tenant():
     alertmanager = {"type": "alertmanager", "address": "https://alertmanager.example.com"}
     tenancy = TenancyConfig.model_validate({"notifications": {"all": alertmanager}})
-    args = TenantArgs(CONFIG, ACCESS_TO_GIT, tenancy, *removal())
+    args = tenant_args(CONFIG, ACCESS_TO_GIT, tenancy, *removal())
 
     resources = run(lambda: Tenant("dev-team", args) and None)
 
@@ -251,7 +252,7 @@ def test_objects_of_capsule_are_deleted_before_it_although_an_update_without_it_
 
     def with_capsule():
         release = pulumi.CustomResource("kubernetes:helm.sh/v3:Release", "capsule", {"name": "capsule"})
-        Tenant("dev-team", TenantArgs(CONFIG, ACCESS_TO_GIT, tenancy, *removal(), capsule=[release]))
+        Tenant("dev-team", tenant_args(CONFIG, ACCESS_TO_GIT, tenancy, *removal(), capsule=[release]))
 
     resources = run(with_capsule)
 

@@ -1,13 +1,13 @@
 """The limits of a tenant in each of its namespaces: quotas, container limits and the network policy."""
 
 import pytest
+from sample_plan import room_for
 from sample_release import names, one
 from sample_stack import load, problems, tenant_config
 
 from components.git.config import Webhook
 from components.tenant.limits import OBJECT_COUNTS, limiting_objects
 from components.tenant.role import MANAGED, tenant_role
-from components.tenant.room import room_for
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.object_meta import ObjectMeta
 from tests.support.messages import said
@@ -112,7 +112,9 @@ def test_only_the_home_namespace_has_room_for_the_platforms_source_and_sync():
 
 
 def test_notifications_count_against_no_limit_of_the_tenant_even_while_their_secrets_are_replaced():
-    alone, notified = room_for(tenant_config(), "apps"), room_for(tenant_config(), "apps", notifications=3)
+    chat = {"type": "alertmanager", "address": "https://alertmanager.example.com"}
+    tenancy = TenancyConfig.model_validate({"notifications": dict.fromkeys(("a", "b", "c"), chat)})
+    alone, notified = room_for(tenant_config(), "apps"), room_for(tenant_config(), "apps", tenancy)
 
     assert notified == alone | {
         "count/secrets": 8 + 6,

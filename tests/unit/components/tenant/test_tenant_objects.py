@@ -2,10 +2,12 @@
 
 import pytest
 import yaml
+from sample_plan import tenant_objects
 from sample_release import HERE
 from sample_stack import tenant_config
 
-from components.tenant.objects import source_meta, tenant_objects
+from components.plan.planned import Stage, of_stage
+from components.tenant.scope import source_meta
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.object_meta import ObjectMeta
 
@@ -69,6 +71,7 @@ def test_syncs_are_in_the_order_of_their_dependencies():
     syncs = {"app": {"dependsOn": ["db"]}, "db": {}}
     config = tenant_config(sync={"dependsOn": ["app"]}, syncs=syncs)
 
-    ordered = tenant_objects("dev-team", config, TenancyConfig()).applied
+    planned = of_stage(tenant_objects("dev-team", config, TenancyConfig()).planned, Stage.SYNCS)
 
-    assert [each["metadata"]["name"] for each in ordered] == ["db", "app", "dev-team"]
+    needs = {each.name: [key for key in each.needs if key.startswith("Kustomization ")] for each in planned}
+    assert needs == {"db": [], "app": ["Kustomization apps/db"], "dev-team": ["Kustomization apps/app"]}

@@ -1,10 +1,11 @@
 """A Helm release of a tenant as Flux takes it."""
 
+from types import SimpleNamespace
+
 import pytest
+from sample_plan import room_for, tenant_objects
 from sample_stack import tenant_config
 
-from components.tenant.objects import tenant_objects
-from components.tenant.room import room_for
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.names import TENANT_LABEL
 
@@ -13,10 +14,11 @@ ARTIFACT = {"kind": "OCIRepository", "url": "oci://registry.example.com/charts/p
 RETRY = {"crds": "Skip", "strategy": {"name": "RetryOnFailure", "retryInterval": "5m"}}
 
 
-def objects(**release):
-    config = tenant_config(sources={"charts": CHARTS, "artifact": ARTIFACT}, releases={"podinfo": release})
-    [found] = tenant_objects("dev-team", config, TenancyConfig()).releases
-    return found
+def objects(**keys):
+    config = tenant_config(sources={"charts": CHARTS, "artifact": ARTIFACT}, releases={"podinfo": keys})
+    found = tenant_objects("dev-team", config, TenancyConfig())
+    [release] = found.releases
+    return SimpleNamespace(release=release, secrets=found.secrets)
 
 
 def spec(**release):
@@ -137,7 +139,8 @@ def test_there_is_room_for_the_secrets_of_releases():
 def test_releases_are_in_the_order_of_their_dependencies():
     releases = {"app": {"chart": "./app", "dependsOn": ["db"]}, "db": {"chart": "./db"}}
 
-    ordered = tenant_objects("dev-team", tenant_config(releases=releases), TenancyConfig()).applied
+    planned = tenant_objects("dev-team", tenant_config(releases=releases), TenancyConfig()).planned
+    [app] = (each for each in planned if each.key == "HelmRelease apps/app")
 
-    assert [each["metadata"]["name"] for each in ordered] == ["dev-team", "db", "app"]
-    assert ordered[2]["spec"]["dependsOn"] == [{"name": "db"}]
+    assert app.needs == ("GitRepository apps/dev-team", "HelmRelease apps/db")
+    assert app.manifest["spec"]["dependsOn"] == [{"name": "db"}]

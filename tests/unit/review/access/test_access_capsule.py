@@ -1,9 +1,9 @@
 """Rights that Capsule gives to the owner of a Tenant, as a review shows them."""
 
 from sample_access import of
+from sample_plan import tenant_objects
 from sample_stack import tenant_config
 
-from components.tenant.objects import tenant_objects
 from components.tenant.tenancy_config import TenancyConfig
 from review.access.rules import CLUSTER, NamedRole, Permission, Subject, SubjectKind, rbac_access
 

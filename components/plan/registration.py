@@ -1,9 +1,14 @@
-"""The one place where manifests become Pulumi resources."""
+"""The one place where what is planned becomes Pulumi resources."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
 import pulumi
 
+from components.plan.generated_names import generated_names, referring
+from components.plan.planned import Make, Planned, Registered, Stage, of_stage
 from components.vocabulary.manifests import Manifest, name_of, resource_type
 
 # Registered objects belong to Pulumi alone. Neither a Flux that was bootstrapped before nor a copy in a repository may
@@ -18,6 +23,52 @@ OWNERSHIP = {"kustomize.toolkit.fluxcd.io/reconcile": "disabled", "pulumi.com/pa
 # Source: https://www.pulumi.com/registry/packages/kubernetes/installation-configuration/#pulumi-kubernetes-annotations
 BACKGROUND = {"pulumi.com/deletionPropagationPolicy": "background"}
 _WITH_DEPENDENTS = frozenset({"Deployment"})
+
+
+def register_planned(
+    planned: Iterable[Planned],
+    options: Callable[[Planned], pulumi.ResourceOptions],
+    early: Registered = MappingProxyType({}),
+) -> dict[str, pulumi.CustomResource]:
+    """Register what is planned for one owner, each object after those of earlier stages and those that it needs.
+
+    Args:
+        planned: what to register.
+        options: the options of an object, besides what it depends on.
+        early: what is registered already, by key.
+
+    Returns:
+        The resources by key.
+    """
+    wanted = {each.key: each for each in planned}
+    by_stage = {stage: of_stage(wanted.values(), stage) for stage in Stage}
+    registered: dict[str, pulumi.CustomResource] = {}
+    names: dict[str, pulumi.Output[str]] = {}
+
+    def add(each: Planned) -> pulumi.CustomResource:
+        if each.key not in registered:
+            before = [registered[one.key] for one in _before(each.stage, by_stage)]
+            needed = [add(wanted[key]) for key in each.needs]
+            opts = pulumi.ResourceOptions.merge(options(each), pulumi.ResourceOptions(depends_on=[*before, *needed]))
+            make = each.make or _as_planned(referring(each.manifest, names))
+            registered[each.key] = early[each.key] if each.key in early else make(opts, registered)
+            names.update(generated_names([(each.manifest, registered[each.key])]))
+        return registered[each.key]
+
+    for stage in Stage:
+        for each in by_stage[stage]:
+            add(each)
+    return registered
+
+
+def _before(stage: Stage, by_stage: Mapping[Stage, Sequence[Planned]]) -> Iterator[Planned]:
+    """What an object of a stage is created after; for a stage without objects, what they would be created after."""
+    for each in stage.after:
+        yield from by_stage[each] or _before(each, by_stage)
+
+
+def _as_planned(manifest: Manifest) -> Make:
+    return lambda opts, _: register(manifest, opts)
 
 
 def owned(manifest: Manifest) -> Manifest:

@@ -1,0 +1,131 @@
+"""What is planned for a tenant, by stage and kind, as manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from components.cluster.lost_namespaces import LostNamespaces
+from components.flux.config import PlatformSyncConfig
+from components.flux.platform_sync import PlatformSyncArgs, planned_platform_sync
+from components.git.source import GitAccess
+from components.plan import register_planned
+from components.plan.planned import Planned, Registered, Stage, of_stage
+from components.sources.source import planned_any_source
+from components.sources.urls import AnySource
+from components.stack.config import StackConfig
+from components.stack.plan import stack_plan
+from components.sync.notifications_config import Notification
+from components.tenant.component import TenantArgs
+from components.tenant.config import TenantConfig
+from components.tenant.limits import room_of
+from components.tenant.offboarding import Offboarding
+from components.tenant.plan import tenant_plan
+from components.tenant.scope import TenantScope
+from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.manifests import Manifest
+from components.vocabulary.object_meta import ObjectMeta
+
+
+@dataclass(frozen=True)
+class TenantObjects:
+    planned: list[Planned]
+
+    def _of(self, stage: Stage, *kinds: str) -> list[Manifest]:
+        return [each.manifest for each in of_stage(self.planned, stage) if each.kind in kinds or not kinds]
+
+    @property
+    def capsule(self) -> list[Manifest]:
+        return self._of(Stage.CAPSULE)
+
+    @property
+    def namespaces(self) -> list[Manifest]:
+        return self._of(Stage.NAMESPACES)
+
+    @property
+    def limits(self) -> list[Manifest]:
+        return self._of(Stage.LIMITS)
+
+    @property
+    def people(self) -> list[Manifest]:
+        return self._of(Stage.PEOPLE)
+
+    @property
+    def identity(self) -> Manifest:
+        [account] = self._of(Stage.IDENTITY)
+        return account
+
+    @property
+    def granted_roles(self) -> list[Manifest]:
+        return self._of(Stage.CONTENT, "Role", "ClusterRole")
+
+    @property
+    def secrets(self) -> list[Manifest]:
+        return self._of(Stage.CONTENT, "Secret")
+
+    @property
+    def decryption(self) -> list[Manifest]:
+        ours = ("ServiceAccount", "Secret")
+        return [each for each in self._of(Stage.CONTENT, *ours) if "-sops" in str(each) or "-decryption" in str(each)]
+
+    @property
+    def access(self) -> list[Manifest]:
+        return self._of(Stage.ACCESS)
+
+    @property
+    def syncs(self) -> list[Manifest]:
+        return self._of(Stage.SYNCS, "Kustomization")
+
+    @property
+    def releases(self) -> list[Manifest]:
+        return self._of(Stage.SYNCS, "HelmRelease")
+
+    @property
+    def applied(self) -> list[Manifest]:
+        return self._of(Stage.SYNCS)
+
+
+def tenant_objects(
+    name: str, config: TenantConfig, tenancy: TenancyConfig | None = None, default_account: str = "default"
+) -> TenantObjects:
+    return TenantObjects(tenant_plan(TenantScope(name, config, tenancy or TenancyConfig(), default_account)))
+
+
+def room_for(config: TenantConfig, namespace: str, tenancy: TenancyConfig | None = None) -> dict[str, int]:
+    """What the platform's own objects take of the quotas of one of a tenant's namespaces."""
+    return dict(room_of(tenant_objects("dev-team", config, tenancy).planned)[namespace])
+
+
+def tenant_args(
+    config: TenantConfig,
+    access: GitAccess,
+    tenancy: TenancyConfig,
+    offboarding: Offboarding,
+    lost: LostNamespaces,
+    rights: Mapping[str, Sequence[Manifest]] | None = None,
+    name: str = "dev-team",
+    **more: Any,
+) -> TenantArgs:
+    scope = TenantScope(name, config, tenancy, access=access, rights=rights or {})
+    return TenantArgs(scope, tenant_plan(scope), offboarding, lost, **more)
+
+
+def planned_tenants(config: StackConfig) -> list[Sequence[Planned]]:
+    return list(stack_plan(config, "staging").tenants.values())
+
+
+def platform_args(
+    config: PlatformSyncConfig, path: str, access: GitAccess, notifications: Mapping[str, Notification] | None = None
+) -> PlatformSyncArgs:
+    return PlatformSyncArgs(list(planned_platform_sync(config, path, access, notifications or {})))
+
+
+def register_source(
+    meta: ObjectMeta, source: AnySource, access: GitAccess, parent: pulumi.Resource, after: Sequence[pulumi.Resource]
+) -> Registered:
+    """Register a source as its owner does."""
+    opts = pulumi.ResourceOptions(parent=parent, depends_on=list(after))
+    return register_planned(planned_any_source(meta, source, access), lambda _: opts)
