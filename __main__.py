@@ -24,7 +24,7 @@ from components.stack.preparation import prepare
 from components.stack.settling import settled
 from components.sync.changes import watch_changes
 from components.sync.flux_objects import flux_objects
-from components.tenant.bindings import read_further_access
+from components.tenant.further_access import read_further_access
 from components.tenant.remains import read_remains
 
 PROJECT = Path(__file__).parent

@@ -19,7 +19,7 @@ from components.stack.messages import dotted, message
 from components.stack.origins import Origins, stack_file_name
 from components.stack.overlay import Path as KeyPath
 from components.stack.stack_file import is_encrypted
-from components.tenant.grants_config import Grant
+from components.tenant.grants import Grant
 from components.tenant.kinds import OpenedKind
 from operations.described_stack import described_section, described_tenant, listed_tenants
 from operations.errors import invalid

@@ -20,8 +20,7 @@ from components.policies.names import PolicyName
 from components.policies.policy import Subject
 from components.policies.table import policies
 from components.stack.origins import stack_file_name
-from components.tenant.bindings import read_bindings, read_further_access
-from components.tenant.further_access import tenants_of
+from components.tenant.further_access import read_bindings, read_further_access, tenants_of
 from components.tenant.grants import relaxed_policies
 from operations.described_cluster import described_cluster, described_grants, described_kinds, described_policies
 from operations.dry_run import tenant_namespaces

@@ -36,7 +36,7 @@ from components.sync.build_config import (
 from components.sync.decryption import Decryption
 from components.sync.notifications_config import Notification
 from components.tenant.config import TenantConfig
-from components.tenant.namespace_config import PROTECTED_LABEL_PREFIXES
+from components.tenant.namespaces import PROTECTED_LABEL_PREFIXES
 from reference.messages import Slot, Template, read_messages
 from reference.policies import policies_page
 

@@ -295,3 +295,30 @@ Sha256 = Annotated[
 Network = Annotated[str, *checked_by(_network, "a network in CIDR notation; write it like 192.0.2.0/24")]
 # Everything typed as a secret has to be encrypted in the file (components/stack/secrets.py).
 SecretText = Annotated[SecretStr, *secret(_not_empty, "secret string")]
+
+
+def _not_every_pods(account: str) -> str:
+    if account == "default":
+        raise ValueError(
+            Message(
+                "FT-CFG-400",
+                "is the service account of every pod that names none, which would get the tenant's rights",
+                "choose another name",
+            )
+        )
+    return account
+
+
+ServiceAccountName = Annotated[DnsLabel, AfterValidator(_not_every_pods)]
+# Flux's kinds have a key of their own.
+QuotaResource = Annotated[
+    str,
+    *matching(
+        r"^(?!count/.*\.fluxcd\.io$)[a-z0-9]([a-zA-Z0-9./-]*[a-zA-Z0-9])?$",
+        Message(
+            "FT-CFG-401",
+            "is not a resource that a quota can limit here",
+            "write it like pods; Flux's own kinds are limited by fluxObjects",
+        ),
+    ),
+]

@@ -24,7 +24,7 @@ from components.tenant.capsule_names import (
     SETTINGS,
     TENANT,
 )
-from components.tenant.namespace_config import PodSecurity, pod_security_labels
+from components.tenant.namespaces import PodSecurity, pod_security_labels
 from components.tenant.network import NAMESPACE_NAME_LABEL
 from components.vocabulary.names import MANAGED_BY_LABEL, TENANT_LABEL
 

@@ -13,7 +13,7 @@ from components.policies.parameters import listed
 from components.policies.policy import Policy
 from components.policies.request import NAME
 from components.tenant.annotations import EXCEPTIONS, SERVICE_TYPES, WITHOUT_GRANTS
-from components.tenant.grants_config import ExceptedPolicy
+from components.tenant.grants import ExceptedPolicy
 
 # A dry run with this annotation tells what would be refused without the grants; nobody gains anything by it.
 _WITH_GRANTS = f"!({text(WITHOUT_GRANTS)} in object.metadata.?annotations.orValue({{}}))"

@@ -19,12 +19,11 @@ from components.policies.names import PolicyName
 from components.policies.rendering import object_name
 from components.policies.tenant_labels import TENANT_NAME, is_free
 from components.tenant.annotations import NAMESPACES, account_annotations
-from components.tenant.config import Role
 from components.tenant.identity import role_binding, service_account
 from components.tenant.kinds import RECEIVER
 from components.tenant.limits import ROOM_AT_HOME, limiting_objects
-from components.tenant.namespace_config import PodSecurity, pod_security_labels
-from components.tenant.role import TENANT_ROLE
+from components.tenant.namespaces import PodSecurity, pod_security_labels
+from components.tenant.role import TENANT_ROLE, Role
 from components.tenant.scope import service_account_name, tenant_meta
 from components.tenant.tenancy_config import TenancyConfig, TenantNetwork
 from components.vocabulary.manifests import Manifest

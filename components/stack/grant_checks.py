@@ -14,10 +14,8 @@ from components.stack.config import StackConfig
 from components.stack.messages import dotted
 from components.stack.overlay import Path
 from components.stack.partial import Finding
-from components.tenant.grants import has_expired
-from components.tenant.grants_config import Grant, refused_group
-from components.tenant.role import READ
-from components.tenant.tenancy_config import PolicyRule
+from components.tenant.grants import Grant, has_expired, refused_group
+from components.tenant.role import READ, PolicyRule
 
 WARNING = timedelta(days=14)
 """How long before its last day a grant is warned about."""

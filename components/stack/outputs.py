@@ -28,8 +28,7 @@ from components.sync.decryption import Decryption
 from components.sync.sops_config import Environment, sops_config
 from components.sync.status import Progress
 from components.tenant.config import TenantConfig
-from components.tenant.grants import in_words
-from components.tenant.grants_config import Grant
+from components.tenant.grants import Grant, in_words
 from components.tenant.people import listed_people
 from components.tenant.scope import further_source_meta, source_meta
 from components.tenant.sources import source_reference

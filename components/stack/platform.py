@@ -37,8 +37,7 @@ from components.tenant.capsule_objects import replication_objects
 from components.tenant.capsule_release import Releases
 from components.tenant.offboarding import Offboarding
 from components.tenant.people import auditor_access, people_roles
-from components.tenant.quota_hooks import QuotaHooks
-from components.tenant.quota_status import QuotaStatus
+from components.tenant.quotas import QuotaHooks, QuotaStatus
 from components.tenant.replicated_limits import wait_until_replicated
 from components.tenant.role import tenant_role
 from components.vocabulary.manifests import Manifest

@@ -17,7 +17,7 @@ from components.stack.messages import dotted
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
 from components.tenant.config import TenantConfig
-from components.tenant.sync_config import TenantSync
+from components.tenant.syncs import TenantSync
 from components.vocabulary.names import GIT_REPOSITORY
 
 DEVELOPERS_UNLIMITED = Wording(

@@ -16,7 +16,7 @@ from components.stack.config import StackConfig
 from components.stack.plan import stack_plan
 from components.stack.preflight import Preflight
 from components.stack.strays import remove_strays
-from components.tenant.team_access import end_team_access
+from components.tenant.delegation import end_team_access
 
 
 async def prepare(config: StackConfig, found: Preflight, state: State) -> None:

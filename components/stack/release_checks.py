@@ -14,8 +14,7 @@ from components.stack.policy_checks import is_in_use
 from components.stack.source_checks import UNKNOWN_SOURCE
 from components.stack.sync_checks import foreign_namespace, of_each_active_tenant, unusable_dependencies
 from components.tenant.config import TenantConfig
-from components.tenant.release_config import ReleaseConfig
-from components.tenant.releases import CHART_KINDS
+from components.tenant.releases import CHART_KINDS, ReleaseConfig
 from components.vocabulary.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
 
 

@@ -9,7 +9,7 @@ from components.stack.config import StackConfig
 from components.stack.overlay import Path
 from components.stack.partial import Check, Finding
 from components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
-from components.tenant.dependencies import circle
+from components.tenant.syncs import circle
 
 _TenantCheck = Callable[[str, TenantConfig, StackConfig], Iterator[Finding]]
 

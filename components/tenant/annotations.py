@@ -8,11 +8,13 @@ annotations come from the tenant's configuration, and only the platform may writ
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from components.tenant.config import TenantConfig
-from components.tenant.grants import granted_exceptions, granted_resources, granted_service_types
-from components.tenant.grants_config import Grant
+from components.tenant.grants import Grant, granted_exceptions, granted_resources, granted_service_types
 from components.tenant.kinds import resources_of
+
+if TYPE_CHECKING:
+    from components.tenant.config import TenantConfig
 
 PREFIX = "flux-tenancy/"
 NAMESPACES = f"{PREFIX}namespaces"

@@ -7,9 +7,8 @@ from pydantic import Field, model_validator
 from components.config.errors import MisplacedValueError
 from components.config.messages import Message
 from components.config.section import Section
-from components.config.types import DnsLabel, Quantity, WebUrl
+from components.config.types import DnsLabel, Quantity, QuotaResource, WebUrl
 from components.keys.types import CertificateAuthority
-from components.tenant.types import QuotaResource
 
 
 class CapsuleLimits(Section):

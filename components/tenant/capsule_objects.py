@@ -11,12 +11,12 @@ Source: api/v1beta2, pkg/api/rules and internal/controllers of Capsule 0.14
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from components.capsule.objects import CAPSULE_GROUP, CAPSULE_NAMESPACE, NAMESPACE_DELETER
 from components.cluster.subjects import RBAC
 from components.plan.planned import Planned, Stage
 from components.tenant.annotations import account_annotations, namespace_annotations
-from components.tenant.capsule_config import CapsuleLimits
 from components.tenant.capsule_names import (
     CAPSULE_API,
     LIMIT_LABEL,
@@ -32,17 +32,20 @@ from components.tenant.capsule_names import (
     made_prefix,
 )
 from components.tenant.capsule_proxy import proxy_objects
-from components.tenant.config import TenantConfig
 from components.tenant.limits import limiting_objects, room_where_made
-from components.tenant.namespace_config import PodSecurity, pod_security_labels
+from components.tenant.namespaces import PodSecurity, pod_security_labels
 from components.tenant.network import network_openings
 from components.tenant.people import DEVELOPER, VIEWER, people_bindings
 from components.tenant.role import cluster_role_for
-from components.tenant.scope import TenantScope
 from components.tenant.tenancy_config import TenancyConfig, TenancyMode, TenantNetwork
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from components.vocabulary.object_meta import ObjectMeta
+
+if TYPE_CHECKING:
+    from components.tenant.capsule_config import CapsuleLimits
+    from components.tenant.config import TenantConfig
+    from components.tenant.scope import TenantScope
+    from components.vocabulary.manifests import Manifest
 
 REPLICATOR = "flux-tenancy-replicator"
 """The service account as which Capsule writes limits, in Capsule's namespace, and its ClusterRole and binding."""

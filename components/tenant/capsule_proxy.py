@@ -10,10 +10,14 @@ runtime/client/impersonator.go of github.com/fluxcd/pkg, and the guides for Flux
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from components.cluster.subjects import RBAC
-from components.tenant.capsule_config import CapsuleProxy
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.object_meta import ObjectMeta
+
+if TYPE_CHECKING:
+    from components.tenant.capsule_config import CapsuleProxy
+    from components.vocabulary.manifests import Manifest
+    from components.vocabulary.object_meta import ObjectMeta
 
 ADDON_ANNOTATION = "capsule.addon.fluxcd/enabled"
 """The annotation of a service account that asks capsule-addon-fluxcd for a kubeconfig and for access to the proxy."""

@@ -31,10 +31,11 @@ from components.tenant.capsule_names import (
     SETTINGS,
     TENANT,
 )
-from components.vocabulary.manifests import Manifest
 
 if TYPE_CHECKING:
     from kubernetes import client
+
+    from components.vocabulary.manifests import Manifest
 
 _TIMEOUT_SECONDS = 60
 _RULES = "capsule-managed-rules"

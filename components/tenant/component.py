@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.cluster.lost_namespaces import LostNamespaces
 from components.config.types import seconds
 from components.plan.planned import Planned, Registered, Stage, of_stage
 from components.plan.registration import register_planned
 from components.tenant.capsule_names import CAPSULE_API
-from components.tenant.offboarding import Offboarding
-from components.tenant.scope import TenantScope
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import applied_key
+
+if TYPE_CHECKING:
+    from components.cluster.lost_namespaces import LostNamespaces
+    from components.tenant.offboarding import Offboarding
+    from components.tenant.scope import TenantScope
+    from components.vocabulary.manifests import Manifest
 
 
 def no_options(_: Manifest) -> pulumi.ResourceOptions:

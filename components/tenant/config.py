@@ -11,20 +11,20 @@ from components.allowlists.types import HostPatternText, ImagePatternText, Ingre
 from components.config.errors import MisplacedValueError
 from components.config.messages import Message, Wording
 from components.config.section import Section
-from components.config.types import DnsLabel
+from components.config.types import DnsLabel, ServiceAccountName
 from components.git.config import GitSource
 from components.sources.config import Source
 from components.sync.config import Reconciliation
 from components.sync.notifications_config import Notification
 from components.tenant.capsule_config import CapsuleLimits
-from components.tenant.grants_config import Grant
+from components.tenant.grants import Grant
 from components.tenant.kinds import OpenedKind
-from components.tenant.namespace_config import NamespaceConfig
-from components.tenant.network_config import NetworkOpenings
-from components.tenant.people_config import TenantPeople
-from components.tenant.release_config import ReleaseConfig, ReleaseName
-from components.tenant.sync_config import FurtherSync, TenantSync
-from components.tenant.types import ServiceAccountName
+from components.tenant.namespaces import NamespaceConfig
+from components.tenant.network import NetworkOpenings
+from components.tenant.people import TenantPeople
+from components.tenant.releases import ReleaseConfig, ReleaseName
+from components.tenant.role import Role
+from components.tenant.syncs import FurtherSync, TenantSync
 
 FOREIGN_TARGET_NAMESPACE = Wording("FT-CFG-404", "is not a namespace of the tenant", "choose one of {namespaces}")
 
@@ -55,14 +55,6 @@ class TenantPolicies(Section):
 
 class SyncConfig(TenantSync, Reconciliation):
     """How the tenant's repository is applied. Source: https://fluxcd.io/flux/components/kustomize/kustomizations/"""
-
-
-class Role(StrEnum):
-    """What a tenant may do in its namespaces: the project's own role, or Kubernetes' role of that name."""
-
-    TENANT = "tenant"
-    ADMIN = "admin"
-    CLUSTER_ADMIN = "cluster-admin"
 
 
 class TenantState(StrEnum):

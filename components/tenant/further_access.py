@@ -3,17 +3,18 @@
 RBAC rights add up, so a narrow role does not limit an account that another binding makes cluster-admin. A tenant that
 was adopted, or was once given more by hand, may have such a binding, and neither its manifests nor its status show it.
 
-Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
-"""
+Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from components.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
+from components.cluster.client import explaining, get, items
 from components.config.printable import printable
 from components.tenant.capsule_names import (
     BOUND_BY,
@@ -23,8 +24,13 @@ from components.tenant.capsule_names import (
 from components.tenant.delegation import delegation_name
 from components.tenant.grants import cluster_grants_name, grants_name
 from components.tenant.role import TENANT_ROLE
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
+
+if TYPE_CHECKING:
+    from kubernetes import client
+
+    from components.vocabulary.manifests import Manifest
+
 
 Rules = Sequence[Mapping[str, Sequence[str]]]
 RoleReference = tuple[str, str, str]
@@ -271,3 +277,53 @@ def _covers(rule: Mapping[str, Sequence[str]], verb: str, group: str, resource: 
     """Whether a rule allows a verb on all objects of a resource."""
     wanted = (("verbs", verb), ("apiGroups", group), ("resources", resource))
     return not rule.get("resourceNames") and all({each, "*"} & set(rule.get(key) or ()) for key, each in wanted)
+
+
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def read_bindings(api: client.ApiClient) -> list[dict[str, Any]]:
+    """All RoleBindings and ClusterRoleBindings of the cluster, each with its kind.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        return [
+            {"kind": kind, **found}
+            for kind, plural in (("ClusterRoleBinding", "clusterrolebindings"), ("RoleBinding", "rolebindings"))
+            for found in items(api, f"{_RBAC}/{plural}")
+        ]
+
+
+def read_further_access(
+    api: client.ApiClient, tenants: Mapping[str, TenantAccess], bindings: Sequence[Mapping[str, Any]] | None = None
+) -> dict[str, list[FurtherBinding]]:
+    """What tenants' accounts may do in addition to what the platform grants them.
+
+    Args:
+        api: a client for the cluster.
+        tenants: what the platform grants, by tenant.
+        bindings: all bindings of the cluster, if they have been read already.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    found = read_bindings(api) if bindings is None else bindings
+    return further_access(tenants, found, lambda role: _read_rules(api, role))
+
+
+def _read_rules(api: client.ApiClient, role: RoleReference) -> list[dict[str, Any]]:
+    """The rules of a role; none if it does not exist."""
+    from kubernetes.dynamic.exceptions import NotFoundError
+
+    kind, namespace, name = role
+    within = f"namespaces/{namespace}/" if namespace else ""
+    with explaining(api):
+        try:
+            # A role may have almost any name.
+            found = get(api, f"{_RBAC}/{within}{kind.lower()}s/{quote(name, safe='')}")
+        except NotFoundError:
+            return []
+        rules: list[dict[str, Any]] = found.get("rules") or []
+        return rules

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from components.plan.planned import Planned, Stage
 from components.tenant.capsule_proxy import account_annotations
-from components.tenant.config import Role
-from components.tenant.role import cluster_role_for
+from components.tenant.role import Role, cluster_role_for
 from components.tenant.scope import TenantScope, tenant_meta
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import GIT_REPOSITORY, SOURCE_RESOURCES
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
 
 # A quota keeps room for the tenant's own repository and sync, whether it has them or not, so that it may get them
 # later: at most four Secrets, each twice while it is replaced. The account exists twice while it is renamed.

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from components.engine.state import State
-from components.flux.config import FluxConfig
 from components.flux.controller_rights import IMPERSONATION, impersonation_objects, platform_meta
 from components.git.config import GitSource
 from components.plan.planned import Planned, Stage
-from components.tenant.config import TenantConfig
 from components.tenant.kinds import RECEIVER
 from components.tenant.scope import all_sources, service_account_name, tenant_meta
-from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.manifests import Manifest, name_of, resource_type
 from components.vocabulary.names import FLUX_NAMESPACE
-from components.vocabulary.object_meta import ObjectMeta
+
+if TYPE_CHECKING:
+    from components.engine.state import State
+    from components.flux.config import FluxConfig
+    from components.tenant.config import TenantConfig
+    from components.tenant.tenancy_config import TenancyConfig
+    from components.vocabulary.object_meta import ObjectMeta
 
 _RIGHTS = ("rules", "roleRef", "subjects")
 

@@ -1,6 +1,10 @@
 """The kinds of objects that tenants may write: Kubernetes' own, those of Flux that are open, and those that are opened.
 
 A kind that is not listed is closed, so a new version of Flux or another controller opens nothing by itself.
+
+API groups whose objects decide what tenants may do cannot be granted, even if the stack lists them
+(`tenancy.grantableGroups`). What the tenant role (`components.tenant.role`) leaves out of Kubernetes' and Flux's own
+groups is left out on purpose.
 """
 
 from __future__ import annotations
@@ -14,7 +18,56 @@ from typing import Annotated
 from pydantic import AfterValidator, WithJsonSchema
 
 from components.config.messages import Message
-from components.tenant.withheld import owner_of
+
+# Source: the groups of k8s.io/api 1.36, of apiextensions-apiserver and of kube-aggregator.
+_KUBERNETES = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        "admissionregistration",
+        "apiextensions",
+        "apiregistration",
+        "authentication",
+        "authorization",
+        "certificates",
+        "coordination",
+        "discovery",
+        "events",
+        "flowcontrol.apiserver",
+        "imagepolicy",
+        "internal.apiserver",
+        "networking",
+        "node",
+        "rbac.authorization",
+        "resource",
+        "scheduling",
+        "storage",
+        "storagemigration",
+    )
+)
+# By the end of the group's name.
+_OWNERS: Mapping[str, str] = {
+    "fluxcd.io": "Flux",
+    "fluxcd.controlplane.io": "Flux",
+    "kyverno.io": "Kyverno",
+    "wgpolicyk8s.io": "Kyverno",
+    "openreports.io": "Kyverno",
+    "gatekeeper.sh": "Gatekeeper",
+    "capsule.clastix.io": "Capsule",
+    "projectcapsule.dev": "Capsule",
+    "policy.networking.k8s.io": "the cluster's network",
+    "antrea.io": "the cluster's network",
+    "cilium.io": "the cluster's network",
+    "k8s.ovn.org": "the cluster's network",
+    "projectcalico.org": "the cluster's network",
+}
+
+
+def owner_of(group: str) -> str | None:
+    """Whose an API group is that cannot be granted; None for any other, e.g. `cert-manager.io`."""
+    if "." not in group or group in _KUBERNETES:
+        return "Kubernetes"
+    return next((owner for end, owner in _OWNERS.items() if group == end or group.endswith(f".{end}")), None)
+
 
 _SOURCE, _IMAGE, _NOTIFICATION = (f"{name}.toolkit.fluxcd.io" for name in ("source", "image", "notification"))
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from components.plan.planned import Planned, Stage
 from components.tenant import identity
 from components.tenant.network import network_openings
 from components.tenant.role import flux_resources
-from components.tenant.scope import TenantScope
 from components.tenant.tenancy_config import ContainerLimits, TenantLimits, TenantNetwork
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.object_meta import ObjectMeta
+
+if TYPE_CHECKING:
+    from components.tenant.scope import TenantScope
+    from components.vocabulary.manifests import Manifest
+    from components.vocabulary.object_meta import ObjectMeta
 
 _FLUX_OBJECTS = "flux-objects"
 _ROLES, _BINDINGS = "count/roles.rbac.authorization.k8s.io", "count/rolebindings.rbac.authorization.k8s.io"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from components.plan.planned import Planned
 from components.sync.notifications import planned_notification
-from components.tenant.scope import TenantScope
+
+if TYPE_CHECKING:
+    from components.plan.planned import Planned
+    from components.tenant.scope import TenantScope
 
 
 def planned_notifications(tenant: TenantScope) -> Iterator[Planned]:

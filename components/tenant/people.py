@@ -1,4 +1,4 @@
-"""What people may do: the roles for viewers and developers of tenants and for the platform's auditors.
+"""The people of a tenant, and what they may do: roles for viewers and developers, and for the platform's auditors.
 
 No role has a wildcard, reads Secrets, or creates anything. Developers may patch Flux's objects but not update them:
 RBAC does not see which fields a patch changes, so the policy `flux-requests` limits users with only this right.
@@ -10,17 +10,47 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import Field
 
 from components.cluster.previewers import READABLE as PREVIEWED
 from components.cluster.subjects import RBAC, Person, Subject, rbac_subject
+from components.config.section import Section
 from components.plan.planned import Planned, Stage
-from components.tenant.kinds import ResourceTable
-from components.tenant.people_config import TenantPeople
 from components.tenant.role import FLUX_GROUPS, MANAGED, READ, READABLE, rules_for
-from components.tenant.scope import TenantScope
-from components.tenant.tenancy_config import PolicyRule, TenancyConfig
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.object_meta import ObjectMeta
+
+if TYPE_CHECKING:
+    from components.tenant.kinds import ResourceTable
+    from components.tenant.role import PolicyRule
+    from components.tenant.scope import TenantScope
+    from components.tenant.tenancy_config import TenancyConfig
+    from components.vocabulary.manifests import Manifest
+    from components.vocabulary.object_meta import ObjectMeta
+
+
+class TenantPeople(Section):
+    """Who has access to the namespaces of a tenant, besides Flux."""
+
+    viewers: tuple[Person, ...] = Field(
+        (), description="Users and groups that may read everything in its namespaces except Secrets and logs."
+    )
+    developers: tuple[Person, ...] = Field(
+        (),
+        description="Users and groups that may also read logs, ask Flux to reconcile, and suspend and resume the "
+        "tenant's own Flux objects.",
+    )
+
+
+class TenancyPeople(Section):
+    """What people of all tenants may do."""
+
+    exec: bool = Field(
+        False,
+        description="Let developers run commands in Pods (`kubectl exec`) and forward ports to them, and so read every "
+        "Secret that a Pod has.",
+    )
+
 
 VIEWER, DEVELOPER, AUDITOR = "flux-tenancy-viewer", "flux-tenancy-developer", "flux-tenancy-auditor"
 """Names of the ClusterRoles; the auditors' binding has the name of its role."""

@@ -6,6 +6,7 @@ Source: `flux create tenant` of Flux's reference
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from components.plan.planned import Planned, Stage, of_stage
 from components.tenant.capsule_objects import planned_capsule
@@ -18,9 +19,11 @@ from components.tenant.namespaces import planned_namespaces
 from components.tenant.notifications import planned_notifications
 from components.tenant.people import planned_people
 from components.tenant.releases import planned_releases
-from components.tenant.scope import TenantScope
 from components.tenant.sources import planned_sources
 from components.tenant.syncs import planned_syncs
+
+if TYPE_CHECKING:
+    from components.tenant.scope import TenantScope
 
 FEATURES: tuple[Callable[[TenantScope], Iterable[Planned]], ...] = (
     planned_namespaces,

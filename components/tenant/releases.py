@@ -1,4 +1,4 @@
-"""A tenant's Helm releases as plain manifests.
+"""A tenant's Helm releases: their section, and their HelmReleases.
 
 Source: https://fluxcd.io/flux/components/helm/helmreleases/#recommended-settings
 """
@@ -6,16 +6,170 @@ Source: https://fluxcd.io/flux/components/helm/helmreleases/#recommended-setting
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pydantic import Field, model_validator
+
+from components.config.errors import MisplacedValueError
+from components.config.messages import Message
+from components.config.section import Section
+from components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
 from components.plan.planned import Planned, Stage
 from components.sync.build import given, ignore_rules, image_replacements, patches
-from components.tenant.release_config import ReleaseConfig
-from components.tenant.scope import TenantScope, further_source_meta
+from components.sync.build_config import CommonMetadata, HealthCheckExpressions, IgnoreRule, ImageReplacement, Patch
+from components.tenant.scope import further_source_meta
 from components.tenant.sources import SourceReference, source_reference
 from components.tenant.syncs import applied_from
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import HELM_API, HELM_RELEASE
 from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+
+if TYPE_CHECKING:
+    from components.tenant.scope import TenantScope
+    from components.vocabulary.manifests import Manifest
+
+
+# Helm's limit. Source: `releaseName` in the CRD of helm-controller
+ReleaseName = Annotated[
+    str,
+    *matching(
+        r"^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$",
+        Message("FT-TEN-300", "is not the name of a Helm release", "use at most 53 lowercase letters, digits and '-'"),
+    ),
+]
+# Source: `ValuesReference` in github.com/fluxcd/pkg/apis/meta
+ValuesPath = Annotated[
+    str,
+    *matching(
+        r"^([a-zA-Z0-9_\-.\\/]|\[[0-9]{1,5}\]){1,250}$",
+        Message("FT-TEN-301", "is not the path of a value", "write it like redis.password or hosts[0].name"),
+    ),
+]
+ValuesKey = Annotated[
+    str,
+    *matching(
+        r"^[-._a-zA-Z0-9]{1,253}$",
+        Message(
+            "FT-TEN-302", "is not a key of a ConfigMap or Secret", "use letters, digits, dashes, underscores and dots"
+        ),
+    ),
+]
+
+
+class ValuesReference(Section):
+    """Values in a ConfigMap or Secret of the tenant's home namespace."""
+
+    kind: Literal["ConfigMap", "Secret"] = Field(description="`ConfigMap` or `Secret`.")
+    name: str = Field(min_length=1, description="Its name.")
+    values_key: ValuesKey | None = Field(None, description="Its key with the values; defaults to `values.yaml`.")
+    target_path: ValuesPath | None = Field(
+        None, description="Where the value of the key belongs, e.g. `redis.password`; defaults to all values."
+    )
+    optional: bool = Field(False, description="Whether it may be missing.")
+    literal: bool = Field(False, description="Whether Helm takes the value of `targetPath` as it is.")
+
+
+class DriftDetection(Section):
+    """What happens when somebody changes objects of the release.
+
+    Source: https://fluxcd.io/flux/components/helm/helmreleases/#drift-detection
+    """
+
+    mode: Literal["enabled", "warn", "disabled"] = Field(
+        "disabled", description="`enabled` corrects changes, `warn` reports them."
+    )
+    ignore: tuple[IgnoreRule, ...] = Field((), description="Fields whose drift is left alone.")
+
+    @model_validator(mode="after")
+    def _something_to_ignore(self) -> DriftDetection:
+        if self.ignore and self.mode == "disabled":
+            raise MisplacedValueError(
+                ("ignore",),
+                Message(
+                    "FT-TEN-303",
+                    "is ignored, because drift is not detected",
+                    "set mode to enabled or warn, or remove it",
+                ),
+            )
+        return self
+
+
+class ReleaseConfig(Section):
+    """A Helm release of the tenant (docs/releases.md).
+
+    Source: https://fluxcd.io/flux/components/helm/helmreleases/
+    """
+
+    source: DnsLabel | None = Field(
+        None,
+        description="Name of the source of the chart, in `sources` or offered by `shared`; defaults to `source`.",
+    )
+    chart: str | None = Field(
+        None,
+        min_length=1,
+        description="Name of the chart in a HelmRepository, or its folder in a GitRepository or Bucket; an "
+        "OCIRepository or ExternalArtifact is the chart itself.",
+    )
+    version: str | None = Field(
+        None, min_length=1, description="Version or range of a chart in a HelmRepository, e.g. `6.x`; defaults to `*`."
+    )
+    values: dict[str, Any] = Field(default_factory=dict, description="Values; the stack's are merged over the base's.")
+    values_from: tuple[ValuesReference, ...] = Field(
+        (), description="Where more values are; later ones override earlier ones, and `values` overrides all."
+    )
+    secret_values: dict[ValuesPath, SecretText] = Field(
+        default_factory=dict,
+        description="Secret values by their paths in the values, e.g. `redis.password`; they override `valuesFrom`.",
+    )
+    values_files: tuple[str, ...] = Field(
+        (), description="Values files of the chart's source to use instead of its `values.yaml`."
+    )
+    reconcile_strategy: Literal["ChartVersion", "Revision"] = Field(
+        "ChartVersion",
+        description="What makes a chart from a GitRepository or Bucket a new one: its version, or each revision.",
+    )
+    release_name: ReleaseName | None = Field(None, description="Helm's name for the release; defaults to its name.")
+    target_namespace: NamespaceName | None = Field(
+        None, description="Namespace to install into: one of the tenant's own; defaults to its home."
+    )
+    depends_on: tuple[DnsLabel, ...] = Field(
+        (), description="Releases of the tenant that must be ready first, by name."
+    )
+    interval: Duration = Field("30m", description="How often to compare with what is released.")
+    chart_interval: Duration = Field("5m", description="How often to look for a new version of the chart.")
+    timeout: Duration = Field("5m", description="How long each step of Helm may take.")
+    strategy: Literal["RetryOnFailure", "RemediateOnFailure"] = Field(
+        "RetryOnFailure",
+        description="What follows a failed installation or upgrade: another attempt, or for applications without state "
+        "a rollback.",
+    )
+    retry_interval: Duration | None = Field(
+        None, description="RetryOnFailure: how soon to try again; defaults to `5m`."
+    )
+    retries: int | None = Field(
+        None, ge=0, description="RemediateOnFailure: how often to try again before Flux gives up; defaults to 3."
+    )
+    drift_detection: DriftDetection = Field(
+        default_factory=DriftDetection, description="What happens when somebody changes objects of the release."
+    )
+    test: bool = Field(False, description="Run the chart's tests after each installation and upgrade.")
+    suspend: bool = Field(False, description="Suspend reconciling.")
+    patches: tuple[Patch, ...] = Field((), description="Changes of objects of the chart (docs/syncs.md).")
+    images: tuple[ImageReplacement, ...] = Field((), description="Replacements of image names, tags and digests.")
+    common_metadata: CommonMetadata | None = Field(None, description="Labels and annotations of all objects.")
+    health_check_exprs: tuple[HealthCheckExpressions, ...] = Field(
+        (), description="When objects of custom kinds are ready, as CEL."
+    )
+
+    @model_validator(mode="after")
+    def _retried_one_way(self) -> ReleaseConfig:
+        retries = self.strategy == "RetryOnFailure"
+        key, value = ("retries", self.retries) if retries else ("retryInterval", self.retry_interval)
+        if value is not None:
+            raise MisplacedValueError(
+                (key,), Message("FT-TEN-304", f"is ignored by the strategy {self.strategy}", "remove it")
+            )
+        return self
+
 
 CHART_KINDS = frozenset({"OCIRepository", "ExternalArtifact"})
 """Kinds of source that are one chart, where others hold several."""

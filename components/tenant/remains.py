@@ -15,11 +15,12 @@ from components.cluster.client import METADATA_LIST, explaining, find_object, it
 from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
 from components.cluster.ownership import carries_marks
 from components.config.printable import printable
-from components.tenant.config import TenantConfig
 from components.vocabulary.names import KUSTOMIZE_API
 
 if TYPE_CHECKING:
     from kubernetes import client
+
+    from components.tenant.config import TenantConfig
 
 # Kubernetes deletes these by itself, or creates them in every namespace.
 _KUBERNETES_OWN_KINDS = frozenset({"Event", "Endpoints"})

@@ -17,12 +17,13 @@ from components.config.messages import Message
 from components.engine import log
 from components.tenant.capsule_names import LIMIT_LABEL, SELF_MADE
 from components.tenant.capsule_objects import required_limits
-from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.manifests import resource_type
 from components.vocabulary.names import TENANT_LABEL
 
 if TYPE_CHECKING:
     from kubernetes import client
+
+    from components.tenant.tenancy_config import TenancyConfig
 
 # The update changes the replications meanwhile, and Capsule writes them as soon as it has.
 _TIMEOUT_SECONDS = 60.0

@@ -9,11 +9,37 @@ controllers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from components.tenant.config import Role
+from pydantic import Field
+
+from components.config.section import Section
 from components.tenant.kinds import ResourceTable, flux_kinds_by_group
-from components.tenant.tenancy_config import PolicyRule, TenancyConfig
-from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.tenant.tenancy_config import TenancyConfig
+    from components.vocabulary.manifests import Manifest
+
+
+class Role(StrEnum):
+    """What a tenant may do in its namespaces: the project's own role, or Kubernetes' role of that name."""
+
+    TENANT = "tenant"
+    ADMIN = "admin"
+    CLUSTER_ADMIN = "cluster-admin"
+
+
+class PolicyRule(Section):
+    """A rule of a Kubernetes role."""
+
+    api_groups: tuple[str, ...] = Field(description="API groups; the core group is the empty string.")
+    resources: tuple[str, ...] = Field(
+        min_length=1, description="Resources by their plural names, e.g. `certificates`."
+    )
+    verbs: tuple[str, ...] = Field(min_length=1, description="What is allowed, e.g. `get`, `list`, `watch`, `create`.")
+    resource_names: tuple[str, ...] = Field((), description="Names of the objects; defaults to all.")
+
 
 TENANT_ROLE = "flux-tenancy-tenant"
 FLUX_GROUPS = ".fluxcd.io"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from components.git.source import NO_GIT_HOST, GitAccess
-from components.sources.urls import AnySource
-from components.tenant.config import TenantConfig
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
 from components.vocabulary.object_meta import ObjectMeta
+
+if TYPE_CHECKING:
+    from components.sources.urls import AnySource
+    from components.tenant.config import TenantConfig
+    from components.tenant.tenancy_config import TenancyConfig
+    from components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from components.plan.planned import Planned, Stage, key_of
 from components.sources.config import ExternalArtifactSource
 from components.sources.source import planned_any_source
 from components.sync.decryption_objects import decryption_objects
-from components.tenant.config import TenantConfig
 from components.tenant.scope import TenantScope, all_sources
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import EXTERNAL_ARTIFACT, GIT_REPOSITORY, SOURCE_RESOURCES
+
+if TYPE_CHECKING:
+    from components.tenant.config import TenantConfig
+    from components.vocabulary.manifests import Manifest
 
 # At most login, certificates, proxy and public keys, each twice while it is replaced.
 _SECRETS_OF_A_SOURCE = 8

@@ -1,19 +1,86 @@
-"""The syncs of a tenant: its own, and the further ones of its configuration.
+"""A tenant's syncs, its own and further ones: their section, their order, and their Kustomizations.
 
 Source: `flux create kustomization` of Flux's reference
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Literal
 
+from pydantic import Field
+
+from components.config.types import DnsLabel, NamespaceName, RepositoryPath
 from components.plan.planned import Planned, Stage, key_of
+from components.sync.config import SyncOptions
 from components.sync.decryption_objects import decryption_objects
 from components.sync.kustomization import kustomization
 from components.tenant.capsule_proxy import kube_config
-from components.tenant.scope import TenantScope
-from components.tenant.sources import SourceReference, source_reference
-from components.vocabulary.manifests import Manifest
+from components.tenant.sources import source_reference
+
+if TYPE_CHECKING:
+    from components.tenant.scope import TenantScope
+    from components.tenant.sources import SourceReference
+    from components.vocabulary.manifests import Manifest
+
+
+class TenantSync(SyncOptions):
+    """What all syncs of a tenant have in common."""
+
+    source: DnsLabel | None = Field(
+        None,
+        description="Name of the source to apply, in `sources` or offered by `shared`; defaults to `source`, or in "
+        "`syncs` to the source of `sync`.",
+    )
+    path: RepositoryPath = Field("./", description="Folder of the source to apply.")
+    target_namespace: NamespaceName | None = Field(
+        None,
+        description="Namespace for all objects of the repository; one of the tenant's own.",
+    )
+    deletion_policy: Literal["MirrorPrune", "Delete", "WaitForTermination", "Orphan"] = Field(
+        "WaitForTermination",
+        description="What happens to the applied objects when the tenant is removed: delete and wait, delete, keep "
+        "(`Orphan`), or as `prune` says (`MirrorPrune`).",
+    )
+    depends_on: tuple[DnsLabel, ...] = Field(
+        (),
+        description="Syncs of the tenant that must be ready first, by name; the one in `sync` has the tenant's name.",
+    )
+
+
+class FurtherSync(TenantSync):
+    """A further sync of the tenant, with the decryption and the service account of `sync` (docs/syncs.md).
+
+    Source: https://fluxcd.io/flux/components/kustomize/kustomizations/
+    """
+
+
+Dependencies = Mapping[str, Collection[str]]
+"""Name -> the names that it depends on."""
+
+
+def in_order(dependencies: Dependencies) -> list[str]:
+    """All names, each after those that it depends on; names that are only depended on are left out.
+
+    Raises:
+        graphlib.CycleError: there is a circle; the checks of the stack report it first.
+    """
+    known = {name: [each for each in needed if each in dependencies] for name, needed in dependencies.items()}
+    return list(TopologicalSorter(known).static_order())
+
+
+def circle(dependencies: Dependencies) -> list[str]:
+    """A circle, e.g. `[a, b, a]` where a depends on b and b on a; empty if there is none."""
+    try:
+        in_order(dependencies)
+    except CycleError as error:
+        # The sorter lists each name before those that depend on it.
+        found: list[str] = error.args[1][::-1]
+        # Begins with the first in alphabetical order, so that a message does not change by itself.
+        first = found.index(min(found))
+        return [*found[first:-1], *found[: first + 1]]
+    return []
 
 
 def planned_syncs(tenant: TenantScope) -> Iterator[Planned]:

@@ -10,24 +10,13 @@ from pydantic import Field, model_validator
 from components.config.errors import MisplacedValueError
 from components.config.messages import Message
 from components.config.section import Section
-from components.config.types import DnsLabel, Duration, Network, Quantity
+from components.config.types import DnsLabel, Duration, Network, Quantity, QuotaResource, ServiceAccountName
 from components.sync.notifications_config import Notification
 from components.tenant.capsule_config import CapsuleTenancy
-from components.tenant.grants_config import CustomGroup
+from components.tenant.grants import CustomGroup
 from components.tenant.kinds import OpenedKind
-from components.tenant.people_config import TenancyPeople
-from components.tenant.types import QuotaResource, ServiceAccountName
-
-
-class PolicyRule(Section):
-    """A rule of a Kubernetes role."""
-
-    api_groups: tuple[str, ...] = Field(description="API groups; the core group is the empty string.")
-    resources: tuple[str, ...] = Field(
-        min_length=1, description="Resources by their plural names, e.g. `certificates`."
-    )
-    verbs: tuple[str, ...] = Field(min_length=1, description="What is allowed, e.g. `get`, `list`, `watch`, `create`.")
-    resource_names: tuple[str, ...] = Field((), description="Names of the objects; defaults to all.")
+from components.tenant.people import TenancyPeople
+from components.tenant.role import PolicyRule
 
 
 class ContainerLimits(Section):

@@ -15,8 +15,8 @@ from components.policies.names import PolicyName
 from components.policies.onboarding import tenant_template
 from components.stack.config import StackConfig
 from components.tenant.capsule_names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
-from components.tenant.config import Role
-from components.tenant.namespace_config import PodSecurity, pod_security_labels
+from components.tenant.namespaces import PodSecurity, pod_security_labels
+from components.tenant.role import Role
 from components.tenant.scope import service_account_name
 from components.vocabulary.manifests import Manifest, name_of, resource_type
 from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL

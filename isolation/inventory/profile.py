@@ -9,7 +9,7 @@ from kubernetes.utils.quantity import parse_quantity
 
 from components.config.messages import Message
 from components.tenant.further_access import is_documented, subjects_within
-from components.tenant.namespace_config import PodSecurity
+from components.tenant.namespaces import PodSecurity
 from components.vocabulary.manifests import Manifest
 from isolation.attempts.looking import selects
 from isolation.inventory.fields import NOTHING, described

@@ -17,8 +17,8 @@ from components.policies.probe import PROBE_NAME, probe_request
 from components.tenant.annotations import EXCEPTIONS as EXCEPTIONS_ANNOTATION
 from components.tenant.annotations import PREFIX, SERVICE_TYPES
 from components.tenant.capsule_names import BOUND_BY, BOUND_BY_LABEL, CAPSULE_TENANT_LABEL
-from components.tenant.config import Role
 from components.tenant.further_access import subjects_within
+from components.tenant.role import Role
 from components.vocabulary.manifests import Manifest, name_of
 from components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, TENANT_LABEL
 from isolation.asking import Asker

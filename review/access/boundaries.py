@@ -8,7 +8,7 @@ from components.flux.lockdown_flags import DEFAULT_ACCOUNT, FORBIDDEN_FLAGS, Loc
 from components.flux.profile import FEATURE_GATES
 from components.flux.release import component_of
 from components.sync.workload_identity import PROVIDERS
-from components.tenant.namespace_config import PodSecurity
+from components.tenant.namespaces import PodSecurity
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
 from review.access.rules import CLUSTER, Access, Subject, SubjectKind

@@ -31,7 +31,7 @@ from components.tenant.annotations import (
     SOURCES,
     VERIFIED,
 )
-from components.tenant.grants_config import ExceptedPolicy
+from components.tenant.grants import ExceptedPolicy
 from review.access.words import counted
 
 Allowed = frozenset[str] | None

@@ -17,7 +17,7 @@ from components.config.yaml_files import FastLoader
 from components.policies.config import PolicyEngine
 from components.policies.names import PolicyName
 from components.policies.rendering import object_name
-from components.tenant.grants_config import ExceptedPolicy
+from components.tenant.grants import ExceptedPolicy
 from lab.control_plane import NODE_NAME
 from tests.support.api_client import ApiClient
 from tests.support.environment import Environment

@@ -11,11 +11,9 @@ from kubernetes import client
 
 from components.cluster.client import ClusterUnavailable, connect
 from components.cluster.config import ClusterConfig
-from components.tenant.bindings import read_further_access
-from components.tenant.config import Role
-from components.tenant.further_access import TenantAccess
+from components.tenant.further_access import TenantAccess, read_further_access
 from components.tenant.identity import role_binding
-from components.tenant.role import tenant_role
+from components.tenant.role import Role, tenant_role
 from components.tenant.tenancy_config import TenancyConfig
 from lab.build import ensure
 from lab.free_ports import free_port_base

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pulumi
 
-from components.tenant.quota_hooks import QuotaHooks
-from components.tenant.quota_status import NotCounting, QuotaStatus
+from components.tenant.quotas import QuotaHooks
+from components.tenant.quotas import NotCounting, QuotaStatus
 from components.cluster.hooks import hooked
 from components.stack.loading import load_stack
 

@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from components.flux.config import FluxConfig
 from components.flux.controller_rights import impersonation_objects
-from components.tenant.config import Role, TenantConfig
+from components.tenant.config import TenantConfig
 from components.tenant.identity import role_binding
 from components.tenant.limits import limiting_objects
+from components.tenant.role import Role
 from components.tenant.scope import tenant_meta
 from components.tenant.tenancy_config import TenancyConfig, TenantLimits, TenantNetwork
 from isolation import __main__ as command

@@ -32,8 +32,7 @@ from components.tenant.annotations import (
     WITHOUT_GRANTS,
 )
 from components.tenant.capsule_objects import REPLICATOR
-from components.tenant.grants import SERVICE_EXPOSURE
-from components.tenant.grants_config import ExceptedPolicy
+from components.tenant.grants import SERVICE_EXPOSURE, ExceptedPolicy
 from components.tenant.kinds import FLUX_KINDS, resources_of
 from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
 from lab.control_plane import NODE_NAME

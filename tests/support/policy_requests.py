@@ -8,8 +8,7 @@ from typing import Any
 import httpx
 
 from components.tenant.people import DEVELOPER as ROLE_OF_DEVELOPERS
-from components.tenant.people import people_roles
-from components.tenant.people_config import TenantPeople
+from components.tenant.people import TenantPeople, people_roles
 from components.tenant.role import TENANT_ROLE, tenant_role
 from components.tenant.tenancy_config import TenancyConfig
 from lab.control_plane import NODE_NAME

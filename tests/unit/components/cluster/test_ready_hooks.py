@@ -17,8 +17,7 @@ from components.cluster.waiting import in_thread
 from components.git.source import git_access
 from components.stack.admission import Guard
 from components.tenant.component import Tenant
-from components.tenant.quota_hooks import QuotaHooks, counted
-from components.tenant.quota_status import NotCounting, QuotaStatus
+from components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus, counted
 
 BASE = """\
 namespaces:

@@ -43,10 +43,10 @@ from components.sync.status import REQUESTED_AT, Progress, SyncStatus
 from components.tenant.component import Tenant
 from components.tenant.config import TenantConfig, TenantState
 from components.tenant.further_access import FurtherBinding
-from components.tenant.people_config import TenantPeople
+from components.tenant.people import TenantPeople
 from components.tenant.remains import Remains
 from components.tenant.scope import source_meta
-from components.tenant.sync_config import FurtherSync
+from components.tenant.syncs import FurtherSync
 from components.vocabulary.names import TENANT_LABEL
 
 DEV, PLATFORM = ("dev-team-apps", "dev-team"), ("flux-system", "flux-system")

@@ -6,8 +6,7 @@ from sample_stack import load, tenant_config
 
 from components.cluster.subjects import Subject
 from components.config.errors import ConfigurationError
-from components.tenant.people import AUDITOR, DEVELOPER, VIEWER, auditor_access, people_roles
-from components.tenant.people_config import TenantPeople
+from components.tenant.people import AUDITOR, DEVELOPER, VIEWER, TenantPeople, auditor_access, people_roles
 from components.tenant.tenancy_config import TenancyConfig
 
 GROUP = {"kind": "Group", "name": "oidc:dev-team"}

@@ -16,7 +16,7 @@ from components.stack.taken_names import taken_names
 from components.tenant import plan
 from components.tenant.component import Tenant
 from components.tenant.config import TenantState
-from components.tenant.quota_hooks import counted
+from components.tenant.quotas import counted
 from components.tenant.tenancy_config import TenancyConfig
 
 LABELS = {"toolkit.fluxcd.io/tenant": "dev-team"}

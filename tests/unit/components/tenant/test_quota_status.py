@@ -6,8 +6,8 @@ import pytest
 from kubernetes.client import ApiClient
 from message_codes import codes
 
-from components.tenant import quota_status
-from components.tenant.quota_status import NotCounting, QuotaStatus
+from components.tenant import quotas
+from components.tenant.quotas import NotCounting, QuotaStatus
 
 API = cast(ApiClient, object())
 SOURCES, SYNCS = "count/gitrepositories.source.toolkit.fluxcd.io", "count/kustomizations.kustomize.toolkit.fluxcd.io"
@@ -27,7 +27,7 @@ def test_the_quota_is_polled_until_all_of_it_is_counted(monkeypatch):
         asked.append(which)
         return next(answers)
 
-    monkeypatch.setattr(quota_status, "read_quota", read)
+    monkeypatch.setattr(quotas, "read_quota", read)
 
     slept: list[float] = []
     QuotaStatus(API, sleep=slept.append).wait_until_counting("apps", "dev-team-flux-objects", [SOURCES, SYNCS])
@@ -37,7 +37,7 @@ def test_the_quota_is_polled_until_all_of_it_is_counted(monkeypatch):
 
 
 def test_a_quota_that_does_not_exist_yet_refuses_nothing(monkeypatch):
-    monkeypatch.setattr(quota_status, "read_quota", lambda *_: None)
+    monkeypatch.setattr(quotas, "read_quota", lambda *_: None)
 
     status = QuotaStatus(API, sleep=lambda _: pytest.fail("it waits"))
     status.wait_until_counting("apps", "dev-team-objects", [SYNCS])
@@ -45,7 +45,7 @@ def test_a_quota_that_does_not_exist_yet_refuses_nothing(monkeypatch):
 
 def test_resources_that_are_not_counted_in_time_are_named(monkeypatch):
     now = iter(range(0, 1000, 50))
-    monkeypatch.setattr(quota_status, "read_quota", lambda *_: quota(SOURCES))
+    monkeypatch.setattr(quotas, "read_quota", lambda *_: quota(SOURCES))
 
     with pytest.raises(NotCounting) as failed:
         status = QuotaStatus(API, clock=lambda: next(now), sleep=lambda _: None)
@@ -58,7 +58,7 @@ def test_resources_that_are_not_counted_in_time_are_named(monkeypatch):
 @pytest.mark.parametrize(("age", "slept"), [(0.0, [45.0]), (30.0, [15.0]), (45.0, []), (86400.0, [])])
 def test_a_kind_is_countable_some_time_after_its_definition_was_created(monkeypatch, age, slept):
     waited: list[Any] = []
-    monkeypatch.setattr(quota_status, "read_definition_age", lambda *_: age)
+    monkeypatch.setattr(quotas, "read_definition_age", lambda *_: age)
 
     QuotaStatus(API, sleep=waited.append).wait_until_countable()
 

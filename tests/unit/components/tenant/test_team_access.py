@@ -10,7 +10,7 @@ from kubernetes import client
 from loopback import serving
 from sample_stack import tenant_config
 
-from components.tenant.team_access import end_team_access, is_of_team
+from components.tenant.delegation import end_team_access, is_of_team
 from components.vocabulary.names import TENANT_LABEL
 
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/checkout/rolebindings"

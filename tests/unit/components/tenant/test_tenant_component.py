@@ -12,7 +12,7 @@ from components.plan.registration import BACKGROUND, OWNERSHIP
 from components.sync.notifications_config import Notification
 from components.tenant.component import Tenant
 from components.tenant.config import TenantState
-from components.tenant.people_config import TenantPeople
+from components.tenant.people import TenantPeople
 from components.tenant.tenancy_config import TenancyConfig
 
 CREDENTIALS = {"url": "https://git.example.com/dev-team/apps", "https": {"password": "pa55word"}}
