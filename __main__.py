@@ -5,23 +5,23 @@ from pathlib import Path
 
 import pulumi
 
-from components.cluster.unreadable import finder
+from components.cluster.readable import finder
 from components.config.errors import ConfigurationError
 from components.config.types import seconds
-from components.engine.stack_traces import leave_out_stack_traces
+from components.engine.log import leave_out_stack_traces
 from components.engine.state import read_state
 from components.git.github_gone import gone_registrations
 from components.git.rotation import previous_keys, rotations
 from components.sources.fetched import fetched
-from components.stack.access_report import report_further_access
 from components.stack.approval import hold_to_approved
-from components.stack.current import read_stack, stack_file
-from components.stack.leaving_report import report_leaving
-from components.stack.outputs import stack_outputs
+from components.stack.cluster.preflight import preflight
+from components.stack.cluster.preparation import prepare
+from components.stack.files.current import read_stack, stack_file
 from components.stack.platform import register_platform
-from components.stack.preflight import preflight
-from components.stack.preparation import prepare
-from components.stack.settling import settled
+from components.stack.report.further_access import report_further_access
+from components.stack.report.leaving import report_leaving
+from components.stack.report.outputs import stack_outputs
+from components.stack.report.progress import settled
 from components.sync.changes import watch_changes
 from components.sync.flux_objects import flux_objects
 from components.tenant.further_access import read_further_access

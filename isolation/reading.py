@@ -9,9 +9,8 @@ from kubernetes import client
 
 from components.cluster.client import get, items
 from components.config.messages import Message
-from components.flux.controllers import Controller
 from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import TENANT_LABEL
+from components.vocabulary.names import TENANT_LABEL, Controller
 from isolation.inventory.intent import Intent
 from isolation.kinds import served
 from isolation.scene import Scene, Tenancy

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from components.flux.controllers import Controller
 from components.policies.names import PolicyName
 from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import Controller
 from operations.dry_run import Kind
 from operations.policies_in_force import PolicyInForce
 

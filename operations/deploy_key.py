@@ -9,10 +9,10 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from components.config.messages import Message
-from components.git.types import GitUrl
+from components.git.config import GitUrl
 from components.keys.ssh_keys import SshKeyError, generate, read_private_key
-from components.stack.messages import message
-from components.stack.origins import tenant_file_name
+from components.stack.files.names import tenant_file_name
+from components.stack.files.validation_errors import message
 from operations.described_source import DescribedSource, platform_source, tenant_source
 from operations.described_stack import listed_tenants
 from operations.errors import Operation, OperationError, check_one_owner

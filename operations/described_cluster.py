@@ -10,15 +10,15 @@ from pydantic import ValidationError
 
 from components.cluster.config import ClusterConfig
 from components.cluster.subjects import Subject
+from components.config.errors import KeyPath as KeyPath
 from components.config.errors import MisplacedValueError, Problem
 from components.config.messages import Message
 from components.config.sealed import SealedText
 from components.config.section import Section
 from components.policies.config import PoliciesConfig
-from components.stack.messages import dotted, message
-from components.stack.origins import Origins, stack_file_name
-from components.stack.overlay import Path as KeyPath
-from components.stack.stack_file import is_encrypted
+from components.stack.files.names import Origins, stack_file_name
+from components.stack.files.stack_file import is_encrypted
+from components.stack.files.validation_errors import dotted, message
 from components.tenant.grants import Grant
 from components.tenant.kinds import OpenedKind
 from operations.described_stack import described_section, described_tenant, listed_tenants

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from components.stack.origins import stack_file_name
+from components.stack.files.names import stack_file_name
 from operations.described_stack import described_platform, described_tenant
 
 

@@ -9,11 +9,10 @@ from typing import Any
 from components.config.errors import Problem
 from components.config.messages import Message, Wording
 from components.config.yaml_files import read_mapping
-from components.stack.origins import stack_file_name, stack_names, tenant_file_name
-from components.stack.overlay import MergedTenant
-from components.stack.project_file import ProjectFile, read_project_file
-from components.stack.stack_file import StackFile, is_encrypted, read_stack_file
-from components.stack.tenant_files import read_tenant
+from components.stack.files.names import stack_file_name, stack_names, tenant_file_name
+from components.stack.files.project_file import ProjectFile, read_project_file
+from components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
+from components.stack.files.tenant_files import MergedTenant, read_tenant
 from operations.errors import OperationError, invalid, reading_files
 
 UNKNOWN_STACK = Wording("FT-OPS-002", "stack {stack} has no {file}", "use one of these: STACK={stacks}")

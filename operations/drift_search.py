@@ -23,7 +23,7 @@ from components.cluster.client import (
 from components.cluster.ownership import carries_marks
 from components.config.messages import Message
 from components.config.printable import printable
-from components.stack.origins import stack_file_name
+from components.stack.files.names import stack_file_name
 from components.tenant.further_access import FurtherBinding, read_further_access, tenants_of
 from components.vocabulary.manifests import Manifest, name_of, resource_type
 from components.vocabulary.names import KUSTOMIZE_API, TENANT_LABEL

@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 
 from components.config.errors import ConfigurationError, Problem, coded
 from components.config.messages import Message, Wording
-from components.stack.origins import stack_file_name
+from components.stack.files.names import stack_file_name
 
 INVALID = Wording("FT-OPS-001", "{problems}", "correct it and run the command again")
 

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from components.config.errors import Problem
 from components.config.types import NamespaceName, RepositoryPath, TenantName
-from components.git.types import GitHubRepositoryName, GitReference, GitUrl
-from components.stack.messages import message
+from components.git.config import GitHubRepositoryName, GitReference, GitUrl
+from components.stack.files.validation_errors import message
 from operations.errors import invalid
 
 _TYPES: Mapping[str, TypeAdapter[str]] = {

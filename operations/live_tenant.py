@@ -13,7 +13,7 @@ from components.cluster.client import METADATA_LIST, ClusterUnavailable, connect
 from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
 from components.config.messages import Message
 from components.config.printable import printable
-from components.stack.origins import stack_file_name
+from components.stack.files.names import stack_file_name
 from components.sync.status import status_of
 from components.tenant.remains import goes_by_itself
 from components.vocabulary.names import KUSTOMIZATION, KUSTOMIZE_API

@@ -12,7 +12,7 @@ import yaml
 
 from components.config.messages import Message
 from components.keys.ssh_keys import SshKey, generate
-from components.stack.origins import stack_file_name, tenant_file_name
+from components.stack.files.names import stack_file_name, tenant_file_name
 from components.tenant.tenancy_config import TenancyMode
 from operations.described_source import tenant_source
 from operations.described_stack import described_section, described_stacks, listed_tenants

@@ -15,7 +15,7 @@ from components.config.printable import printable
 from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.policy import Policy
-from components.stack.closed_objects import KIND_NOT_OPEN, closed_kind, refused_as
+from components.stack.cluster.closed_objects import KIND_NOT_OPEN, closed_kind, refused_as
 from components.tenant.annotations import KINDS, WITHOUT_GRANTS
 from components.tenant.kinds import flux_kinds_by_group, resources_of
 from components.vocabulary.manifests import Manifest

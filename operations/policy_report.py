@@ -19,7 +19,7 @@ from components.config.decisions import today
 from components.policies.names import PolicyName
 from components.policies.policy import Subject
 from components.policies.table import policies
-from components.stack.origins import stack_file_name
+from components.stack.files.names import stack_file_name
 from components.tenant.further_access import read_bindings, read_further_access, tenants_of
 from components.tenant.grants import relaxed_policies
 from operations.described_cluster import described_cluster, described_grants, described_kinds, described_policies

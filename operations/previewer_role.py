@@ -1,6 +1,6 @@
 """`make previewer-role`: prints who may preview a stack as manifests, for a cluster that has not been set up yet.
 
-Afterwards `pulumi up` applies the same two objects (`components.cluster.previewers`).
+Afterwards `pulumi up` applies the same two objects (`components.cluster.component`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 import yaml
 
-from components.cluster.previewers import previewer_access
+from components.cluster.component import previewer_access
 from components.config.messages import Message
-from components.stack.origins import stack_file_name
+from components.stack.files.names import stack_file_name
 from operations.described_cluster import described_previewers
 from operations.errors import Operation, OperationError
 

@@ -12,10 +12,10 @@ import yaml
 
 from components.config.errors import ConfigurationError
 from components.config.messages import Message
-from components.stack.config_keys import section_of
-from components.stack.messages import dotted
+from components.stack.files.config_keys import section_of
+from components.stack.files.names import stack_file_name
+from components.stack.files.validation_errors import dotted
 from components.stack.offline import load_offline
-from components.stack.origins import stack_file_name
 from operations.described_stack import described_file, described_project
 from operations.errors import OperationError, invalid, run_all
 from operations.yaml_edits import KeyPath, NotEditable, with_value, without

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from components.flux import support as flux_support
-from components.kyverno import support as kyverno_support
-from components.stack.config_keys import section_of
-from components.stack.stack_file import StackFile
+from components.flux import release as flux_support
+from components.kyverno import config as kyverno_support
+from components.stack.files.config_keys import section_of
+from components.stack.files.stack_file import StackFile
 from operations.described_stack import described_file, described_project, described_stacks
 from operations.errors import Operation
 from operations.upstream import FLUX_INDEX, KYVERNO_INDEX, UpstreamRelease, flux_releases, kyverno_releases, newest

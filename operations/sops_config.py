@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from components.config.errors import Problem
 from components.config.messages import Message, Wording
 from components.keys.types import AgeRecipient, OpenPgpFingerprint
-from components.stack.messages import message
+from components.stack.files.validation_errors import message
 from components.sync.sops_config import Environment
 from components.sync.sops_config import sops_config as rendered
 from components.sync.workload_identity import PROVIDERS

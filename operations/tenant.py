@@ -17,7 +17,7 @@ import typer
 from components.cluster.client import ClusterUnavailable, connect
 from components.config.messages import Message
 from components.config.printable import printable
-from components.stack.origins import stack_file_name, tenant_file_name
+from components.stack.files.names import stack_file_name, tenant_file_name
 from operations import tenant_changes
 from operations.applied_place import not_applied
 from operations.described_cluster import described_cluster

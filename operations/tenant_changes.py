@@ -9,7 +9,7 @@ from pathlib import Path
 
 from components.config.messages import Message
 from components.keys.ssh_keys import SshKey, generate
-from components.stack.origins import stack_file_name
+from components.stack.files.names import stack_file_name
 from components.tenant.config import TenantState
 from components.vocabulary.names import GIT_REPOSITORY
 from operations.described_stack import described_tenant, listed_tenants

@@ -14,7 +14,7 @@ from kubernetes.utils.quantity import parse_quantity
 
 from components.cluster.client import ClusterUnavailable, connect, explaining, items
 from components.config.printable import printable
-from components.stack.origins import stack_file_name
+from components.stack.files.names import stack_file_name
 from components.sync.flux_objects import ALL, read_syncs
 from components.sync.status import status_of
 from components.tenant.config import TenantState

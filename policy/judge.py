@@ -8,7 +8,7 @@ from pulumi_policy import ResourceValidationArgs
 
 from components.config.errors import ConfigurationError
 from components.config.messages import Message
-from components.stack.review_rules import RuleName
+from components.stack.review import RuleName
 from policy.registered import registered_object, with_secrets
 from review.render.rendered import RenderedObject
 from review.rules.access import BINDINGS, ROLES, reference_of, role_of

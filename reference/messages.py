@@ -13,9 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from string import Formatter
 
-from components.capsule.chart import CAPSULE
+from components.capsule.objects import CAPSULE
 from components.config.messages import Wording
-from components.kyverno.chart import KYVERNO
+from components.kyverno.objects import KYVERNO
 
 PROJECT = Path(__file__).parents[1]
 _FOLDERS = ("components", "isolation", "operations", "policy", "review")

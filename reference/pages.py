@@ -18,13 +18,12 @@ from pydantic.fields import FieldInfo
 
 from components.config.section import Section, kind_of
 from components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
-from components.flux.controllers import Controller
 from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from components.git.config import GitSource
 from components.sources.config import Source
 from components.stack.config import StackConfig
-from components.sync.build_config import (
+from components.sync.build import (
     CommonMetadata,
     HealthCheck,
     HealthCheckExpressions,
@@ -34,9 +33,10 @@ from components.sync.build_config import (
     PostBuild,
 )
 from components.sync.decryption import Decryption
-from components.sync.notifications_config import Notification
+from components.sync.notifications import Notification
 from components.tenant.config import TenantConfig
 from components.tenant.namespaces import PROTECTED_LABEL_PREFIXES
+from components.vocabulary.names import Controller
 from reference.messages import Slot, Template, read_messages
 from reference.policies import policies_page
 

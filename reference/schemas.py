@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from components.stack.config import StackConfig
-from components.stack.project_file import read_project_file
+from components.stack.files.project_file import read_project_file
 from components.tenant.config import TenantConfig
 
 PROJECT_FOLDER = Path(__file__).parents[1]

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.capsule.chart import CAPSULE, CapsuleRelease
-from components.capsule.config import CapsuleConfig
-from components.capsule.objects import generated_objects, namespace
+from components.capsule.objects import CAPSULE, CapsuleRelease, generated_objects, namespace
 from components.capsule.serving import NAMESPACES_PATH, wait_until_serving
 from components.capsule.values import helm_values
-from components.charts.release import release
+from components.charts.chart import release
 from components.cluster.client import refusal
 from components.cluster.hooks import after_changes, ready_hook
 from components.plan.registration import register
 
 if TYPE_CHECKING:
     from kubernetes import client
+
+    from components.capsule.config import CapsuleConfig
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class CapsuleInstallArgs:
     Attributes:
         config: the `capsule` section of the stack.
         release: the chart and the definitions of that release, digest already checked
-            (`components.capsule.chart.read_capsule`).
+            (`components.capsule.objects.read_capsule`).
         api: a client for the cluster, to check whether Capsule serves.
         bindable_roles: names of the ClusterRoles that Capsule may bind in tenants' namespaces, besides its own.
         description: description of the release in Helm's record; a new one makes Pulumi upgrade the release.

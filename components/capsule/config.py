@@ -5,16 +5,33 @@ Values that decide how safe the platform is cannot be configured (components/cap
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field, field_validator, model_validator
 
-from components.capsule.support import KNOWN_MINORS, known_versions
-from components.capsule.types import CapsuleVersion
 from components.cluster.subjects import Subject
 from components.config.messages import Message
 from components.config.resources import Resources
 from components.config.section import Section
-from components.config.types import Sha256, WebUrl
-from components.flux.support import minor
+from components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
+from components.flux.release import minor
+
+CapsuleVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, Message("FT-CFG-800", "is not a Capsule release", "write it like 0.14.0"))
+]
+
+
+REPOSITORY = "https://github.com/projectcapsule/capsule"
+"""Where Capsule is released, each version with its changelog."""
+
+# Chart values, names of generated objects and custom resources are checked for these (major, minor).
+KNOWN_MINORS = ((0, 14),)
+
+
+def known_versions() -> str:
+    """For messages: `0.14.x`."""
+    return ", ".join(f"{major}.{minor}.x" for major, minor in KNOWN_MINORS)
+
 
 CHART_URL = "https://projectcapsule.github.io/charts/capsule-{version}.tgz"
 

@@ -1,16 +1,71 @@
-"""The objects around Capsule's chart: its namespace, and what Capsule itself creates in the cluster and leaves behind.
-
-Source: internal/controllers/admission, internal/controllers/rbac and charts/capsule of Capsule 0.14
-"""
+"""Capsule's chart and definitions, the objects around them, and whether the user may administrate them."""
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import yaml
+
+from components.charts.chart import Chart, PinnedChart, Product, read_chart
+from components.charts.wordings import release_wordings
 from components.cluster.subjects import RBAC
-from components.vocabulary.manifests import Manifest
+from components.config.yaml_files import FastLoader
+
+if TYPE_CHECKING:
+    from components.capsule.config import CapsuleConfig
+    from components.vocabulary.manifests import Manifest
 
 CAPSULE_NAMESPACE = "capsule-system"
+CAPSULE = Product("capsule", CAPSULE_NAMESPACE, release_wordings("CAP", "Capsule", "capsule"))
+
+_DEFINITIONS = "capsule/crds/"
+
+
+@dataclass(frozen=True)
+class CapsuleRelease:
+    """What is installed of Capsule.
+
+    Attributes:
+        chart: the chart, digest checked.
+        definitions: its custom resource definitions, which Helm would neither upgrade nor remove.
+    """
+
+    chart: Chart
+    definitions: tuple[Manifest, ...]
+
+
+def read_capsule(config: CapsuleConfig, project: Path) -> CapsuleRelease:
+    """The release that the `capsule` section pins, with the chart written into the project.
+
+    Raises:
+        PinnedInputError: it cannot be had, or is not the one (`components.charts.chart.read_chart`).
+    """
+    pinned = PinnedChart(config.version, config.address, config.chart.bundle, config.sha256)
+    chart = read_chart(CAPSULE, pinned, project)
+    with tarfile.open(project / chart.path) as archive:
+        files = [archive.extractfile(name) for name in sorted(archive.getnames()) if _is_definition(name)]
+        definitions = [yaml.load(file, FastLoader) for file in files if file is not None]
+    return CapsuleRelease(chart, tuple(_newest_only(each) for each in definitions))
+
+
+def _is_definition(path: str) -> bool:
+    return path.startswith(_DEFINITIONS) and path.endswith(".yaml")
+
+
+def _newest_only(definition: Manifest) -> Manifest:
+    """The definition, serving only the version in which objects are stored.
+
+    Nothing converts an older version then, so no request depends on Capsule's conversion webhook, and no old manifest
+    loses a field silently.
+    """
+    versions = [version | {"served": version["storage"]} for version in definition["spec"]["versions"]]
+    return definition | {"spec": definition["spec"] | {"versions": versions}}
+
+
 CAPSULE_GROUP = "capsule.clastix.io"
 DEFINITION_TYPE = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from components.capsule.objects import CAPSULE_GROUP
 from components.charts import serving
 from components.charts.serving import TIMEOUT_SECONDS, DryRun, DryRuns
 from components.cluster.waiting import NotReady, wait_for
 from components.config.messages import Message, Wording
-from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
 
 NAMESPACES_PATH = "/api/v1/namespaces"
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from components.capsule.config import CapsuleConfig
 from components.capsule.objects import CAPSULE_NAMESPACE, NAMESPACE_DELETER
 from components.cluster.subjects import Subject, SubjectKind
-from components.vocabulary.manifests import Manifest
+from components.config.errors import Problem
+from components.config.messages import Message
+
+if TYPE_CHECKING:
+    from components.capsule.config import CapsuleConfig
+    from components.cluster.client import Identity
+    from components.vocabulary.manifests import Manifest
 
 # Names that a tenant's namespace cannot have, so that it is never taken for a part of the platform.
 PROTECTED_NAMESPACES = r"^(default|(kube|flux|kyverno|capsule|cert-manager|istio|openshift)(-.*)?)$"
@@ -94,3 +99,28 @@ def _disruption_budget() -> Manifest:
         "metadata": {"name": "capsule-controller-manager", "namespace": CAPSULE_NAMESPACE},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": _LABELS}},
     }
+
+
+def administrator_problems(config: CapsuleConfig, user: Identity, stack_file: str) -> list[Problem]:
+    """A problem if Capsule would take this user for anybody.
+
+    Args:
+        config: the `capsule` section of the stack.
+        user: the user that applies the stack, as the API server knows it.
+        stack_file: name of the stack's file.
+    """
+    for each in config.administrators:
+        if username(each) in (user.groups if each.kind is SubjectKind.GROUP else [user.name]):
+            return []
+    return [
+        Problem(
+            stack_file,
+            "capsule.administrators",
+            Message(
+                "FT-CAP-008",
+                f"does not contain {user.name}, who applies this stack, or a group of this user; Capsule would not "
+                "let it change tenants' namespaces",
+                "add it",
+            ),
+        )
+    ]

@@ -1,4 +1,4 @@
-"""A product's Helm chart as a pinned input, written to where Pulumi's provider can read it."""
+"""A product that a stack installs by its Helm chart: the chart as a pinned input, and its release as one resource."""
 
 from __future__ import annotations
 
@@ -7,13 +7,33 @@ import tarfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pulumi
 import yaml
 
-from components.charts.product import Product
 from components.config.pinned_input import PinnedInput, keep, read_pinned
 from components.config.yaml_files import FastLoader
+
+if TYPE_CHECKING:
+    from components.charts.wordings import ReleaseWordings
+    from components.vocabulary.manifests import Manifest
+
+
+@dataclass(frozen=True)
+class Product:
+    """What is known of a product before its chart is read.
+
+    Attributes:
+        name: name of its section of the configuration, of its chart and of its release.
+        namespace: namespace that it is installed in.
+        says: what is said about its chart and its release.
+    """
+
+    name: str
+    namespace: str
+    says: ReleaseWordings
+
 
 # Inside the project, so that state and previews name the same path on every machine; not in Git.
 FOLDER = ".charts"
@@ -80,3 +100,41 @@ def _metadata(content: bytes, name: str) -> dict[str, Any] | None:
     except (tarfile.TarError, zlib.error, OSError, EOFError, KeyError, yaml.YAMLError):
         return None
     return found if isinstance(found, dict) else None
+
+
+RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
+
+# Enough to go back by hand; each revision is a Secret of several hundred kilobytes.
+KEPT_REVISIONS = 3
+# Pulled images included, for a rolling update of all replicas.
+TIMEOUT_SECONDS = 600
+
+
+def release(
+    product: Product,
+    chart: Chart,
+    values: Manifest,
+    description: str | None,
+    opts: pulumi.ResourceOptions,
+    **inputs: Any,
+) -> pulumi.CustomResource:
+    """Register the release.
+
+    Args:
+        product: the product.
+        chart: its chart.
+        values: values of the chart; Pulumi drops an empty list, so that the chart would use its default.
+        description: description of the release in Helm's record; a new one makes Pulumi upgrade the release.
+        opts: options of the resource.
+        inputs: further inputs of the resource.
+    """
+    described = {"description": description} if description else {}
+    properties: dict[str, Any] = {
+        "name": product.name,
+        "namespace": product.namespace,
+        "chart": chart.path,
+        "values": values,
+        "maxHistory": KEPT_REVISIONS,
+        "timeout": TIMEOUT_SECONDS,
+    }
+    return pulumi.CustomResource(RELEASE_TYPE, product.name, properties | described | inputs, opts)

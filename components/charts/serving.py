@@ -9,10 +9,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from components.cluster.waiting import NotReady, wait_for
-from components.config.messages import Wording
-from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.config.messages import Wording
+    from components.vocabulary.manifests import Manifest
 
 TIMEOUT_SECONDS = 120.0
 

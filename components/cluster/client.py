@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from cryptography import x509
 
-from components.cluster.config import ClusterConfig
 from components.cluster.ownership import carries_marks
 from components.config.errors import Problem
 from components.config.messages import Message, Wording
@@ -27,6 +26,8 @@ from components.vocabulary.manifests import name_of
 if TYPE_CHECKING:
     from kubernetes import client
     from urllib3 import BaseHTTPResponse
+
+    from components.cluster.config import ClusterConfig
 
 
 KUBECONFIG_UNREADABLE = Wording("FT-CLU-001", "{file} cannot be read: {reason}")

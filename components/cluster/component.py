@@ -1,18 +1,109 @@
-"""Cluster: the one Kubernetes provider of the stack, and who may preview it."""
+"""Cluster: the one Kubernetes provider of the stack, what it protects, and who may preview it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import pulumi
 import pulumi_kubernetes
 
-from components.cluster.config import ClusterConfig
-from components.cluster.previewers import previewer_access
-from components.cluster.protection import ProtectedResource
-from components.engine.state import State
+from components.cluster.subjects import RBAC, Subject, rbac_subject
 from components.plan.registration import register
+
+if TYPE_CHECKING:
+    from components.cluster.config import ClusterConfig
+    from components.engine.state import State
+    from components.vocabulary.manifests import Manifest
+
+PREVIEWER = "flux-tenancy-previewer"
+"""Name of the ClusterRole and of its binding."""
+
+_READ = ("get", "list")
+# (API group, resources). Discovery, the version and the schemas are open to every authenticated user.
+READABLE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("", ("configmaps", "limitranges", "namespaces", "resourcequotas", "serviceaccounts", "services")),
+    (
+        "admissionregistration.k8s.io",
+        (
+            "mutatingwebhookconfigurations",
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+            "validatingwebhookconfigurations",
+        ),
+    ),
+    ("apiextensions.k8s.io", ("customresourcedefinitions",)),
+    ("apps", ("deployments",)),
+    ("kustomize.toolkit.fluxcd.io", ("kustomizations",)),
+    ("networking.k8s.io", ("networkpolicies",)),
+    ("notification.toolkit.fluxcd.io", ("receivers",)),
+    (
+        "policies.kyverno.io",
+        ("generatingpolicies", "imagevalidatingpolicies", "mutatingpolicies", "validatingpolicies"),
+    ),
+    (RBAC, ("clusterrolebindings", "clusterroles", "rolebindings", "roles")),
+    ("source.toolkit.fluxcd.io", ("gitrepositories",)),
+)
+
+
+def previewer_access(previewers: Sequence[Subject]) -> list[Manifest]:
+    """The ClusterRole and its binding; nothing for a stack without previewers."""
+    if not previewers:
+        return []
+    role: Manifest = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": PREVIEWER},
+        "rules": [
+            {"apiGroups": [group], "resources": list(resources), "verbs": list(_READ)} for group, resources in READABLE
+        ],
+    }
+    binding: Manifest = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": PREVIEWER},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": PREVIEWER},
+        "subjects": [rbac_subject(each) for each in previewers],
+    }
+    return [role, binding]
+
+
+class ProtectedResource(NamedTuple):
+    """A resource that is protected.
+
+    Attributes:
+        type: its type token, e.g. `kubernetes:core/v1:Namespace`.
+        name: its name in the state.
+    """
+
+    type: str
+    name: str
+
+    @property
+    def kind(self) -> str:
+        return self.type.rpartition(":")[2]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}"
+
+    @staticmethod
+    def parse(text: str) -> ProtectedResource:
+        """The resource that `str` has written."""
+        return ProtectedResource(*text.split(" ", 1))
+
+
+def protect(resources: Collection[ProtectedResource]) -> None:
+    """Protect these resources; the engine no longer protects others. Call this before any of them is registered."""
+    option = pulumi.ResourceOptions(protect=True)
+
+    def protecting(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        if (args.type_, args.name) not in resources:
+            return None
+        return pulumi.ResourceTransformationResult(args.props, pulumi.ResourceOptions.merge(args.opts, option))
+
+    pulumi.runtime.register_stack_transformation(protecting)
+
 
 CLUSTER_TYPE = "flux-tenancy:index:Cluster"
 """Type token of the component."""

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field, model_validator
 
 from components.cluster.subjects import Subject
-from components.cluster.types import ClusterUid
 from components.config.messages import Message
 from components.config.section import Section
-from components.config.types import SecretText
+from components.config.types import SecretText, matching
+
+ClusterUid = Annotated[
+    str,
+    *matching(
+        r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        Message(
+            "FT-CFG-180", "is not a uid", "take it from `kubectl get namespace kube-system -o jsonpath={.metadata.uid}`"
+        ),
+    ),
+]
 
 
 class ClusterConfig(Section):

@@ -7,11 +7,13 @@ has created whatever carries the program's marks.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from components.engine.state import State
 from components.plan.registration import OWNERSHIP
-from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.engine.state import State
+    from components.vocabulary.manifests import Manifest
 
 _PROVIDER_TYPE = "pulumi:providers:kubernetes"
 # Prefix of the provider's field managers; the rest of the name is random.

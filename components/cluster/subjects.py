@@ -6,13 +6,16 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
 from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import DnsLabel
-from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
 
 RBAC = "rbac.authorization.k8s.io"
 _OF_KUBERNETES = "system:"

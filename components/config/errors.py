@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from components.config.messages import code_of
 from components.config.printable import without_controls
 
+KeyPath = tuple[str | int, ...]
+"""The path of a value in the configuration: keys and indices."""
+
 
 @dataclass(frozen=True, order=True)
 class Problem:

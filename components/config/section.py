@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 
 class UnusableValueError(Exception):
-    """A check has read a value that is invalid or missing (components/stack/partial.py).
+    """A check has read a value that is invalid or missing (components/stack/files/usable_parts.py).
 
     Attributes:
         path: the value's path in the stack.

@@ -293,7 +293,7 @@ Sha256 = Annotated[
     ),
 ]
 Network = Annotated[str, *checked_by(_network, "a network in CIDR notation; write it like 192.0.2.0/24")]
-# Everything typed as a secret has to be encrypted in the file (components/stack/secrets.py).
+# Everything typed as a secret has to be encrypted in the file (components/stack/files/secrets.py).
 SecretText = Annotated[SecretStr, *secret(_not_empty, "secret string")]
 
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pulumi
+from pulumi.runtime import resource as sdk
+from pulumi.runtime.proto import source_pb2
 
 from components.config.errors import coded
-from components.config.messages import Message
+
+if TYPE_CHECKING:
+    from components.config.messages import Message
+
+
+def leave_out_stack_traces() -> None:
+    """Register resources without stack traces and source positions from now on."""
+    sdk._get_stack_trace = source_pb2.StackTrace
 
 
 def error(message: Message) -> None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.engine.update_plans import made_once
+from components.engine.state import made_once
 from components.flux.config import FluxConfig, Profile
 from components.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
-from components.flux.phases import in_phases
-from components.flux.profile import NO_TENANTS, StackFacts, configured
+from components.flux.profile import NO_TENANTS, StackFacts, configured, in_phases
 from components.plan.registration import register
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import FLUX_NAMESPACE
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
 
 # A controller starts within seconds, so one that crashes or cannot be scheduled is reported soon.
 AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")

@@ -13,14 +13,26 @@ from components.config.networks import NetworkRange
 from components.config.resources import Resources
 from components.config.section import Section
 from components.config.types import RESERVED_PREFIXES, DnsLabel, Network, RepositoryPath, Sha256, WebUrl
-from components.flux.controllers import DEFAULT_CONTROLLERS, REQUIRED_CONTROLLERS, Controller, account_of
 from components.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
-from components.flux.support import OLDEST_KUBERNETES, REPOSITORY, known_versions, minor
-from components.flux.types import ControllerArgument, EgressHost, FluxVersion
+from components.flux.release import (
+    OLDEST_KUBERNETES,
+    REPOSITORY,
+    ControllerArgument,
+    EgressHost,
+    FluxVersion,
+    known_versions,
+    minor,
+)
 from components.git.config import GitSource
-from components.sync.config import Reconciliation
-from components.sync.notifications_config import Notification
-from components.vocabulary.names import FLUX_NAMESPACE
+from components.sync.kustomization import Reconciliation
+from components.sync.notifications import Notification
+from components.vocabulary.names import (
+    DEFAULT_CONTROLLERS,
+    FLUX_NAMESPACE,
+    REQUIRED_CONTROLLERS,
+    Controller,
+    account_of,
+)
 
 RELEASE_URL = f"{REPOSITORY}/releases/download/v{{version}}/install.yaml"
 _CLUSTERS_OWN = tuple(prefix for prefix in RESERVED_PREFIXES if not FLUX_NAMESPACE.startswith(prefix))

@@ -20,20 +20,26 @@ github.com/fluxcd/pkg/runtime.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from components.flux.config import FluxConfig, Impersonation
-from components.flux.controllers import RECONCILERS, Controller, account_of
+import yaml
+
 from components.flux.release import COMPONENT_LABEL
-from components.flux.vaults import CONFIG_MAP
-from components.sync.decryption_objects import decryption_account
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import FLUX_NAMESPACE, PLATFORM
+from components.sync.decryption import decryption_account
+from components.vocabulary.names import FLUX_NAMESPACE, PLATFORM, RECONCILERS, Controller, account_of
 from components.vocabulary.object_meta import ObjectMeta
+
+if TYPE_CHECKING:
+    from components.flux.config import FluxConfig, Impersonation, VaultServer
+    from components.vocabulary.manifests import Manifest
 
 CONFIG_WATCHERS_OFF = "--feature-gates=DisableConfigWatchers=true"
 CONFIG_WATCHERS = (*RECONCILERS, Controller.NOTIFICATION)
 """The controllers that without this flag watch the metadata of all Secrets, which requires the right to read them."""
 
+CONFIG_MAP = "sops-vault"
+# Supported since kustomize-controller 1.9, which is part of Flux 2.9.
+VAULT_ARGUMENT = f"--sops-vault-configmap={CONFIG_MAP}"
 IMPERSONATION = "flux-impersonation"
 """The Role that lets the controllers impersonate accounts of its namespace, and its RoleBinding."""
 
@@ -112,6 +118,20 @@ _OWN_RIGHTS: Mapping[Controller, _Rights] = {
     ),
 }
 _OF_ALL: _Rights = (_ACCOUNTS, _EVENTS)
+
+
+def vault_config_map(servers: Sequence[VaultServer]) -> Manifest:
+    """The allow-list of servers, which kustomize-controller reads for each decryption.
+
+    Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#openbaovault-kubernetes-auth
+    """
+    instances = [{"address": server.address, "loginPath": server.login_path} for server in servers]
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": FLUX_NAMESPACE},
+        "data": {"config.yaml": yaml.safe_dump({"instances": instances})},
+    }
 
 
 def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manifest]:

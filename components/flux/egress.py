@@ -20,15 +20,16 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from components.flux.config import FluxConfig
-from components.flux.controllers import Controller
 from components.flux.lockdown_environment import PROXY_VARIABLES
 from components.flux.release import component_of
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import FLUX_NAMESPACE
+from components.vocabulary.names import FLUX_NAMESPACE, Controller
+
+if TYPE_CHECKING:
+    from components.flux.config import FluxConfig
+    from components.vocabulary.manifests import Manifest
 
 # Each artifact server, and the variable that makes kustomize-controller fetch its artifacts from another host.
 # Source: internal/controller/kustomization_controller.go of kustomize-controller.

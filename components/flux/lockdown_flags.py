@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.config.messages import Message
-from components.flux.controllers import RECONCILERS, Controller
 from components.flux.lockdown_environment import POD_ADDRESS
+from components.vocabulary.names import RECONCILERS, Controller
 
 _ALL = frozenset(Controller)
 _RECONCILERS = frozenset(RECONCILERS)

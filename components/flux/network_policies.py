@@ -9,12 +9,14 @@ Source: https://kubernetes.io/docs/concepts/services-networking/network-policies
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from components.config.networks import egress_rules
-from components.flux.config import FluxEgress
-from components.flux.controllers import Controller
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import FLUX_NAMESPACE
+from components.vocabulary.names import FLUX_NAMESPACE, Controller
+
+if TYPE_CHECKING:
+    from components.flux.config import FluxEgress
+    from components.vocabulary.manifests import Manifest
 
 _APP = "app"
 _DNS = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.flux.config import PlatformSyncConfig
-from components.flux.controllers import Controller
 from components.git.source import GitAccess, planned_source
 from components.plan.planned import Planned, Registered, Stage
 from components.plan.registration import register_planned
-from components.sync.decryption_objects import decryption_objects
+from components.sync.decryption import decryption_objects
 from components.sync.kustomization import kustomization
-from components.sync.notifications import planned_notification
-from components.sync.notifications_config import Notification
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import PLATFORM
+from components.sync.notifications import Notification, planned_notification
+from components.vocabulary.names import PLATFORM, Controller
+
+if TYPE_CHECKING:
+    from components.flux.config import PlatformSyncConfig
+    from components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,59 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from components.flux.config import FluxConfig, Profile
-from components.flux.controller_rights import CONFIG_WATCHERS, CONFIG_WATCHERS_OFF, restricted
-from components.flux.controllers import Controller, account_of
+from components.flux.controller_rights import (
+    CONFIG_WATCHERS,
+    CONFIG_WATCHERS_OFF,
+    VAULT_ARGUMENT,
+    is_powerful,
+    restricted,
+    vault_config_map,
+)
 from components.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
 from components.flux.lockdown_environment import POD_ADDRESS, variables_for
 from components.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for
 from components.flux.network_policies import restrict_egress
 from components.flux.receiver_admission import annotations_only
 from components.flux.release import component_of
-from components.flux.vaults import VAULT_ARGUMENT, vault_config_map
-from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import Controller, account_of
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The objects of a release, split into the phases in which they are created.
+
+    `powers` are bindings to cluster-admin that the controllers no longer need. When an older installation is updated,
+    its running controllers keep them until the new ones are available.
+    """
+
+    namespaces: list[Manifest]
+    definitions: list[Manifest]
+    access: list[Manifest]
+    controllers: list[Manifest]
+    powers: list[Manifest]
+
+
+def in_phases(manifests: list[Manifest], config: FluxConfig) -> Phases:
+    """Namespaces and custom resource definitions, then access, services and policies, then the controllers."""
+    phases = Phases([], [], [], [], [])
+    by_kind = {
+        "Namespace": phases.namespaces,
+        "CustomResourceDefinition": phases.definitions,
+        "Deployment": phases.controllers,
+    }
+    for manifest in manifests:
+        if config.impersonates and is_powerful(manifest):
+            phases.powers.append(manifest)
+        else:
+            by_kind.get(manifest["kind"], phases.access).append(manifest)
+    return phases
+
 
 FEATURE_GATES = "--feature-gates="
 CONCURRENT = "--concurrent="

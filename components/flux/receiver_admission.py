@@ -9,10 +9,13 @@ Source: `requestReconciliation` in internal/server/receiver_handlers.go of notif
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from components.flux.controller_rights import NOTIFYING
-from components.flux.controllers import Controller, account_of
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.names import FLUX_NAMESPACE
+from components.vocabulary.names import FLUX_NAMESPACE, Controller, account_of
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
 
 NAME = "flux-tenancy-receivers"
 """The ValidatingAdmissionPolicy and its binding."""

@@ -4,18 +4,102 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
+from pydantic import AfterValidator
 
 from components.config.messages import Message, Wording
 from components.config.pinned_input import PinnedInput, read_pinned
 from components.config.printable import printable
+from components.config.types import SEMANTIC_VERSION, matching
 from components.config.yaml_files import FastLoader
-from components.flux.config import FluxConfig
-from components.flux.controllers import Controller
-from components.flux.release_labels import labelled
-from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import FLUX_NAMESPACE, Controller
+
+if TYPE_CHECKING:
+    from components.flux.config import FluxConfig
+    from components.vocabulary.manifests import Manifest
+
+
+def _not_flux(value: str) -> str:
+    """Refuse Flux's own services: every tenant could read the artifacts of all others."""
+    host = value.rpartition(":")[0] or value
+    own = ".source-controller.flux-system.svc.cluster.local"
+    if own.endswith("." + host.strip(".")) or own.startswith("." + host.strip(".") + "."):
+        raise ValueError(
+            Message(
+                "FT-CFG-304",
+                "would open the artifacts of all tenants to each of them",
+                "list single hosts outside of Flux",
+            )
+        )
+    return value
+
+
+FluxVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, Message("FT-CFG-300", "is not a Flux release", "write it like 2.9.5"))
+]
+# With its value: an argument without one would take the next as its value, which may be one of the lockdown.
+ControllerArgument = Annotated[
+    str,
+    *matching(
+        r"^--[a-z][a-z0-9-]*=.*$",
+        Message("FT-CFG-302", "is not a controller argument with its value", "write it like --concurrent=8"),
+    ),
+]
+EgressHost = Annotated[
+    str,
+    *matching(
+        r"^(\.?[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.?(:[0-9]{1,5})?|[0-9a-f.:]+/[0-9]{1,3}|\[[0-9a-f:]+\](:[0-9]{1,5})?)$",
+        Message(
+            "FT-CFG-303",
+            "is not a host as in a URL, a domain or a network",
+            "write it like files.example.com, .example.com or 192.0.2.0/24",
+        ),
+    ),
+    AfterValidator(_not_flux),
+]
+
+
+REPOSITORY = "https://github.com/fluxcd/flux2"
+"""Where Flux is released, each version with its changelog."""
+
+# Flux (major, minor) -> the oldest Kubernetes (major, minor) that it supports.
+# Source: `flux check --pre` of each release (cmd/flux/check.go).
+OLDEST_KUBERNETES: dict[tuple[int, int], tuple[int, int]] = {(2, 9): (1, 33)}
+
+
+def minor(version: str) -> tuple[int, int]:
+    """(major, minor) of `2.9.5` or of an API server's `v1.36.3-eks-1234`."""
+    major, minor_part = version.removeprefix("v").split(".")[:2]
+    return int(major), int(minor_part.rstrip("+"))
+
+
+def known_versions() -> str:
+    """For messages: `2.9.x`."""
+    return ", ".join(f"{major}.{minor_part}.x" for major, minor_part in sorted(OLDEST_KUBERNETES))
+
+
+VERSION_LABEL = "app.kubernetes.io/version"
+
+
+def labelled(manifest: Manifest, version: str) -> Manifest:
+    """An object of the release with its labels.
+
+    `flux install` labels pods as well. They stay as they are: another label would restart every controller.
+
+    Args:
+        manifest: the object.
+        version: of the release, e.g. `2.9.5`.
+    """
+    metadata = manifest["metadata"]
+    labels = metadata.get("labels", {}) | {
+        "app.kubernetes.io/instance": FLUX_NAMESPACE,
+        "app.kubernetes.io/part-of": "flux",
+        VERSION_LABEL: f"v{version}",
+    }
+    return manifest | {"metadata": metadata | {"labels": labels}}
+
 
 COMPONENT_LABEL = "app.kubernetes.io/component"
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.engine.state import State
-from components.git.config import GitHubConfig, GitHubRepository, GitSource
 from components.keys.ssh_keys import SshKey, read_private_key
+
+if TYPE_CHECKING:
+    from components.engine.state import State
+    from components.git.config import GitHubConfig, GitHubRepository, GitSource
 
 DEPLOY_KEY_TYPE = "github:index/repositoryDeployKey:RepositoryDeployKey"
 WEBHOOK_TYPE = "github:index/repositoryWebhook:RepositoryWebhook"

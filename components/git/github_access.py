@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from os import environ
+from typing import TYPE_CHECKING
 
 import requests
 from github import Auth, Github, GithubException
 
 from components.config.messages import Message, Wording
-from components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
+
+if TYPE_CHECKING:
+    from components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
 
 REPOSITORY_NOT_FOUND = Wording(
     "FT-GIT-005",

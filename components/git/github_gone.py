@@ -17,19 +17,21 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from components.config.messages import Message
 from components.config.printable import printable
 from components.engine import log
 from components.engine.pulumi_command import refreshes
-from components.engine.state import State
 from components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
 from components.git.github import DEPLOY_KEY_TYPE, FORGOTTEN, PROVIDER_TYPE, WEBHOOK_TYPE, Registration, registrations
 from components.git.github_preflight import WORKERS
-from components.git.rotation import PreviousKeys
 from components.git.source_objects import WEBHOOK_ROOT
-from components.git.sources import Sources
+
+if TYPE_CHECKING:
+    from components.engine.state import State
+    from components.git.rotation import PreviousKeys
+    from components.git.sources import Sources
 
 _PATHS = {DEPLOY_KEY_TYPE: "keys", WEBHOOK_TYPE: "hooks"}
 

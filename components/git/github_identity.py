@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from components.config.errors import Problem
 from components.config.messages import Message, Wording
 from components.git.config import GitHubOwner, GitSource
 from components.git.github_preflight import WORKERS
-from components.git.sources import Sources
+
+if TYPE_CHECKING:
+    from components.git.sources import Sources
 
 UNUSED_OWNER = Wording(
     "FT-GIT-012",

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TYPE_CHECKING
 
 from components.config.errors import Problem
 from components.config.messages import Message
-from components.engine.state import State
-from components.git.config import GitSource
 from components.git.github import (
     WEBHOOK_TYPE,
     Registration,
@@ -23,6 +22,10 @@ from components.git.github import (
 from components.git.sources import Sources, github_key_path, object_name, repository_in
 from components.vocabulary.manifests import resource_type
 from components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
+
+if TYPE_CHECKING:
+    from components.engine.state import State
+    from components.git.config import GitSource
 
 WORKERS = 8
 

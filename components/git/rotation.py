@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 from pulumi.output import UNKNOWN
@@ -21,15 +21,17 @@ from pulumi.output import UNKNOWN
 from components.cluster.client import ClusterUnavailable
 from components.config.messages import Wording
 from components.engine import log
-from components.engine.state import State
-from components.git.config import GitSource
 from components.git.fetch_proof import lacking_proof, secret_name
 from components.git.github import RegisteredKey, deploy_key_name, recorded_keys, registered_key, source_of_deploy_key
 from components.git.sources import Sources, object_name, repository_in
 from components.keys.ssh_keys import fingerprint
-from components.sync.status import Progress
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import GIT_REPOSITORY, SOURCE_API, sync_label
+
+if TYPE_CHECKING:
+    from components.engine.state import State
+    from components.git.config import GitSource
+    from components.sync.status import Progress
 
 Find = Callable[[Manifest], Mapping[str, Any] | None]
 """Returns the cluster's object of the same kind, namespace and name, or None."""

@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from secrets import token_urlsafe
+from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.engine.update_plans import made_once
-from components.git.config import GitHubRepository, GitSource
+from components.engine.state import made_once
 from components.git.github import (
     DEPLOY_KEY_TYPE,
     WEBHOOK_TYPE,
@@ -24,11 +24,14 @@ from components.git.github import (
 )
 from components.git.github_gone import NOTHING, Gone
 from components.git.source_objects import source_objects, webhook_path, webhook_secret
-from components.git.sources import Sources
-from components.keys.ssh_keys import SshKey
 from components.plan.planned import Make, Planned, Registered, Stage, key_of
 from components.plan.registration import register
-from components.vocabulary.object_meta import ObjectMeta
+
+if TYPE_CHECKING:
+    from components.git.config import GitHubRepository, GitSource
+    from components.git.sources import Sources
+    from components.keys.ssh_keys import SshKey
+    from components.vocabulary.object_meta import ObjectMeta
 
 TOKEN_BYTES = 32
 

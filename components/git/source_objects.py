@@ -8,14 +8,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from components.git.config import CommitVerification, GitHubAppCredentials, GitSource, Webhook
 from components.keys.known_hosts import lines_for
 from components.keys.signing_keys import suffix_of
 from components.keys.ssh_keys import read_private_key
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import GIT_REPOSITORY, SOURCE_API
 from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+
+if TYPE_CHECKING:
+    from components.git.config import CommitVerification, GitHubAppCredentials, GitSource, Webhook
+    from components.vocabulary.manifests import Manifest
 
 NOTIFICATION_API = "notification.toolkit.fluxcd.io/v1"
 DEFAULT_BRANCH = "main"

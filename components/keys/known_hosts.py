@@ -9,17 +9,20 @@ Source: sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", and what Flux reads of it in git
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-from components.config.messages import Message
+from components.config.errors import Problem
+from components.config.messages import Message, message_of
+from components.config.yaml_files import UNREADABLE_FILE
 
 _HOST_LINE = "write it like git.example.com ssh-ed25519 AAAA… or [git.example.com]:2222 ssh-ed25519 AAAA…"
 
@@ -183,3 +186,28 @@ def _check_key(kind: str, key: str) -> None:
         raise KnownHostError(
             Message("FT-CFG-111", f"has an RSA key of only {public.key_size} bits", "use another key of the host")
         )
+
+
+def read_known_hosts(section: Any, stack_file: str, project: Path) -> tuple[tuple[str, ...], list[Problem]]:
+    """The lines of the file that a `git` section names, and its problems; nothing where it names no file.
+
+    Args:
+        section: the section, not validated yet.
+        stack_file: the stack's file, which names it.
+        project: folder of the Pulumi project, where relative paths start.
+    """
+    name = section.get("knownHostsFile") if isinstance(section, Mapping) else None
+    if not isinstance(name, str):
+        return (), []
+    try:
+        text = (project / Path(name).expanduser()).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        return (), [Problem(stack_file, "git.knownHostsFile", UNREADABLE_FILE(reason=reason).of(name))]
+    lines, problems = [], []
+    for number, line in entries(text):
+        try:
+            lines.append(check_line(line))
+        except KnownHostError as error:
+            problems.append(Problem(name, f"line {number}", message_of(error)))
+    return tuple(lines), problems

@@ -1,16 +1,69 @@
-"""Public keys of those who sign commits and tags: OpenPGP, or SSH.
-
-Source: https://fluxcd.io/flux/components/source/gitrepositories/#verification-secret-reference
-"""
+"""Public keys and identities of those who sign: commits and tags with OpenPGP or SSH, images with cosign."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+from cryptography.hazmat.primitives.serialization import load_pem_public_key, load_ssh_public_key
+from pydantic import Field, model_validator
 
 from components.config.messages import Message
+from components.config.section import Section
+from components.config.types import WebUrl, regular_expression
 from components.keys import armor
 from components.keys.openpgp_keys import EXPORTED_PUBLIC_KEY, read_public_key
+
+
+def read_cosign_key(text: str) -> str:
+    """One public key in PEM, with Unix line endings.
+
+    Raises:
+        ValueError: the text is anything else, above all a private key; the message contains nothing of the text.
+    """
+    if any(map(armor.is_private, armor.labels(text))):
+        raise ValueError(
+            Message(
+                "FT-CFG-126",
+                "is a private key, which was readable here",
+                "replace it, and set the public key, cosign.pub",
+            )
+        )
+    if not armor.is_single_block(text, "PUBLIC KEY"):
+        raise ValueError(Message("FT-CFG-127", "is not a public key in PEM", "use the content of cosign.pub"))
+    key = armor.normalized(text)
+    try:
+        load_pem_public_key(key.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        raise ValueError(
+            Message("FT-CFG-128", "is an incomplete or damaged public key", "use the content of cosign.pub")
+        ) from None
+    return key
+
+
+RegularExpression = Annotated[
+    str, regular_expression(r"https://github\.com/org/app/\.github/workflows/release\.yaml@refs/tags/.*")
+]
+
+
+class KeylessSigner(Section):
+    """A signer with an identity instead of a key: a workflow or a person.
+
+    Source: https://docs.sigstore.dev/cosign/verifying/verify/
+    """
+
+    issuer: WebUrl = Field(description="Issuer of the identity, e.g. `https://token.actions.githubusercontent.com`.")
+    subject: str | None = Field(None, min_length=1, description="The identity, exactly as in the certificate.")
+    subject_reg_exp: RegularExpression | None = Field(
+        None, description="A regular expression (RE2) that the whole identity must match."
+    )
+
+    @model_validator(mode="after")
+    def _one_subject(self) -> KeylessSigner:
+        if (self.subject is None) == (self.subject_reg_exp is None):
+            raise ValueError(Message("FT-CFG-505", "needs exactly one of subject and subjectRegExp"))
+        return self
+
 
 # source-controller tells the kinds of public keys apart by the suffix of the key in the Secret.
 PGP_SUFFIX, SSH_SUFFIX = ".asc", ".sshpub"

@@ -9,11 +9,9 @@ from pydantic import SecretStr
 from components.config.types import secret, unshown
 from components.keys import known_hosts
 from components.keys.age_keys import identity_file, read_identities, read_recipient
-from components.keys.app_keys import read_app_key
-from components.keys.certificates import read_authority
-from components.keys.cosign_keys import read_public_key
+from components.keys.certificates import read_app_key, read_authority
 from components.keys.openpgp_keys import key_ring, read_fingerprint, read_private_keys
-from components.keys.signing_keys import read_signing_key
+from components.keys.signing_keys import read_cosign_key, read_signing_key
 from components.keys.ssh_keys import read_private_key
 
 SshPrivateKey = Annotated[
@@ -31,5 +29,5 @@ OpenPgpFingerprint = Annotated[str, *unshown(read_fingerprint, "fingerprint of a
 RsaPrivateKey = Annotated[SecretStr, *secret(read_app_key, "secret private RSA key, PEM")]
 CertificateAuthority = Annotated[str, *unshown(read_authority, "one or more certificates, PEM")]
 SigningKey = Annotated[str, *unshown(read_signing_key, "OpenPGP public key, armored, or SSH public key")]
-CosignPublicKey = Annotated[str, *unshown(read_public_key, "cosign public key, PEM")]
+CosignPublicKey = Annotated[str, *unshown(read_cosign_key, "cosign public key, PEM")]
 KnownHost = Annotated[str, *unshown(known_hosts.check_line, "a line of an SSH `known_hosts` file")]

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.charts.chart import Chart
-from components.charts.release import release
+from components.charts.chart import Chart, release
 from components.cluster.client import refusal
 from components.cluster.hooks import after_changes, ready_hook
-from components.kyverno.chart import KYVERNO
-from components.kyverno.config import KyvernoConfig
-from components.kyverno.objects import namespace, webhook_configurations
-from components.kyverno.serving import POLICIES_PATH, wait_until_serving
+from components.kyverno.objects import KYVERNO, POLICIES_PATH, namespace, wait_until_serving, webhook_configurations
 from components.kyverno.values import helm_values
 from components.plan.registration import register
-from components.vocabulary.manifests import Manifest
 
 if TYPE_CHECKING:
     from kubernetes import client
+
+    from components.kyverno.config import KyvernoConfig
+    from components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class KyvernoInstallArgs:
 
     Attributes:
         config: the `kyverno` section of the stack.
-        chart: the chart of that release, digest already checked (`components.kyverno.chart.kyverno_chart`).
+        chart: the chart of that release, digest already checked (`components.kyverno.objects.kyverno_chart`).
         api: a client for the cluster, to check whether Kyverno serves.
         background_rules: RBAC rules for what the platform's policies generate and mutate in the background.
         description: description of the release in Helm's record; a new one makes Pulumi upgrade the release.

@@ -6,6 +6,7 @@ Values that decide how safe the platform is cannot be configured (components/kyv
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,10 +14,29 @@ from components.config.errors import MisplacedValueError
 from components.config.messages import Message
 from components.config.resources import Resources
 from components.config.section import Section
-from components.config.types import Sha256, WebUrl
-from components.flux.support import minor
-from components.kyverno.support import KNOWN_MINORS, known_versions
-from components.kyverno.types import ChartVersion, KyvernoVersion
+from components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
+from components.flux.release import minor
+
+KyvernoVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, Message("FT-CFG-450", "is not a Kyverno release", "write it like 1.19.1"))
+]
+ChartVersion = Annotated[
+    str,
+    *matching(SEMANTIC_VERSION, Message("FT-CFG-451", "is not a version of Kyverno's chart", "write it like 3.9.1")),
+]
+
+
+REPOSITORY = "https://github.com/kyverno/kyverno"
+"""Where Kyverno is released, each version with its changelog."""
+
+# Names of webhook configurations, chart values and policy types are checked for these (major, minor).
+KNOWN_MINORS = ((1, 19),)
+
+
+def known_versions() -> str:
+    """For messages: `1.19.x`."""
+    return ", ".join(f"{major}.{minor}.x" for major, minor in KNOWN_MINORS)
+
 
 CHART_URL = "https://kyverno.github.io/kyverno/kyverno-{version}.tgz"
 

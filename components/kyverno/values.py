@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from components.kyverno.config import STANDBY_REPLICAS, KyvernoConfig, KyvernoController
 from components.kyverno.objects import WEBHOOK_ANNOTATIONS
-from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
 
 # Kinds that the chart excludes from every policy, but that contain what policies restrict: a pod template, and the name
 # of a pod's node.

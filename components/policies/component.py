@@ -13,13 +13,13 @@ from components.cluster.client import refusal
 from components.cluster.hooks import after_changes, before_changes, ready_hook
 from components.plan.registration import register
 from components.policies.config import PolicyEngine
-from components.policies.in_force import PROBE_PATH, wait_until_in_force
-from components.policies.probe_events import forget_refusals
-from components.policies.table import PolicySet
-from components.vocabulary.manifests import Manifest
+from components.policies.probe import PROBE_PATH, forget_refusals, wait_until_in_force
 
 if TYPE_CHECKING:
     from kubernetes import client
+
+    from components.policies.table import PolicySet
+    from components.vocabulary.manifests import Manifest
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,78 @@ from components.allowlists.types import (
 from components.config.errors import MisplacedValueError
 from components.config.messages import Message
 from components.config.section import Section
-from components.config.types import Duration, seconds
-from components.policies.image_signatures_config import ImageSignature, RegistryAccess
+from components.config.types import DnsLabel, Duration, matching, seconds
+from components.keys.signing_keys import KeylessSigner
+from components.keys.types import CosignPublicKey
 from components.policies.names import PolicyName
-from components.policies.types import FinalizerName, ServiceAnnotation
-from components.sync.notifications_config import ProviderTypeName
+from components.sync.notifications import ProviderTypeName
+
+# One without a domain is Kubernetes' own. Source: IsQualifiedName in
+# staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go of Kubernetes 1.36.
+_FINALIZER = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+# At least a domain, which `*` must not replace: the platform's own annotations have one, too.
+_ANNOTATION = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|\*)$"
+ServiceAnnotation = Annotated[
+    str,
+    *matching(
+        _ANNOTATION,
+        Message(
+            "FT-CFG-509",
+            "is not an annotation with its domain",
+            "write it like example.com/name, or example.com/* for all",
+        ),
+    ),
+]
+FinalizerName = Annotated[
+    str,
+    *matching(
+        _FINALIZER, Message("FT-CFG-500", "is not a finalizer with its domain", "write it like example.com/cleanup")
+    ),
+]
+
+
+class ImageSignature(Section):
+    """Images that have to be signed, and by whom.
+
+    An image that several entries match needs the signature of one of them, so that a key can be replaced.
+    """
+
+    images: tuple[ImagePatternText, ...] = Field(
+        min_length=1, description="Repositories, e.g. `registry.example.com/org/*`."
+    )
+    key: CosignPublicKey | None = Field(None, description="Public key of the signer, the content of cosign.pub.")
+    keyless: KeylessSigner | None = Field(None, description="Identity of the signer.")
+    transparency_log: bool = Field(
+        True,
+        description="Require an entry in Sigstore's public transparency log; `false` for a key whose signatures are in "
+        "none.",
+    )
+
+    @model_validator(mode="after")
+    def _one_signer(self) -> ImageSignature:
+        if (self.key is None) == (self.keyless is None):
+            raise ValueError(Message("FT-CFG-506", "needs exactly one of key and keyless"))
+        if self.keyless is not None and not self.transparency_log:
+            raise MisplacedValueError(
+                ("transparencyLog",),
+                Message(
+                    "FT-CFG-507",
+                    "must be true for keyless signatures: their certificates expire within minutes, and only the "
+                    "log proves when they were used",
+                ),
+            )
+        return self
+
+
+class RegistryAccess(Section):
+    """How Kyverno reads signatures of images from registries."""
+
+    secrets: tuple[DnsLabel, ...] = Field(
+        (), description="Secrets of type `kubernetes.io/dockerconfigjson` in Kyverno's namespace, to log in with."
+    )
+    insecure: bool = Field(
+        False, description="Allow registries without TLS or with an untrusted certificate; for a lab."
+    )
 
 
 class PolicyEngine(StrEnum):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from components.allowlists.cel import boolean, concatenated, joined, text, texts
 from components.allowlists.host_patterns import is_allowed
-from components.policies.config import IngressRules
 from components.policies.names import PolicyName
-from components.policies.parameters import ENTRIES_OR_NONE, listed, unrestricted
 from components.policies.policy import SPEC, Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
-from components.policies.request import ASK, TENANT
+from components.policies.request import ASK, ENTRIES_OR_NONE, TENANT, listed, unrestricted
 from components.tenant.annotations import HOSTS
+
+if TYPE_CHECKING:
+    from components.policies.config import IngressRules
 
 _INGRESSES = Resources("networking.k8s.io", ("ingresses",))
 # Annotations that publish further names: of ingress-nginx, haproxy-ingress, Kong, Azure's gateway, cert-manager and

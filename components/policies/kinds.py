@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from components.allowlists.cel import concatenated, mapping, text, texts
 from components.policies.names import PolicyName
-from components.policies.parameters import listed
 from components.policies.policy import CREATE_UPDATE, Policy, Resources, Subject, Validation
-from components.policies.request import TENANT
+from components.policies.request import TENANT, listed
 from components.tenant.annotations import KINDS
 from components.tenant.kinds import FLUX_KINDS, OPEN_FLUX_KINDS, group_resource, resources_of
 from components.tenant.role import FLUX_GROUPS, MANAGED

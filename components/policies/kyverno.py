@@ -6,12 +6,15 @@ Source: https://kyverno.io/docs/policy-types/validating-policy/
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from components.policies.config import PolicyMode
 from components.policies.policy import Policy, Subject
 from components.policies.rendering import ACTIONS, object_name, spec
 from components.policies.request import SUBRESOURCE
-from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.policies.config import PolicyMode
+    from components.vocabulary.manifests import Manifest
 
 KYVERNO_API = "policies.kyverno.io/v1"
 

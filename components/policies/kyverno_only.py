@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from components.flux.config import FluxConfig
 from components.flux.release import controller_images
 from components.policies.config import PoliciesConfig, PolicyMode
 from components.policies.image_signatures import flux_images, tenant_images
 from components.policies.names import PolicyName
 from components.policies.onboarding import background_rules, onboarding
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.flux.config import FluxConfig
+    from components.tenant.tenancy_config import TenancyConfig
+    from components.vocabulary.manifests import Manifest
 
 
 def kyverno_only(

@@ -13,6 +13,7 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/validating-admis
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from components.allowlists.cel import text
 from components.policies.policy import Resources, tenant_resources
@@ -20,9 +21,11 @@ from components.policies.rendering import OBJECT_PREFIX, TENANT_NAMESPACES
 from components.policies.request import TENANT
 from components.tenant.capsule_names import LIMIT_LABEL, SELF_MADE
 from components.tenant.capsule_objects import required_limits
-from components.tenant.tenancy_config import TenancyConfig
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
+
+if TYPE_CHECKING:
+    from components.tenant.tenancy_config import TenancyConfig
+    from components.vocabulary.manifests import Manifest
 
 _API = "admissionregistration.k8s.io/v1"
 _PLURALS = {"LimitRange": "limitranges", "NetworkPolicy": "networkpolicies", "ResourceQuota": "resourcequotas"}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from components.allowlists.cel import concatenated, joined, text, texts
-from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.parameters import STARTS
 from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import APPLIED_KEYS, ASK
+from components.policies.request import APPLIED_KEYS, ASK, STARTS
 from components.policies.reserved import OWNERS, annotations_of
 from components.tenant.annotations import WITHOUT_GRANTS
+
+if TYPE_CHECKING:
+    from components.policies.config import PoliciesConfig
 
 _IS_BALANCED = "{}.spec.?type.orValue('') == 'LoadBalancer'"
 _PORTS = "{}.spec.?ports.orValue([]).map(port, port.?nodePort.orValue(0))"

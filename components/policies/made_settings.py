@@ -9,13 +9,17 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/validating-admis
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from components.allowlists.cel import text
 from components.policies.policy import Resources
 from components.policies.rendering import OBJECT_PREFIX, TENANT_NAMESPACES
 from components.tenant.annotations import PREFIX
 from components.tenant.capsule_names import CAPSULE_API, OWNER, SELF_MADE, TENANT
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
 
 _API = "admissionregistration.k8s.io/v1"
 _NAME = f"{OBJECT_PREFIX}made-settings"

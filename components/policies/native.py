@@ -6,12 +6,15 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/validating-admis
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from components.policies.config import PolicyMode
-from components.policies.policy import Policy
 from components.policies.rendering import ACTIONS, object_name, spec
 from components.policies.request import SUBRESOURCE
-from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.policies.config import PolicyMode
+    from components.policies.policy import Policy
+    from components.vocabulary.manifests import Manifest
 
 _API = "admissionregistration.k8s.io/v1"
 _MAY_CHANGE = (

@@ -9,26 +9,102 @@ Provider's Secret overrides `spec.address`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
 from components.allowlists.cel import boolean, concatenated, joined, mapping, text, texts
-from components.allowlists.host_patterns import ADDRESS, is_allowed, is_entry, origins_expression
+from components.allowlists.host_patterns import (
+    ADDRESS,
+    is_allowed,
+    is_entry,
+    is_host_allowed,
+    origin_of,
+    origins_expression,
+)
 from components.allowlists.source_patterns import URL_PATTERN
-from components.policies.config import AllowedNotifications, PoliciesConfig
+from components.config.messages import Message
 from components.policies.names import PolicyName
-from components.policies.notification_hosts import URLS
-from components.policies.parameters import ENTRIES_OR_NONE, listed
 from components.policies.policy import Policy, Resources, Subject, Validation
-from components.policies.request import ASK, NAME
-from components.sync.provider_types import (
+from components.policies.request import ASK, ENTRIES_OR_NONE, NAME, listed
+from components.sync.notifications import (
     BASE_URL,
     DEFAULT_ADDRESSES,
     FIXED_ADDRESSES,
     GIT_HOSTS,
+    NATS,
     PROVIDER_TYPES,
     SECRET_FORMS,
     SECRET_KEYS,
     SECRET_STARTS,
 )
 from components.tenant.annotations import NOTIFICATIONS, SOURCES
+
+if TYPE_CHECKING:
+    from components.policies.config import AllowedNotifications, PoliciesConfig
+
+URLS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "ssh://": (GIT_HOSTS, "https://"),
+    "nats://": (NATS, "http://"),
+    "tls://": (NATS, "https://"),
+}
+"""Other schemes that types of Provider accept, with these types and the scheme of HTTP that stands for each."""
+
+
+def contacted(provider: str, address: str | None) -> str | None:
+    """The URL that a Provider contacts; None for one that contacts nothing.
+
+    Args:
+        provider: its type.
+        address: its address, if it has one.
+    """
+    if provider in FIXED_ADDRESSES:
+        return FIXED_ADDRESSES[provider]
+    if address is None:
+        return DEFAULT_ADDRESSES.get(provider)
+    for start, (types, url) in URLS.items():
+        if provider in types and address.lower().startswith(start):
+            return url + address[len(start) :]
+    return address
+
+
+def refused_address(config: AllowedNotifications, provider: str, address: str | None) -> Message | None:
+    """Why a notification that the stack declares is refused; None if it is not.
+
+    Args:
+        config: what all tenants may use.
+        provider: type of the Provider.
+        address: its address, if it has one; messages repeat only its host.
+    """
+    if (url := contacted(provider, address)) is None:
+        return None
+    if (origin := origin_of(url)) is None:
+        return Message(
+            "FT-MSG-040",
+            "is not a single URL that can be compared with the allowed hosts",
+            "write it like https://hooks.example.com/path",
+        )
+    scheme, _, host = origin.partition("://")
+    return (
+        Message("FT-MSG-041", f"leads to {host} without TLS", "use https://")
+        if scheme != "https" and not config.plain_http
+        else None
+    )
+
+
+def unlisted_host(config: AllowedNotifications, own: Iterable[str], provider: str, address: str | None) -> str | None:
+    """The host that a Provider contacts, if it is on no list; None if it is on one or cannot be told.
+
+    Args:
+        config: what all tenants may use.
+        own: the hosts that the tenant may use in addition.
+        provider: type of the Provider.
+        address: its address, if it has one.
+    """
+    if (origin := origin_of(contacted(provider, address) or "")) is None:
+        return None
+    host = origin.partition("://")[2]
+    return None if is_host_allowed(host, (*config.hosts, *own)) else host
+
 
 # An object does not show which Provider reads a Secret, so the name of the Secret says it.
 _SECRETS = "provider-"

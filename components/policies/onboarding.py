@@ -10,9 +10,9 @@ https://kyverno.io/docs/policy-types/mutating-policy/
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from components.allowlists.cel import text
-from components.flux.config import FluxConfig
 from components.flux.controller_rights import SHARED_IMPERSONATION, serving_roles, shared_bindings
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
@@ -26,8 +26,11 @@ from components.tenant.namespaces import PodSecurity, pod_security_labels
 from components.tenant.role import TENANT_ROLE, Role
 from components.tenant.scope import service_account_name, tenant_meta
 from components.tenant.tenancy_config import TenancyConfig, TenantNetwork
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+
+if TYPE_CHECKING:
+    from components.flux.config import FluxConfig
+    from components.vocabulary.manifests import Manifest
 
 _TENANT = "(( variables.tenant ))"
 _NAMESPACE = "(( object.metadata.name ))"

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from components.policies.names import PolicyName
 from components.policies.request import PLATFORM_VERBS
 from components.tenant.role import MANAGED
-from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.policies.names import PolicyName
+    from components.vocabulary.manifests import Manifest
 
 CREATE_UPDATE = ("CREATE", "UPDATE")
 # The usual `Policy.reads`.

@@ -1,22 +1,28 @@
-"""The probe: a policy that shows that a set of policies is in force, and not only registered.
-
-An engine needs a moment to load a policy. The probe is registered after all others; it refuses a single request that
-nobody else makes, with the digest of its set. Once a dry run of that request is refused with the digest of the current
-set, all policies of the set are in force.
-"""
+"""The probe: a policy that shows that a set of policies is in force, and not only registered."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
+from components.cluster.client import ClusterUnavailable, ask, explaining
+from components.cluster.waiting import NotReady, wait_for
+from components.config.messages import Message
 from components.policies.config import PolicyEngine
 from components.policies.kyverno import manifests as kyverno_manifests
 from components.policies.native import manifests as native_manifests
 from components.policies.rendering import OBJECT_PREFIX
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import FLUX_NAMESPACE
+
+if TYPE_CHECKING:
+    from kubernetes import client
+
+    from components.vocabulary.manifests import Manifest
+
 
 PROBE_NAME = f"{OBJECT_PREFIX}probe"
 PROBE_LABEL = "flux-tenancy/probe"
@@ -65,3 +71,72 @@ def probe_policy(engine: PolicyEngine, digest: str) -> list[Manifest]:
     if engine is PolicyEngine.KYVERNO:
         return kyverno_manifests(PROBE_NAME, specification, ["Deny"], background=False)
     return native_manifests(PROBE_NAME, specification, ["Deny"])
+
+
+PROBE_PATH = f"/api/v1/namespaces/{FLUX_NAMESPACE}/configmaps"
+# The API server needs a moment, Kyverno's webhooks some seconds.
+TIMEOUT_SECONDS = 120.0
+
+
+class NotInForce(NotReady):
+    """The policies are registered, but not enforced yet."""
+
+
+def wait_until_in_force(
+    engine: PolicyEngine,
+    digest: str,
+    asked: Callable[[Manifest], str | None],
+    timeout_seconds: float = TIMEOUT_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Wait until an engine enforces a set of policies.
+
+    Args:
+        engine: `native` or `kyverno`.
+        digest: of the set.
+        asked: returns the cluster's refusal of an object in a dry run, or None if it accepts the object.
+        timeout_seconds: how long to wait.
+        clock: returns monotonic seconds.
+        sleep: sleeps for a number of seconds.
+
+    Raises:
+        NotInForce: the policies are not enforced in time.
+    """
+
+    def missing() -> str | None:
+        answer = asked(probe_request(engine))
+        if answer is None:
+            return "the cluster accepts an object that they forbid"
+        return None if refusal(digest) in answer else f"the cluster answers with another refusal: {answer}"
+
+    if reason := wait_for(missing, timeout_seconds, clock, sleep):
+        raise NotInForce(
+            Message(
+                "FT-POL-001",
+                f"the engine {engine.value} does not enforce the policies {timeout_seconds:.0f} s after they were "
+                f"applied, so no tenant was changed: {reason}",
+                "check that the API server and, for kyverno, Kyverno are healthy, and run the update again",
+            )
+        )
+
+
+# The namespace that has the events of cluster-scoped objects.
+EVENTS_PATH = "/api/v1/namespaces/default/events"
+# The provider has the events from a watch, and learns of their deletion a moment later.
+_WATCH_SECONDS = 2.0
+
+
+def forget_refusals(api: client.ApiClient, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Delete the events of earlier updates' probes, and wait until the provider's watch has seen that.
+
+    If they cannot be deleted, Pulumi shows the warning and goes on.
+
+    Args:
+        api: a client for the cluster.
+        sleep: waits for a number of seconds.
+    """
+    with suppress(ClusterUnavailable), explaining(api):
+        deleted = ask(api, "DELETE", EVENTS_PATH, fieldSelector=f"involvedObject.name={PROBE_NAME}")
+        if json.loads(deleted.data).get("items"):
+            sleep(_WATCH_SECONDS)

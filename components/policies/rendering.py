@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from components.policies.config import PolicyMode
 from components.policies.names import PolicyName
 from components.policies.policy import SPEC, Policy, Subject, Validation
 from components.policies.request import NOT_BY_A_CONTROLLER, NOT_BY_A_NODE, labelled
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
 
 OBJECT_PREFIX = "flux-tenancy-"
 ACTIONS: Mapping[PolicyMode, tuple[str, ...]] = {PolicyMode.ENFORCE: ("Deny",), PolicyMode.AUDIT: ("Audit", "Warn")}

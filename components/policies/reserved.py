@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from components.allowlists.cel import concatenated, joined, text, texts
 from components.policies.names import PolicyName
+from components.policies.pods import templates
 from components.policies.policy import ANY_CHANGE, Policy, Resources, Subject, Validation, writable_resources
 from components.policies.request import ASK, NAME, OBJECT, OWN_NAMESPACES, TENANT, is_own, labelled
-from components.policies.templates import templates
 from components.tenant.role import MANAGED
 from components.vocabulary.names import TENANT_LABEL
 from components.vocabulary.object_meta import SECRET_SUFFIX

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from components.policies.capsule import with_capsule
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
@@ -20,7 +21,7 @@ from components.policies.names import PolicyName
 from components.policies.native import native
 from components.policies.notifications import notification_addresses, notification_secrets
 from components.policies.people import flux_requests
-from components.policies.pod_identity import pod_identity
+from components.policies.pods import pod_identity
 from components.policies.policy import Policy, Subject
 from components.policies.probe import digest_of, probe_policy
 from components.policies.references import (
@@ -44,7 +45,9 @@ from components.policies.sources import allowed_sources, source_options, verifie
 from components.policies.volumes import pod_volumes, volume_claims, volume_classes
 from components.policies.workloads import allowed_images, host_access, priority_classes, service_exposure
 from components.tenant.tenancy_config import TenancyConfig, TenancyMode
-from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
 
 _DEFAULT_TENANCY = TenancyConfig()
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from components.allowlists.cel import concatenated, joined, text, texts
-from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
-from components.policies.pods import LEVEL, POD, PODS, WORKLOADS, of_pod
+from components.policies.pods import CLAIMS_OF_VOLUMES, LEVEL, POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
 from components.policies.request import ASK
-from components.policies.templates import CLAIMS_OF_VOLUMES
+
+if TYPE_CHECKING:
+    from components.policies.config import PoliciesConfig
 
 _CLAIM = "PersistentVolumeClaim"
 # Overrides the newer field.

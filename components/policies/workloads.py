@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from components.allowlists.cel import boolean, concatenated, joined, text, texts
 from components.allowlists.image_patterns import BY_DIGEST, COMPARABLE_IMAGE, IMAGE_PATTERN, repository_expression
-from components.policies.config import AllowedImages, PoliciesConfig
 from components.policies.exceptions import GRANTED_TYPES, OR_GRANTED_TYPE
 from components.policies.names import PolicyName
-from components.policies.parameters import ENTRIES_OR_NONE, STARTS, listed, unrestricted
 from components.policies.pods import LEVEL, POD, PODS, WORKLOADS, of_pod
 from components.policies.policy import Policy, Resources, Subject, Validation
 from components.policies.rendering import changes
-from components.policies.request import ASK, TENANT
+from components.policies.request import ASK, ENTRIES_OR_NONE, STARTS, TENANT, listed, unrestricted
 from components.tenant.annotations import IMAGES
+
+if TYPE_CHECKING:
+    from components.policies.config import AllowedImages, PoliciesConfig
 
 # Capabilities that Pod Security lets containers add. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 _RESTRICTED_CAPABILITIES = ("NET_BIND_SERVICE",)

@@ -4,28 +4,137 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from pydantic import Field, SecretStr, model_validator
 
 from components.config.errors import MisplacedValueError
 from components.config.messages import Message, Wording
 from components.config.sealed import is_sealed
 from components.config.section import Section
-from components.config.types import DnsLabel, Duration, FetchTimeout, SecretText, WebUrl, secret
-from components.git.config import GitSource
-from components.git.types import SignerName
-from components.keys.keyless import KeylessSigner, RegularExpression
-from components.keys.types import CertificateAuthority, CosignPublicKey
-from components.sources.client_keys import belongs_to
-from components.sources.docker_config import read_docker_config, registries, registry_of
-from components.sources.types import (
-    ArtifactUrl,
-    BucketName,
-    ChartUrl,
-    ClientKey,
-    Endpoint,
-    OciDigest,
-    OciTag,
+from components.config.types import (
+    DnsLabel,
+    Duration,
+    FetchTimeout,
+    SecretText,
+    TenantName,
+    WebUrl,
+    checked_by,
+    matching,
+    secret,
+    unusable_url,
+    url_parts,
 )
+from components.git.config import GitSource, SignerName
+from components.keys import armor
+from components.keys.signing_keys import KeylessSigner, RegularExpression
+from components.keys.types import CertificateAuthority, CosignPublicKey
+from components.sources.docker_config import read_docker_config, registries, registry_of
+
+URL_WITHOUT_HOST_OR_IN_CAPITALS = Wording(
+    "FT-SRC-002", "has no host, or one with capital letters", "write it like {example}"
+)
+
+HTTPS = "https://"
+
+
+def _chart_url(value: str) -> str:
+    example = "https://charts.example.com or oci://registry.example.com/charts"
+    url = url_parts(value, ("http", "https", "oci"), example)
+    if not url.hostname or url.hostname not in url.netloc:
+        raise unusable_url(value, URL_WITHOUT_HOST_OR_IN_CAPITALS(example=example))
+    return value
+
+
+def _artifact_url(value: str) -> str:
+    example = "oci://registry.example.com/org/manifests"
+    url = url_parts(value, ("oci",), example)
+    if not url.hostname or url.hostname not in url.netloc:
+        raise unusable_url(value, URL_WITHOUT_HOST_OR_IN_CAPITALS(example=example))
+    if not url.path.strip("/") or url.query or url.fragment or set(url.path) & set("@:"):
+        raise unusable_url(
+            value,
+            Message(
+                "FT-SRC-003",
+                "is not the URL of an OCI repository",
+                f"write it like {example}; tag and digest belong in ref",
+            ),
+        )
+    return value
+
+
+def _endpoint(value: str) -> str:
+    """`host[:port]`, or the same with https:// for Azure."""
+    example = "s3.example.com, minio.example.com:9000 or, for azure, https://account.blob.core.windows.net"
+    url = url_parts(HTTPS + value.removeprefix(HTTPS), ("https",), example)
+    if not url.hostname or url.hostname not in url.netloc or url.path.strip("/") or url.query or url.fragment:
+        raise unusable_url(
+            value,
+            Message("FT-SRC-005", "is not the endpoint of an object store", f"write it like {example}, without a path"),
+        )
+    return value.removesuffix("/")
+
+
+ChartUrl = Annotated[str, *checked_by(_chart_url, "http, https or oci URL of a chart repository, without credentials")]
+ArtifactUrl = Annotated[str, *checked_by(_artifact_url, "oci URL without tag and digest")]
+Endpoint = Annotated[str, *checked_by(_endpoint, "host and port of an object store")]
+BucketName = Annotated[
+    str,
+    *matching(
+        r"^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$",
+        Message("FT-SRC-004", "is not the name of a bucket", "use 3 to 63 lowercase letters, digits, '-', '.' and '_'"),
+    ),
+]
+OciDigest = Annotated[
+    str,
+    *matching(
+        r"^sha256:[0-9a-f]{64}$",
+        Message("FT-SRC-006", "is not a digest", "write it like sha256: and 64 hexadecimal digits"),
+    ),
+]
+# Source: https://github.com/opencontainers/distribution-spec/blob/main/spec.md#pulling-manifests
+OciTag = Annotated[
+    str,
+    *matching(
+        r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$",
+        Message("FT-SRC-007", "is not a tag", "use at most 128 letters, digits, '_', '.' and '-', e.g. 6.5.1"),
+    ),
+]
+
+
+def read_client_key(text: str) -> str:
+    """An unencrypted private key in PEM, with Unix line endings.
+
+    Raises:
+        ValueError: the text is anything else; the message contains nothing of it.
+    """
+    normalized = armor.normalized(text)
+    try:
+        load_pem_private_key(normalized.encode(), password=None)
+    except (TypeError, ValueError, UnsupportedAlgorithm):
+        raise ValueError(
+            Message(
+                "FT-SRC-008", "is not an unencrypted private key in PEM", "copy all of it, with its BEGIN and END lines"
+            )
+        ) from None
+    return normalized
+
+
+def belongs_to(key: str, certificates: str) -> bool:
+    """Whether a private key is that of the first of some certificates."""
+    certificate, *_ = x509.load_pem_x509_certificates(certificates.encode())
+    private = load_pem_private_key(key.encode(), password=None)
+    return _public(private.public_key()) == _public(certificate.public_key())
+
+
+def _public(key: object) -> bytes:
+    encoded: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)  # type: ignore[attr-defined]
+    return encoded
+
+
+ClientKey = Annotated[SecretStr, *secret(read_client_key, "secret private key, PEM")]
+
 
 NO_PROVIDER_ACCOUNT = Wording(
     "FT-SRC-026",
@@ -340,3 +449,34 @@ def _check_account(provider: str | None, account: str | None) -> None:
         raise MisplacedValueError(("provider",), NO_PROVIDER_ACCOUNT(provider=provider))
     if provider is None and account is not None:
         raise MisplacedValueError(("serviceAccountName",), ACCOUNT_WITHOUT_PROVIDER())
+
+
+class SharedSource(Section):
+    """A source that is offered to tenants, each of which gets a copy in its home (docs/sources.md)."""
+
+    tenants: tuple[TenantName, ...] = Field(description="Names of the tenants that may use it; nobody else can.")
+    source: Source = Field(description="The source; each of these tenants can read its credentials.")
+
+    @model_validator(mode="after")
+    def _each_tenant_once(self) -> SharedSource:
+        for index, tenant in enumerate(self.tenants):
+            if tenant in self.tenants[:index]:
+                raise MisplacedValueError(
+                    ("tenants", index), Message("FT-SRC-047", f"lists {tenant} twice", "keep one of them")
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_registered(self) -> SharedSource:
+        if isinstance(self.source, GitRepositorySource):
+            for key, value in {"github": self.source.github, "webhook": self.source.webhook}.items():
+                if value is not None:
+                    raise MisplacedValueError(
+                        ("source", key),
+                        Message(
+                            "FT-SRC-046",
+                            "cannot be set for a shared source, which has an object for each tenant",
+                            "remove it",
+                        ),
+                    )
+        return self

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 from pulumi.output import UNKNOWN
@@ -16,9 +16,11 @@ from pulumi.output import UNKNOWN
 from components.cluster.client import ClusterUnavailable
 from components.git.fetch_proof import not_fetched
 from components.sources.config import ExternalArtifactSource, HelmRepositorySource
-from components.sources.urls import AnySource
-from components.sync.status import Progress
 from components.vocabulary.manifests import Manifest
+
+if TYPE_CHECKING:
+    from components.sources.objects import AnySource
+    from components.sync.status import Progress
 
 FETCHED = "yes"
 """What is said of a source that has been fetched."""

@@ -1,4 +1,4 @@
-"""The objects of sources of all kinds but Git as plain manifests: credentials, certificates, keys, and the source.
+"""The objects of sources of all kinds but Git: credentials, certificates, keys, and the source.
 
 Source: https://fluxcd.io/flux/components/source/
 """
@@ -7,23 +7,55 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from components.git.config import GitSource
+from components.git.source import GitAccess, planned_source
 from components.git.source_objects import SourceObjects, source_objects
-from components.keys.keyless import KeylessSigner
+from components.plan.planned import Planned, Stage
 from components.sources.config import (
+    HTTPS,
     BucketSource,
     ClientCertificate,
+    ExternalArtifactSource,
     HelmRepositorySource,
     OCIRepositorySource,
     Proxy,
     RegistryCredentials,
 )
 from components.sources.docker_config import docker_config, registry_of
-from components.sources.urls import AnySource
-from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import SOURCE_API
 from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+
+if TYPE_CHECKING:
+    from components.keys.signing_keys import KeylessSigner
+    from components.vocabulary.manifests import Manifest
+
+GOOGLE_STORAGE = "storage.googleapis.com"
+"""The endpoint of every Bucket of the provider gcp, whose client ignores `spec.endpoint`."""
+
+FetchedSource: TypeAlias = GitSource | OCIRepositorySource | HelmRepositorySource | BucketSource
+"""A source that source-controller fetches."""
+AnySource: TypeAlias = FetchedSource | ExternalArtifactSource
+
+
+def fetched_url(source: FetchedSource) -> str:
+    """The URL of a source as `policies.sources.allowed` has it.
+
+    components/policies/sources.py computes the same of objects, in CEL.
+    """
+    if not isinstance(source, BucketSource):
+        return source.url
+    host = GOOGLE_STORAGE if source.provider == "gcp" else source.endpoint.removeprefix(HTTPS)
+    return f"bucket://{host}/{source.bucket_name}"
+
+
+def is_encrypted(source: FetchedSource) -> bool:
+    """Whether a source is fetched over TLS or SSH."""
+    if isinstance(source, GitSource | HelmRepositorySource) and source.url.startswith("http://"):
+        return False
+    return isinstance(source, GitSource) or not source.insecure
+
 
 DOCKER_CONFIG_TYPE = "kubernetes.io/dockerconfigjson"
 _OPAQUE = "Opaque"
@@ -177,3 +209,22 @@ def _identity(signer: KeylessSigner) -> Manifest:
     """The patterns of an identity, anchored, since Flux searches for them anywhere in the certificate's fields."""
     subject = signer.subject_reg_exp if signer.subject is None else re.escape(signer.subject)
     return {"issuer": f"^{re.escape(signer.issuer)}$", "subject": f"^(?:{subject})$"}
+
+
+def planned_any_source(meta: ObjectMeta, source: AnySource, access: GitAccess) -> list[Planned]:
+    """What a source needs; nothing for an artifact that others make.
+
+    Credentials are immutable Secrets with generated names. If they change, the engine first creates another Secret,
+    then refers the source to it, and deletes the previous one last, so that Flux can log in at any time.
+
+    Args:
+        meta: name, namespace and labels of its objects.
+        source: the source.
+        access: what the Git sources of the stack share.
+    """
+    if isinstance(source, GitSource):
+        return planned_source(meta, source, access)
+    if (objects := objects_of(meta, source, known_hosts=())) is None:
+        return []
+    secrets = [Planned(Stage.CONTENT, secret) for secret in objects.secrets]
+    return [*secrets, Planned(Stage.CONTENT, objects.source, needs=tuple(each.key for each in secrets))]

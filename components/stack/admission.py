@@ -20,8 +20,8 @@ from components.policies.names import PolicyName
 from components.policies.table import policy_set
 from components.policies.tenant_labels import tenant_labels
 from components.sources.config import has_certificates
+from components.stack.cluster.preflight import Preflight
 from components.stack.config import StackConfig
-from components.stack.preflight import Preflight
 from components.tenant.capsule_objects import bound_roles
 from components.tenant.config import TenantConfig
 from components.tenant.grants import relaxed_policies

@@ -18,7 +18,7 @@ import pulumi
 
 from components.config.errors import coded
 from components.config.messages import Wording
-from components.stack.stack_file import StackFile
+from components.stack.files.stack_file import StackFile
 
 VARIABLE = "FLUX_TENANCY_APPROVED"
 """What was approved: `sha256:…`, or the path of a file `digest.json`, relative to the project's folder."""

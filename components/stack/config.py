@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -15,11 +16,11 @@ from components.git.config import GitConfig, GitHubConfig, GitSource
 from components.git.sources import Sources
 from components.kyverno.config import KyvernoConfig
 from components.policies.config import PoliciesConfig
+from components.sources.config import SharedSource
 from components.sources.fetched import has_status
-from components.sources.shared_config import SharedSource
-from components.stack.review_config import ReviewConfig
-from components.sync.config import Reconciliation
+from components.stack.review import ReviewConfig
 from components.sync.decryption import Decryption
+from components.sync.kustomization import Reconciliation
 from components.tenant.config import TenantConfig
 from components.tenant.scope import further_source_meta, source_meta
 from components.tenant.tenancy_config import TenancyConfig, TenancyMode
@@ -136,3 +137,23 @@ class StackConfig(Section):
     @classmethod
     def _empty(cls, value: Any) -> Any:
         return {} if value is None else value
+
+
+_WORDS = frozenset({"production", "prod"})
+
+
+def is_production(stack: str, config: StackConfig) -> bool:
+    """Whether a stack is a production environment.
+
+    `cluster.production` says so. Without it, the first or last word of the stack's name does: `production`, `prod-eu`
+    and `eu.production` are, `staging` and `product-eu` are not. `pre-prod` counts as production until the key says
+    otherwise, since protection that nobody asked for does less harm than protection that is missing.
+
+    Args:
+        stack: name of the stack, without organization and project.
+        config: the stack.
+    """
+    if config.cluster.production is not None:
+        return config.cluster.production
+    words = re.split(r"[-_.]", stack.lower())
+    return words[0] in _WORDS or words[-1] in _WORDS

@@ -12,24 +12,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from components.charts.unfinished_release import UnfinishedRelease
 from components.cluster.client import ClusterFacts
-from components.cluster.lost_namespaces import LostNamespaces
 from components.config.errors import ConfigurationError, Problem
+from components.config.errors import KeyPath as KeyPath
 from components.config.messages import Wording
 from components.config.sealed import SealedText
 from components.config.yaml_files import read_mapping
 from components.engine.state import State
-from components.stack.cluster_checks import ClusterFindings
+from components.recovery.lost_namespaces import LostNamespaces
+from components.recovery.unfinished_releases import UnfinishedRelease
+from components.stack.cluster.checks import ClusterFindings
+from components.stack.cluster.preflight import Preflight, read_releases
+from components.stack.cluster.protection import protected_resources
 from components.stack.config import StackConfig
-from components.stack.loading import load_sections
-from components.stack.messages import dotted
-from components.stack.overlay import Path as KeyPath
-from components.stack.preflight import Preflight, read_releases
-from components.stack.project_file import ProjectFile
-from components.stack.protection import protected_resources
-from components.stack.secrets import takes_a_secret
-from components.stack.stack_file import StackFile, is_encrypted, read_stack_file
+from components.stack.files.loading import load_sections
+from components.stack.files.project_file import ProjectFile
+from components.stack.files.secrets import takes_a_secret
+from components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
+from components.stack.files.validation_errors import dotted
 
 if TYPE_CHECKING:
     from kubernetes import client

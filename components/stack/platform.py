@@ -13,8 +13,8 @@ from components.capsule import CapsuleInstall
 from components.capsule.serving import wait_until_admitted
 from components.cluster import Cluster, ClusterArgs
 from components.cluster.client import refusal
+from components.cluster.component import protect
 from components.cluster.hooks import HooksFor, before_changes, hooked, ready_hook
-from components.cluster.protection import protect
 from components.cluster.waiting import in_thread
 from components.flux import FluxInstall, FluxInstallArgs, PlatformSync, PlatformSyncArgs
 from components.git import git_access
@@ -26,10 +26,10 @@ from components.plan.registration import register, register_planned
 from components.policies.limits_first import limits_first
 from components.policies.made_settings import made_settings
 from components.stack.admission import capsule_installation, kyverno_installation, policies_in_force, serves
-from components.stack.capsule_checks import owned_namespaces
+from components.stack.checks.capsule import owned_namespaces
+from components.stack.cluster.preflight import Preflight
 from components.stack.config import StackConfig
 from components.stack.plan import Plan, stack_plan
-from components.stack.preflight import Preflight
 from components.stack.stack_facts import stack_facts
 from components.tenant import Tenant, TenantArgs
 from components.tenant.capsule_names import MADE_BY_TENANT, TENANT_OWNER, TENANT_TYPE

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from components.flux.profile import StackFacts
+from components.stack.checks.plain_http import plain_http
 from components.stack.config import StackConfig
-from components.stack.plain_http import plain_http
-from components.sync.key_services import key_service_hosts
+from components.sync.decryption import key_service_hosts
 from components.tenant.capsule_objects import capsule_limits
 from components.tenant.config import TenantConfig
 

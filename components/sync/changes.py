@@ -10,12 +10,14 @@ Source: https://www.pulumi.com/docs/iac/concepts/resources/options/hooks/
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.sync.status import ObjectName
 from components.vocabulary.names import HELM_RELEASE, KUSTOMIZATION, PLATFORM, SOURCE_RESOURCES, TENANT_LABEL
+
+if TYPE_CHECKING:
+    from components.sync.status import ObjectName
 
 PLATFORM_TYPE = "flux-tenancy:index:PlatformSync"
 _KUBERNETES = "kubernetes:"

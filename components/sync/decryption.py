@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
@@ -15,6 +17,10 @@ from components.keys.age_keys import AgeIdentity, read_identities
 from components.keys.openpgp_keys import OpenPgpKey, read_private_keys
 from components.keys.types import AgeIdentities, AgeRecipient, OpenPgpFingerprint, OpenPgpPrivateKeys
 from components.sync.workload_identity import PROVIDERS
+from components.vocabulary.object_meta import ObjectMeta, SecretPurpose
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
 
 
 class AgeKeys(Section):
@@ -161,3 +167,93 @@ def _check_public_halves(key: str, given: tuple[str, ...], derived: list[str]) -
             "FT-CFG-202", "does not list the public keys in the order of the private ones", f"set it to {expected}"
         ),
     )
+
+
+# Sources: https://docs.aws.amazon.com/general/latest/gr/kms.html, …/sts.html
+_AWS_DOMAINS = {"aws": "amazonaws.com", "aws-us-gov": "amazonaws.com", "aws-cn": "amazonaws.com.cn"}
+_AWS_KEY = re.compile(r"arn:([\w-]+):kms:([\w-]+):")
+# Hosts that issue the identity, in addition to those of the keys.
+_IDENTITY = {
+    "gcp": ("sts.googleapis.com", "iamcredentials.googleapis.com"),
+    "azure": ("login.microsoftonline.com",),
+}
+# Hosts of keys if the configuration names none.
+_ANY_KEY = {"gcp": ("cloudkms.googleapis.com",), "azure": (".vault.azure.net",)}
+
+
+def key_service_hosts(identity: WorkloadIdentity) -> tuple[str, ...]:
+    """The hosts that kustomize-controller connects to for an identity; empty if none follows from it.
+
+    Vault servers are listed in `flux.vaults`; AWS hosts contain the region of the keys.
+    """
+    if identity.provider == "aws":
+        found = [match for key in identity.keys if (match := _AWS_KEY.match(key))]
+        return tuple(
+            dict.fromkeys(
+                f"{service}.{match[2]}.{_AWS_DOMAINS[match[1]]}"
+                for match in found
+                if match[1] in _AWS_DOMAINS
+                for service in ("kms", "sts")
+            )
+        )
+    hosts = [urlsplit(key).hostname for key in identity.keys] if identity.provider == "azure" else []
+    keys = tuple(host for host in hosts if host) or _ANY_KEY.get(identity.provider, ())
+    return (*_IDENTITY.get(identity.provider, ()), *keys)
+
+
+# The controller recognizes the kind of a key by the suffix of its entry.
+AGE_ENTRY = "identity.agekey"
+OPENPGP_ENTRY = "{fingerprint}.asc"
+
+
+@dataclass(frozen=True)
+class DecryptionObjects:
+    """The objects for the decryption of one sync.
+
+    Attributes:
+        manifests: the objects to create before the Kustomization and to delete after it.
+        spec: the Kustomization's `decryption`; it refers to the Secret as `components.plan.generated_names` has it.
+    """
+
+    manifests: list[Manifest]
+    spec: Manifest
+
+
+def decryption_objects(meta: ObjectMeta, config: Decryption | None) -> DecryptionObjects:
+    """The Secret with the keys and the service account for a key management service, each if it is configured."""
+    manifests: list[Manifest] = []
+    # Set even without any key: a Kustomization without a provider does not reject an encrypted Secret, but applies its
+    # `stringData` in encrypted form (seen with kustomize-controller 1.9.5).
+    spec: Manifest = {"provider": "sops"}
+    if config is None:
+        return DecryptionObjects(manifests, spec)
+    if keys := _keys(config):
+        manifests.append(meta.generated_secret(SecretPurpose.SOPS, keys))
+        spec["secretRef"] = {"name": meta.secret_reference(SecretPurpose.SOPS)}
+    if config.workload_identity is not None:
+        account = decryption_account(meta.name)
+        manifests.append(
+            {
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                # Bound to no role: it has rights in the cloud and none in the cluster.
+                "metadata": meta.metadata(account) | {"annotations": config.workload_identity.annotations},
+                "automountServiceAccountToken": False,
+            }
+        )
+        spec["serviceAccountName"] = account
+    return DecryptionObjects(manifests, spec)
+
+
+def decryption_account(sync: str) -> str:
+    """Name of the service account with which a sync uses a key management service."""
+    return f"{sync}-decryption"
+
+
+def _keys(config: Decryption) -> dict[str, str]:
+    keys = {}
+    if config.age is not None:
+        keys[AGE_ENTRY] = config.age.identities.get_secret_value()
+    if config.openpgp is not None:
+        keys |= {OPENPGP_ENTRY.format(fingerprint=key.fingerprint): key.private for key in config.openpgp.parsed}
+    return keys

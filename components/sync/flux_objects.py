@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from components.cluster.client import ask, explaining, items, path_of
-from components.cluster.unreadable import if_readable
+from components.cluster.readable import if_readable
 from components.sync.status import REQUESTED_AT
 from components.vocabulary.names import (
     APPLIED_SOURCES,

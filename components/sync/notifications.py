@@ -1,6 +1,7 @@
-"""The objects of a notification as plain manifests: a Secret with its credentials, a Provider and an Alert.
+"""Notifications: which of Flux's events are sent and where to, as sections of the configuration and as objects.
 
-An Alert gets the events of its own namespace only, so a tenant with several namespaces has one in each.
+A notification is a Secret with its credentials, a Provider and an Alert. An Alert gets the events of its own namespace
+only, so a tenant with several namespaces has one in each.
 
 Source: https://fluxcd.io/flux/components/notification/ and `--no-cross-namespace-refs` in
 internal/server/event_handlers.go of notification-controller 1.9
@@ -8,13 +9,345 @@ internal/server/event_handlers.go of notification-controller 1.9
 
 from __future__ import annotations
 
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
+from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, model_validator
+
+from components.config.errors import MisplacedValueError
+from components.config.messages import Message, Wording
+from components.config.section import Section
+from components.config.types import SecretText, checked_by, regular_expression, secret, url_parts
+from components.keys.types import CertificateAuthority
 from components.plan.planned import Planned, Stage
-from components.sync.notifications_config import Notification
-from components.sync.provider_types import Address
-from components.vocabulary.manifests import Manifest
-from components.vocabulary.object_meta import ObjectMeta
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
+    from components.vocabulary.object_meta import ObjectMeta
+
+FIXED_ADDRESSES = {
+    "bitbucket": "https://api.bitbucket.org",
+    "telegram": "https://api.telegram.org",
+}
+"""Types that ignore the host of their address and post to a fixed one."""
+
+DEFAULT_ADDRESSES = {"datadog": "https://api.datadoghq.com"}
+"""Types with a default address."""
+
+GIT_HOSTS = (
+    "azuredevops",
+    "bitbucketserver",
+    "gitea",
+    "giteapullrequestcomment",
+    "github",
+    "githubdispatch",
+    "githubpullrequestcomment",
+    "gitlab",
+    "gitlabmergerequestcomment",
+)
+"""Types whose address is a repository, possibly an SSH URL; they use the API of the same host."""
+
+NATS = ("nats",)
+
+COMMIT_STATUSES = ("azuredevops", "bitbucket", "bitbucketserver", "gitea", "github", "gitlab")
+"""Types that report on the commit that was applied; only events of Kustomizations always name it."""
+
+
+class Address(StrEnum):
+    """What the address of a type is."""
+
+    URL = "url"
+    """A URL that anybody may read, or one that is a credential."""
+    CREDENTIAL = "credential"
+    """A URL that lets everybody who knows it post messages."""
+    REPOSITORY = "repository"
+    """A repository; that of the sync by default."""
+    NONE = "none"
+    """Nothing: the host is fixed."""
+
+
+@dataclass(frozen=True)
+class ProviderType:
+    """What a type of Provider needs.
+
+    Attributes:
+        address: what its address is.
+        token: whether it needs a token.
+        channel: whether it needs a channel.
+        authority: whether it reads the certificate of an authority.
+    """
+
+    address: Address = Address.URL
+    token: bool = False
+    channel: bool = False
+    authority: bool = True
+
+
+# Left out are types whose credentials or addresses have several forms (azureeventhub, googlepubsub), and one whose
+# channel, which everybody with read access to the Provider sees, is a credential (pagerduty).
+PROVIDER_TYPES: Mapping[str, ProviderType] = {
+    "alertmanager": ProviderType(),
+    "azuredevops": ProviderType(Address.REPOSITORY, token=True),
+    "bitbucket": ProviderType(Address.REPOSITORY, token=True),
+    "bitbucketserver": ProviderType(Address.REPOSITORY, token=True),
+    "datadog": ProviderType(token=True),
+    "discord": ProviderType(Address.CREDENTIAL, authority=False),
+    "generic": ProviderType(),
+    "generic-hmac": ProviderType(token=True),
+    "gitea": ProviderType(Address.REPOSITORY, token=True),
+    "giteapullrequestcomment": ProviderType(Address.REPOSITORY, token=True),
+    "github": ProviderType(Address.REPOSITORY, token=True),
+    "githubdispatch": ProviderType(Address.REPOSITORY, token=True),
+    "githubpullrequestcomment": ProviderType(Address.REPOSITORY, token=True),
+    "gitlab": ProviderType(Address.REPOSITORY, token=True),
+    "gitlabmergerequestcomment": ProviderType(Address.REPOSITORY, token=True),
+    "googlechat": ProviderType(Address.CREDENTIAL, authority=False),
+    "grafana": ProviderType(),
+    "lark": ProviderType(Address.CREDENTIAL, authority=False),
+    "matrix": ProviderType(token=True, channel=True),
+    "msteams": ProviderType(Address.CREDENTIAL),
+    "nats": ProviderType(channel=True, authority=False),
+    "opsgenie": ProviderType(token=True),
+    "otel": ProviderType(),
+    "rocket": ProviderType(Address.CREDENTIAL),
+    "sentry": ProviderType(Address.CREDENTIAL),
+    "slack": ProviderType(),
+    "telegram": ProviderType(Address.NONE, token=True, channel=True, authority=False),
+    "webex": ProviderType(token=True, channel=True),
+    "zulip": ProviderType(channel=True),
+}
+"""The types that the configuration takes, and that tenants can be allowed."""
+
+BASE_URL = "githubAppBaseURL"
+"""The key of a Secret with the API to which a GitHub App logs in."""
+_CREDENTIALS = ("token", "username", "password")
+_GITHUB_APP = ("githubAppID", "githubAppInstallationID", "githubAppInstallationOwner", "githubAppPrivateKey", BASE_URL)
+_FURTHER_KEYS: Mapping[str, tuple[str, ...]] = {
+    "generic": ("headers",),
+    "generic-hmac": ("headers",),
+    "nats": ("creds", "nkey"),
+    **dict.fromkeys(("github", "githubdispatch", "githubpullrequestcomment"), _GITHUB_APP),
+}
+SECRET_KEYS: Mapping[str, tuple[str, ...]] = {
+    name: (
+        *(("address",) if each.address is not Address.NONE else ()),
+        *_CREDENTIALS,
+        *(("ca.crt",) if each.authority else ()),
+        *_FURTHER_KEYS.get(name, ()),
+    )
+    for name, each in PROVIDER_TYPES.items()
+}
+"""What each type reads of its Secret.
+
+Source: https://fluxcd.io/flux/components/notification/providers/#secret-reference
+"""
+
+_ID = "[0-9]{1,20}"
+SECRET_FORMS: Mapping[str, str] = {
+    "githubAppID": _ID,
+    "githubAppInstallationID": _ID,
+    "githubAppInstallationOwner": "[A-Za-z0-9][A-Za-z0-9_-]{0,99}",
+    # Flux reads a YAML mapping of texts; one of plain lines is enough.
+    "headers": r"\n*([A-Za-z0-9_-]+: *[ -~]*\n*)+",
+    "nkey": r"S[A-Z2-7]{20,120}\n?",
+}
+"""What the values of keys look like, as regular expressions of RE2; the others may be any secret.
+
+Source: https://fluxcd.io/flux/components/notification/providers/#http-headers-example and
+https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_intro/nkey_auth
+"""
+SECRET_STARTS: Mapping[str, str] = {"creds": base64.b64encode(b"-----BEGIN NATS USER JWT").decode()}
+"""How the base64 of keys begins whose values are too long to decode."""
+
+
+ADDRESS_NOT_A_URL = Wording("FT-MSG-002", "is not a URL with a host", "write it like {example}")
+TOO_LONG_ADDRESS = Wording("FT-MSG-003", "is longer than the {longest} characters that Flux takes")
+
+EventKind = Literal[
+    "ArtifactGenerator",
+    "Bucket",
+    "GitRepository",
+    "HelmChart",
+    "HelmRelease",
+    "HelmRepository",
+    "ImagePolicy",
+    "ImageRepository",
+    "ImageUpdateAutomation",
+    "Kustomization",
+    "OCIRepository",
+]
+ALL_KINDS: tuple[EventKind, ...] = EventKind.__args__  # type: ignore[attr-defined]
+
+_SCHEMES = ("https", "http", "ssh", "nats", "tls")
+_EXAMPLE = "https://alerts.example.com/path"
+# Source: the limits of Flux's CRD and of extractAuthFromSecret in internal/server/event_handlers.go.
+_LONGEST_ADDRESS = 2048
+
+
+def _address(value: str) -> str:
+    if not url_parts(value, _SCHEMES, _EXAMPLE).hostname:
+        raise ValueError(ADDRESS_NOT_A_URL(example=_EXAMPLE))
+    if len(value) > _LONGEST_ADDRESS:
+        raise ValueError(TOO_LONG_ADDRESS(longest=_LONGEST_ADDRESS))
+    return value
+
+
+def _secret_address(value: str) -> str:
+    address = value.strip()
+    try:
+        url = urlsplit(address)
+        usable = url.scheme in _SCHEMES and url.hostname and url.port != 0 and not re.search(r"\s", address)
+    except ValueError:  # e.g. a port that is not a number
+        usable = False
+    if not usable:
+        raise ValueError(ADDRESS_NOT_A_URL(example=_EXAMPLE))
+    if len(address) > _LONGEST_ADDRESS:
+        raise ValueError(TOO_LONG_ADDRESS(longest=_LONGEST_ADDRESS))
+    return address
+
+
+def _known_type(value: str) -> str:
+    if value not in PROVIDER_TYPES:
+        raise ValueError(Message("FT-MSG-001", "is not a type of receiver", f"use one of {', '.join(PROVIDER_TYPES)}"))
+    return value
+
+
+ProviderTypeName = Annotated[
+    str,
+    AfterValidator(_known_type),
+    WithJsonSchema({"type": "string", "enum": [*PROVIDER_TYPES], "description": "a type of Flux's Provider"}),
+]
+PlainAddress = Annotated[str, *checked_by(_address, "a URL that is no credential")]
+SecretAddress = Annotated[SecretStr, *secret(_secret_address, "secret URL")]
+MessagePattern = Annotated[str, regular_expression("(?i)forbidden|denied")]
+
+
+class Notification(Section):
+    """Messages about Flux's events: a Provider and an Alert.
+
+    Source: https://fluxcd.io/flux/components/notification/
+    """
+
+    type: ProviderTypeName = Field(
+        description="What receives the messages, e.g. `slack`, `msteams`, `generic`, `github`, "
+        "`giteapullrequestcomment`: a type of Flux's Provider (docs/notifications.md)."
+    )
+    address: PlainAddress | None = Field(
+        None,
+        description="Where messages go, if this URL is no credential; for commit statuses and comments on pull "
+        "requests a repository, by default that of the sync.",
+    )
+    secret_address: SecretAddress | None = Field(
+        None, description="Where messages go, if this URL is a credential, such as the webhook of a channel."
+    )
+    token: SecretText | None = Field(
+        None, description="Token for the receiver's API, or the key that signs messages of `generic-hmac`."
+    )
+    username: str | None = Field(
+        None, min_length=1, description="User name for `password`; without one, the name that messages appear under."
+    )
+    password: SecretText | None = Field(None, description="Password, for receivers with basic authentication.")
+    channel: str | None = Field(None, min_length=1, max_length=2048, description="Channel, room, topic or environment.")
+    certificate_authority: CertificateAuthority | None = Field(
+        None, description="Certificate, PEM, of the authority that issued the receiver's certificate."
+    )
+    severity: Literal["info", "error"] = Field(
+        "info", description="`error` sends failures only; `info` sends everything that Flux reports."
+    )
+    kinds: tuple[EventKind, ...] = Field(
+        (),
+        description="Kinds whose events are sent; by default Kustomizations for commit statuses, and otherwise all of "
+        "Flux's kinds.",
+    )
+    include: tuple[MessagePattern, ...] = Field(
+        (), description="Regular expressions (RE2); only messages that match one of them are sent."
+    )
+    exclude: tuple[MessagePattern, ...] = Field(
+        (), description="Regular expressions (RE2); messages that match one of them are not sent."
+    )
+    metadata: dict[str, str] = Field(
+        default_factory=dict, description="Added to each message, e.g. `summary: the shop of Europe`, `env: staging`."
+    )
+
+    @property
+    def provider(self) -> ProviderType:
+        """What the type needs."""
+        return PROVIDER_TYPES[self.type]
+
+    @property
+    def sent_kinds(self) -> tuple[EventKind, ...]:
+        """The kinds whose events are sent."""
+        return self.kinds or (("Kustomization",) if self.type in COMMIT_STATUSES else ALL_KINDS)
+
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """The keys that hold a credential."""
+        values = {"secretAddress": self.secret_address, "token": self.token, "password": self.password}
+        return tuple(key for key, value in values.items() if value is not None)
+
+    @model_validator(mode="after")
+    def _address_fits(self) -> Notification:
+        given = [key for key, value in self._addresses().items() if value is not None]
+        kind = self.provider.address
+        if len(given) > 1:
+            raise MisplacedValueError(
+                ("secretAddress",), Message("FT-MSG-004", "is set in addition to address", "keep one of them")
+            )
+        if kind is Address.NONE and given:
+            raise MisplacedValueError(
+                (given[0],), Message("FT-MSG-007", f"has no effect: {self.type} posts to a fixed host", "remove it")
+            )
+        if not given and kind in (Address.URL, Address.CREDENTIAL) and self.type not in DEFAULT_ADDRESSES:
+            raise ValueError(
+                Message(
+                    "FT-MSG-005",
+                    f"has no address, which {self.type} needs",
+                    "set secretAddress with `pulumi config set --secret`, or address if the URL is no credential",
+                )
+            )
+        # An incoming webhook of Slack is a credential, and its API takes a token instead.
+        is_credential = kind is Address.CREDENTIAL or (self.type == "slack" and self.token is None)
+        if given == ["address"] and is_credential:
+            raise MisplacedValueError(
+                ("address",),
+                Message(
+                    "FT-MSG-006",
+                    f"is a credential for {self.type}: whoever knows it can post messages",
+                    "set secretAddress with `pulumi config set --secret` instead",
+                ),
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _needs_met(self) -> Notification:
+        needs = self.provider
+        if needs.token and self.token is None:
+            raise ValueError(
+                Message(
+                    "FT-MSG-008",
+                    f"has no token, which {self.type} needs",
+                    "set token with `pulumi config set --secret`",
+                )
+            )
+        if needs.channel and self.channel is None:
+            raise ValueError(Message("FT-MSG-009", f"has no channel, which {self.type} needs", "set channel"))
+        if self.password is not None and self.username is None:
+            raise MisplacedValueError(("password",), Message("FT-MSG-010", "needs a username", "set username"))
+        if self.certificate_authority is not None and not needs.authority:
+            raise MisplacedValueError(
+                ("certificateAuthority",),
+                Message("FT-MSG-011", f"has no effect: Flux does not read it for {self.type}", "remove it"),
+            )
+        return self
+
+    def _addresses(self) -> dict[str, object]:
+        return {"address": self.address, "secretAddress": self.secret_address}
+
 
 PROVIDER_API = "notification.toolkit.fluxcd.io/v1beta3"
 SECRET_NAME = r"[a-z0-9-]+\.[a-z0-9-]+-[0-9a-f]{8}"

@@ -15,7 +15,7 @@ from components.tenant.capsule_names import CAPSULE_API
 from components.vocabulary.names import applied_key
 
 if TYPE_CHECKING:
-    from components.cluster.lost_namespaces import LostNamespaces
+    from components.recovery.lost_namespaces import LostNamespaces
     from components.tenant.offboarding import Offboarding
     from components.tenant.scope import TenantScope
     from components.vocabulary.manifests import Manifest

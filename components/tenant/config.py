@@ -14,8 +14,8 @@ from components.config.section import Section
 from components.config.types import DnsLabel, ServiceAccountName
 from components.git.config import GitSource
 from components.sources.config import Source
-from components.sync.config import Reconciliation
-from components.sync.notifications_config import Notification
+from components.sync.kustomization import Reconciliation
+from components.sync.notifications import Notification
 from components.tenant.capsule_config import CapsuleLimits
 from components.tenant.grants import Grant
 from components.tenant.kinds import OpenedKind

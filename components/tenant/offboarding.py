@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.cluster.client import ClusterUnavailable, explaining, find_object, items, path_of
-from components.cluster.namespace_holds import Held, NamespaceHolds, read_namespace_holds
 from components.cluster.waiting import in_thread
 from components.config.messages import Message, Wording
 from components.config.types import seconds
 from components.engine import log
 from components.plan.planned import Deletion, Planned
+from components.recovery.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
 from components.sync.flux_objects import request_reconciliation
 from components.tenant.capsule_names import CAPSULE_TENANT_LABEL, TENANT
 from components.tenant.forced_removal import FLUX_FINALIZER, Sync, end_pods, remove_access, remove_finalizer

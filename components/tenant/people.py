@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from components.cluster.previewers import READABLE as PREVIEWED
+from components.cluster.component import READABLE as PREVIEWED
 from components.cluster.subjects import RBAC, Person, Subject, rbac_subject
 from components.config.section import Section
 from components.plan.planned import Planned, Stage

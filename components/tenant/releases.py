@@ -15,8 +15,17 @@ from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import DnsLabel, Duration, NamespaceName, SecretText, matching
 from components.plan.planned import Planned, Stage
-from components.sync.build import given, ignore_rules, image_replacements, patches
-from components.sync.build_config import CommonMetadata, HealthCheckExpressions, IgnoreRule, ImageReplacement, Patch
+from components.sync.build import (
+    CommonMetadata,
+    HealthCheckExpressions,
+    IgnoreRule,
+    ImageReplacement,
+    Patch,
+    given,
+    ignore_rules,
+    image_replacements,
+    patches,
+)
 from components.tenant.scope import further_source_meta
 from components.tenant.sources import SourceReference, source_reference
 from components.tenant.syncs import applied_from

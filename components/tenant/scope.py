@@ -11,7 +11,7 @@ from components.vocabulary.names import TENANT_LABEL
 from components.vocabulary.object_meta import ObjectMeta
 
 if TYPE_CHECKING:
-    from components.sources.urls import AnySource
+    from components.sources.objects import AnySource
     from components.tenant.config import TenantConfig
     from components.tenant.tenancy_config import TenancyConfig
     from components.vocabulary.manifests import Manifest

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from components.plan.planned import Planned, Stage, key_of
 from components.sources.config import ExternalArtifactSource
-from components.sources.source import planned_any_source
-from components.sync.decryption_objects import decryption_objects
+from components.sources.objects import planned_any_source
+from components.sync.decryption import decryption_objects
 from components.tenant.scope import TenantScope, all_sources
 from components.vocabulary.names import EXTERNAL_ARTIFACT, GIT_REPOSITORY, SOURCE_RESOURCES
 

@@ -13,9 +13,8 @@ from pydantic import Field
 
 from components.config.types import DnsLabel, NamespaceName, RepositoryPath
 from components.plan.planned import Planned, Stage, key_of
-from components.sync.config import SyncOptions
-from components.sync.decryption_objects import decryption_objects
-from components.sync.kustomization import kustomization
+from components.sync.decryption import decryption_objects
+from components.sync.kustomization import SyncOptions, kustomization
 from components.tenant.capsule_proxy import kube_config
 from components.tenant.sources import source_reference
 

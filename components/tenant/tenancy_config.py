@@ -11,7 +11,7 @@ from components.config.errors import MisplacedValueError
 from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import DnsLabel, Duration, Network, Quantity, QuotaResource, ServiceAccountName
-from components.sync.notifications_config import Notification
+from components.sync.notifications import Notification
 from components.tenant.capsule_config import CapsuleTenancy
 from components.tenant.grants import CustomGroup
 from components.tenant.kinds import OpenedKind

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from components.vocabulary.object_meta import ObjectMeta
 
 SOURCE_API = "source.toolkit.fluxcd.io/v1"
@@ -31,6 +33,33 @@ PLATFORM = ObjectMeta(name="flux-system", namespace=FLUX_NAMESPACE, labels={})
 TENANT_LABEL = "toolkit.fluxcd.io/tenant"
 # Distinguishes namespaces of tenants that the stack lists from those that the platform's users have labeled.
 MANAGED_BY_LABEL, MANAGER = "app.kubernetes.io/managed-by", "flux-tenancy"
+
+
+class Controller(StrEnum):
+    """A controller of Flux; the value is the name of its Deployment and of its `app.kubernetes.io/component` label.
+
+    Source: https://fluxcd.io/flux/components/
+    """
+
+    SOURCE = "source-controller"
+    KUSTOMIZE = "kustomize-controller"
+    HELM = "helm-controller"
+    NOTIFICATION = "notification-controller"
+    IMAGE_REFLECTOR = "image-reflector-controller"
+    IMAGE_AUTOMATION = "image-automation-controller"
+    SOURCE_WATCHER = "source-watcher"
+
+
+DEFAULT_CONTROLLERS = (Controller.SOURCE, Controller.KUSTOMIZE, Controller.HELM, Controller.NOTIFICATION)
+RECONCILERS = (Controller.KUSTOMIZE, Controller.HELM)
+"""Those that apply what others wrote."""
+# Nothing that this program registers is reconciled without these two.
+REQUIRED_CONTROLLERS = (Controller.SOURCE, Controller.KUSTOMIZE)
+
+
+def account_of(controller: Controller) -> str:
+    """The service account that the pods of a controller run as with narrow rights."""
+    return f"{controller.value}-{'impersonator' if controller in RECONCILERS else 'restricted'}"
 
 
 def applied_key(tenant: str, kind: str, name: str) -> str:

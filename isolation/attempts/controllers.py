@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 
 from kubernetes.utils.quantity import parse_quantity
 
-from components.flux.controllers import Controller
 from components.tenant.kinds import FLUX_KINDS, group_resource
 from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import Controller
 from isolation.attempts.looking import (
     METADATA_ADDRESS,
     arguments,

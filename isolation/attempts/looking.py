@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 
-from components.flux.controllers import REQUIRED_CONTROLLERS, Controller
 from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import REQUIRED_CONTROLLERS, Controller
 from isolation.model import Finding, Layer, State
 from isolation.scene import Scene
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.flux.controllers import Controller
 from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import Controller
 from isolation.attempts.looking import arguments, has_flag, lacks_flags
 from isolation.attempts.objects import (
     NAME,

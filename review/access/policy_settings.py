@@ -19,7 +19,7 @@ from components.config.types import seconds
 from components.policies.config import PoliciesConfig
 from components.policies.kinds import RESOURCE
 from components.policies.names import PolicyName
-from components.policies.parameters import is_listed
+from components.policies.request import is_listed
 from components.policies.table import policies
 from components.tenant.annotations import (
     EXCEPTIONS,
@@ -263,7 +263,7 @@ def _flag(policies: tuple[PolicyName, ...], words: str, *patterns: str) -> ListS
 
 
 def _anywhere(annotation: str) -> str:
-    """`components.policies.parameters.unrestricted`."""
+    """`components.policies.request.unrestricted`."""
     return f"(false|!{re.escape(is_listed(annotation))})"
 
 

@@ -16,8 +16,8 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from components.charts.release import RELEASE_TYPE
-from components.kyverno.chart import KYVERNO
+from components.charts.chart import RELEASE_TYPE
+from components.kyverno.objects import KYVERNO
 from components.tenant.annotations import SERVICE_ACCOUNT
 from components.tenant.further_access import RoleReference
 from components.vocabulary.manifests import Manifest

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
-from components.stack.protection import TAKEN_ALONG
+from components.stack.cluster.protection import TAKEN_ALONG
 from components.vocabulary.names import GIT_REPOSITORY
 from review.changes.objects import Action, ObjectChange
 from review.render.rendered import PROTECT, RenderedObject

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.capsule import support as capsule_support
-from components.flux import support as flux_support
-from components.kyverno import support as kyverno_support
-from components.stack.stack_file import StackFile
+from components.capsule import config as capsule_support
+from components.flux import release as flux_support
+from components.kyverno import config as kyverno_support
+from components.stack.files.stack_file import StackFile
 
 _REPOSITORIES = {
     "flux": flux_support.REPOSITORY,

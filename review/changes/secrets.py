@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from components.stack.messages import dotted
-from components.stack.overlay import Path
-from components.stack.stack_file import StackFile, is_encrypted
+from components.config.errors import KeyPath
+from components.stack.files.stack_file import StackFile, is_encrypted
+from components.stack.files.validation_errors import dotted
 from review.changes.objects import Action
 from review.render.rendered import PLATFORM
 
@@ -49,11 +49,11 @@ def secret_changes(before: StackFile | None, after: StackFile | None) -> tuple[S
     )
 
 
-def _secrets(file: StackFile | None) -> dict[Path, str]:
+def _secrets(file: StackFile | None) -> dict[KeyPath, str]:
     return dict(_encrypted(file.sections, ())) if file is not None else {}
 
 
-def _encrypted(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _encrypted(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
     if is_encrypted(value):
         yield path, value["secure"]
     elif isinstance(value, Mapping):
@@ -64,7 +64,7 @@ def _encrypted(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
             yield from _encrypted(child, (*path, index))
 
 
-def _owner(path: Path) -> str:
+def _owner(path: KeyPath) -> str:
     return str(path[1]) if len(path) > 1 and path[0] == _TENANTS else PLATFORM
 
 

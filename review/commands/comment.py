@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from components.config.messages import Message, Wording
 from components.config.printable import printable
-from components.stack.origins import is_stack_name
+from components.stack.files.names import is_stack_name
 from operations.errors import Operation, OperationError
 from review.host.artifacts import read_artifact
 from review.host.connection import Host, connected

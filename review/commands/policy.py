@@ -10,7 +10,7 @@ import typer
 
 from components.config.errors import ConfigurationError, Problem, coded
 from components.config.messages import Message
-from components.stack.origins import stack_file_name
+from components.stack.files.names import stack_file_name
 from operations.described_stack import described_file, described_stacks
 from operations.errors import OperationError
 from review.commands.command import PROJECT, ReviewCommand

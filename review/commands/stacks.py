@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from components.config.messages import Message
+from components.stack.config import is_production
+from components.stack.files.project_file import read_project_file
 from components.stack.offline import load_offline
-from components.stack.production import is_production
-from components.stack.project_file import read_project_file
 from operations.described_stack import described_file, described_stacks
 from operations.errors import OperationError
 from review.commands.command import PROJECT, ReviewCommand

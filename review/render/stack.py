@@ -11,9 +11,9 @@ from pathlib import Path
 
 from components.cluster.config import ClusterConfig
 from components.stack.config import StackConfig
+from components.stack.files.project_file import read_project_file
 from components.stack.offline import load_offline, offline_preflight
 from components.stack.platform import register_platform
-from components.stack.project_file import read_project_file
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
 from review.render.recorder import GENERATED, Registered, record

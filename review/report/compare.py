@@ -9,9 +9,9 @@ from pathlib import Path
 from components.config.errors import ConfigurationError
 from components.config.messages import Wording
 from components.config.printable import printable
-from components.stack.origins import stack_file_name
-from components.stack.project_file import read_project_file
-from components.stack.stack_file import StackFile, read_stack_file
+from components.stack.files.names import stack_file_name
+from components.stack.files.project_file import read_project_file
+from components.stack.files.stack_file import StackFile, read_stack_file
 from operations.described_stack import UNKNOWN_STACK, described_stacks
 from operations.errors import OperationError
 from review.admission.answers import admission_answers

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from components.stack.review_config import ReviewConfig
-from components.stack.stack_file import StackFile
+from components.stack.files.stack_file import StackFile
+from components.stack.review import ReviewConfig
 from review.access.changes import access_changes
 from review.access.sentences import AccessChange, Risk
 from review.changes.dangers import dangers

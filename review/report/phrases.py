@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components.stack.origins import stack_file_name
+from components.stack.files.names import stack_file_name
 from review.changes.deletions import Deletion
 from review.changes.objects import Action
 from review.changes.releases import Release

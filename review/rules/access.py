@@ -16,7 +16,7 @@ from components.config.types import is_reserved
 from components.git.github import DEPLOY_KEY_TYPE
 from components.keys.armor import is_single_block
 from components.keys.signing_keys import PGP_SUFFIX, SSH_SUFFIX
-from components.stack.review_rules import RuleName
+from components.stack.review import RuleName
 from components.tenant.further_access import RoleReference, Rules, TenantAccess, further_access
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from components.config.messages import Message
 from components.policies.config import PolicyEngine
-from components.stack.protection import TAKEN_ALONG
-from components.stack.review_rules import RuleName
+from components.stack.cluster.protection import TAKEN_ALONG
+from components.stack.review import RuleName
 from review.render.rendered import PLATFORM, RenderedObject
 from review.rules.findings import WAIVE, Finding, resource_of
 from review.rules.setting import RuleSetting

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from components.config.messages import Message
 from components.config.printable import printable
-from components.stack.review_config import Waiver
-from components.stack.review_rules import RuleName
+from components.stack.review import RuleName, Waiver
 from components.vocabulary.manifests import name_of
 from review.render.rendered import RenderedObject
 

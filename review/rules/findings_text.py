@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from components.config.errors import coded
 from components.config.messages import Message
 from components.config.printable import printable
-from components.stack.review_config import Waiver
+from components.stack.review import Waiver
 from review.render.rendered import PLATFORM
 from review.rules.findings import Finding
 

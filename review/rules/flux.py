@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from components.config.messages import Message
 from components.config.printable import printable
-from components.flux.controllers import Controller
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS, arguments_for, flags_for, unknown_to
 from components.flux.profile import FEATURE_GATES
 from components.flux.release import component_of
-from components.stack.review_rules import RuleName
+from components.stack.review import RuleName
 from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import Controller
 from review.render.rendered import RenderedObject
 from review.rules.findings import Finding, resource_of
 from review.rules.setting import RuleSetting

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 from components.flux.config import Profile
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
-from components.stack.config import StackConfig
-from components.stack.production import is_production
-from components.stack.protection import is_protected
-from components.stack.review_config import Waiver
+from components.stack.cluster.protection import is_protected
+from components.stack.config import StackConfig, is_production
+from components.stack.review import Waiver
 
 
 @dataclass(frozen=True)

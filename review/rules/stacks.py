@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from components.config.errors import ConfigurationError, Problem
 from components.config.messages import Message
-from components.stack.grant_checks import expiring_grants
+from components.stack.checks.grants import expiring_grants
 from review.render.rendered import Render
 from review.render.stack import load_and_render
 from review.rules.setting import RuleSetting

@@ -1,15 +1,16 @@
 """The rules that reviewers hold every stack to, as pure functions over what it would apply.
 
 They are in `review`, since nothing that is applied depends on them; `make policy` runs them over an offline render, and
-the pack in `policy/` over what Pulumi registers. What the configuration itself refuses (`components.stack.loading`) is
-held by a rule, too, where the damage would be great: rules see what the builders made of it.
+the pack in `policy/` over what Pulumi registers. What the configuration itself refuses
+(`components.stack.files.loading`) is held by a rule, too, where the damage would be great: rules see what the builders
+made of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from components.stack.review_rules import RuleName
+from components.stack.review import RuleName
 from review.render.rendered import RenderedObject
 from review.rules.access import admin_bindings, plain_secrets, reserved_namespaces, writable_deploy_keys
 from review.rules.environment import missing_engine, policies_not_enforced, protected_deletions

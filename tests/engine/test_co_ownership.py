@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from components.cluster.client import ClusterUnavailable, connect
-from components.cluster.co_owners import CoOwner, co_owners, relinquish
 from components.cluster.config import ClusterConfig
 from components.config.yaml_files import FastLoader
 from components.engine.state import State
+from components.recovery.field_owners import CoOwner, co_owners, relinquish
 from components.sync.flux_objects import read_syncs, read_time, request_reconciliation
 from components.sync.status import REQUESTED_AT
 from components.vocabulary.names import TENANT_LABEL

@@ -10,10 +10,8 @@ from jsonschema import Draft202012Validator
 
 from components.config.yaml_files import FastLoader
 from components.keys import age_keys, openpgp_keys
-from components.sync.config import Reconciliation
-from components.sync.decryption import Decryption
-from components.sync.decryption_objects import decryption_objects
-from components.sync.kustomization import kustomization
+from components.sync.decryption import Decryption, decryption_objects
+from components.sync.kustomization import Reconciliation, kustomization
 from components.vocabulary.object_meta import ObjectMeta
 from lab.build import ensure
 from lab.settings import Settings

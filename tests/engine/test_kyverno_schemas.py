@@ -15,13 +15,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jsonschema import Draft202012Validator
 
 from components.flux.config import FluxConfig
-from components.flux.controllers import Controller
 from components.flux.release import controller_images
-from components.policies.config import PolicyMode
+from components.policies.config import ImageSignature, PolicyMode, RegistryAccess
 from components.policies.image_signatures import FLUX_SIGNER, flux_images, tenant_images
-from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from components.policies.onboarding import onboarding
 from components.tenant.tenancy_config import TenancyConfig
+from components.vocabulary.names import Controller
 from lab.build import ensure
 from lab.go_command import Go
 from lab.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from components.sync.build import build_fields
-from components.sync.config import Reconciliation
+from components.sync.kustomization import Reconciliation
 from tests.support.lab import KUBECTL
 
 SETTINGS = {

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from components.cluster.previewers import PREVIEWER
+from components.cluster.component import PREVIEWER
 from components.flux.controller_rights import IMPERSONATION
 from operations import drift, previewer_role, repair
 from tests.support.environment import Environment

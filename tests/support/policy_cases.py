@@ -13,10 +13,9 @@ from enum import StrEnum
 from typing import Any
 
 from components.capsule.objects import CAPSULE_NAMESPACE
-from components.flux.controllers import Controller, account_of
 from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
-from components.sync.provider_types import PROVIDER_TYPES
+from components.sync.notifications import PROVIDER_TYPES
 from components.tenant.annotations import (
     EXCEPTIONS,
     HOSTS,
@@ -34,7 +33,7 @@ from components.tenant.annotations import (
 from components.tenant.capsule_objects import REPLICATOR
 from components.tenant.grants import SERVICE_EXPOSURE, ExceptedPolicy
 from components.tenant.kinds import FLUX_KINDS, resources_of
-from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
+from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL, Controller, account_of
 from lab.control_plane import NODE_NAME
 from tests.support.allow_lists import HOSTS as HOST_ROWS
 from tests.support.allow_lists import IMAGES as IMAGE_ROWS

@@ -8,17 +8,16 @@ from typing import Any
 
 import pulumi
 
-from components.cluster.lost_namespaces import LostNamespaces
 from components.flux.config import PlatformSyncConfig
 from components.flux.platform_sync import PlatformSyncArgs, planned_platform_sync
 from components.git.source import GitAccess
 from components.plan import register_planned
 from components.plan.planned import Planned, Registered, Stage, of_stage
-from components.sources.source import planned_any_source
-from components.sources.urls import AnySource
+from components.recovery.lost_namespaces import LostNamespaces
+from components.sources.objects import AnySource, planned_any_source
 from components.stack.config import StackConfig
 from components.stack.plan import stack_plan
-from components.sync.notifications_config import Notification
+from components.sync.notifications import Notification
 from components.tenant.component import TenantArgs
 from components.tenant.config import TenantConfig
 from components.tenant.limits import room_of

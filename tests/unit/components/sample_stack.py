@@ -14,14 +14,14 @@ import yaml
 from kubernetes.client import ApiClient
 
 from components.cluster.config import ClusterConfig
-from components.cluster.lost_namespaces import LostNamespaces
 from components.config.errors import ConfigurationError
 from components.engine.state import State
 from components.flux.config import FluxConfig
 from components.git.config import GitSource
+from components.recovery.lost_namespaces import LostNamespaces
 from components.stack.config import StackConfig
-from components.stack.loading import load_stack
-from components.stack.stack_file import StackFile
+from components.stack.files.loading import load_stack
+from components.stack.files.stack_file import StackFile
 from components.tenant.config import TenantConfig
 from components.tenant.offboarding import Offboarding
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from components.flux.controllers import Controller
+from components.vocabulary.names import Controller
 from isolation.kinds import RESOURCES
 from isolation.model import Access, Request
 from isolation.scene import Scene, Tenancy

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from sample_scene import deployment, placed, scene
 
-from components.flux.controllers import Controller
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.policies.rendering import POLICIES, object_name
 from components.policies.table import policy_set
 from components.policies.threats import THREATS
+from components.vocabulary.names import Controller
 from isolation.attempts import NOT_ASKED, attempts, controls
 from isolation.attempts.looking import METADATA_ADDRESS, arguments, reaches_in, reaches_out, selects
 from isolation.model import Access, Finding, Layer, Live, Request, State, Verdict

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from components.flux.controllers import Controller
+from components.vocabulary.names import Controller
 from isolation import reading
 from isolation.reading import has_account, read, tenancy, tenants
 from operations.dry_run import Kind

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from components.cluster.previewers import previewer_access
+from components.cluster.component import previewer_access
 from components.cluster.subjects import Subject
 from operations import previewer_role
 

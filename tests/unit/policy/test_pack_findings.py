@@ -10,13 +10,11 @@ from sample_pack import UNKNOWN, Pack, rules, secret
 
 from components.config.decisions import today
 from components.config.errors import ConfigurationError, Problem
-from components.flux.controllers import Controller
 from components.flux.lockdown_flags import arguments_for
 from components.git.github import DEPLOY_KEY_TYPE
 from components.policies.config import PolicyEngine, PolicyMode
-from components.stack.review_config import Waiver
-from components.stack.review_rules import RuleName
-from components.vocabulary.names import TENANT_LABEL
+from components.stack.review import RuleName, Waiver
+from components.vocabulary.names import TENANT_LABEL, Controller
 from review.rules.setting import RuleSetting
 
 RBAC = "rbac.authorization.k8s.io/v1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sample_objects import render_of
 
-from components.stack.stack_file import StackFile
+from components.stack.files.stack_file import StackFile
 from review.render.rendered import RenderedObject
 from review.report.comparison import Side, stack_report
 from review.report.model import Report, StackReport

@@ -3,7 +3,7 @@
 import pytest
 from sample_capsule import bundled_chart, capsule_config, chart_archive
 
-from components.capsule.chart import read_capsule
+from components.capsule.objects import read_capsule
 from components.config.messages import code_of
 from components.config.pinned_input import PinnedInputError
 

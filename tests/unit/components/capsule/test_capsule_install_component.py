@@ -6,8 +6,8 @@ from kubernetes.client import ApiClient
 from recorded_program import run
 from sample_capsule import capsule_config, definition
 
-from components.capsule.chart import CapsuleRelease
 from components.capsule.component import CapsuleInstall, CapsuleInstallArgs
+from components.capsule.objects import CapsuleRelease
 from components.charts.chart import Chart
 
 CHART = Chart(".charts/3a.tgz", "0.14.0")

@@ -5,8 +5,7 @@ import re
 import pytest
 from sample_capsule import capsule_config
 
-from components.capsule.administrators import administrator_problems
-from components.capsule.values import PROTECTED_NAMESPACES, helm_values
+from components.capsule.values import PROTECTED_NAMESPACES, administrator_problems, helm_values
 from components.cluster.client import Identity
 
 ADMINISTRATORS = [

@@ -4,7 +4,7 @@ import pytest
 
 from components.cluster.client import ClusterFacts
 from components.engine.state import State
-from components.stack.foreign_installations import foreign_capsule
+from components.stack.cluster.foreign_installations import foreign_capsule
 
 UID = "11111111-1111-1111-1111-111111111111"
 DEFINITION, WEBHOOK = "tenants.capsule.clastix.io", "capsule-dynamic-webhook"

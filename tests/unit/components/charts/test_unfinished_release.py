@@ -10,8 +10,10 @@ from kubernetes import client
 from loopback import serving
 from message_codes import codes
 
-from components.charts.release import RELEASE_TYPE
-from components.charts.unfinished_release import (
+from components.charts.chart import RELEASE_TYPE
+from components.engine.state import State
+from components.kyverno.objects import KYVERNO
+from components.recovery.unfinished_releases import (
     UnfinishedRelease,
     failed,
     left_behind,
@@ -20,8 +22,6 @@ from components.charts.unfinished_release import (
     unfinished,
     unread_release,
 )
-from components.engine.state import State
-from components.kyverno.chart import KYVERNO
 
 SECRETS = "/api/v1/namespaces/kyverno/secrets"
 

@@ -5,9 +5,9 @@ from recorded_program import run
 from sample_plan import tenant_args
 from sample_stack import removal, tenant_config
 
-from components.cluster.lost_namespaces import LostNamespaces
 from components.engine.state import State
 from components.git.source import GitAccess
+from components.recovery.lost_namespaces import LostNamespaces
 from components.tenant.component import Tenant
 from components.tenant.tenancy_config import TenancyConfig
 

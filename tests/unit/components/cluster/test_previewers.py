@@ -8,9 +8,8 @@ from recorded_program import run
 from sample_stack import problems
 
 from components.cluster.client import collection_of
-from components.cluster.component import Cluster, ClusterArgs
+from components.cluster.component import PREVIEWER, READABLE, Cluster, ClusterArgs, previewer_access
 from components.cluster.config import ClusterConfig
-from components.cluster.previewers import PREVIEWER, READABLE, previewer_access
 
 UID = "11111111-1111-1111-1111-111111111111"
 USER = {"kind": "User", "name": "ci"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from kubernetes import client
 
-from components.cluster import unreadable
+from components.cluster import readable
 from components.cluster.client import AccessDenied, ClusterUnavailable
-from components.cluster.unreadable import finder, if_readable, readable_only
+from components.cluster.readable import finder, if_readable, readable_only
 from components.engine.state import State
 
 API = client.ApiClient(client.Configuration())
@@ -58,46 +58,46 @@ def test_a_cluster_that_does_not_answer_is_an_error_of_a_preview_too(preview):
 
 
 def test_a_preview_finds_the_secrets_of_the_stack_in_its_state(preview, monkeypatch):
-    monkeypatch.setattr(unreadable, "find_object", denied)
+    monkeypatch.setattr(readable, "find_object", denied)
 
     assert finder(API, STATE)(SECRET) == RECORDED
     assert finder(API, State({}))(SECRET) is None
 
 
 def test_a_secret_of_the_cluster_comes_before_that_of_the_state(preview, monkeypatch):
-    monkeypatch.setattr(unreadable, "find_object", lambda *_: {"data": {}})
+    monkeypatch.setattr(readable, "find_object", lambda *_: {"data": {}})
 
     assert finder(API, STATE)(SECRET) == {"data": {}}
 
 
 def test_other_objects_are_never_taken_from_the_state(preview, monkeypatch):
-    monkeypatch.setattr(unreadable, "find_object", denied)
+    monkeypatch.setattr(readable, "find_object", denied)
 
     with pytest.raises(AccessDenied):
         finder(API, STATE)(SOURCE)
 
 
 def test_an_update_needs_the_secret_of_the_cluster(monkeypatch):
-    monkeypatch.setattr(unreadable, "find_object", denied)
+    monkeypatch.setattr(readable, "find_object", denied)
 
     with pytest.raises(AccessDenied):
         finder(API, STATE)(SECRET)
 
 
 def test_a_preview_may_take_what_it_may_not_read_for_absent(preview, monkeypatch):
-    monkeypatch.setattr(unreadable, "find_object", denied)
+    monkeypatch.setattr(readable, "find_object", denied)
 
     assert readable_only(finder(API, STATE))(SOURCE) is None
 
 
 def test_an_update_may_not(monkeypatch):
-    monkeypatch.setattr(unreadable, "find_object", denied)
+    monkeypatch.setattr(readable, "find_object", denied)
 
     with pytest.raises(AccessDenied):
         readable_only(finder(API, STATE))(SOURCE)
 
 
 def test_what_is_readable_is_found(preview, monkeypatch):
-    monkeypatch.setattr(unreadable, "find_object", lambda *_: SOURCE)
+    monkeypatch.setattr(readable, "find_object", lambda *_: SOURCE)
 
     assert readable_only(finder(API, STATE))(SOURCE) == SOURCE

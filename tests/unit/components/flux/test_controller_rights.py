@@ -7,10 +7,9 @@ from sample_release import arguments, names, one, release
 from sample_stack import DIGEST, FLUX, flux_config, load, problems
 
 from components.flux.controller_rights import impersonation_objects, is_powerful, shared_impersonation
-from components.flux.controllers import Controller
-from components.flux.phases import in_phases
-from components.flux.profile import configured
+from components.flux.profile import configured, in_phases
 from components.tenant.impersonation import impersonations
+from components.vocabulary.names import Controller
 from components.vocabulary.object_meta import ObjectMeta
 
 EVERYTHING = {

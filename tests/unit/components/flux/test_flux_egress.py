@@ -11,9 +11,9 @@ from sample_stack import FLUX, flux_config, load
 
 from components.config.errors import ConfigurationError
 from components.flux.component import FluxInstall, FluxInstallArgs
-from components.flux.controllers import Controller
 from components.flux.profile import StackFacts, configured
 from components.vocabulary.manifests import Manifest
+from components.vocabulary.names import Controller
 from tests.support.network import Network, Peer
 
 PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}

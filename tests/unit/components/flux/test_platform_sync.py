@@ -12,7 +12,7 @@ from components.flux.config import PlatformSyncConfig
 from components.flux.platform_sync import PlatformSync, platform_kustomization, platform_path
 from components.git.source import GitAccess
 from components.plan.registration import BACKGROUND, OWNERSHIP
-from components.sync.notifications_config import Notification
+from components.sync.notifications import Notification
 
 URL = "https://git.example.com/platform"
 SOURCE, SYNC = "GitRepository flux-system/flux-system", "Kustomization flux-system/flux-system"

@@ -4,7 +4,7 @@ import pytest
 from sample_sops_keys import age_identity
 
 from components.config.messages import Message, message_of
-from components.keys import bech32
+from components.keys import age_keys
 from components.keys.age_keys import AgeKeyError, generate, identity_file, read_identities, read_recipient
 from tests.support.messages import said
 
@@ -67,7 +67,7 @@ def test_an_identity_file_keeps_its_order_and_loses_its_comments():
         (lambda: age_identity("a").private[:-1], "FT-CFG-706"),
         (lambda: age_identity("a").private.replace("KEY-1", "KEY-1Q"), "FT-CFG-706"),
         (lambda: age_identity("a", True).private[:-1], "FT-CFG-706"),
-        (lambda: bech32.encode("age-secret-key-pq-", b"short").upper(), "FT-CFG-706"),
+        (lambda: age_keys.encode("age-secret-key-pq-", b"short").upper(), "FT-CFG-706"),
         (lambda: "AGE-PLUGIN-YUBIKEY-1QQQ", "FT-CFG-703"),
         (lambda: "-----BEGIN AGE ENCRYPTED FILE-----", "FT-CFG-704"),
         (lambda: "-----BEGIN OPENSSH PRIVATE KEY-----", "FT-CFG-705"),
@@ -114,9 +114,9 @@ def test_an_identity_instead_of_a_recipient_has_to_be_withdrawn(post_quantum):
         lambda: age_identity("a").recipient[:-1],
         lambda: age_identity("a").recipient.upper(),
         lambda: age_identity("a", True).recipient[:-1],
-        lambda: bech32.encode("age", bytes(31)),
-        lambda: bech32.encode("age1pq", bytes(1216 + 1)),
-        lambda: bech32.encode("age1yubikey", bytes(32)),
+        lambda: age_keys.encode("age", bytes(31)),
+        lambda: age_keys.encode("age1pq", bytes(1216 + 1)),
+        lambda: age_keys.encode("age1yubikey", bytes(32)),
     ],
 )
 def test_an_invalid_recipient_is_refused(text):
@@ -127,20 +127,20 @@ def test_an_invalid_recipient_is_refused(text):
 def test_bech32_decodes_what_it_encodes(length):
     data = bytes(range(length))
 
-    assert bech32.decode(bech32.encode("age", data)) == ("age", data)
+    assert age_keys.decode(age_keys.encode("age", data)) == ("age", data)
 
 
 @pytest.mark.parametrize("text", ["", "age", "age1", "age1b", "Age1qqqqqqqqqqqq", "age1bbbbbb"])
 def test_invalid_bech32_is_refused(text):
     with pytest.raises(ValueError):
-        bech32.decode(text)
+        age_keys.decode(text)
 
 
 @pytest.mark.parametrize(
     "text", ["A12UEL5L", "an83characterlonghumanreadablepartthatcontainsthenumber1andtheexcludedcharactersbio1tt5tgs"]
 )
 def test_the_examples_of_bip_173_are_valid_bech32(text):
-    prefix, data = bech32.decode(text)
+    prefix, data = age_keys.decode(text)
 
-    assert bech32.encode(prefix, data) == text.lower()
+    assert age_keys.encode(prefix, data) == text.lower()
     assert data == b""

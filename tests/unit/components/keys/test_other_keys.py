@@ -9,8 +9,7 @@ from pysequoia.packet import PacketPile
 from sample_sops_keys import openpgp_key
 
 from components.config.messages import message_of
-from components.keys.app_keys import AppKeyError, read_app_key
-from components.keys.certificates import CertificateError, read_authority
+from components.keys.certificates import AppKeyError, CertificateError, read_app_key, read_authority
 from components.keys.openpgp_keys import OpenPgpKeyError, read_public_key
 from components.keys.signing_keys import SigningKeyError, read_signing_key, suffix_of
 from tests.support.messages import said

@@ -4,7 +4,7 @@ import pytest
 from message_codes import codes
 
 from components.charts.serving import NotServing
-from components.kyverno.serving import DENIAL, GOOD_PROBE, wait_until_serving
+from components.kyverno.objects import DENIAL, GOOD_PROBE, wait_until_serving
 
 DENIED = f"{DENIAL}: compilation failed"
 NO_SERVICE = 'failed calling webhook "validate-policy.kyverno.svc": connection refused'

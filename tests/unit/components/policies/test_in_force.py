@@ -4,8 +4,7 @@ import pytest
 
 from components.config.messages import message_of
 from components.policies.config import PolicyEngine
-from components.policies.in_force import NotInForce, wait_until_in_force
-from components.policies.probe import probe_request, refusal
+from components.policies.probe import NotInForce, probe_request, refusal, wait_until_in_force
 from tests.support.messages import values_of
 
 DIGEST = "0123456789abcdef"

@@ -4,7 +4,7 @@ import pytest
 
 from components.config.messages import code_of
 from components.policies.config import AllowedNotifications
-from components.policies.notification_hosts import refused_address, unlisted_host
+from components.policies.notifications import refused_address, unlisted_host
 from tests.support.allow_lists import HOSTS
 
 SLACK = AllowedNotifications.model_validate({"hosts": ["hooks.slack.com"], "plainHttp": True})

@@ -13,7 +13,7 @@ from components.plan.registration import BACKGROUND, OWNERSHIP
 from components.policies import component as tenancy_policies
 from components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
 from components.policies.config import PolicyEngine
-from components.policies.in_force import NotInForce
+from components.policies.probe import NotInForce
 from components.policies.table import PolicySet
 
 API = cast(ApiClient, object())

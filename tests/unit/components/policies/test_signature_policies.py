@@ -9,9 +9,8 @@ from sample_stack import KYVERNO, load, problems
 
 from components.config.messages import Message
 from components.config.types import EMPTY
-from components.policies.config import PolicyMode
+from components.policies.config import ImageSignature, PolicyMode, RegistryAccess
 from components.policies.image_signatures import flux_images, tenant_images
-from components.policies.image_signatures_config import ImageSignature, RegistryAccess
 from tests.support.messages import said
 
 PAIR = ec.generate_private_key(ec.SECP256R1())

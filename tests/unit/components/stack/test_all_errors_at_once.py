@@ -8,7 +8,7 @@ from sample_stack import CLUSTER, DEV_TEAM_BASE, FLUX, load, problems
 
 from components.config.errors import ConfigurationError
 from components.config.yaml_files import UNREADABLE_FILE
-from components.stack.messages import MISSING
+from components.stack.files.validation_errors import MISSING
 from components.tenant.config import FOREIGN_TARGET_NAMESPACE
 from tests.support.messages import said
 

@@ -9,8 +9,8 @@ from sample_stack import problems as problems_of
 
 from components.cluster.client import ClusterFacts
 from components.engine.state import State
-from components.stack.capsule_checks import capsule_problems, surplus_namespaces
-from components.stack.namespace_checks import NAMESPACE_TYPE
+from components.stack.checks.capsule import capsule_problems, surplus_namespaces
+from components.stack.cluster.namespaces import NAMESPACE_TYPE
 from components.tenant.capsule_names import TENANT_TYPE
 from tests.support.messages import said
 

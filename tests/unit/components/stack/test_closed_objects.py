@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sample_stack import KYVERNO, load
 
-from components.stack.closed_objects import closed_objects
+from components.stack.cluster.closed_objects import closed_objects
 from components.vocabulary.names import TENANT_LABEL
 from tests.support.messages import said, values_of
 

@@ -5,7 +5,7 @@ from sample_sops_keys import age_identity, openpgp_key, with_age, with_passphras
 from sample_stack import DEV_TEAM_BASE, FLUX, Secret, load, problems
 
 from components.config.messages import Message
-from components.stack.messages import MISSING
+from components.stack.files.validation_errors import MISSING
 from components.sync.decryption import Decryption, WorkloadIdentity
 from components.sync.workload_identity import PROVIDERS
 from tests.support.messages import said

@@ -10,10 +10,10 @@ from components.config.errors import ConfigurationError
 from components.config.messages import Message
 from components.config.types import EMPTY
 from components.config.yaml_files import UNREADABLE_FILE
-from components.flux.controllers import Controller
 from components.flux.lockdown_flags import FORBIDDEN_FLAGS
-from components.stack.messages import MISSING
+from components.stack.files.validation_errors import MISSING
 from components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
+from components.vocabulary.names import Controller
 from tests.support.messages import said
 
 GIT_URL_EXAMPLE = "https://git.example.com/team/repository or ssh://git@git.example.com/team/repository"

@@ -6,7 +6,7 @@ from sample_stack import Secret, load
 from sample_stack import problems as problems_of
 
 from components.config.errors import ConfigurationError
-from components.stack.source_checks import UNKNOWN_SOURCE
+from components.stack.checks.sources import UNKNOWN_SOURCE
 from components.tenant.config import FOREIGN_TARGET_NAMESPACE
 from tests.support.messages import said
 

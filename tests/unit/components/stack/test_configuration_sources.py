@@ -13,7 +13,7 @@ from components.config.types import EMPTY
 from components.config.yaml_files import UNREADABLE_FILE
 from components.git.config import GitSource
 from components.keys.ssh_keys import generate, read_private_key
-from components.stack.messages import MISSING, message
+from components.stack.files.validation_errors import MISSING, message
 from tests.support.messages import said
 
 KEY = generate().private

@@ -9,8 +9,8 @@ import pytest
 from sample_stack import DEV_TEAM_BASE, load, problems
 
 from components.cluster.namespaced_kinds import NamespacedKind
-from components.stack import grant_checks
-from components.stack.grant_checks import expiring_grants, namespaced_objects
+from components.stack.checks import grants
+from components.stack.checks.grants import expiring_grants, namespaced_objects
 
 TODAY = date(2026, 3, 1)
 RULE = {"apiGroups": ["cert-manager.io"], "resources": ["certificates"], "verbs": ["get"]}
@@ -26,7 +26,7 @@ GRANTABLE = {"grantableGroups": ["cert-manager.io", "example.com"]}
 
 @pytest.fixture(autouse=True)
 def _today(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grant_checks, "today", lambda: TODAY)
+    monkeypatch.setattr(grants, "today", lambda: TODAY)
 
 
 def tenants(*grants: dict[str, Any], **more: Any) -> dict[str, Any]:

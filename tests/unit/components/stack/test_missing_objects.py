@@ -5,7 +5,7 @@ from sample_stack import load
 
 from components.cluster.client import ClusterFacts, collection_of
 from components.engine.state import State
-from components.stack.missing_objects import missing_objects
+from components.stack.cluster.missing_objects import missing_objects
 from components.stack.plan import stack_plan
 
 NAMESPACE = "kubernetes:core/v1:Namespace"

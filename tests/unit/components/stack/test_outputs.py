@@ -30,13 +30,13 @@ from components.flux.component import FluxInstall, FluxInstallArgs
 from components.flux.platform_sync import PlatformSync, platform_path
 from components.git.source import git_access, webhook_url
 from components.sources.fetched import fetched
-from components.stack.access_report import report_further_access
 from components.stack.config import StackConfig
-from components.stack.leaving_report import report_leaving
-from components.stack.outputs import stack_outputs
 from components.stack.plan import stack_plan
 from components.stack.platform import Platform
-from components.stack.settling import settled
+from components.stack.report.further_access import report_further_access
+from components.stack.report.leaving import report_leaving
+from components.stack.report.outputs import stack_outputs
+from components.stack.report.progress import settled
 from components.sync.changes import Changes
 from components.sync.flux_objects import FluxObjects
 from components.sync.status import REQUESTED_AT, Progress, SyncStatus
@@ -63,7 +63,7 @@ def _impatient(monkeypatch):
 @pytest.fixture(autouse=True)
 def _no_plan(monkeypatch):
     """No preview here is the plan of an update."""
-    monkeypatch.setattr("components.engine.update_plans.makes_plan", lambda: False)
+    monkeypatch.setattr("components.engine.state.makes_plan", lambda: False)
 
 
 def found_in_cluster(where, source=("True", "stored artifact"), sync=("True", "Applied revision: main@sha1:ab")):
@@ -434,7 +434,7 @@ def test_a_sync_that_a_targeted_update_leaves_out_is_not_waited_for(caplog, prev
 
 
 def test_a_destroy_waits_for_no_sync(monkeypatch):
-    monkeypatch.setattr("components.stack.settling.creates_nothing", lambda: True)
+    monkeypatch.setattr("components.stack.report.progress.creates_nothing", lambda: True)
     looks = []
 
     def read_syncs():
@@ -448,7 +448,7 @@ def test_a_destroy_waits_for_no_sync(monkeypatch):
 
 def test_a_saved_plan_leaves_what_the_cluster_shows_unknown(monkeypatch):
     """An update that follows the plan would fail as soon as the status of a tenant's sync changes."""
-    monkeypatch.setattr("components.engine.update_plans.makes_plan", lambda: True)
+    monkeypatch.setattr("components.engine.state.makes_plan", lambda: True)
     known = []
 
     def program():

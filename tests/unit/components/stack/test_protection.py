@@ -11,13 +11,12 @@ from sample_release import release
 from sample_stack import CLUSTER, FLUX, KYVERNO
 
 from components.cluster.client import ClusterFacts
-from components.cluster.component import Cluster, ClusterArgs, protected_before
-from components.cluster.protection import ProtectedResource, protect
+from components.cluster.component import Cluster, ClusterArgs, ProtectedResource, protect, protected_before
 from components.config.errors import Problem
 from components.engine.state import State
 from components.plan.registration import register
+from components.stack.cluster.protection import deletion_problems, is_protected, protected_resources
 from components.stack.config import StackConfig
-from components.stack.protection import deletion_problems, is_protected, protected_resources
 
 THIS, OTHER = "the-cluster", "another-cluster"
 FILE = "Pulumi.production.yaml"

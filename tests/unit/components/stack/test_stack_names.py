@@ -3,7 +3,7 @@
 import pytest
 
 from components.config.errors import ConfigurationError
-from components.stack.origins import stack_file_name, stack_names
+from components.stack.files.names import stack_file_name, stack_names
 
 BAD = ["", ".", "..", "a..b", "a.", ".a", "-a", "_a", "a b", "a;b", "$(a)", "`a`", "a\n", "a'b", "ä", "a" * 101]
 

@@ -10,7 +10,7 @@ from loopback import serving
 from components.cluster.client import ClusterFacts
 from components.engine.state import State
 from components.plan.registration import OWNERSHIP
-from components.stack.strays import read_strays, remove_strays, stray_hosts, stray_secrets
+from components.recovery.stray_objects import read_strays, remove_strays, stray_hosts, stray_secrets
 
 FLUX = "/api/v1/namespaces/flux-system"
 MARKS = {

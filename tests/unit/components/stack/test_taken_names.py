@@ -8,8 +8,8 @@ from sample_stack import CLUSTER, FLUX, load
 
 from components.cluster.client import ClusterFacts
 from components.engine.state import State
+from components.stack.cluster.name_conflicts import taken_names
 from components.stack.plan import stack_plan
-from components.stack.taken_names import taken_names
 from components.vocabulary.manifests import name_of, resource_type
 
 TENANT = "toolkit.fluxcd.io/tenant"

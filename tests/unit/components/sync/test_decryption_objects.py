@@ -13,8 +13,7 @@ from components.flux.config import PlatformSyncConfig
 from components.flux.platform_sync import PlatformSync
 from components.flux.profile import configured
 from components.git.source import GitAccess
-from components.sync.decryption import Decryption
-from components.sync.decryption_objects import decryption_objects
+from components.sync.decryption import Decryption, decryption_objects
 from components.tenant.component import Tenant
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.object_meta import ObjectMeta

@@ -2,8 +2,7 @@
 
 import pytest
 
-from components.sync.config import Reconciliation
-from components.sync.kustomization import kustomization
+from components.sync.kustomization import Reconciliation, kustomization
 
 METADATA = {"name": "dev-team", "namespace": "apps"}
 

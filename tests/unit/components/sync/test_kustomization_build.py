@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from components.config.messages import message_of
 from components.sync.build import build_fields
-from components.sync.config import Reconciliation
+from components.sync.kustomization import Reconciliation
 
 DIGEST = "sha256:" + "0" * 64
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from sample_sources import authority
 
-from components.sync.notifications import planned_notification
-from components.sync.notifications_config import ALL_KINDS, Notification
+from components.sync.notifications import ALL_KINDS, Notification, planned_notification
 from components.vocabulary.object_meta import ObjectMeta
 
 META = ObjectMeta("dev-team", "apps", {"toolkit.fluxcd.io/tenant": "dev-team"})

@@ -14,8 +14,8 @@ from message_codes import codes
 from sample_stack import Hook
 
 from components.cluster.client import ClusterUnavailable
-from components.cluster.namespace_holds import Held, NamespaceHolds, read_namespace_holds
 from components.plan.planned import Planned, Stage
+from components.recovery.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
 from components.tenant.forced_removal import remove_finalizer
 from components.tenant.offboarding import Offboarding
 

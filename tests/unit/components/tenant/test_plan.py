@@ -11,8 +11,8 @@ from components.cluster.client import ClusterFacts
 from components.engine.state import State
 from components.git.source import NO_GIT_HOST
 from components.plan.planned import Planned, Stage
+from components.stack.cluster.name_conflicts import taken_names
 from components.stack.plan import stack_plan
-from components.stack.taken_names import taken_names
 from components.tenant import plan
 from components.tenant.component import Tenant
 from components.tenant.config import TenantState

@@ -9,7 +9,7 @@ from sample_stack import removal, tenant_config
 
 from components.git.source import GitAccess
 from components.plan.registration import BACKGROUND, OWNERSHIP
-from components.sync.notifications_config import Notification
+from components.sync.notifications import Notification
 from components.tenant.component import Tenant
 from components.tenant.config import TenantState
 from components.tenant.people import TenantPeople

@@ -23,7 +23,7 @@ from sample_access import (
     user,
 )
 
-from components.cluster.previewers import previewer_access
+from components.cluster.component import previewer_access
 from components.cluster.subjects import Subject, SubjectKind
 from review.render.rendered import Render, RenderedObject
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.stack.stack_file import StackFile
+from components.stack.files.stack_file import StackFile
 from review.changes.releases import Release, release_changes
 
 

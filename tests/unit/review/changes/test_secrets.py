@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.stack.stack_file import StackFile
+from components.stack.files.stack_file import StackFile
 from review.changes.objects import Action
 from review.changes.secrets import SecretChange, secret_changes
 from review.render.rendered import PLATFORM

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from components.config.errors import ConfigurationError, Problem
 from components.stack.approval import VARIABLE, hold_to_approved
-from components.stack.stack_file import StackFile
+from components.stack.files.stack_file import StackFile
 from review.commands import approval
 from review.render.digests import Digests
 from review.render.rendered import Render, RenderedObject

@@ -15,8 +15,8 @@ import yaml
 from sample_project import encrypted, tenant, write_project, write_stack
 from sample_release import RELEASE_FILE
 
-from components.stack.project_file import read_project_file
-from components.stack.stack_file import read_stack_file
+from components.stack.files.project_file import read_project_file
+from components.stack.files.stack_file import read_stack_file
 from review.render.stack import render_stack
 from review.report.comparison import Side, stack_report
 from review.report.markdown import as_markdown

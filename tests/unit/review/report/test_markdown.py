@@ -10,8 +10,7 @@ from sample_objects import kubernetes
 from sample_reports import compared, report, side
 
 from components.config.decisions import today
-from components.stack.review_config import Waiver
-from components.stack.review_rules import RuleName
+from components.stack.review import RuleName, Waiver
 from review.render.rendered import PLATFORM
 from review.report.markdown import LIMIT, as_markdown
 from review.rules.findings import Finding

@@ -15,8 +15,7 @@ from sample_stack import CLUSTER, FLUX
 from components.config.decisions import today
 from components.policies.config import PolicyEngine, PolicyMode
 from components.stack.config import StackConfig
-from components.stack.review_config import Waiver
-from components.stack.review_rules import WAIVABLE, RuleName
+from components.stack.review import WAIVABLE, RuleName, Waiver
 from review.rules.findings import Finding
 from review.rules.setting import RuleSetting
 from review.rules.table import RULES, findings

@@ -7,8 +7,8 @@ from copy import deepcopy
 import pytest
 from sample_project import rendered
 
-from components.flux.controllers import Controller
 from components.flux.lockdown_flags import LOCKDOWN_FLAGS
+from components.vocabulary.names import Controller
 from review.rules.flux import lockdown_flags
 from review.rules.setting import RuleSetting
 from tests.support.messages import values_of

@@ -1,0 +1,245 @@
+"""Deploy keys and webhooks that a killed update has registered at GitHub without recording them.
+
+They are at GitHub and not in the state. GitHub would refuse to register the same key again, deliver each push twice to
+the same webhook, and keep a key valid that nothing removes any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from components.config.errors import Problem
+from components.config.messages import Message, Wording
+from components.config.printable import printable
+from components.engine import log
+from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, registered_key
+from components.git.github_preflight import WORKERS
+from components.git.source_objects import WEBHOOK_ROOT
+from components.git.sources import Sources, github_key_path
+
+if TYPE_CHECKING:
+    from github import Github
+
+    from components.engine.state import State
+    from components.git.config import GitHubConfig, GitHubRepository, GitSource
+
+PAGE_SIZE = 100
+"""Entries of a page of GitHub's lists, at most."""
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A deploy key or webhook of this stack that is in a repository and not in the state.
+
+    Attributes:
+        repository: the repository.
+        path: its path in GitHub's API below the repository, e.g. `keys/17`.
+        label: what messages call it, e.g. `the webhook 17`.
+        used: whether it has been used, which a killed update does not get to.
+    """
+
+    repository: GitHubRepository
+    path: str
+    label: str
+    used: bool = False
+
+
+def github_leftovers(
+    sources: Sources, new: Mapping[str, GitSource], state: State, stack: str, stack_file: str
+) -> tuple[list[Leftover], list[Problem]]:
+    """What is left in the repositories where something new is to be registered, and what blocks the registration.
+
+    If everything is registered already, GitHub is not asked.
+
+    Args:
+        sources: the Git sources of the stack.
+        new: those of which something is to be registered (`unregistered`).
+        state: what earlier updates of this stack have left.
+        stack: name of the stack.
+        stack_file: name of the stack's file.
+    """
+    if not new:
+        return [], []
+    repositories = {source.github.repository.lower(): source.github for source in new.values() if source.github}
+    with ThreadPoolExecutor(WORKERS) as pool:
+        registered = dict(
+            zip(repositories, pool.map(lambda each: _read(sources.github, each), repositories.values()), strict=True)
+        )
+    leftovers: list[Leftover] = []
+    problems: list[Problem] = []
+    for path, repository in repositories.items():
+        wanted = {
+            name: source for name, source in new.items() if source.github and source.github.repository.lower() == path
+        }
+        answer = registered[path]
+        if isinstance(answer, Message):
+            problems += [Problem(stack_file, github_key_path(name), answer) for name in wanted]
+            continue
+        keys, hooks = answer
+        leftovers += own_keys(keys, repository, wanted.values(), state, stack)
+        leftovers += own_webhooks(hooks, repository, sources.webhook_url, state)
+        problems += [
+            Problem(stack_file, github_key_path(name), reason)
+            for name, source in wanted.items()
+            if (reason := taken_key(keys, repository, source, stack))
+        ]
+    return leftovers, problems
+
+
+def own_keys(
+    keys: Iterable[Mapping[str, Any]],
+    repository: GitHubRepository,
+    sources: Iterable[GitSource],
+    state: State,
+    stack: str,
+) -> Iterator[Leftover]:
+    """The deploy keys with a title of this stack that are not in the state.
+
+    Args:
+        keys: all of the repository, https://docs.github.com/rest/deploy-keys/deploy-keys.
+        repository: the repository.
+        sources: the sources to be registered there; their keys belong to this stack, used or not.
+        state: the stack's state.
+        stack: name of the stack.
+    """
+    known = _known(outputs.get("title") for outputs in state.outputs(DEPLOY_KEY_TYPE))
+    if known is None:
+        return
+    wanted = {key.public for source in sources if (key := registered_key(source)) is not None}
+    for found in keys:
+        title = found["title"]
+        if title.startswith(key_title_prefix(stack)) and title not in known:
+            used = bool(found.get("last_used")) and _without_comment(found["key"]) not in wanted
+            yield Leftover(repository, f"keys/{found['id']}", f"the deploy key {printable(title)!r}", used)
+
+
+def own_webhooks(
+    hooks: Iterable[Mapping[str, Any]], repository: GitHubRepository, webhook_url: str | None, state: State
+) -> Iterator[Leftover]:
+    """The webhooks that point to this cluster's Receivers and are not in the state.
+
+    Args:
+        hooks: all of the repository, https://docs.github.com/rest/repos/webhooks.
+        repository: the repository.
+        webhook_url: where Git hosts reach this cluster's Receivers, or None.
+        state: what earlier updates of this stack have left.
+    """
+    if webhook_url is None:
+        return
+    configurations = [outputs.get("configuration") for outputs in state.outputs(WEBHOOK_TYPE)]
+    known = _known(each.get("url") if isinstance(each, Mapping) else None for each in configurations)
+    if known is None:
+        return
+    for hook in hooks:
+        url = str(hook["config"].get("url", ""))
+        if url.startswith(f"{webhook_url.rstrip('/')}{WEBHOOK_ROOT}") and url not in known:
+            # The path is a secret, which keeps others from triggering the Receiver: it is never shown.
+            yield Leftover(repository, f"hooks/{hook['id']}", f"the webhook {hook['id']}")
+
+
+def taken_key(
+    keys: Iterable[Mapping[str, Any]], repository: GitHubRepository, source: GitSource, stack: str
+) -> Message | None:
+    """Why a source's deploy key cannot be registered: it is registered already, under a title of somebody else."""
+    wanted = registered_key(source)
+    if wanted is None:
+        return None
+    for found in keys:
+        title = found["title"]
+        if _without_comment(found["key"]) == wanted.public and not title.startswith(key_title_prefix(stack)):
+            return Message(
+                "FT-GIT-025",
+                f"its deploy key is already registered in {repository.repository} as {printable(title)!r}",
+                "generate another key with `make deploy-key`, or remove it there if nothing uses it",
+            )
+    return None
+
+
+def clear_github(config: GitHubConfig, leftovers: Iterable[Leftover]) -> None:
+    """Remove what a killed update has left, and log it; a preview only logs.
+
+    Raises:
+        pulumi.RunError: GitHub refuses or does not answer.
+    """
+    for each in leftovers:
+        fields = {"what": each.label, "repository": each.repository.repository}
+        if each.used:
+            log.warn(
+                Wording(
+                    "FT-GIT-020",
+                    "{what} of {repository} is not in the stack's state; it has been used, so it stays",
+                    "remove it at GitHub unless another project uses it",
+                )(**fields)
+            )
+        elif pulumi.runtime.is_dry_run():
+            log.info(
+                Wording(
+                    "FT-GIT-021",
+                    "{what} of {repository} is not in the stack's state: an update was interrupted; the next "
+                    "one removes it",
+                )(**fields)
+            )
+        else:
+            _remove(config, each)
+            log.info(
+                Wording(
+                    "FT-GIT-022",
+                    "{what} of {repository} was not in the stack's state: an update was interrupted; it is now removed",
+                )(**fields)
+            )
+
+
+def _read(
+    config: GitHubConfig, repository: GitHubRepository
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | Message:
+    """The deploy keys and webhooks of a repository, or why they cannot be read."""
+    # Importing GitHub's client takes a third of a second, which updates without anything new do not need.
+    from components.git.github_access import GitHubUnavailable, github_client
+
+    def entries(client: Github, kind: str) -> list[dict[str, Any]]:
+        # The library's own objects would request each entry again if the server leaves out a field.
+        found: list[dict[str, Any]] = []
+        while len(found) % PAGE_SIZE == 0:
+            query = {"per_page": PAGE_SIZE, "page": len(found) // PAGE_SIZE + 1}
+            _, page = client.requester.requestJsonAndCheck("GET", f"/repos/{repository.repository}/{kind}", query)
+            found += page
+            if not page:
+                break
+        return found
+
+    try:
+        with github_client(config, repository) as client:
+            return entries(client, "keys"), entries(client, "hooks")
+    except GitHubUnavailable as error:
+        return Message("FT-GIT-023", f"cannot read the deploy keys and webhooks of {repository.repository}: {error}")
+
+
+def _remove(config: GitHubConfig, leftover: Leftover) -> None:
+    from components.git.github_access import GitHubUnavailable, github_client
+
+    try:
+        with github_client(config, leftover.repository) as client:
+            client.requester.requestJsonAndCheck("DELETE", f"/repos/{leftover.repository.repository}/{leftover.path}")
+    except GitHubUnavailable as error:
+        message = Message("FT-GIT-024", f"cannot remove {leftover.label} of {leftover.repository.repository}: {error}")
+        raise log.run_error(message) from None
+
+
+def _known(state: Iterable[object]) -> set[str] | None:
+    """The values in the state, or None if one of them is unreadable: then nobody can say what is not in the state."""
+    known: set[str] = set()
+    for each in state:
+        if not isinstance(each, str):
+            return None
+        known.add(each)
+    return known
+
+
+def _without_comment(key: str) -> str:
+    """Type and data of a public key."""
+    return " ".join(key.split()[:2])

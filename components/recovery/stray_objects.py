@@ -1,0 +1,145 @@
+"""Stray objects: created with generated names by an update that was killed before it recorded them in the state.
+
+The next update would generate other names and leave the strays behind. They are Services whose names no tenant can
+guess, and Secrets of sources, syncs and notifications.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from components.cluster.client import METADATA_LIST, ClusterFacts, ClusterUnavailable, ask, explaining, items
+from components.cluster.ownership import carries_marks, names_cluster
+from components.engine.log import run_error
+from components.sync.notifications import PROVIDER_API, SECRET_NAME
+from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL
+from components.vocabulary.object_meta import GENERATED_SUFFIX
+
+if TYPE_CHECKING:
+    from kubernetes import client
+
+    from components.engine.state import State
+
+# Names that FluxInstall generates.
+_HOST = re.compile(r"artifacts-[0-9a-f]{32}")
+_OF_NOTIFICATION = re.compile(SECRET_NAME)
+_SECRET = re.compile(f".+-{GENERATED_SUFFIX}|{SECRET_NAME}")
+
+Metadata = Mapping[str, Any]
+
+
+def read_strays(
+    api: client.ApiClient, cluster: ClusterFacts, syncs: Iterable[Mapping[str, Any]], state: State
+) -> list[str]:
+    """The API paths of the stray objects in the cluster.
+
+    Services are only read while the state has no controller, since controllers are created after all Services.
+
+    Args:
+        api: a client for the cluster.
+        cluster: facts of the cluster.
+        syncs: its sources and Kustomizations; an object that they refer to is in use and not stray.
+        state: the stack's state.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    if not names_cluster(state, cluster.uid):
+        return []
+    in_flux = f"/api/v1/namespaces/{FLUX_NAMESPACE}"
+    installed = any(name.startswith(f"{FLUX_NAMESPACE}/") for name in state.names("kubernetes:apps/v1:Deployment"))
+    with explaining(api):
+        services = [] if installed else items(api, f"{in_flux}/services", accept=METADATA_LIST)
+        secrets = [
+            *items(api, "/api/v1/secrets", labelSelector=TENANT_LABEL, accept=METADATA_LIST),
+            *items(api, f"{in_flux}/secrets", accept=METADATA_LIST),
+        ]
+        notifying = any(_OF_NOTIFICATION.fullmatch(each["metadata"]["name"]) for each in secrets)
+        providers = items(api, f"/apis/{PROVIDER_API}/providers") if notifying else []
+    return [
+        *_paths("services", stray_hosts((each["metadata"] for each in services), state)),
+        *_paths("secrets", stray_secrets((each["metadata"] for each in secrets), [*syncs, *providers], state)),
+    ]
+
+
+def stray_hosts(services: Iterable[Metadata], state: State) -> list[Metadata]:
+    """The Services that the program has applied and that are not in the state.
+
+    Args:
+        services: metadata of the Services in Flux's namespace.
+        state: the stack's state.
+    """
+    return _unrecorded(services, _HOST, _recorded_names(state, "kubernetes:core/v1:Service"))
+
+
+def stray_secrets(secrets: Iterable[Metadata], syncs: Iterable[Mapping[str, Any]], state: State) -> list[Metadata]:
+    """The Secrets that the program has applied, that are not in the state, and that nothing of Flux refers to.
+
+    A replaced Secret whose deletion is pending is not in the state either, and Flux may still read it.
+
+    Args:
+        secrets: metadata of Secrets that may be the program's.
+        syncs: the sources, Kustomizations and Providers in the cluster.
+        state: the stack's state.
+    """
+    used = {(sync["metadata"]["namespace"], name) for sync in syncs for name in _referred(sync["spec"])}
+    known = _recorded_names(state, "kubernetes:core/v1:Secret")
+    return _unrecorded(secrets, _SECRET, known | used)
+
+
+def remove_strays(api: client.ApiClient, paths: Iterable[str]) -> None:
+    """Delete the stray objects; a preview deletes nothing.
+
+    Raises:
+        pulumi.RunError: the cluster refuses or does not answer.
+    """
+    from kubernetes.dynamic.exceptions import NotFoundError
+
+    if pulumi.runtime.is_dry_run():
+        return
+    try:
+        with explaining(api):
+            for path in paths:
+                with suppress(NotFoundError):
+                    ask(api, "DELETE", path)
+    except ClusterUnavailable as error:
+        raise run_error(error) from None
+
+
+def _recorded_names(state: State, kind: str) -> set[tuple[str, str]]:
+    metadata = [outputs.get("metadata", {}) for outputs in state.outputs(kind)]
+    return {(each.get("namespace", ""), each.get("name", "")) for each in metadata}
+
+
+def _unrecorded(found: Iterable[Metadata], name: re.Pattern[str], known: set[tuple[str, str]]) -> list[Metadata]:
+    return [
+        metadata
+        for metadata in found
+        if name.fullmatch(metadata["name"])
+        and (metadata["namespace"], metadata["name"]) not in known
+        and carries_marks(dict(metadata))
+    ]
+
+
+def _referred(spec: Any) -> Iterator[str]:
+    """The names in all `secretRef` fields of a spec, and in `valuesFrom` of a HelmRelease."""
+    if not isinstance(spec, dict):
+        return
+    for key, value in spec.items():
+        if key == "values":  # of a HelmRelease, in which nothing is a reference
+            continue
+        if key == "secretRef" and isinstance(value, dict):
+            yield value["name"]
+        elif key == "valuesFrom":
+            yield from (each["name"] for each in value)
+        else:
+            yield from _referred(value)
+
+
+def _paths(plural: str, found: Iterable[Metadata]) -> list[str]:
+    return [f"/api/v1/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}" for metadata in found]

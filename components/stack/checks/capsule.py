@@ -1,0 +1,275 @@
+"""Checks of `tenancy.mode: capsule` against the rest of the stack, and against the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from components.config.errors import Problem
+from components.config.messages import Message, Wording
+from components.config.printable import printable
+from components.stack.cluster.namespaces import NAMESPACE_TYPE
+from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, KEYS_OF_CAPSULE, TENANT_TYPE, made_prefix
+from components.tenant.capsule_objects import capsule_limits
+
+if TYPE_CHECKING:
+    from components.cluster.client import ClusterFacts
+    from components.engine.state import State
+    from components.stack.config import StackConfig
+    from components.stack.files.usable_parts import Check, Finding
+    from components.tenant.config import TenantConfig
+
+
+def _capsule_not_installed(config: StackConfig) -> Iterator[Finding]:
+    if config.makes_namespaces and config.capsule is None:
+        yield (
+            ("tenancy", "mode"),
+            Message(
+                "FT-CFG-803",
+                "is capsule, but the stack has no section capsule",
+                "add the section, which says what to install, or set the mode to namespaces",
+            ),
+        )
+
+
+def _capsule_not_used(config: StackConfig) -> Iterator[Finding]:
+    """Capsule in another mode: while it is down, nobody could change a namespace, and it would do nothing else."""
+    if config.capsule is not None and not config.makes_namespaces:
+        yield (
+            ("capsule",),
+            Message(
+                "FT-CFG-804",
+                f"installs Capsule, but tenancy.mode is {config.tenancy.mode.value}",
+                "set tenancy.mode to capsule, or remove the section",
+            ),
+        )
+
+
+INSTALLATION_CHECKS: tuple[Check, ...] = (_capsule_not_installed, _capsule_not_used)
+
+
+LIMITS_WITHOUT_CAPSULE = Wording(
+    "FT-CFG-820",
+    "limits what only Capsule lets tenants do, but tenancy.mode is namespaces",
+    "set tenancy.mode to capsule, or remove it",
+)
+
+TENANTS_PATH = f"/apis/{CAPSULE_API}/tenants"
+
+
+def _limits_without_capsule(config: StackConfig) -> Iterator[Finding]:
+    """Settings of Capsule in a stack in which only the platform makes namespaces."""
+    if config.makes_namespaces:
+        return
+    if config.tenancy.capsule.model_fields_set:
+        yield ("tenancy", "capsule"), LIMITS_WITHOUT_CAPSULE()
+    for name, tenant in config.tenants.items():
+        if tenant.capsule.model_fields_set:
+            yield ("tenants", name, "capsule"), LIMITS_WITHOUT_CAPSULE()
+
+
+def _too_many_namespaces(config: StackConfig) -> Iterator[Finding]:
+    """More namespaces than Capsule would let the tenant have: it would refuse to create the last ones."""
+    for name, tenant in _makers(config):
+        count, most = len(tenant.namespaces) - 1, capsule_limits(tenant, config.tenancy).namespaces
+        if count > most:
+            yield (
+                ("tenants", name, "namespaces"),
+                Message(
+                    "FT-CFG-821",
+                    f"lists {count} namespaces besides the home, but the tenant may have only {most}",
+                    "raise capsule.namespaces, or remove namespaces",
+                ),
+            )
+
+
+def _names_of_made_namespaces(config: StackConfig) -> Iterator[Finding]:
+    """A namespace that another tenant could make first, and that the policies take for that tenant's."""
+    for maker, _ in _makers(config):
+        prefix = made_prefix(maker)
+        for name, tenant in config.tenants.items():
+            for index, namespace in enumerate(tenant.namespace_names):
+                if name != maker and namespace.startswith(prefix):
+                    path = ("tenants", name, "namespaces", index, "name")
+                    yield (
+                        path,
+                        Message(
+                            "FT-CFG-822",
+                            f"begins with {prefix}, as the namespaces do that tenant {maker} makes itself",
+                            "choose another name, or another name for that tenant",
+                        ).of(namespace),
+                    )
+
+
+def _tenants_of_one_prefix(config: StackConfig) -> Iterator[Finding]:
+    """Two tenants whose own namespaces cannot be told apart by name."""
+    for name, _ in _makers(config):
+        for maker, _ in _makers(config):
+            if made_prefix(name).startswith(prefix := made_prefix(maker)) and name != maker:
+                yield (
+                    ("tenants", name),
+                    Message(
+                        "FT-CFG-828",
+                        f"begins with {prefix}, as the namespaces do that tenant {maker} makes itself, so that "
+                        "each could take the other's",
+                        "choose another name for one of them",
+                    ),
+                )
+
+
+def _keys_of_capsule(config: StackConfig) -> Iterator[Finding]:
+    """Labels and annotations by which Capsule decides whose a namespace is and where its Pods run."""
+    for name, tenant in _makers(config):
+        for index, namespace in enumerate(tenant.namespaces):
+            for part, entries in (("labels", namespace.labels), ("annotations", namespace.annotations)):
+                if keys := [key for key in entries if key.startswith(KEYS_OF_CAPSULE)]:
+                    yield (
+                        ("tenants", name, "namespaces", index, part),
+                        Message("FT-CFG-823", f"sets {', '.join(keys)}, which Capsule sets itself", "remove them"),
+                    )
+
+
+def _onboarding(config: StackConfig) -> Iterator[Finding]:
+    if config.makes_namespaces and config.policies.onboarding:
+        yield (
+            ("policies", "onboarding"),
+            Message(
+                "FT-CFG-824",
+                "would fill the namespaces that tenants make with Capsule a second time",
+                "remove it, or set tenancy.mode to namespaces",
+            ),
+        )
+
+
+def _makers(config: StackConfig) -> Iterator[tuple[str, TenantConfig]]:
+    """The tenants that make namespaces themselves."""
+    if config.makes_namespaces:
+        yield from config.tenants.items()
+
+
+def _proxy(config: StackConfig) -> Iterator[Finding]:
+    """A proxy that Flux may not log in to."""
+    proxy, path = config.tenancy.capsule.proxy, ("tenancy", "capsule", "proxy")
+    if proxy is not None and proxy.address is not None and not config.flux.workload_identity:
+        yield (
+            path,
+            Message(
+                "FT-CFG-827",
+                "makes Flux log in with tokens of the tenants' service accounts, which it may not create",
+                "set flux.workloadIdentity to true",
+            ),
+        )
+
+
+CAPSULE_CHECKS: tuple[Check, ...] = (
+    _limits_without_capsule,
+    _too_many_namespaces,
+    _names_of_made_namespaces,
+    _tenants_of_one_prefix,
+    _keys_of_capsule,
+    _onboarding,
+    _proxy,
+)
+
+
+def capsule_problems(
+    config: StackConfig, cluster: ClusterFacts, state: State, tenants: Collection[str], stack_file: str
+) -> list[Problem]:
+    """Why Capsule's tenants in the cluster cannot become those of the stack.
+
+    Args:
+        config: the stack.
+        cluster: facts of the cluster.
+        state: the stack's state.
+        tenants: the names of Capsule's Tenants in the cluster; not needed where tenants make no namespaces.
+        stack_file: name of the stack's file.
+    """
+    own = state.names(TENANT_TYPE)
+    if not config.makes_namespaces:
+        return [*_unlisted(config, cluster, state, stack_file)]
+    problems = [
+        Problem(
+            stack_file,
+            f"tenants.{name}",
+            Message(
+                "FT-CAP-051",
+                f"Capsule has a Tenant {name} that this stack does not manage",
+                "choose another name for this tenant; to take the Tenant over with its namespaces, set cluster.adopt "
+                "to true. Deleting the Tenant deletes the namespaces that it owns",
+            ),
+        )
+        for name in config.tenants
+        if name in tenants and name not in own and not config.cluster.adopt
+    ]
+    owners = owned_namespaces(cluster)
+    return problems + [
+        Problem(
+            stack_file,
+            f"tenants.{name}",
+            Message(
+                "FT-CAP-052",
+                f"namespace {namespace} belongs to Capsule's Tenant {printable(owners[namespace])}",
+                "choose another namespace, or have that Tenant release it",
+            ),
+        )
+        for name, tenant in config.tenants.items()
+        for namespace in tenant.namespace_names
+        if owners.get(namespace, name) != name
+    ]
+
+
+def owned_namespaces(cluster: ClusterFacts) -> dict[str, str]:
+    """The namespaces in the cluster that Capsule owns, each with the name of its Tenant."""
+    return {
+        name: labels[CAPSULE_TENANT_LABEL]
+        for name, labels in cluster.namespaces.items()
+        if CAPSULE_TENANT_LABEL in labels
+    }
+
+
+def made_namespaces(cluster: ClusterFacts, tenant: str, listed: Collection[str]) -> list[str]:
+    """The namespaces that a tenant has made itself, by name.
+
+    Args:
+        cluster: facts of the cluster.
+        tenant: name of the tenant.
+        listed: the namespaces of the stack.
+    """
+    return sorted(name for name, owner in owned_namespaces(cluster).items() if owner == tenant and name not in listed)
+
+
+def surplus_namespaces(config: StackConfig, cluster: ClusterFacts) -> Iterator[Message]:
+    """Says which tenants have more namespaces than they may: Capsule counts late, so requests at once pass its quota.
+
+    Args:
+        config: the stack.
+        cluster: facts of the cluster.
+    """
+    owners = owned_namespaces(cluster)
+    for name, tenant in _makers(config):
+        owned, most = (
+            [each for each in owners if owners[each] == name],
+            capsule_limits(tenant, config.tenancy).namespaces,
+        )
+        if len(owned) > most:
+            namespaces = ", ".join(sorted(owned))
+            yield Message(
+                "FT-CAP-055",
+                f"tenant {name} has {len(owned)} namespaces besides its home and may have {most}: {namespaces}",
+                "have the tenant remove some of them from its repository, or raise capsule.namespaces",
+            )
+
+
+def _unlisted(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> Iterator[Problem]:
+    """Namespaces of tenants that stay, which they have made themselves and would lose with Capsule's Tenant."""
+    own, applied = state.names(TENANT_TYPE), state.names(NAMESPACE_TYPE)
+    for name in config.tenants:
+        if name in own and (made := made_namespaces(cluster, name, applied)):
+            message = Message(
+                "FT-CAP-053",
+                f"has made the namespaces {', '.join(made)}, which the change of tenancy.mode would delete "
+                "with Capsule's Tenant",
+                "add them to its namespaces and run `pulumi up` before you change the mode, or have the "
+                "tenant remove them from its repository",
+            )
+            yield Problem(stack_file, f"tenants.{name}", message)

@@ -1,0 +1,130 @@
+"""Checks of tenants' grants: their API groups, their time, and whether what they name is cluster-scoped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from components.config.decisions import today
+from components.config.errors import Problem
+from components.config.messages import Message
+from components.config.printable import printable
+from components.stack.files.validation_errors import dotted
+from components.tenant.grants import Grant, has_expired, refused_group
+from components.tenant.role import READ, PolicyRule
+
+if TYPE_CHECKING:
+    from components.cluster.namespaced_kinds import NamespacedKind
+    from components.config.errors import KeyPath
+    from components.stack.config import StackConfig
+    from components.stack.files.usable_parts import Finding
+
+WARNING = timedelta(days=14)
+"""How long before its last day a grant is warned about."""
+
+
+def expired_grants(config: StackConfig) -> Iterator[Finding]:
+    """Grants whose last day has passed: whoever updates the stack has to decide about them."""
+    now = today()
+    for path, grant in _grants(config):
+        if has_expired(grant, now):
+            yield (
+                (*path, "expires"),
+                Message(
+                    "FT-TEN-400",
+                    f"has passed (today is {now}), so the grant does not hold any more",
+                    "remove the grant, or have the platform team agree to a later date",
+                ).of(str(grant.expires)),
+            )
+
+
+def ungrantable_groups(config: StackConfig) -> Iterator[Finding]:
+    """Rights over objects of API groups that the stack does not list as grantable."""
+    listed = config.tenancy.grantable_groups
+    for path, group in _groups(config):
+        if group not in listed:
+            refused = refused_group(group) or Message(
+                "FT-TEN-413",
+                "is not in tenancy.grantableGroups: whoever writes objects of this API group uses the rights "
+                "of the controller behind it",
+                "if that controller keeps tenants apart, add to the tenancy section: `grantableGroups: "
+                f"[{', '.join([*listed, group])}]`",
+            )
+            yield path, refused.of(group)
+
+
+def _groups(config: StackConfig) -> Iterator[tuple[KeyPath, str]]:
+    """The API group of everything that is granted to tenants, each with its path."""
+    for path, grant in _grants(config):
+        for index, rule in enumerate(grant.rules):
+            for position, group in enumerate(rule.api_groups):
+                yield (*path, "rules", index, "apiGroups", position), group
+        for index, each in enumerate(grant.cluster_objects):
+            key = "apiGroup" if each.kinds_group == each.api_group else "name"
+            yield (*path, "clusterObjects", index, key), each.kinds_group
+    for index, extra in enumerate(config.tenancy.extra_rules):
+        if not _only_reads(extra):
+            for position, group in enumerate(extra.api_groups):
+                yield ("tenancy", "extraRules", index, "apiGroups", position), group
+
+
+def _only_reads(rule: PolicyRule) -> bool:
+    """Whether a rule allows nothing but to read objects; to get a subresource may be to connect to a Pod."""
+    return set(rule.verbs) <= set(READ) and not any("/" in each or "*" in each for each in rule.resources)
+
+
+def expiring_grants(config: StackConfig) -> Iterator[Message]:
+    """A warning for each grant that will soon stop updates."""
+    now = today()
+    for path, grant in _grants(config):
+        if grant.expires is not None and now <= grant.expires <= now + WARNING:
+            _, tenant, _, index = path
+            reason = printable(grant.reason)
+            yield Message(
+                "FT-TEN-411",
+                f"tenant {tenant}: grants[{index}] ({reason}) expires after {grant.expires}, and no update passes then",
+                "remove the grant, or have the platform team agree to a later date",
+            )
+
+
+def namespaced_objects(
+    config: StackConfig, read_kinds: Callable[[], Iterable[NamespacedKind]], stack_file: str
+) -> list[Problem]:
+    """Grants of one cluster-scoped object whose resource is namespaced in the cluster.
+
+    A ClusterRole would allow objects of this name in all namespaces, those of other tenants included.
+
+    Args:
+        config: the stack.
+        read_kinds: reads the namespaced kinds of the cluster; it is called only if a tenant has such a grant.
+        stack_file: name of the stack's file.
+    """
+    named = {
+        (*path, "clusterObjects", index, "resource"): each
+        for path, grant in _grants(config)
+        for index, each in enumerate(grant.cluster_objects)
+    }
+    if not named:
+        return []
+    namespaced = {(kind.root.split("/")[2], kind.resource) for kind in read_kinds() if kind.root.startswith("/apis/")}
+    return [
+        Problem(
+            stack_file,
+            dotted(path),
+            Message(
+                "FT-TEN-410",
+                "is a namespaced resource, so the grant would apply to objects of this name in every namespace",
+                "grant it in rules",
+            ).of(each.resource),
+        )
+        for path, each in named.items()
+        if (each.api_group, each.resource) in namespaced
+    ]
+
+
+def _grants(config: StackConfig) -> Iterator[tuple[KeyPath, Grant]]:
+    """The grants of all tenants, each with its path; policies still read those of a tenant that is leaving."""
+    for name, tenant in config.tenants.items():
+        for index, grant in enumerate(tenant.grants):
+            yield ("tenants", name, "grants", index), grant

@@ -1,0 +1,122 @@
+"""Checks of notifications against the rest of the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from components.config.messages import Message, Wording
+from components.config.sealed import is_sealed
+from components.policies.names import PolicyName
+from components.policies.notifications import refused_address
+from components.stack.checks.policies import is_in_use
+from components.sync.notifications import Address, Notification, stated_address
+from components.vocabulary.names import Controller
+
+if TYPE_CHECKING:
+    from components.config.errors import KeyPath
+    from components.stack.config import StackConfig
+    from components.stack.files.usable_parts import Check, Finding
+    from components.tenant.config import TenantConfig
+
+PROVIDERS_WITHOUT_LIST = Wording(
+    "FT-MSG-063",
+    "opens Providers to tenant {tenant}, but nothing says what they may contact",
+    "list it in {keys}",
+)
+
+PROVIDER = "Provider"
+
+
+def _without_controller(config: StackConfig) -> Iterator[Finding]:
+    if Controller.NOTIFICATION in config.flux.components:
+        return
+    places: dict[KeyPath, object] = {
+        ("flux", "notifications"): config.flux.notifications,
+        ("tenancy", "notifications"): config.tenancy.notifications,
+    }
+    places |= {("tenants", name, "notifications"): each.notifications for name, each in config.active_tenants.items()}
+    for path, found in places.items():
+        if found:
+            yield (
+                path,
+                Message(
+                    "FT-MSG-060", f"need {Controller.NOTIFICATION}, which flux.components does not list", "add it there"
+                ),
+            )
+
+
+def _names_of_the_platform(config: StackConfig) -> Iterator[Finding]:
+    """Notifications of a tenant whose objects would have the names of the platform's."""
+    for name, tenant in config.active_tenants.items():
+        for key in tenant.notifications:
+            if key in config.tenancy.notifications:
+                yield (
+                    ("tenants", name, "notifications", key),
+                    Message("FT-MSG-062", "is also the name of one in tenancy.notifications", "choose another name"),
+                )
+
+
+def _without_repository(config: StackConfig) -> Iterator[Finding]:
+    """Notifications to the repository of a tenant that has none."""
+    for name, tenant in config.active_tenants.items():
+        if tenant.repository_url is not None:
+            continue
+        for key, each in tenant.notifications.items():
+            stated = each.address is not None or each.secret_address is not None
+            if each.provider.address is Address.REPOSITORY and not stated:
+                yield (
+                    ("tenants", name, "notifications", key, "address"),
+                    Message(
+                        "FT-SRC-054",
+                        "is required, since the tenant has no Git repository",
+                        "set the URL of a repository",
+                    ),
+                )
+
+
+def _open_without_lists(config: StackConfig) -> Iterator[Finding]:
+    """Providers that are open to tenants, without a type or a host that these may have."""
+    rules, for_all = config.policies.notifications, PROVIDER in config.tenancy.kinds
+    for name, tenant in config.active_tenants.items():
+        if not for_all and PROVIDER not in tenant.policies.kinds:
+            continue
+        path: KeyPath = ("tenancy", "kinds") if for_all else ("tenants", name, "policies", "kinds")
+        if not rules.types:
+            yield path, PROVIDERS_WITHOUT_LIST(tenant=name, keys="policies.notifications.types")
+        if not rules.hosts and not tenant.policies.notifications:
+            keys = f"policies.notifications.hosts, or policies.notifications of tenants.{name}"
+            yield path, PROVIDERS_WITHOUT_LIST(tenant=name, keys=keys)
+
+
+def _refused_addresses(config: StackConfig) -> Iterator[Finding]:
+    """Addresses that cannot be compared with anything, or that are not encrypted."""
+    if not is_in_use(PolicyName.NOTIFICATION_ADDRESSES, config):
+        return
+    for name, tenant in config.active_tenants.items():
+        for key, notification in tenant.notifications.items():
+            yield from _refused_address(("tenants", name, "notifications", key), notification, tenant, config)
+        for key, notification in config.tenancy.notifications.items():
+            yield from _refused_address(("tenancy", "notifications", key), notification, tenant, config)
+
+
+def _refused_address(
+    path: KeyPath, notification: Notification, tenant: TenantConfig, config: StackConfig
+) -> Iterator[Finding]:
+    secret = notification.secret_address
+    if secret is not None and is_sealed(secret):
+        return  # Only an update and a preview can read it.
+    stated = stated_address(notification, tenant.repository_url)
+    address = secret.get_secret_value() if secret is not None else stated
+    if (reason := refused_address(config.policies.notifications, notification.type, address)) is not None:
+        key = "secretAddress" if secret is not None else "address" if notification.address is not None else "type"
+        yield (*path, key), reason
+
+
+NOTIFICATION_CHECKS: tuple[Check, ...] = (
+    _without_controller,
+    _names_of_the_platform,
+    _without_repository,
+    _open_without_lists,
+    _refused_addresses,
+)

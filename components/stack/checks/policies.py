@@ -1,0 +1,262 @@
+"""Checks of policies against the rest of the stack: objects of the platform that admission would deny."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from components.allowlists.source_patterns import is_comparable
+from components.config.messages import Message, Wording
+from components.config.types import seconds
+from components.git.config import GitSource
+from components.policies.config import PolicyEngine, PolicyMode
+from components.policies.names import PolicyName
+from components.sources.config import NO_PROVIDER_ACCOUNT, BucketSource, ExternalArtifactSource
+from components.sources.objects import FetchedSource, fetched_url, is_encrypted
+from components.stack.files.validation_errors import dotted
+from components.vocabulary.names import GIT_REPOSITORY
+
+if TYPE_CHECKING:
+    from components.config.errors import KeyPath
+    from components.stack.config import StackConfig
+    from components.stack.files.usable_parts import Check, Finding
+    from components.tenant.config import TenantConfig
+    from components.tenant.syncs import TenantSync
+
+DEVELOPERS_UNLIMITED = Wording(
+    "FT-TEN-500",
+    "need the policy flux-requests, without which they could change every field of Flux's objects, but {reason}",
+    "enforce the policy, or make them viewers",
+)
+
+
+def _not_installed(config: StackConfig) -> Iterator[Finding]:
+    """Policies for Kyverno in a stack that does not install it."""
+    if config.policies.engine.kyverno and config.kyverno is None:
+        yield (
+            ("policies", "engine"),
+            Message(
+                "FT-CFG-670",
+                f"is {config.policies.engine.value}, but the stack has no section kyverno",
+                "add the section, which says what to install, or set engine to native",
+            ),
+        )
+
+
+def _without_kyverno(config: StackConfig) -> Iterator[Finding]:
+    """Features that only Kyverno has."""
+    policies = config.policies
+    asked = {
+        ("images", "signatures"): bool(policies.images.signatures),
+        ("fluxImages",): policies.flux_images,
+        ("onboarding",): policies.onboarding,
+    }
+    for path, wanted in asked.items():
+        if wanted and not policies.engine.kyverno:
+            yield (
+                ("policies", *path),
+                Message(
+                    "FT-CFG-671",
+                    f"needs Kyverno, but policies.engine is {policies.engine.value}",
+                    "set policies.engine to both",
+                ),
+            )
+
+
+def _signatures_under_other_names(config: StackConfig) -> Iterator[Finding]:
+    """Signatures that another name of the same registry, such as one with a port, would circumvent."""
+    if config.policies.images.signatures and config.policies.images.allowed is None:
+        yield (
+            ("policies", "images", "signatures"),
+            Message(
+                "FT-CFG-672",
+                "lists images that policies.images.allowed does not limit, so they could be run unsigned under "
+                "another name",
+                "list there what tenants may run",
+            ),
+        )
+
+
+def is_in_use(policy: PolicyName, config: StackConfig) -> bool:
+    """Whether admission denies what a policy refuses, or warns about it."""
+    policies = config.policies
+    return policies.engine is not PolicyEngine.NONE and policies.mode_of(policy) is not PolicyMode.OFF
+
+
+def _sources(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[tuple[KeyPath, FetchedSource]]:
+    """Each source of a tenant that Flux fetches, by the path of its keys."""
+    if tenant.source is not None:
+        yield (*path, "source"), tenant.source
+    for key, source in tenant.sources.items():
+        if not isinstance(source, ExternalArtifactSource):
+            yield config.path_of_source(str(path[-1]), key), source
+
+
+def _refused_source(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    """A tenant's source that admission would deny half way, or that is not encrypted."""
+    if not is_in_use(PolicyName.ALLOWED_SOURCES, config):
+        return
+    rules = config.policies.sources
+    for key, source in _sources(path, tenant, config):
+        url, field = fetched_url(source), "endpoint" if isinstance(source, BucketSource) else "url"
+        if not is_comparable(url):
+            yield (
+                (*key, field),
+                Message(
+                    "FT-CFG-673",
+                    "cannot be compared with the allowed sources",
+                    "write it without `..` and without percent-encoding except %20",
+                ),
+            )
+        elif not is_encrypted(source) and not rules.plain_http:
+            yield (
+                (*key, "insecure" if getattr(source, "insecure", False) else field),
+                Message("FT-CFG-674", "is fetched without TLS", "use https:// or ssh://"),
+            )
+
+
+def _refused_options(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    """Options of a tenant's source that admission would deny."""
+    if not is_in_use(PolicyName.SOURCE_OPTIONS, config):
+        return
+    rules = config.policies.sources
+    for key, source in _sources(path, tenant, config):
+        if getattr(source, "proxy", None) is not None:
+            yield (*key, "proxy"), Message("FT-SRC-049", "is refused by the policy source-options", "remove it")
+        provider = getattr(source, "provider", None)
+        if provider not in (None, "generic", *rules.providers):
+            yield (
+                (*key, "provider"),
+                Message("FT-SRC-050", "is not in policies.sources.providers", "add it there, or use credentials").of(
+                    provider
+                ),
+            )
+        elif isinstance(source, BucketSource) and provider != "generic" and source.service_account_name is None:
+            yield (*key, "provider"), NO_PROVIDER_ACCOUNT(provider=provider)
+        region = getattr(source, "region", None)
+        if region is not None and rules.bucket_regions and region not in rules.bucket_regions:
+            yield (
+                (*key, "region"),
+                Message(
+                    "FT-SRC-051",
+                    "is not in policies.sources.bucketRegions",
+                    f"use one of {', '.join(rules.bucket_regions)}",
+                ).of(region),
+            )
+
+
+def _unverified_source(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    verified = {*config.policies.sources.verified, *tenant.policies.verified}
+    if not is_in_use(PolicyName.VERIFIED_SOURCES, config):
+        return
+    for key, source in _sources(path, tenant, config):
+        kind = GIT_REPOSITORY if isinstance(source, GitSource) else source.kind
+        if kind in verified and getattr(source, "verify", None) is None:
+            yield (
+                key,
+                Message(
+                    "FT-CFG-676",
+                    f"has no verify, but a {kind} of this tenant must be verified (policies.sources.verified, or "
+                    f"policies.verified of {dotted(path)})",
+                    "add the signers' keys to verify.keys",
+                ),
+            )
+
+
+def _refused_intervals(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    if not is_in_use(PolicyName.RECONCILIATION_INTERVAL, config):
+        return
+    shortest = config.policies.minimum_interval
+    intervals = {(*key, "interval"): source.interval for key, source in _sources(path, tenant, config)}
+    for below, sync in _syncs(tenant).items():
+        key = (*path, *below)
+        intervals |= {(*key, "interval"): sync.interval, (*key, "retryInterval"): sync.retry_interval}
+    for name, release in tenant.releases.items():
+        key = (*path, "releases", name)
+        intervals |= {(*key, "interval"): release.interval, (*key, "chartInterval"): release.chart_interval}
+        if release.retry_interval is not None:
+            intervals[(*key, "retryInterval")] = release.retry_interval
+    for key, interval in intervals.items():
+        if seconds(interval) < seconds(shortest):
+            yield (
+                key,
+                Message(
+                    "FT-CFG-677", f"is shorter than policies.minimumInterval ({shortest})", f"set {shortest} or more"
+                ).of(interval),
+            )
+
+
+def _refused_timeouts(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    if not is_in_use(PolicyName.RECONCILIATION_TIMEOUT, config):
+        return
+    longest = config.policies.maximum_timeout
+    timeouts = {(*key, "timeout"): source.timeout for key, source in _sources(path, tenant, config)}
+    timeouts |= {(*path, *key, "timeout"): sync.timeout for key, sync in _syncs(tenant).items()}
+    timeouts |= {(*path, "releases", name, "timeout"): each.timeout for name, each in tenant.releases.items()}
+    for key, timeout in timeouts.items():
+        if seconds(timeout) > seconds(longest):
+            yield (
+                key,
+                Message(
+                    "FT-CFG-678", f"is longer than policies.maximumTimeout ({longest})", f"set {longest} or less"
+                ).of(timeout),
+            )
+
+
+def _unlimited_developers(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    """Developers in a stack that does not enforce what RBAC cannot: which fields a patch changes."""
+    if not tenant.people.developers:
+        return
+    policies, policy = config.policies, PolicyName.FLUX_REQUESTS
+    key = (*path, "people", "developers")
+    if policies.engine is PolicyEngine.NONE:
+        yield key, DEVELOPERS_UNLIMITED(reason="policies.engine is none")
+    elif (mode := policies.mode_of(policy)) is not PolicyMode.ENFORCE:
+        setting = f"policies.modes.{policy}" if policy in policies.modes else "policies.mode"
+        yield key, DEVELOPERS_UNLIMITED(reason=f"{setting} is {mode}")
+
+
+def _syncs(tenant: TenantConfig) -> dict[KeyPath, TenantSync]:
+    """All syncs of a tenant by the paths of their keys."""
+    own: dict[KeyPath, TenantSync] = {("sync",): tenant.sync} if tenant.has_syncs else {}
+    return own | {("syncs", name): each for name, each in tenant.syncs.items()}
+
+
+def _unguarded_delegation(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    """A tenant that may write role bindings where no policy protects the platform's and restricts their subjects."""
+    policies = config.policies
+    needed = (PolicyName.PLATFORM_OBJECTS, PolicyName.TENANT_ACCESS, PolicyName.TENANT_SERVICE_ACCOUNT)
+    enforced = policies.engine is not PolicyEngine.NONE
+    lacking = [each for each in needed if not (enforced and policies.mode_of(each) is PolicyMode.ENFORCE)]
+    for index, namespace in enumerate(tenant.namespaces if lacking else ()):
+        if namespace.delegated_to is not None:
+            yield (
+                (*path, "namespaces", index, "delegatedTo"),
+                Message(
+                    "FT-TEN-421",
+                    f"needs the policies {', '.join(lacking)}, which are not enforced",
+                    "set policies.engine, and enforce them in policies.mode and policies.modes",
+                ),
+            )
+
+
+def _of_each_active_tenant(check: Callable[[KeyPath, TenantConfig, StackConfig], Iterator[Finding]]) -> Check:
+    def of_all(config: StackConfig) -> Iterator[Finding]:
+        for name, tenant in config.active_tenants.items():
+            yield from check(("tenants", name), tenant, config)
+
+    return of_all
+
+
+POLICY_CHECKS: tuple[Check, ...] = (
+    _not_installed,
+    _without_kyverno,
+    _signatures_under_other_names,
+    _of_each_active_tenant(_refused_source),
+    _of_each_active_tenant(_refused_options),
+    _of_each_active_tenant(_unverified_source),
+    _of_each_active_tenant(_refused_intervals),
+    _of_each_active_tenant(_refused_timeouts),
+    _of_each_active_tenant(_unlimited_developers),
+    _of_each_active_tenant(_unguarded_delegation),
+)

@@ -1,0 +1,289 @@
+"""Checks across sections: values that are valid by themselves, but do not go together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from components.config.messages import Message, Wording
+from components.flux.config import Profile
+from components.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
+from components.keys.known_hosts import address_of, keys_for, rivals
+from components.keys.ssh_keys import read_private_key
+from components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS
+from components.stack.checks.grants import expired_grants, ungrantable_groups
+from components.stack.checks.network import NETWORK_CHECKS
+from components.stack.checks.notifications import NOTIFICATION_CHECKS
+from components.stack.checks.policies import POLICY_CHECKS
+from components.stack.checks.releases import RELEASE_CHECKS
+from components.stack.checks.sources import SOURCE_CHECKS
+from components.stack.checks.syncs import SYNC_CHECKS
+from components.stack.files.usable_parts import Check, Finding, across_sections
+from components.stack.files.validation_errors import dotted
+from components.sync.decryption import Decryption, decryption_account, key_service_hosts
+from components.tenant.capsule_names import made_prefix
+from components.vocabulary.names import Controller
+
+if TYPE_CHECKING:
+    from components.cluster.subjects import Subject
+    from components.config.errors import KeyPath, Problem
+    from components.git.config import GitSource
+    from components.stack.config import StackConfig
+    from components.stack.files.names import Origins
+
+PREVIEWER_OF_TENANT = Wording(
+    "FT-CFG-679",
+    "belongs to the tenant {tenant}, whose pods could then read the objects of all tenants",
+    "use a service account in a namespace of the platform team",
+)
+
+
+def cross_check(config: StackConfig, origins: Origins) -> list[Problem]:
+    """Every problem of a stack, or of its valid part (`usable_part`)."""
+    found = [finding for check in CHECKS for finding in across_sections(check, config)]
+    return [origins.problem(path, message) for path, message in found]
+
+
+def _shared_namespaces(config: StackConfig) -> Iterator[Finding]:
+    """Namespaces of two tenants: each would have its rights in the other's namespace."""
+    owners: dict[str, str] = {}
+    for tenant, tenant_config in config.tenants.items():
+        for index, namespace in enumerate(tenant_config.namespace_names):
+            owner = owners.setdefault(namespace, tenant)
+            if owner != tenant:
+                yield (
+                    ("tenants", tenant, "namespaces", index, "name"),
+                    Message(
+                        "FT-CFG-650",
+                        f"already belongs to the tenant {owner}",
+                        "choose another: a namespace belongs to one tenant",
+                    ).of(namespace),
+                )
+
+
+def _taken_accounts(config: StackConfig) -> Iterator[Finding]:
+    """A tenant's service account with the name of the one with which its sync decrypts."""
+    for tenant, tenant_config in config.tenants.items():
+        own = tenant_config.service_account_name
+        if (own or config.tenancy.service_account_name) == decryption_account(tenant):
+            yield (
+                ("tenants", tenant, "serviceAccountName") if own else ("tenancy", "serviceAccountName"),
+                Message(
+                    "FT-CFG-651",
+                    f"is the service account with which the sync of {tenant} decrypts",
+                    "choose another name",
+                ),
+            )
+
+
+def _rights_of_tenants(config: StackConfig) -> Iterator[Finding]:
+    """Service accounts in tenants' namespaces with rights of the platform: whoever runs pods there would have them."""
+    owners = {name: tenant for tenant, each in config.tenants.items() for name in each.namespace_names}
+    prefixes = {made_prefix(tenant): tenant for tenant in config.tenants if config.makes_namespaces}
+    given: list[tuple[KeyPath, Sequence[Subject], Wording]] = [
+        (("cluster", "previewers"), config.cluster.previewers, PREVIEWER_OF_TENANT),
+        (("cluster", "auditors"), config.cluster.auditors, PREVIEWER_OF_TENANT),
+    ]
+    if config.capsule is not None:
+        given.append(
+            (
+                ("capsule", "administrators"),
+                config.capsule.administrators,
+                Wording(
+                    "FT-CFG-829",
+                    "belongs to the tenant {tenant}, whose pods could then add namespaces of the platform to any "
+                    "tenant",
+                    "use a service account in a namespace of the platform team",
+                ),
+            )
+        )
+    for path, subjects, wording in given:
+        for index, subject in enumerate(subjects):
+            place = subject.namespace or ""
+            made = (tenant for prefix, tenant in prefixes.items() if place.startswith(prefix))
+            if (tenant := owners.get(place) or next(made, None)) is not None:
+                yield (*path, index, "namespace"), wording(tenant=tenant)
+
+
+def _shared_deploy_keys(config: StackConfig) -> Iterator[Finding]:
+    """A deploy key of two sources: revoking it for one tenant would lock the other out."""
+    owners: dict[str, KeyPath] = {}
+    for path, source in config.sources.items():
+        if source.deploy_key is None:
+            continue
+        key = (*path, "deployKey")
+        fingerprint = read_private_key(source.deploy_key.get_secret_value()).fingerprint
+        owner = owners.setdefault(fingerprint, key)
+        if owner != key:
+            yield (
+                key,
+                Message(
+                    "FT-CFG-652",
+                    f"is the same key as {dotted(owner)} ({fingerprint})",
+                    "use a separate key per tenant and environment: `make deploy-key` creates one",
+                ),
+            )
+
+
+def _shared_decryption_keys(config: StackConfig) -> Iterator[Finding]:
+    """A decryption key of two syncs: each tenant could decrypt the other's Secrets."""
+    owners: dict[str, KeyPath] = {}
+    for path, decryption in config.decryptions.items():
+        keys: dict[KeyPath, list[str]] = {}
+        if decryption.age is not None:
+            keys[(*path, "age", "identities")] = [each.recipient for each in decryption.age.parsed]
+        if decryption.openpgp is not None:
+            keys[(*path, "openpgp", "privateKeys")] = [each.fingerprint for each in decryption.openpgp.parsed]
+        for key, several in keys.items():
+            for public in several:
+                owner = owners.setdefault(public, key)
+                if owner != key:
+                    yield (
+                        key,
+                        Message(
+                            "FT-CFG-653",
+                            f"contains the key {public}, which {dotted(owner)} contains as well",
+                            "use separate keys per tenant and environment: `make sops-key` creates one",
+                        ),
+                    )
+
+
+def _unusable_identity(path: KeyPath, decryption: Decryption, config: StackConfig) -> Iterator[Finding]:
+    """A key management service that kustomize-controller may not or cannot use."""
+    if decryption.workload_identity is None:
+        return
+    key = (*path, "workloadIdentity")
+    arguments = config.flux.extra_args.get(Controller.KUSTOMIZE, ())
+    if not config.flux.workload_identity and config.flux.profile is Profile.MULTI_TENANT:
+        yield (
+            key,
+            Message(
+                "FT-CFG-654",
+                "needs tokens of its service account, which Flux may not create",
+                "set flux.workloadIdentity to true",
+            ),
+        )
+    if config.flux.profile is Profile.SINGLE_TENANT and not any(map(enables_object_identity, arguments)):
+        yield (
+            key,
+            Message(
+                "FT-CFG-655",
+                f"needs the feature gate {OBJECT_IDENTITY}, which the single-tenant profile does not set",
+                f"add `--feature-gates={OBJECT_IDENTITY}=true` to flux.extraArgs.{Controller.KUSTOMIZE}",
+            ),
+        )
+    named = key_service_hosts(decryption.workload_identity) or config.flux.egress.hosts
+    if decryption.workload_identity.provider == "aws" and config.flux.profile is Profile.MULTI_TENANT and not named:
+        yield (
+            key,
+            Message(
+                "FT-CFG-656",
+                "lists no key with a region, so the hosts of KMS and STS are unknown, and kustomize-controller "
+                "may not connect to them",
+                "add the keys, or list the hosts in flux.egress.hosts",
+            ),
+        )
+    if decryption.workload_identity.provider == "vault" and not config.flux.vaults:
+        yield (
+            (*key, "provider"),
+            Message("FT-CFG-657", "is vault, but flux.vaults lists no server", "add its address and login path there"),
+        )
+
+
+def _rival_host_keys(config: StackConfig) -> Iterator[Finding]:
+    for address, kind in rivals(config.git.known_hosts):
+        yield (
+            ("git", "knownHosts"),
+            Message(
+                "FT-CFG-658",
+                f"contains two {kind} keys of {address}, of which Flux uses only the first",
+                "keep the key that the host has",
+            ),
+        )
+
+
+def _unknown_host(path: KeyPath, source: GitSource, config: StackConfig) -> Iterator[Finding]:
+    if urlsplit(source.url).scheme == "ssh" and not keys_for(source.url, config.git.known_hosts):
+        yield (
+            (*path, "url"),
+            Message(
+                "FT-CFG-659",
+                "has a host whose key is unknown",
+                f"add the line `{address_of(source.url)} <type> <key>` to git.knownHosts; compare the fingerprint "
+                "of a key from `ssh-keyscan` with the one that the host publishes",
+            ),
+        )
+
+
+def _repository_of_another_url(path: KeyPath, source: GitSource, _: StackConfig) -> Iterator[Finding]:
+    if source.github is None:
+        return
+    key, repository = (*path, "github", "repository"), source.github.repository
+    in_url = "/".join(urlsplit(source.url).path.removesuffix("/").removesuffix(".git").split("/")[-2:])
+    if in_url.lower() != repository.lower():
+        yield (
+            key,
+            Message("FT-CFG-660", f"is not the repository in url, which is {in_url!r}", "correct one of them").of(
+                repository
+            ),
+        )
+
+
+def _webhook_without_controller(path: KeyPath, source: GitSource, config: StackConfig) -> Iterator[Finding]:
+    if source.webhook is not None and Controller.NOTIFICATION not in config.flux.components:
+        yield (
+            (*path, "webhook"),
+            Message(
+                "FT-CFG-661", f"needs {Controller.NOTIFICATION}, which flux.components does not list", "add it there"
+            ),
+        )
+
+
+def _webhook_without_url(path: KeyPath, source: GitSource, config: StackConfig) -> Iterator[Finding]:
+    if source.webhook is not None and source.github is not None and config.flux.webhook_url is None:
+        yield (
+            (*path, "webhook"),
+            Message("FT-CFG-662", "needs an address of this cluster that GitHub can reach", "set flux.webhookUrl"),
+        )
+
+
+def _of_each_source(check: Callable[[KeyPath, GitSource, StackConfig], Iterator[Finding]]) -> Check:
+    def of_all(config: StackConfig) -> Iterator[Finding]:
+        for path, source in config.sources.items():
+            yield from check(path, source, config)
+
+    return of_all
+
+
+def _of_each_decryption(check: Callable[[KeyPath, Decryption, StackConfig], Iterator[Finding]]) -> Check:
+    def of_all(config: StackConfig) -> Iterator[Finding]:
+        for path, decryption in config.decryptions.items():
+            yield from check(path, decryption, config)
+
+    return of_all
+
+
+CHECKS: tuple[Check, ...] = (
+    _shared_namespaces,
+    _taken_accounts,
+    _rights_of_tenants,
+    _shared_deploy_keys,
+    _shared_decryption_keys,
+    _rival_host_keys,
+    *SOURCE_CHECKS,
+    *POLICY_CHECKS,
+    expired_grants,
+    ungrantable_groups,
+    *NETWORK_CHECKS,
+    *NOTIFICATION_CHECKS,
+    *SYNC_CHECKS,
+    *RELEASE_CHECKS,
+    *CAPSULE_CHECKS,
+    *INSTALLATION_CHECKS,
+    _of_each_source(_unknown_host),
+    _of_each_source(_repository_of_another_url),
+    _of_each_source(_webhook_without_controller),
+    _of_each_source(_webhook_without_url),
+    _of_each_decryption(_unusable_identity),
+)

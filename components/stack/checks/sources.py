@@ -1,0 +1,138 @@
+"""Checks of the sources of tenants and of those that are shared with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from components.config.messages import Message, Wording
+from components.flux.config import Profile
+from components.flux.lockdown_flags import EXTERNAL_ARTIFACT, enables
+from components.sources.config import ExternalArtifactSource
+from components.stack.files.validation_errors import MISSING
+from components.vocabulary.names import APPLIED_SOURCES, Controller
+
+if TYPE_CHECKING:
+    from components.stack.config import StackConfig
+    from components.stack.files.usable_parts import Check, Finding
+
+UNKNOWN_SOURCE = Wording("FT-SRC-041", "is not a source of the tenant", "name one of {names}")
+
+
+def _without_source(config: StackConfig) -> Iterator[Finding]:
+    """Syncs without a source."""
+    for name, tenant in config.tenants.items():
+        if tenant.source is not None or tenant.sync.source is not None or not tenant.has_syncs:
+            continue
+        if tenant.sources:
+            applied = [source for source, each in tenant.sources.items() if each.kind in APPLIED_SOURCES]
+            names = ", ".join(applied or tenant.sources)
+            yield (
+                ("tenants", name, "sync", "source"),
+                Message("FT-SRC-040", "is required, since the tenant has no source of its own", f"name one of {names}"),
+            )
+        else:
+            yield ("tenants", name, "source"), MISSING()
+
+
+def _unusable_source(config: StackConfig) -> Iterator[Finding]:
+    """Syncs of a source that does not exist, or that a Kustomization cannot apply."""
+    for name, tenant in config.tenants.items():
+        if (wanted := tenant.sync.source) is None:
+            continue
+        path = ("tenants", name, "sync", "source")
+        if wanted not in tenant.sources:
+            if wanted in config.shared and name in config.shared[wanted].tenants:
+                continue  # What is shared has errors of its own.
+            yield path, UNKNOWN_SOURCE(names=", ".join(tenant.sources) or "`sources`").of(wanted)
+        elif (kind := tenant.sources[wanted].kind) not in APPLIED_SOURCES:
+            yield (
+                path,
+                Message(
+                    "FT-SRC-042",
+                    f"is a {kind}, which a sync cannot apply",
+                    f"name a source of the kind {', '.join(APPLIED_SOURCES)}",
+                ).of(wanted),
+            )
+
+
+def _named_as_tenant(config: StackConfig) -> Iterator[Finding]:
+    for name, tenant in config.tenants.items():
+        if name in tenant.sources:
+            yield (
+                config.path_of_source(name, name),
+                Message(
+                    "FT-SRC-043",
+                    "has the name of the tenant, which is kept for its own repository",
+                    "choose another name",
+                ),
+            )
+
+
+def _unknown_tenants(config: StackConfig) -> Iterator[Finding]:
+    for name, shared in config.shared.items():
+        for index, tenant in enumerate(shared.tenants):
+            if tenant not in config.tenants:
+                tenants = ", ".join(config.tenants) or "`tenants`"
+                yield (
+                    ("shared", name, "tenants", index),
+                    Message("FT-SRC-044", "is not a tenant of this stack", f"name one of {tenants}").of(tenant),
+                )
+
+
+def _taken_names(config: StackConfig) -> Iterator[Finding]:
+    """Shared sources with the name of one that the tenant has itself."""
+    for name, shared in config.shared.items():
+        for tenant in shared.tenants:
+            own = config.tenants[tenant].sources.get(name) if tenant in config.tenants else None
+            if own is not None and own is not shared.source:
+                yield (
+                    ("shared", name),
+                    Message("FT-SRC-045", f"is also the name of a source of the tenant {tenant}", "rename one of them"),
+                )
+
+
+def _without_tokens(config: StackConfig) -> Iterator[Finding]:
+    """Sources that log in to a cloud as a service account whose tokens Flux may not create."""
+    if config.flux.workload_identity or config.flux.profile is not Profile.MULTI_TENANT:
+        return
+    for name, tenant in config.active_tenants.items():
+        for key, source in tenant.sources.items():
+            if getattr(source, "service_account_name", None) is not None:
+                yield (
+                    (*config.path_of_source(name, key), "serviceAccountName"),
+                    Message(
+                        "FT-SRC-052",
+                        "needs tokens of its service account, which Flux may not create",
+                        "set flux.workloadIdentity to true",
+                    ),
+                )
+
+
+def _unread_artifacts(config: StackConfig) -> Iterator[Finding]:
+    """Syncs of an ExternalArtifact, which kustomize-controller reads only behind a feature gate."""
+    arguments = config.flux.extra_args.get(Controller.KUSTOMIZE, ())
+    if any(enables(EXTERNAL_ARTIFACT, argument) for argument in arguments):
+        return
+    for name, tenant in config.active_tenants.items():
+        if isinstance(tenant.sources.get(tenant.sync.source or ""), ExternalArtifactSource):
+            path = ("tenants", name, "sync", "source")
+            yield (
+                path,
+                Message(
+                    "FT-SRC-053",
+                    f"names an ExternalArtifact, which {Controller.KUSTOMIZE} does not read",
+                    f"add `--feature-gates={EXTERNAL_ARTIFACT}=true` to flux.extraArgs.{Controller.KUSTOMIZE}",
+                ),
+            )
+
+
+SOURCE_CHECKS: tuple[Check, ...] = (
+    _without_source,
+    _unusable_source,
+    _named_as_tenant,
+    _unknown_tenants,
+    _taken_names,
+    _without_tokens,
+    _unread_artifacts,
+)

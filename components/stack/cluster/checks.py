@@ -1,0 +1,207 @@
+"""What the cluster must be like before the first resource, and what earlier updates have left in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.capsule.objects import CAPSULE
+from components.capsule.values import administrator_problems
+from components.charts.chart import Product
+from components.cluster.client import (
+    ClusterFacts,
+    ClusterUnavailable,
+    connect,
+    read_facts,
+    read_identity,
+    read_names,
+    read_webhook_configurations,
+)
+from components.cluster.component import known_cluster_uid
+from components.cluster.namespaced_kinds import read_namespaced_kinds
+from components.cluster.readable import finder, if_readable, readable_only
+from components.config.errors import Problem
+from components.config.messages import Message
+from components.engine.pulumi_command import refreshes
+from components.engine.state import State
+from components.flux.release import OLDEST_KUBERNETES, minor
+from components.kyverno.objects import KYVERNO, MANAGED_BY_LABEL
+from components.recovery.blocked_namespaces import read_namespace_holds
+from components.recovery.field_owners import CoOwner, co_owners
+from components.recovery.lost_namespaces import LostNamespaces
+from components.recovery.stray_objects import read_strays
+from components.recovery.unfinished_releases import UnfinishedRelease, left_behind, read_unfinished, unread_release
+from components.stack.checks.capsule import TENANTS_PATH, capsule_problems, surplus_namespaces
+from components.stack.checks.grants import namespaced_objects
+from components.stack.cluster.closed_objects import closed_objects, read_unmarked
+from components.stack.cluster.foreign_installations import foreign_capsule, foreign_flux, foreign_kyverno, read_capsules
+from components.stack.cluster.missing_objects import missing_objects
+from components.stack.cluster.name_conflicts import taken_names
+from components.stack.cluster.namespaces import (
+    NAMESPACE_TYPE,
+    held_namespaces,
+    lost_namespaces,
+    namespace_problems,
+    tenant_of_namespaces,
+    terminating,
+)
+from components.stack.config import StackConfig
+from components.stack.plan import stack_plan
+from components.sync.flux_objects import read_syncs
+from components.tenant.offboarding import held_message
+
+if TYPE_CHECKING:
+    from kubernetes import client
+
+
+@dataclass(frozen=True)
+class ClusterFindings:
+    """What was found in the cluster.
+
+    Attributes:
+        api: a client for it.
+        facts: its identity, version and namespaces.
+        lost: namespaces of earlier updates that are missing.
+        warnings: what the user should know and does not stop the update.
+        co_owners: field managers that own fields of the stack's objects.
+        kyverno_release: what a killed update has left of Kyverno's release.
+        strays: API paths of objects with generated names that a killed update has left.
+        capsule_release: what a killed update has left of Capsule's release.
+    """
+
+    api: client.ApiClient
+    facts: ClusterFacts
+    lost: LostNamespaces
+    warnings: tuple[Message, ...]
+    co_owners: list[CoOwner]
+    kyverno_release: UnfinishedRelease
+    strays: list[str]
+    capsule_release: UnfinishedRelease = UnfinishedRelease()
+
+
+def check_cluster(
+    config: StackConfig, state: State, stack_file: str, project: Path
+) -> tuple[ClusterFindings | None, list[Problem]]:
+    """Read the cluster and check it; returns no findings if it does not answer.
+
+    Args:
+        config: the stack.
+        state: the stack's state.
+        stack_file: name of the stack's file.
+        project: folder of the Pulumi project.
+    """
+    problems: list[Problem] = []
+    try:
+        api = connect(config.cluster, project)
+        facts = read_facts(api)
+        problems += cluster_problems(config, facts, state, stack_file)
+        plan = stack_plan(config, pulumi.get_stack())
+        holds = {name: read_namespace_holds(api, name) for name in sorted(terminating(config, facts, state))}
+        problems += held_namespaces(config, holds, stack_file)
+        syncs = read_syncs(api, plan.flux_kinds)
+        strays: list[str] = if_readable(partial(read_strays, api, facts, syncs, state), [])
+        named = partial(_names_at, api)
+        problems += missing_objects(config, plan, facts, state, syncs, named, stack_file, refreshed=refreshes())
+        problems += taken_names(config, plan, facts, state, readable_only(finder(api, state)), stack_file)
+        tenants = if_readable(partial(read_names, api, TENANTS_PATH), set()) if config.makes_namespaces else ()
+        problems += capsule_problems(config, facts, state, tenants, stack_file)
+        problems += namespaced_objects(config, partial(read_namespaced_kinds, api), stack_file)
+        closed = (
+            tuple(closed_objects(config, read_unmarked(api), facts.namespaces))
+            if config.tenants or config.policies.onboarding
+            else ()
+        )
+        if config.kyverno is not None:
+            webhooks = read_webhook_configurations(api, MANAGED_BY_LABEL)
+            problems += foreign_kyverno(facts, webhooks, state, stack_file)
+        kyverno_release = _unfinished(api, KYVERNO, config.kyverno is not None, state)
+        problems += left_behind(KYVERNO, kyverno_release, stack_file) if config.kyverno is None else []
+        if config.capsule is not None:
+            problems += foreign_capsule(facts, partial(read_capsules, api), state, stack_file)
+            if not pulumi.runtime.is_dry_run():
+                problems += administrator_problems(config.capsule, read_identity(api), stack_file)
+        capsule_release = _unfinished(api, CAPSULE, config.capsule is not None, state)
+        problems += left_behind(CAPSULE, capsule_release, stack_file) if config.capsule is None else []
+    except ClusterUnavailable as error:
+        return None, [*problems, error.as_problem(stack_file)]
+    listed = tenant_of_namespaces(config)
+    warnings = tuple(
+        held_message(found, config.cluster.context) for name, found in holds.items() if found and name not in listed
+    )
+    warnings = (*warnings, *surplus_namespaces(config, facts), *closed)
+    lost = lost_namespaces(facts, state)
+    owners = co_owners(syncs, state)
+    return ClusterFindings(api, facts, lost, warnings, owners, kyverno_release, strays, capsule_release), problems
+
+
+def _unfinished(api: client.ApiClient, product: Product, installed: bool, state: State) -> UnfinishedRelease:
+    """What a killed update has left of a product's release; nothing if neither stack nor state has the product."""
+    if not installed and product.namespace not in state.names(NAMESPACE_TYPE):
+        return UnfinishedRelease()
+    return if_readable(partial(read_unfinished, api, product, state), unread_release(product, state))
+
+
+def _names_at(api: client.ApiClient, path: str) -> set[str] | None:
+    return if_readable(partial(read_names, api, path), None)
+
+
+def cluster_problems(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:
+    """Why this stack cannot be applied to this cluster."""
+    return [
+        *_wrong_cluster(config, cluster, state, stack_file),
+        *_too_old(config, cluster, stack_file),
+        *(foreign_flux(cluster, state, stack_file) if not config.cluster.adopt else ()),
+        *namespace_problems(config, cluster, state, stack_file),
+    ]
+
+
+def _wrong_cluster(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:
+    """A cluster other than the configured one or, if none is configured, than the one of the last update."""
+    expected, known = config.cluster.uid, known_cluster_uid(state)
+    if cluster.uid == (expected or known or cluster.uid):
+        return []
+    if expected is not None:
+        return [
+            Problem(
+                stack_file,
+                "cluster.uid",
+                Message(
+                    "FT-CLU-101",
+                    f"expects cluster {expected}, but the kubeconfig points to {cluster.uid}",
+                    "correct cluster.kubeconfig or cluster.context, or cluster.uid if the cluster was replaced",
+                ),
+            )
+        ]
+    return [
+        Problem(
+            stack_file,
+            "cluster",
+            Message(
+                "FT-CLU-102",
+                f"this stack was applied to cluster {known}, but the kubeconfig points to {cluster.uid}",
+                f"correct cluster.kubeconfig or cluster.context, or set cluster.uid to {cluster.uid} if the cluster "
+                "was replaced",
+            ),
+        )
+    ]
+
+
+def _too_old(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
+    """A Kubernetes that is too old for Flux; each that is not has ValidatingAdmissionPolicies (since 1.30)."""
+    oldest = OLDEST_KUBERNETES[minor(config.flux.version)]
+    if minor(cluster.version) >= oldest:
+        return []
+    message = Message(
+        "FT-CLU-103",
+        f"Flux {config.flux.version} needs Kubernetes {_dotted(oldest)} or later; the cluster runs {cluster.version}",
+        "upgrade the cluster",
+    )
+    return [Problem(stack_file, "flux.version", message)]
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))

@@ -1,0 +1,160 @@
+"""Installations of Flux, Kyverno and Capsule that are not the stack's: two would overwrite each other's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from components.capsule.objects import (
+    CAPSULE_GROUP,
+    CAPSULE_NAMESPACE,
+    CREATED_WEBHOOKS,
+    DEFINITION_TYPE,
+    generated_objects,
+)
+from components.cluster.client import (
+    METADATA_LIST,
+    ClusterFacts,
+    explaining,
+    items,
+    read_webhook_configurations,
+)
+from components.cluster.ownership import carries_marks, names_cluster
+from components.config.errors import Problem
+from components.config.messages import Message
+from components.engine.state import State
+from components.kyverno.objects import NAMESPACE, webhook_configurations
+from components.stack.cluster.namespaces import NAMESPACE_TYPE
+from components.vocabulary.manifests import resource_type
+from components.vocabulary.names import FLUX_NAMESPACE
+
+if TYPE_CHECKING:
+    from kubernetes import client
+
+
+def foreign_flux(cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:
+    """A Flux that somebody else has installed."""
+    if FLUX_NAMESPACE not in cluster.namespaces or FLUX_NAMESPACE in state.names(NAMESPACE_TYPE):
+        return []
+    if FLUX_NAMESPACE in cluster.marked and names_cluster(state, cluster.uid):
+        return []
+    return [
+        Problem(
+            stack_file,
+            "flux",
+            Message(
+                "FT-CLU-105",
+                f"the cluster has a namespace {FLUX_NAMESPACE} that does not belong to this stack",
+                "set cluster.adopt to take it over (docs/adoption.md); do not delete it, since Flux would then prune "
+                "what it has applied",
+            ),
+        )
+    ]
+
+
+def foreign_kyverno(
+    cluster: ClusterFacts, webhooks: Mapping[str, bool], state: State, stack_file: str
+) -> list[Problem]:
+    """A Kyverno that somebody else has installed.
+
+    Not even `cluster.adopt` takes it over: its settings, which decide what it admits, are not the stack's.
+
+    Args:
+        cluster: facts of the cluster.
+        webhooks: Kyverno's webhook configurations in the cluster, each with whether this program has applied it.
+        state: the stack's state.
+        stack_file: name of the stack's file.
+    """
+    if NAMESPACE in state.names(NAMESPACE_TYPE):
+        return []
+    begun = names_cluster(state, cluster.uid)
+    found = [f"the namespace {NAMESPACE}"] if _is_foreign(NAMESPACE, cluster, begun) else []
+    # An update may have been killed after it had created nothing but these.
+    own = {name for manifest in webhook_configurations() for name in state.names(resource_type(manifest))}
+    own |= {name for name, marked in webhooks.items() if marked and begun}
+    found += [f"the webhook configuration {name}" for name in sorted(webhooks.keys() - own)]
+    return (
+        [
+            Problem(
+                stack_file,
+                "kyverno",
+                Message(
+                    "FT-CLU-106",
+                    f"the cluster has a Kyverno that does not belong to this stack ({', '.join(found)}); it cannot be "
+                    "taken over",
+                    "remove kyverno from the stack and set policies.engine to native; uninstall the other one only "
+                    "once nothing needs its policies",
+                ),
+            )
+        ]
+        if found
+        else []
+    )
+
+
+def foreign_capsule(
+    cluster: ClusterFacts, read: Callable[[], Mapping[str, bool]], state: State, stack_file: str
+) -> list[Problem]:
+    """A Capsule that somebody else has installed.
+
+    Not even `cluster.adopt` takes it over: its settings, which decide whose namespaces are whose, are not the stack's.
+
+    Args:
+        cluster: facts of the cluster.
+        read: reads what a Capsule has in the cluster (`read_capsules`).
+        state: the stack's state.
+        stack_file: name of the stack's file.
+    """
+    if CAPSULE_NAMESPACE in state.names(NAMESPACE_TYPE):
+        return []
+    begun = names_cluster(state, cluster.uid)
+    # An update may have been killed after it had created nothing but these.
+    own = state.names(DEFINITION_TYPE)
+    own |= {name for manifest in generated_objects() for name in state.names(resource_type(manifest))}
+    found = [f"the namespace {CAPSULE_NAMESPACE}"] if _is_foreign(CAPSULE_NAMESPACE, cluster, begun) else []
+    found += sorted(name for name, marked in read().items() if name not in own and not (marked and begun))
+    return (
+        [
+            Problem(
+                stack_file,
+                "capsule",
+                Message(
+                    "FT-CAP-020",
+                    f"the cluster has a Capsule that does not belong to this stack ({', '.join(found)}); it cannot be "
+                    "taken over",
+                    "remove capsule from the stack, and set tenancy.mode to namespaces; do not delete Capsule's "
+                    "Tenants or their definition, since that deletes the namespaces that they own",
+                ),
+            )
+        ]
+        if found
+        else []
+    )
+
+
+def _is_foreign(namespace: str, cluster: ClusterFacts, begun: bool) -> bool:
+    """Whether a namespace of the platform exists that this stack has not applied.
+
+    Args:
+        namespace: its name.
+        cluster: facts of the cluster.
+        begun: whether the stack has been applied to this cluster before.
+    """
+    return namespace in cluster.namespaces and not (begun and namespace in cluster.marked)
+
+
+def read_capsules(api: client.ApiClient) -> dict[str, bool]:
+    """Capsule's custom resource definitions and webhook configurations, each with whether this program has applied it.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        listed = items(api, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", accept=METADATA_LIST)
+    definitions = {
+        metadata["name"]: carries_marks(metadata)
+        for metadata in (each["metadata"] for each in listed)
+        if metadata["name"].endswith(f".{CAPSULE_GROUP}")
+    }
+    selector = ",".join(f"{key}={value}" for key, value in CREATED_WEBHOOKS.items())
+    return definitions | read_webhook_configurations(api, selector)

@@ -1,0 +1,126 @@
+"""Objects that are in the stack's state but missing from the cluster, as after a killed `pulumi destroy`.
+
+The engine records a deletion after the object is gone. If it is killed before that, the next update assumes that the
+object still exists and builds on it. `pulumi up --refresh` reads the cluster first. Usually only the syncs are checked,
+which the preflight reads anyway: they are deleted first and created last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from components.capsule.objects import CAPSULE_NAMESPACE
+from components.cluster.client import ClusterFacts, collection_of
+from components.cluster.ownership import names_cluster
+from components.config.errors import Problem
+from components.config.messages import Message
+from components.config.printable import printable
+from components.engine.state import State
+from components.kyverno.objects import NAMESPACE as KYVERNO_NAMESPACE
+from components.stack.config import StackConfig
+from components.stack.plan import Plan
+from components.sync.status import name_of_object
+from components.vocabulary.manifests import Manifest, name_of, resource_type
+from components.vocabulary.names import FLUX_NAMESPACE, HELM_API, HELM_RELEASE, KUSTOMIZATION, KUSTOMIZE_API
+
+_SHOWN = 3
+_OWN = (FLUX_NAMESPACE, KYVERNO_NAMESPACE, CAPSULE_NAMESPACE)
+_NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
+_APPLIED_TYPES = {
+    kind: resource_type({"apiVersion": api, "kind": kind})
+    for api, kind in ((KUSTOMIZE_API, KUSTOMIZATION), (HELM_API, HELM_RELEASE))
+}
+
+
+def missing_objects(
+    config: StackConfig,
+    plan: Plan,
+    cluster: ClusterFacts,
+    state: State,
+    syncs: Iterable[Manifest],
+    names_at: Callable[[str], Collection[str] | None],
+    stack_file: str,
+    *,
+    refreshed: bool = False,
+) -> list[Problem]:
+    """A problem if objects are in the state but missing from the cluster, since a deletion may have been killed.
+
+    Args:
+        config: the stack.
+        plan: what it wants.
+        cluster: facts of the cluster.
+        state: the stack's state.
+        syncs: the sources and Kustomizations in the cluster.
+        names_at: returns the objects at a path of the API, as `namespace/name`, or `name` for cluster-scoped ones; None
+            if a preview may not read them.
+        stack_file: name of the stack's file.
+        refreshed: whether the engine knows what is missing, since it has refreshed the state.
+    """
+    if not names_cluster(state, cluster.uid):
+        return []
+    own = [name for name in _OWN if name in state.names(_NAMESPACE_TYPE)]
+    terminating = [name for name in own if name in cluster.terminating]
+    if terminating:
+        return [
+            Problem(
+                stack_file,
+                "cluster",
+                Message(
+                    "FT-CLU-112",
+                    f"namespace {name!r} is still being deleted",
+                    "wait until it is gone, and run `pulumi up --refresh`",
+                ),
+            )
+            for name in terminating
+        ]
+    if refreshed:
+        return []
+    wanted = {sync.applied for sync in plan.syncs.values()}
+    there = {name_of_object(each) for each in syncs if not _is_terminating(each)}
+    known = {(kind, *name.split("/")) for kind, type_ in _APPLIED_TYPES.items() for name in state.names(type_)}
+    if wanted <= known and wanted <= there and cluster.namespaces.keys() >= set(own):
+        return []
+    missing = sorted(_missing(config, cluster, state, names_at))
+    if not missing:
+        return []
+    shown = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+    return [
+        Problem(
+            stack_file,
+            "cluster",
+            Message(
+                "FT-CLU-113",
+                f"{len(missing)} of the objects in this stack's state are missing in the cluster ({shown}), as after "
+                "an interrupted `pulumi destroy`",
+                "run `pulumi up --refresh`, which creates them again",
+            ),
+        )
+    ]
+
+
+def _missing(
+    config: StackConfig, cluster: ClusterFacts, state: State, names_at: Callable[[str], Collection[str] | None]
+) -> Iterable[str]:
+    """Kind and name of each missing object, except those of tenants that are no longer listed."""
+    listed = {name for tenant in config.tenants.values() for name in tenant.namespace_names}
+    # A lost namespace is reported or re-created as a whole (`components.recovery.lost_namespaces`).
+    kept = {name for name in cluster.namespaces if name not in state.names(_NAMESPACE_TYPE)} | listed
+    kept |= {*_OWN}
+    found: dict[str, Collection[str] | None] = {}
+    for (kind, _), outputs in state.resources.items():
+        if (path := collection_of(kind)) is None or "metadata" not in outputs:
+            continue
+        metadata: Mapping[str, Any] = outputs["metadata"]
+        namespace = metadata["name"] if kind == _NAMESPACE_TYPE else metadata.get("namespace", "")
+        if namespace and (namespace not in kept or (namespace in listed and namespace not in cluster.namespaces)):
+            continue
+        if path not in found:
+            found[path] = names_at(path)
+        name = name_of({"metadata": metadata})
+        if (names := found[path]) is not None and name not in names:
+            yield f"{kind.rpartition(':')[2]} {printable(name)}"
+
+
+def _is_terminating(manifest: Manifest) -> bool:
+    return "deletionTimestamp" in manifest["metadata"]

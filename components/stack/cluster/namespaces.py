@@ -1,0 +1,138 @@
+"""The namespaces that the stack needs: whose they are, whether they are being deleted, and whether they were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from components.cluster.client import ClusterFacts
+from components.cluster.component import known_cluster_uid
+from components.config.errors import Problem
+from components.config.messages import Message
+from components.engine.state import State
+from components.recovery.blocked_namespaces import NamespaceHolds
+from components.recovery.lost_namespaces import LostNamespaces
+from components.stack.config import StackConfig
+from components.tenant.capsule_names import CAPSULE_TENANT_LABEL, TENANT_TYPE
+from components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
+
+NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
+
+
+def namespace_problems(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> list[Problem]:
+    """What is wrong with the namespaces, except for those that are being deleted (`held_namespaces`)."""
+    return [
+        *_unknown(config, cluster, stack_file),
+        *_lost(config, lost_namespaces(cluster, state), stack_file),
+        *_foreign(config, cluster, stack_file),
+    ]
+
+
+def tenant_of_namespaces(config: StackConfig) -> dict[str, str]:
+    """The tenant of each namespace that the stack describes."""
+    return {name: tenant for tenant, each in config.tenants.items() for name in each.namespace_names}
+
+
+def lost_namespaces(cluster: ClusterFacts, state: State) -> LostNamespaces:
+    """The namespaces that are in the state and missing in the cluster; none if the state is of another cluster."""
+    known_uid = known_cluster_uid(state)
+    return LostNamespaces(state, cluster.namespaces.keys() if known_uid in (None, cluster.uid) else None)
+
+
+def terminating(config: StackConfig, cluster: ClusterFacts, state: State) -> set[str]:
+    """Namespaces that are being deleted, of tenants that the stack lists or has listed.
+
+    Those that a tenant has made are in no state, so they count once the stack no longer lists the tenant.
+    """
+    left = state.names(TENANT_TYPE) - config.tenants.keys()
+    made = {name for name, labels in cluster.namespaces.items() if labels.get(CAPSULE_TENANT_LABEL) in left}
+    return set(cluster.terminating & (tenant_of_namespaces(config).keys() | state.names(NAMESPACE_TYPE) | made))
+
+
+def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | None], stack_file: str) -> list[Problem]:
+    """Namespaces of listed tenants that are still being deleted: nothing can be created in them.
+
+    Args:
+        config: the stack.
+        holds: what blocks the deletion of each namespace that is being deleted; None for one that is gone by now.
+        stack_file: name of the stack's file.
+    """
+    problems = []
+    for namespace, tenant in tenant_of_namespaces(config).items():
+        if (found := holds.get(namespace)) is None:
+            continue
+        message = (
+            Message(
+                "FT-CLU-110",
+                f"namespace {namespace!r} is still being deleted, and finalizers block it",
+                "once nothing needs these finalizers, remove them and run the command "
+                f"again:{found.listing(config.cluster.context)}",
+            )
+            if found
+            else Message(
+                "FT-CLU-109",
+                f"namespace {namespace!r} is still being deleted",
+                "wait until it is gone, and run the command again",
+            )
+        )
+        problems.append(Problem(stack_file, f"tenants.{tenant}", message))
+    return problems
+
+
+def _unknown(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
+    """Namespaces where Flux is to impersonate somebody and that neither the stack nor the cluster has."""
+    known = {FLUX_NAMESPACE, *cluster.namespaces, *tenant_of_namespaces(config)}
+    return [
+        Problem(
+            stack_file,
+            f"flux.impersonate[{index}].namespace",
+            Message(
+                "FT-CLU-108",
+                f"the cluster has no namespace {entry.namespace!r}",
+                "create it first, or let the platform's repository create the Role together with it "
+                "(docs/controller-rights.md)",
+            ),
+        )
+        for index, entry in enumerate(config.flux.impersonate)
+        if entry.namespace not in known
+    ]
+
+
+def _lost(config: StackConfig, lost: LostNamespaces, stack_file: str) -> list[Problem]:
+    """Namespaces that are gone together with objects of the stack; an offboarding leaves none of these in the state."""
+    tenants = tenant_of_namespaces(config)
+    return [
+        Problem(
+            stack_file,
+            f"tenants.{tenants[name]}",
+            Message(
+                "FT-CLU-111",
+                f"namespace {name!r} is gone from the cluster, with {len(contents)} of this stack's objects",
+                "if that was intended, run `pulumi refresh` and then `pulumi up`, which creates them again",
+            ),
+        )
+        for name in lost.among(tenants)
+        if (contents := lost.contents(name))
+    ]
+
+
+def _foreign(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
+    """Existing namespaces that a tenant would take over without being labeled as this tenant's."""
+    return [
+        Problem(
+            stack_file,
+            f"tenants.{tenant}",
+            Message(
+                "FT-CLU-107",
+                f"namespace {namespace!r} exists in the cluster and does not belong to this tenant",
+                "choose another name, or, if all that is in it is this tenant's, hand it over with `kubectl label "
+                f"namespace {namespace} --overwrite {_of_stack(tenant)}`",
+            ),
+        )
+        for namespace, tenant in tenant_of_namespaces(config).items()
+        if namespace in cluster.namespaces and cluster.namespaces[namespace].get(TENANT_LABEL) != tenant
+    ]
+
+
+def _of_stack(tenant: str) -> str:
+    """The labels of a tenant's namespace; the first alone is refused if the stack lists the tenant already."""
+    return f"{TENANT_LABEL}={tenant} {MANAGED_BY_LABEL}={MANAGER}"

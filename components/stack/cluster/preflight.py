@@ -1,0 +1,149 @@
+"""What must hold before the first resource exists: a verified release, the right cluster, accessible repositories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import pulumi
+
+from components.capsule.objects import CapsuleRelease, read_capsule
+from components.charts.chart import Chart
+from components.cluster.component import ProtectedResource
+from components.config.errors import ConfigurationError, Problem
+from components.config.messages import Message
+from components.config.pinned_input import PinnedInputError
+from components.engine.pulumi_command import creates_nothing, ignores_protection
+from components.engine.state import State
+from components.flux.release import read_release
+from components.git.github import Registration
+from components.git.github_identity import identity_problems, unneeded_owners
+from components.git.github_preflight import lost_repositories, new_registrations, repository_problems, unregistered
+from components.git.sources import Sources, github_key_path
+from components.kyverno.objects import kyverno_chart
+from components.recovery.github_leftovers import Leftover, github_leftovers
+from components.stack.checks.grants import expiring_grants
+from components.stack.cluster.checks import ClusterFindings, check_cluster
+from components.stack.cluster.protection import deletion_problems, protected_resources
+from components.stack.config import StackConfig
+from components.vocabulary.manifests import Manifest
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What was found before the first resource.
+
+    Attributes:
+        release: the objects of the Flux release, digest verified.
+        chart: Kyverno's chart, digest verified; None if the stack has no Kyverno.
+        cluster: what was found in the cluster.
+        leftovers: what a killed update has left at GitHub.
+        warnings: what the user should know and does not stop the update.
+        protected: the resources that this update protects.
+        capsule: Capsule's chart and definitions, digest verified; None if the stack has no Capsule.
+        lost: what cannot be registered at GitHub, since a repository is gone that was there before.
+    """
+
+    release: list[Manifest]
+    chart: Chart | None
+    cluster: ClusterFindings
+    leftovers: list[Leftover]
+    warnings: tuple[Message, ...]
+    protected: frozenset[ProtectedResource] = frozenset()
+    capsule: CapsuleRelease | None = None
+    lost: frozenset[Registration] = frozenset()
+
+
+def preflight(config: StackConfig, state: State, stack_file: str, project: Path) -> Preflight:
+    """Check the releases, the cluster, and the repositories where something is to be registered.
+
+    Args:
+        config: the stack.
+        state: the stack's state.
+        stack_file: name of the stack's file.
+        project: folder of the Pulumi project.
+
+    Raises:
+        ConfigurationError: with every problem of any of them.
+    """
+    release, chart, capsule, problems = read_releases(config, stack_file, project)
+    described, deleting = config, creates_nothing()
+    if deleting:
+        config = existing_only(config)
+    cluster, of_cluster = check_cluster(config, state, stack_file, project)
+    lost, leftovers, of_github = _check_github(config.git_sources, state, stack_file)
+    objects = [*(release or ()), *(capsule.definitions if capsule else ())]
+    if release is not None and cluster is not None and not deleting and not ignores_protection():
+        problems += deletion_problems(config, objects, cluster.facts, state, stack_file)
+    if problems := [*problems, *of_cluster, *of_github]:
+        raise ConfigurationError(problems)
+    assert release is not None and cluster is not None  # Each that is missing is a problem.
+    by_name = config.git_sources.by_name
+    unregistrable = frozenset(each for name in lost for each in new_registrations(name, by_name[name], state))
+    of_owners = unneeded_owners(config.git_sources, stack_file)
+    warnings = (*cluster.warnings, *lost.values(), *of_owners, *expiring_grants(config))
+    protected = protected_resources(described, objects, pulumi.get_stack(), cluster.facts, state)
+    return Preflight(release, chart, cluster, leftovers, warnings, protected, capsule, unregistrable)
+
+
+def read_releases(
+    config: StackConfig, stack_file: str, project: Path
+) -> tuple[list[Manifest] | None, Chart | None, CapsuleRelease | None, list[Problem]]:
+    """The objects of the Flux release, Kyverno's chart and Capsule's, digests verified, and what is wrong with each.
+
+    Args:
+        config: the stack; without Kyverno or Capsule, there is no chart.
+        stack_file: name of the stack's file.
+        project: folder of the Pulumi project.
+    """
+    problems: list[Problem] = []
+    release = _pinned(partial(read_release, config.flux, project), stack_file, problems)
+    chart = None
+    if config.kyverno is not None:
+        chart = _pinned(partial(kyverno_chart, config.kyverno, project), stack_file, problems)
+    capsule = None
+    if config.capsule is not None:
+        capsule = _pinned(partial(read_capsule, config.capsule, project), stack_file, problems)
+    return release, chart, capsule, problems
+
+
+def existing_only(config: StackConfig) -> StackConfig:
+    """The stack without what is still to be created, which must not stop `pulumi destroy` and `pulumi refresh`.
+
+    The cluster must be the right one all the same.
+    """
+    return config.model_copy(
+        update={
+            "cluster": config.cluster.model_copy(update={"adopt": True}),
+            "flux": config.flux.model_copy(update={"sync": None, "impersonate": ()}),
+            "tenants": {},
+        }
+    )
+
+
+def _pinned(read: Callable[[], _T], stack_file: str, problems: list[Problem]) -> _T | None:
+    try:
+        return read()
+    except PinnedInputError as error:
+        problems.append(error.as_problem(stack_file))
+        return None
+
+
+def _check_github(
+    sources: Sources, state: State, stack_file: str
+) -> tuple[Mapping[str, Message], list[Leftover], list[Problem]]:
+    new = unregistered(sources, state)
+    problems = repository_problems(sources, new, stack_file)
+    lost = lost_repositories(sources, new, problems, state)
+    problems = [problem for problem in problems if problem.path not in {github_key_path(name) for name in lost}]
+    present = {name: source for name, source in new.items() if name not in lost}
+    leftovers, taken = github_leftovers(sources, present, state, pulumi.get_stack(), stack_file)
+    # Deploy keys and webhooks of a repository without access cannot be read either; one problem is enough.
+    reported = {problem.path for problem in problems}
+    problems += [problem for problem in taken if problem.path not in reported]
+    return lost, leftovers, problems + identity_problems(sources, new, stack_file)

@@ -1,0 +1,43 @@
+"""What is done in the cluster and at GitHub before the first resource: clean-up, access of teams, and adoption."""
+
+from __future__ import annotations
+
+import pulumi
+
+from components.capsule.objects import CAPSULE
+from components.cluster.adoption import adopt
+from components.engine import log
+from components.engine.state import State
+from components.kyverno.objects import KYVERNO
+from components.recovery.field_owners import take_back
+from components.recovery.github_leftovers import clear_github
+from components.recovery.stray_objects import remove_strays
+from components.recovery.unfinished_releases import settle_release
+from components.stack.cluster.preflight import Preflight
+from components.stack.config import StackConfig
+from components.stack.plan import stack_plan
+from components.tenant.delegation import end_team_access
+
+
+async def prepare(config: StackConfig, found: Preflight, state: State) -> None:
+    """Log what the preflight warns about, remove what killed updates have left, and adopt what exists already.
+
+    The teams of a tenant that is leaving lose their access with it.
+
+    A preview only logs.
+
+    Raises:
+        pulumi.RunError: the cluster or GitHub refuses, or does not answer.
+    """
+    for warning in found.warnings:
+        log.warn(warning)
+    cluster = found.cluster
+    take_back(cluster.api, cluster.co_owners)
+    clear_github(config.github, found.leftovers)
+    settle_release(cluster.api, KYVERNO, cluster.kyverno_release)
+    settle_release(cluster.api, CAPSULE, cluster.capsule_release)
+    remove_strays(cluster.api, cluster.strays)
+    end_team_access(cluster.api, config.tenants)
+    if config.cluster.adopt:
+        named = (planned.manifest for _, planned in stack_plan(config, pulumi.get_stack()).named_in_tenants)
+        await adopt(cluster.api, state, [*found.release, *named])

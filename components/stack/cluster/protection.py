@@ -1,0 +1,158 @@
+"""Which namespaces and custom resource definitions are protected, and updates that would delete one of them.
+
+They take along what is in them: all objects of a tenant, or all objects of a kind. The engine refuses to delete them,
+but an update without a preview finds that out last, when it has already deleted what depends on them: a tenant's sync,
+with everything that Flux applied. So the program refuses such an update before anything is applied.
+
+What is protected is recorded with the cluster, since a program cannot read it from the state of a resource.
+
+Source: DeleteStep.Apply in pkg/resource/deploy/step.go of Pulumi
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from components.capsule.objects import CAPSULE_GROUP
+from components.charts.chart import RELEASE_TYPE
+from components.cluster.client import ClusterFacts
+from components.cluster.component import ProtectedResource, known_cluster_uid, protected_before
+from components.cluster.ownership import names_cluster
+from components.config.errors import Problem
+from components.config.messages import Wording
+from components.engine.state import State
+from components.kyverno.objects import KYVERNO
+from components.stack.cluster.namespaces import NAMESPACE_TYPE, lost_namespaces, tenant_of_namespaces
+from components.stack.config import StackConfig, is_production
+from components.vocabulary.manifests import Manifest, resource_type
+from components.vocabulary.names import TENANT_LABEL
+
+_DELETE_ON_PURPOSE = (
+    "run `pulumi up --ignore-protect`, or set cluster.protect to false and run `pulumi up` before (docs/running.md)"
+)
+
+# With each kind that is protected, what a deletion takes along.
+TAKEN_ALONG = {
+    "Namespace": "everything in it",
+    "CustomResourceDefinition": "every object of its kind",
+    # The chart contains Kyverno's definitions.
+    "Release": "Kyverno's definitions and every policy",
+}
+_KYVERNO = frozenset(
+    {ProtectedResource(RELEASE_TYPE, KYVERNO.name), ProtectedResource(NAMESPACE_TYPE, KYVERNO.namespace)}
+)
+
+
+def is_protected(config: StackConfig, stack: str) -> bool:
+    """Whether a stack is protected: as `cluster.protect` says, or by default if it is a production environment.
+
+    Args:
+        config: the stack.
+        stack: its name.
+    """
+    return config.cluster.protect if config.cluster.protect is not None else is_production(stack, config)
+
+
+def protectable_resources(config: StackConfig, release: Iterable[Manifest]) -> frozenset[ProtectedResource]:
+    """The resources of a stack that take others along when they are deleted.
+
+    Args:
+        config: the stack.
+        release: the objects of its releases of Flux and Capsule.
+    """
+    of_releases = {
+        ProtectedResource(resource_type(manifest), manifest["metadata"]["name"])
+        for manifest in release
+        if manifest["kind"] in TAKEN_ALONG
+    }
+    of_tenants = {ProtectedResource(NAMESPACE_TYPE, name) for name in tenant_of_namespaces(config)}
+    return frozenset(of_releases | of_tenants | (_KYVERNO if config.kyverno is not None else set()))
+
+
+def protected_resources(
+    config: StackConfig, release: Iterable[Manifest], stack: str, cluster: ClusterFacts, state: State
+) -> frozenset[ProtectedResource]:
+    """The resources that this update protects: all that are protectable, except for namespaces of leaving tenants.
+
+    A resource that has to be replaced is protected by the next update: the engine replaces one only if its protection
+    ends in the same update. Namespaces are replaced if they are lost, and everything if the cluster was replaced, which
+    `cluster.uid` has to say.
+
+    Args:
+        config: the stack.
+        release: the objects of its releases of Flux and Capsule.
+        stack: its name.
+        cluster: facts of the cluster.
+        state: the stack's state.
+    """
+    if not is_protected(config, stack) or known_cluster_uid(state) not in (None, cluster.uid):
+        return frozenset()
+    leaving = [name for tenant in config.tenants.values() if tenant.is_leaving for name in tenant.namespace_names]
+    lost = lost_namespaces(cluster, state).among(tenant_of_namespaces(config))
+    unprotected = {ProtectedResource(NAMESPACE_TYPE, name) for name in (*leaving, *lost)}
+    return protectable_resources(config, release) - unprotected
+
+
+def deletion_problems(
+    config: StackConfig, release: Iterable[Manifest], cluster: ClusterFacts, state: State, stack_file: str
+) -> Iterator[Problem]:
+    """A problem for each protected resource that an update would delete.
+
+    Args:
+        config: the stack.
+        release: the objects of its releases of Flux and Capsule.
+        cluster: facts of the cluster.
+        state: the stack's state.
+        stack_file: name of the stack's file.
+    """
+    if not names_cluster(state, cluster.uid):
+        return
+    known = protected_before(state) & state.resources.keys()
+    for resource in sorted(known - protectable_resources(config, release)):
+        if tenant := _tenant_of(resource, state):
+            wording, path = (
+                Wording(
+                    "FT-TEN-110",
+                    "namespace {namespace} of tenant {tenant} is protected, and removing its tenant would "
+                    "delete all that is in it",
+                    "restore the entry with `state: leaving` and run `pulumi up` before you remove it "
+                    f"(docs/tenants.md), or, to delete everything at once, {_DELETE_ON_PURPOSE}",
+                ),
+                f"tenants.{tenant}",
+            )
+            if tenant in config.tenants:
+                wording, path = (
+                    Wording(
+                        "FT-TEN-111",
+                        "namespace {namespace} of tenant {tenant} is protected, and removing it from the "
+                        "list would delete all that is in it",
+                        f"list it again, or, to delete it on purpose, {_DELETE_ON_PURPOSE}",
+                    ),
+                    f"{path}.namespaces",
+                )
+            yield Problem(stack_file, path, wording(namespace=resource.name, tenant=tenant))
+        else:
+            fields = {"object": f"{resource.kind} {resource.name}", "taken": TAKEN_ALONG[resource.kind]}
+            yield Problem(
+                stack_file,
+                _section_of(resource),
+                Wording(
+                    "FT-CLU-116",
+                    "{object} is protected, and this update would delete it with {taken}",
+                    f"to delete it on purpose, {_DELETE_ON_PURPOSE}",
+                )(**fields),
+            )
+
+
+def _section_of(resource: ProtectedResource) -> str:
+    """The section of the configuration that installs a resource of the platform."""
+    if resource in _KYVERNO:
+        return "kyverno"
+    return "capsule" if resource.name.endswith(f".{CAPSULE_GROUP}") else "flux"
+
+
+def _tenant_of(resource: ProtectedResource, state: State) -> str:
+    """The tenant that a resource belongs to; empty if it is the platform's."""
+    metadata = state.resources.get(resource, {}).get("metadata") or {}
+    tenant: str = (metadata.get("labels") or {}).get(TENANT_LABEL, "")
+    return tenant

@@ -1,0 +1,165 @@
+"""From Pulumi's values and the files of the project to one checked StackConfig."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from components.config.errors import ConfigurationError, MisplacedValueError, Problem
+from components.config.messages import Message
+from components.config.section import UnusableValueError
+from components.keys.known_hosts import read_known_hosts
+from components.stack.checks.sections import cross_check
+from components.stack.config import StackConfig
+from components.stack.files.names import Origins
+from components.stack.files.project_file import read_project_file
+from components.stack.files.secrets import SecretValues, exposed, holds_a_secret, sops_values
+from components.stack.files.stack_file import StackFile, read_stack_file
+from components.stack.files.tenant_files import MergedTenant, read_tenant
+from components.stack.files.usable_parts import section_problems, usable_part, without_value
+from components.stack.files.validation_errors import dotted, message, path_of, value_of
+
+
+def load_stack(
+    stack: str,
+    values: Mapping[str, str],
+    secret_keys: Collection[str],
+    project: Path,
+    file: StackFile | None = None,
+) -> StackConfig:
+    """Read, merge and check the configuration of one stack as a whole.
+
+    Args:
+        stack: name of the stack.
+        values: the project's configuration as Pulumi has it: key without namespace -> text or JSON.
+        secret_keys: those of `values` that are or contain a secret; no part of a secret is ever shown.
+        project: folder of the Pulumi project, which contains `tenants/`.
+        file: the file with the values, which errors name; None for the stack's own in that folder.
+
+    Raises:
+        ConfigurationError: with all errors of the stack, each with its file and path.
+    """
+    file = file or read_stack_file(stack, read_project_file(project))
+    return load_sections({key: _structured(value) for key, value in values.items()}, secret_keys, project, file)
+
+
+def load_sections(
+    sections: dict[str, Any], secret_keys: Collection[str], project: Path, file: StackFile
+) -> StackConfig:
+    """Merge and check the configuration of one stack as a whole.
+
+    Args:
+        sections: its values by top-level key, as nested data.
+        secret_keys: those of the keys that are or contain a secret.
+        project: folder of the Pulumi project, which contains `tenants/`.
+        file: the file with the values, which errors name.
+
+    Raises:
+        ConfigurationError: with all errors of the stack, each with its file and path.
+    """
+    stack_file = file.name
+    differences = list(file.differences(sections))
+    merged, problems = _tenants(sections.get("tenants"), stack_file, project)
+    problems += file.problems
+    if isinstance(sections.get("tenants"), Mapping):
+        sections["tenants"] = {name: tenant.value for name, tenant in merged.items()}
+    origins = Origins(stack_file, merged)
+    secrets = SecretValues(secret_keys, file)
+
+    misplaced = _once(sops_values(sections, origins) + exposed(sections, secrets, origins))
+    if differences:
+        problems.append(
+            Problem(
+                stack_file,
+                dotted(differences[0]),
+                Message(
+                    "FT-CFG-620",
+                    "differs from what Pulumi read, which was another file or an earlier state of this one",
+                    "run the command again, if necessary without `--config-file`",
+                ),
+            )
+        )
+    known_hosts, unreadable = read_known_hosts(sections.get("git"), stack_file, project)
+    problems += misplaced + unreadable
+    try:
+        config = StackConfig.model_validate(sections)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        config = usable_part(sections, errors)
+        found = [_problem(details, origins, secrets) for details in errors]
+        found += [origins.problem(path, reason) for path, reason in section_problems(config)]
+        problems += _elsewhere(filter(None, found), misplaced)
+    with suppress(UnusableValueError):
+        config = _with_known_hosts(config, None if unreadable else known_hosts)
+    with suppress(UnusableValueError):
+        config = config.with_shared_sources()
+    problems += _elsewhere(cross_check(config, origins), problems)
+    if problems:
+        raise ConfigurationError(problems)
+    return config
+
+
+def _elsewhere(problems: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
+    """The problems of values that have none so far."""
+    places = {(problem.file, problem.path) for problem in known}
+    return [problem for problem in problems if (problem.file, problem.path) not in places]
+
+
+def _once(problems: Sequence[Problem]) -> list[Problem]:
+    """The first problem of each value; one that has to be replaced needs no second remark."""
+    return list({(problem.file, problem.path): problem for problem in reversed(problems)}.values())
+
+
+def _structured(value: str) -> Any:
+    """Pulumi passes mappings and lists as JSON, and everything else unchanged."""
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _tenants(entries: Any, stack_file: str, project: Path) -> tuple[dict[str, MergedTenant], list[Problem]]:
+    """The tenants that the stack lists, each merged over its base, and what is wrong with others."""
+    merged: dict[str, MergedTenant] = {}
+    problems = []
+    for name, entry in entries.items() if isinstance(entries, Mapping) else ():
+        tenant = read_tenant(name, entry, stack_file, project)
+        if isinstance(tenant, Problem):
+            problems.append(tenant)
+        else:
+            merged[name] = tenant
+    return merged, problems
+
+
+def _problem(error: ErrorDetails, origins: Origins, secrets: SecretValues) -> Problem | None:
+    """An error of the models as a problem of a file; None for one that only follows from others."""
+    path = path_of(error)
+    if error["type"] == "too_short" and error["input"]:
+        return None  # The list counts as too short only because its items have errors.
+    reason = error.get("ctx", {}).get("error")
+    if isinstance(reason, MisplacedValueError):
+        path += reason.path
+    value = value_of(error)
+    hidden = not origins.is_in_base(path) and secrets.hides(path, value)
+    hidden = hidden or (isinstance(value, str) and holds_a_secret(path))
+    return origins.problem(path, message(error, show_input=not hidden))
+
+
+def _with_known_hosts(config: StackConfig, lines: tuple[str, ...] | None) -> StackConfig:
+    """The stack with the host keys of its `git.knownHostsFile` added.
+
+    Args:
+        config: the stack.
+        lines: the lines of that file; None where it has errors.
+    """
+    if lines is None:
+        git = without_value(config.git, "known_hosts", ("git",))
+    else:
+        git = config.git.model_copy(update={"known_hosts": config.git.known_hosts + lines})
+    return config.model_copy(update={"git": git})

@@ -1,0 +1,76 @@
+"""`Pulumi.yaml`: the project's name, the folder of its stacks' files, and the configuration that all stacks share.
+
+Source: https://www.pulumi.com/docs/iac/concepts/projects/project-file/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from components.config.errors import ConfigurationError, Problem
+from components.config.yaml_files import read_mapping
+from components.stack.files.validation_errors import MISSING
+
+PROJECT_FILE = "Pulumi.yaml"
+
+_SEGMENT = re.compile(r'"([^"]*)"|([^.\[\]"]+)')
+
+
+@dataclass(frozen=True)
+class ProjectFile:
+    """The parts of `Pulumi.yaml` that the program uses.
+
+    Attributes:
+        name: the project's name, the namespace of its keys in a stack's file.
+        stack_folder: folder of the stacks' files.
+        config: the values that it sets for all stacks, nested by the project's keys; none of them is encrypted.
+    """
+
+    name: str
+    stack_folder: Path
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_project_file(project: Path) -> ProjectFile:
+    """Read `Pulumi.yaml`.
+
+    Args:
+        project: the folder that contains it or, with `main` in it, one below.
+
+    Raises:
+        ConfigurationError: it cannot be read, or has no name.
+    """
+    project = next((folder for folder in (project, *project.parents) if (folder / PROJECT_FILE).is_file()), project)
+    content = read_mapping(project / PROJECT_FILE, PROJECT_FILE)
+    if isinstance(content, Problem):
+        raise ConfigurationError([content])
+    name = content.get("name")
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError([Problem(PROJECT_FILE, "name", MISSING())])
+    config = content.get("config")
+    # In older versions of Pulumi, `config` was the folder.
+    folder = content.get("stackConfigDir", config if isinstance(config, str) else "")
+    return ProjectFile(name, project / str(folder or ""), _values(config, name) if isinstance(config, Mapping) else {})
+
+
+def _values(config: Mapping[str, Any], project: str) -> Mapping[str, Any]:
+    """The values by section; a key is a path such as `policies.engine`, with or without the project in front."""
+    found: dict[str, Any] = {}
+    for key, entry in config.items():
+        namespace, colon, path = str(key).rpartition(":")
+        if colon and namespace not in (project, f"{project}:config"):
+            continue
+        value = entry.get("value", entry.get("default")) if isinstance(entry, Mapping) else entry
+        *parents, last = [quoted or plain for quoted, plain in _SEGMENT.findall(path)] or [path]
+        place = found
+        for parent in parents:
+            place = place.setdefault(parent, {})
+            if not isinstance(place, dict):
+                break
+        else:
+            place[last] = value
+    return found

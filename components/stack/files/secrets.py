@@ -1,0 +1,260 @@
+"""Secrets in the configuration: which keys take one, which values are one, and which are in plain text.
+
+A secret in a file of the repository is readable by everyone who can read the repository, for as long as its history is.
+Values that SOPS has encrypted would not be decrypted: docs/secrets.md says which secrets Pulumi encrypts and which SOPS
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, SecretStr
+
+from components.config.errors import KeyPath, Problem
+from components.config.messages import Message
+from components.stack.config import StackConfig
+from components.stack.files.names import Origins, tenant_file_name
+from components.stack.files.project_file import PROJECT_FILE
+from components.stack.files.stack_file import Presence, StackFile, is_encrypted
+from components.stack.files.validation_errors import dotted
+from components.tenant.config import TenantConfig
+
+_VALUE = "ENC[AES256_GCM,"
+_METADATA = "sops"
+
+
+def sops_values(sections: Mapping[str, Any], origins: Origins) -> list[Problem]:
+    """A problem for each such value of a stack and of its tenants' bases.
+
+    Args:
+        sections: the configuration before it is checked, each tenant merged over its base.
+        origins: the tenants' bases, and which values come from them.
+    """
+    problems = [origins.problem(path, _reason(dotted(path))) for path in _paths(sections)]
+    for tenant, merged in origins.tenants.items():
+        # Also values that this stack replaces.
+        problems += [
+            Problem(tenant_file_name(tenant), dotted(path), _reason(dotted(("tenants", tenant, *path))))
+            for path in _paths(merged.base)
+        ]
+    return problems
+
+
+def _reason(key: str) -> Message:
+    return (
+        Message(
+            "FT-CFG-644", "is the metadata of a file that SOPS encrypted", "use the file as it was before encryption"
+        )
+        if key.rpartition(".")[2] == _METADATA
+        else Message(
+            "FT-CFG-645",
+            "is encrypted by SOPS, which is not decrypted here",
+            f"write the value itself or, if it is a secret, set it with `pulumi config set --secret --path {key}`",
+        )
+    )
+
+
+def _paths(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
+    if isinstance(value, str):
+        if value.strip().startswith(_VALUE):
+            yield path
+    elif isinstance(value, Mapping):
+        for name, child in value.items():
+            if name == _METADATA and isinstance(child, Mapping) and "mac" in child:
+                yield (*path, name)
+            else:
+                yield from _paths(child, (*path, name))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _paths(child, (*path, index))
+
+
+ANY = None
+"""In the path of a key: any name or index."""
+# Keys with any content, which becomes part of a Flux object's spec.
+_IN_SPEC = (
+    ("tenants", ANY, "releases", ANY, "values"),
+    ("tenants", ANY, "sync", "postBuild", "substitute"),
+    ("tenants", ANY, "syncs", ANY, "postBuild", "substitute"),
+    ("flux", "sync", "postBuild", "substitute"),
+)
+
+
+@dataclass(frozen=True)
+class SecretValues:
+    """Distinguishes the secret values of a stack from others.
+
+    Attributes:
+        keys: the top-level keys that are or contain a secret, according to Pulumi.
+        file: the stack's file, which shows where they contain it.
+    """
+
+    keys: Collection[str]
+    file: StackFile
+
+    def hides(self, path: KeyPath, value: Any) -> bool:
+        """Whether the value at a path of the stack's own configuration is, or may be, a secret.
+
+        It is not where Pulumi knows of no secret, nor where the file contains the same value in plain text.
+        """
+        return bool(path) and path[0] in self.keys and self.file.at(path) != value
+
+    def presence(self, path: KeyPath) -> Presence:
+        """How the stack's file contains the value at a path of the stack's own configuration.
+
+        An absent one comes from another file, where it may or may not be encrypted.
+        """
+        presence = self.file.presence(path)
+        if path[0] not in self.keys:
+            return Presence.PLAIN
+        return Presence.ENCRYPTED if presence is Presence.ABSENT and self.file.imports else presence
+
+
+@cache
+def secret_keys(model: type[BaseModel]) -> tuple[tuple[str | None, ...], ...]:
+    """The paths of all keys below a model that are typed as secrets, with ANY for names and indexes."""
+    return tuple(_secret_keys(model))
+
+
+def takes_a_secret(path: KeyPath) -> bool:
+    """Whether the value at a path of a stack is typed as a secret."""
+    return _leads_to(path, secret_keys(StackConfig))
+
+
+def holds_a_secret(path: KeyPath) -> bool:
+    """Whether a secret belongs directly below a path; a string there may be that secret, one level too high."""
+    return _leads_to(path, {key[:-1] for key in secret_keys(StackConfig)})
+
+
+def exposed(sections: Mapping[str, Any], secrets: SecretValues, origins: Origins) -> list[Problem]:
+    """Problems of secrets in plain text or of unknown origin, and of encrypted values that Pulumi does not decrypt.
+
+    Args:
+        sections: the configuration before it is checked: decrypted, each tenant merged over its base.
+        secrets: knows which values of the stack are encrypted.
+        origins: the tenants' bases, and which values come from them.
+    """
+    problems = []
+    option = secrets.file.option
+    for key in secret_keys(StackConfig):
+        shared = dict(_values_at(secrets.file.shared, key))
+        for path in shared:
+            problems.append(Problem(PROJECT_FILE, dotted(path), _plain_text(path, origins.stack_file, option)))
+        for path, value in _values_at(sections, key):
+            if value is None or origins.is_in_base(path) or secrets.file.at(path) is None and path in shared:
+                continue
+            presence = secrets.presence(path)
+            if presence is Presence.PLAIN:
+                problems.append(
+                    origins.problem(
+                        path,
+                        Message(
+                            "FT-CFG-640",
+                            "is in plain text, and anyone who can read the file has it",
+                            "rotate it, and set the new value with `pulumi config set --secret --path "
+                            f"{dotted(path)}{option}`",
+                        ),
+                    )
+                )
+            elif presence is Presence.ABSENT:
+                problems.append(
+                    origins.problem(
+                        path,
+                        Message(
+                            "FT-CFG-642",
+                            "comes from another file that Pulumi read, where it may not be encrypted",
+                            f"set it here with `pulumi config set --secret --path {dotted(path)}{option}`, and run "
+                            "the command without that file",
+                        ),
+                    )
+                )
+    for path in _encrypted_paths(secrets.file.sections):
+        if any(_leads_to(path[: len(key)], [key]) for key in _IN_SPEC):
+            problems.append(
+                origins.problem(
+                    path,
+                    Message(
+                        "FT-TEN-320",
+                        "is encrypted, but everybody who may read Flux's object sees it there",
+                        "use secretValues of the release, or a Secret with substituteFrom",
+                    ),
+                )
+            )
+    for tenant, merged in origins.tenants.items():
+        problems += _exposed_in_base(tenant, merged.base, origins.stack_file, option)
+    return problems
+
+
+def _exposed_in_base(tenant: str, base: Mapping[str, Any], stack_file: str, option: str) -> Iterator[Problem]:
+    """Problems of the secrets in a tenant's base, also of those that this stack replaces."""
+    file = tenant_file_name(tenant)
+    for key in secret_keys(TenantConfig):
+        for path, value in _values_at(base, key):
+            if value is not None and not is_encrypted(value):
+                yield Problem(file, dotted(path), _plain_text(("tenants", tenant, *path), stack_file, option))
+    for path in _encrypted_paths(base):
+        in_stack = dotted(("tenants", tenant, *path))
+        yield Problem(
+            file,
+            dotted(path),
+            Message(
+                "FT-CFG-643",
+                "is encrypted, but each stack has its own encryption key",
+                f"set it in {stack_file} with `pulumi config set --secret --path {in_stack}{option}`",
+            ),
+        )
+
+
+def _leads_to(path: KeyPath, keys: Iterable[tuple[str | None, ...]]) -> bool:
+    return any(
+        len(key) == len(path) and all(part in (ANY, given) for part, given in zip(key, path, strict=True))
+        for key in keys
+    )
+
+
+def _plain_text(path: KeyPath, stack_file: str, option: str) -> Message:
+    return Message(
+        "FT-CFG-641",
+        "is in plain text, and anyone who can read the file has it",
+        f"rotate it, and set the new value in {stack_file} with `pulumi config set --secret --path "
+        f"{dotted(path)}{option}`",
+    )
+
+
+def _secret_keys(annotation: Any) -> Iterator[tuple[str | None, ...]]:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if annotation is SecretStr:
+        yield ()
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for field in annotation.model_fields.values():
+            yield from ((field.alias or "", *rest) for rest in _secret_keys(field.annotation))
+    elif origin is dict or origin is tuple:
+        yield from ((ANY, *rest) for rest in _secret_keys(arguments[origin is dict]))
+    else:
+        for argument in arguments:
+            yield from _secret_keys(argument)
+
+
+def _values_at(value: Any, key: tuple[str | None, ...], path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+    """Each value that a key of the model leads to, with its own path."""
+    if not key:
+        yield path, value
+    elif isinstance(value, Mapping):
+        for name in value if key[0] is ANY else {key[0]} & set(value):
+            yield from _values_at(value[name], key[1:], (*path, name))
+    elif isinstance(value, list) and key[0] is ANY:
+        for index, item in enumerate(value):
+            yield from _values_at(item, key[1:], (*path, index))
+
+
+def _encrypted_paths(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
+    if is_encrypted(value):
+        yield path
+        return
+    children = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for name, child in children:
+        yield from _encrypted_paths(child, (*path, name))

@@ -1,0 +1,157 @@
+"""The stack's file, `Pulumi.<stack>.yaml` or the one that `--config-file` names, with its values encrypted.
+
+Pulumi passes decrypted values to the program and says which top-level keys contain a secret, but not where. One
+encrypted value makes all of `tenants` secret, so the file itself is read to see which of its values are encrypted.
+Values that Pulumi passed and the file does not contain come from another file, which has not been checked.
+
+Source: https://www.pulumi.com/docs/iac/concepts/config/#structured-configuration
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from components.config.errors import KeyPath as KeyPath
+from components.config.errors import Problem
+from components.config.yaml_files import read_mapping
+from components.stack.files.config_keys import check_keys, section_of
+from components.stack.files.names import stack_file_name
+
+if TYPE_CHECKING:
+    from components.stack.files.project_file import ProjectFile
+
+
+class Presence(Enum):
+    """How the file contains a value."""
+
+    ENCRYPTED = auto()
+    PLAIN = auto()
+    ABSENT = auto()
+
+
+def is_encrypted(value: Any) -> bool:
+    """Whether Pulumi has encrypted a value: a mapping with the one key `secure`."""
+    return isinstance(value, Mapping) and list(value) == ["secure"] and isinstance(value["secure"], str)
+
+
+@dataclass(frozen=True)
+class StackFile:
+    """This project's part of a stack file.
+
+    Attributes:
+        name: its path relative to the project's folder, for messages.
+        sections: its values by top-level key without the project; empty if there is no such file.
+        problems: errors in its top-level keys.
+        shared: the values that `Pulumi.yaml` sets for all stacks, by top-level key.
+        imports: whether Pulumi has values from elsewhere as well: its service, or environments of ESC.
+        option: the option that names the file to `pulumi`, with a space in front; empty for the stack's own.
+    """
+
+    name: str
+    sections: Mapping[str, Any]
+    problems: tuple[Problem, ...] = ()
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    imports: bool = False
+    option: str = ""
+
+    def at(self, path: KeyPath) -> Any:
+        """The value at a path, encrypted ones as `{secure: …}`; None where there is none."""
+        return _walk(self.sections, path)[0]
+
+    def presence(self, path: KeyPath) -> Presence:
+        """How the file contains the value at a path; inside an encrypted mapping, everything is encrypted."""
+        found, encrypted = _walk(self.sections, path)
+        if encrypted:
+            return Presence.ENCRYPTED
+        return Presence.ABSENT if found is None else Presence.PLAIN
+
+    def differences(self, sections: Mapping[str, Any]) -> Iterator[KeyPath]:
+        """The paths of plain strings in the file for which Pulumi passed another value, or none.
+
+        Args:
+            sections: the values that Pulumi passed.
+        """
+        for path, value in _strings(self.sections):
+            found = _walk(sections, path)[0]
+            # All YAML parsers agree on strings, except for how they fold white space.
+            if found is None or (isinstance(found, str) and found.split() != value.split()):
+                yield path
+
+
+def read_stack_file(
+    stack: str, project: ProjectFile, given: Path | None = None, is_all_that_was_read: bool = False
+) -> StackFile:
+    """The file of a stack.
+
+    One that cannot be read counts as empty: Pulumi reports it.
+
+    Args:
+        stack: name of the stack.
+        project: the project's own file.
+        given: the file that `--config-file` names, absolute; None for the stack's own.
+        is_all_that_was_read: whether Pulumi is known to have read no other file; then the values of a stack without a
+            file come from Pulumi's service.
+    """
+    name = stack_file_name(stack)
+    file = project.stack_folder / name
+    if given is not None and given != file:
+        name = str(given.relative_to(file.parent) if given.is_relative_to(file.parent) else given)
+        file, option = given, f" --config-file {name}"
+    else:
+        option = ""
+    document = read_mapping(file, name)
+    content: Mapping[str, Any] = {} if isinstance(document, Problem) else document
+    config = content.get("config")
+    config = config if isinstance(config, Mapping) else {}
+    sections = {}
+    for key, value in config.items():
+        if (section := section_of(str(key), project.name)) is not None:
+            sections[section] = value
+    problems = check_keys([str(key) for key in config], name, project.name)
+    is_remote = is_all_that_was_read and given is None and not file.exists()
+    imports = bool(content.get("environment")) or is_remote
+    return StackFile(name, sections, tuple(problems), project.config, imports, option)
+
+
+def _walk(sections: Any, path: KeyPath) -> tuple[Any, bool]:
+    """The value at a path, None where there is none, and whether it is encrypted, by itself or with a parent."""
+    found = sections
+    for part in path:
+        if is_encrypted(found):
+            return None, True
+        found = _child(found, part)
+    return found, is_encrypted(found)
+
+
+def _child(value: Any, part: str | int) -> Any:
+    if isinstance(value, str):
+        # `pulumi config set tenants '{…}'` writes a string, which the program reads as JSON.
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    if isinstance(value, Mapping):
+        # Keys that YAML reads as numbers are strings to Pulumi.
+        return next((child for key, child in value.items() if str(key) == str(part)), None)
+    if isinstance(value, list) and isinstance(part, int) and part < len(value):
+        return value[part]
+    return None
+
+
+def _strings(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Every string in a value with its path, except below keys that YAML does not read as strings."""
+    if isinstance(value, str):
+        if len(path) > 1:
+            yield path, value
+    elif isinstance(value, Mapping) and not is_encrypted(value):
+        for key, child in value.items():
+            if isinstance(key, str):
+                yield from _strings(child, (*path, key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _strings(child, (*path, index))

@@ -1,0 +1,113 @@
+"""The tenants of a stack: its entries, each merged over its base file, with the file that each value came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from components.config.errors import KeyPath, Problem
+from components.config.messages import Message
+from components.config.types import TenantName
+from components.config.yaml_files import read_mapping
+from components.stack.files.names import tenant_file_name
+from components.stack.files.validation_errors import message
+
+
+@dataclass(frozen=True)
+class MergedTenant:
+    """A merged mapping and its origins.
+
+    Attributes:
+        value: the merged mapping.
+        origins: the file that each path of `value` came from; for a path that is not listed, see its nearest parent.
+        base: the base before the merge.
+    """
+
+    value: dict[str, Any]
+    origins: dict[KeyPath, str]
+    base: Mapping[str, Any]
+
+    def origin(self, path: KeyPath) -> str | None:
+        """The file of the value at `path`, or of its nearest parent; None if neither file has one."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.origins:
+                return self.origins[path[:length]]
+        return None
+
+
+def overlay(base: Mapping[str, Any], base_file: str, entry: Mapping[str, Any], entry_file: str) -> MergedTenant:
+    """Merge `entry` over `base`: mappings are merged key by key, everything else is replaced.
+
+    Source: the merge rules of Kustomize's strategic overlays in Flux's multi-tenancy reference, without list merging.
+    """
+    entry_paths = dict(_paths(entry))
+    # Nothing below a value that the entry replaces comes from the base.
+    replaced = {path for path, value in entry_paths.items() if not isinstance(value, Mapping)}
+    origins = {
+        path: base_file
+        for path, _ in _paths(base)
+        if not any(path[:length] in replaced for length in range(1, len(path) + 1))
+    }
+    return MergedTenant(_merge(base, entry), origins | dict.fromkeys(entry_paths, entry_file), base)
+
+
+def _merge(base: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in entry.items():
+        below = merged.get(key)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            merged[key] = _merge(below, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _paths(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+    if path:
+        yield path, value
+    children = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield from _paths(child, (*path, key))
+
+
+_TENANT_NAME: TypeAdapter[str] = TypeAdapter(TenantName)
+
+
+def read_tenant(name: str, entry: Any, stack_file: str, project: Path) -> MergedTenant | Problem:
+    """The tenant `name` of the stack, or what is wrong with it as a whole.
+
+    Args:
+        name: the tenant's name.
+        entry: the stack's entry; None and the string `{}` stand for an empty mapping.
+        stack_file: the stack's file, for messages.
+        project: folder of the Pulumi project, which contains `tenants/`.
+    """
+    try:
+        _TENANT_NAME.validate_python(name)
+    except ValidationError as error:
+        return Problem(stack_file, f"tenants.{name}", message(error.errors()[0], show_input=True))
+    # `pulumi config set --path tenants.<tenant> '{}'` stores a string.
+    entry = {} if entry in (None, "{}") else entry
+    if not isinstance(entry, Mapping):
+        return Problem(
+            stack_file,
+            f"tenants.{name}",
+            Message("FT-CFG-628", "must be a mapping", "write {} to take the tenant's base unchanged"),
+        )
+    base_file = tenant_file_name(name)
+    if not (project / base_file).is_file():
+        return Problem(
+            base_file,
+            "",
+            Message(
+                "FT-CFG-629",
+                f"does not exist, but {stack_file} lists the tenant {name}",
+                "create it with the tenant's base",
+            ),
+        )
+    base = read_mapping(project / base_file, base_file)
+    return base if isinstance(base, Problem) else overlay(base, base_file, entry, stack_file)

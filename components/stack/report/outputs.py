@@ -1,0 +1,254 @@
+"""Stack outputs: what an operator or a tenant needs to know next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pulumi
+
+from components.cluster.client import ClusterFacts
+from components.engine.state import unplanned
+from components.flux.config import PlatformSyncConfig
+from components.flux.platform_sync import PlatformSync, platform_path
+from components.git.config import GitSource
+from components.git.rotation import Rotations
+from components.git.source import webhook_url
+from components.keys.ssh_keys import read_private_key
+from components.plan.planned import Registered
+from components.sources.config import ExternalArtifactSource, Source
+from components.sources.fetched import has_status
+from components.sources.objects import fetched_url
+from components.stack.checks.capsule import made_namespaces
+from components.stack.config import StackConfig
+from components.stack.platform import Platform
+from components.stack.report.further_access import FurtherAccess
+from components.stack.report.leaving import LeavingTenants
+from components.sync.decryption import Decryption
+from components.sync.sops_config import Environment, sops_config
+from components.sync.status import Progress
+from components.tenant.config import TenantConfig
+from components.tenant.grants import Grant, in_words
+from components.tenant.people import listed_people
+from components.tenant.scope import further_source_meta, source_meta
+from components.tenant.sources import source_reference
+from components.vocabulary.names import (
+    GIT_REPOSITORY,
+    HELM_RELEASE,
+    KUSTOMIZATION,
+    PLATFORM,
+    SOURCE_RESOURCES,
+    applied_key,
+)
+from components.vocabulary.object_meta import ObjectMeta
+
+
+def stack_outputs(
+    config: StackConfig,
+    cluster: ClusterFacts,
+    platform: Platform,
+    progress: pulumi.Output[dict[str, Progress]],
+    further: pulumi.Output[FurtherAccess],
+    rotating: Rotations,
+    leaving: pulumi.Output[LeavingTenants],
+    fetched: pulumi.Output[dict[str, str]],
+) -> dict[str, Any]:
+    """All outputs of the stack.
+
+    Args:
+        config: the stack.
+        cluster: facts of the cluster.
+        platform: the components of the stack.
+        progress: progress of each sync (`settled`).
+        further: what tenants may do in addition to their role (`report_further_access`).
+        rotating: the previous deploy keys that stay (`rotations`).
+        leaving: what is left of tenants that are leaving (`report_leaving`).
+        fetched: whether the tenants' further sources have been fetched as they are now (`fetched`).
+    """
+    sync, flux, kyverno, capsule = config.flux.sync, platform.flux, platform.kyverno, platform.capsule
+    progress, further, leaving = unplanned(progress), unplanned(further), unplanned(leaving)
+    fetched = unplanned(fetched)
+    own = (
+        {"sync": _platform(sync, platform.sync, config.flux.webhook_url, progress, rotating)}
+        if sync and platform.sync
+        else {}
+    )
+    return {
+        "cluster": {"uid": cluster.uid, "version": cluster.version, "context": config.cluster.context},
+        "flux": {"version": flux.version, "profile": flux.profile} | own,
+        **({"kyverno": {"version": kyverno.version}} if kyverno is not None else {}),
+        **({"capsule": {"version": capsule.version}} if capsule is not None else {}),
+        "tenants": {
+            name: _made(name, config, cluster)
+            | (
+                _leaving(name, config.tenants[name], leaving)
+                if config.tenants[name].is_leaving
+                else _tenant(name, config, each.registered, progress, further, rotating, fetched)
+            )
+            for name, each in platform.tenants.items()
+        },
+    }
+
+
+def _made(name: str, config: StackConfig, cluster: ClusterFacts) -> dict[str, Any]:
+    """The namespaces that a tenant had made itself when the update began; nothing where tenants make none."""
+    if not config.makes_namespaces:
+        return {}
+    return {"madeNamespaces": made_namespaces(cluster, name, config.tenants[name].namespace_names)}
+
+
+def _leaving(name: str, tenant: TenantConfig, leaving: pulumi.Output[LeavingTenants]) -> dict[str, Any]:
+    return {
+        "namespaces": list(tenant.namespace_names),
+        "state": tenant.state.value,
+        "left": leaving.apply(lambda found: found.get(name, {})),
+    }
+
+
+def _tenant(
+    name: str,
+    config: StackConfig,
+    registered: Registered,
+    progress: pulumi.Output[dict[str, Progress]],
+    further: pulumi.Output[FurtherAccess],
+    rotating: Rotations,
+    fetched: pulumi.Output[dict[str, str]],
+) -> dict[str, Any]:
+    own, webhooks = config.tenants[name], config.flux.webhook_url
+    git = (
+        {}
+        if own.source is None
+        else _source(source_meta(name, own), own.source, registered, config.flux.webhook_url, rotating)
+    )
+    sources = {
+        key: _further(meta, source, registered, webhooks, rotating, fetched)
+        for key, source in own.sources.items()
+        for meta in [further_source_meta(name, own, key)]
+    }
+    return {
+        "namespaces": list(own.namespace_names),
+        "role": own.role.value,
+        **({"grants": [_grant(each) for each in own.grants]} if own.grants else {}),
+        **({"people": people} if (people := listed_people(own.people)) else {}),
+        "furtherAccess": further.apply(lambda found: found.get(name, [])),
+        **(_applied_source(name, own) if own.has_syncs else {}),
+        **git,
+        **({"sources": sources} if sources else {}),
+        **(_sync(name, own, progress) if own.has_syncs else {}),
+        **_applied("syncs", KUSTOMIZATION, name, own.syncs, progress),
+        **_applied("releases", HELM_RELEASE, name, own.releases, progress),
+        "look": _commands(name, own, config.cluster.context),
+    }
+
+
+def _applied_source(name: str, tenant: TenantConfig) -> dict[str, Any]:
+    applied = source_reference(name, tenant, tenant.sync.source)
+    return {"source": f"{applied.kind}/{applied.namespace}/{applied.name}"}
+
+
+def _sync(name: str, tenant: TenantConfig, progress: pulumi.Output[dict[str, Progress]]) -> dict[str, Any]:
+    path = tenant.sync.path
+    return {"path": path, **_sops(path, tenant.sync.decryption), "status": _status(name, progress)}
+
+
+def _grant(grant: Grant) -> dict[str, Any]:
+    expires = {"expires": grant.expires.isoformat()} if grant.expires is not None else {}
+    return {"allows": in_words(grant), "reason": grant.reason, **expires}
+
+
+def _applied(
+    section: str, kind: str, tenant: str, configured: Iterable[str], progress: pulumi.Output[dict[str, Progress]]
+) -> dict[str, Any]:
+    """Status and revision of a tenant's further syncs or of its releases, by name; nothing without any."""
+
+    def one(key: str) -> pulumi.Output[dict[str, str]]:
+        revision = progress.apply(lambda found: found[key].revision)
+        return pulumi.Output.all(_status(key, progress), revision).apply(
+            lambda both: both[0] | ({"revision": both[1]} if both[1] else {})
+        )
+
+    found = {name: one(applied_key(tenant, kind, name)) for name in configured}
+    return {section: found} if found else {}
+
+
+def _platform(
+    sync: PlatformSyncConfig,
+    platform: PlatformSync,
+    webhooks: str | None,
+    progress: pulumi.Output[dict[str, Progress]],
+    rotating: Rotations,
+) -> dict[str, Any]:
+    path = platform_path(sync, pulumi.get_stack())
+    return {
+        **_source(PLATFORM, sync.source, platform.registered, webhooks, rotating),
+        "path": path,
+        **_sops(path, sync.decryption),
+        "status": _status(PLATFORM.name, progress),
+    }
+
+
+def _source(
+    meta: ObjectMeta, source: GitSource, registered: Registered, webhooks: str | None, rotating: Rotations
+) -> dict[str, Any]:
+    """A source, and what its Git host has to know."""
+    found: dict[str, Any] = {"url": source.url}
+    if source.deploy_key is not None:
+        key = read_private_key(source.deploy_key.get_secret_value())
+        previous = {"previous": rotating[meta.prefix]} if meta.prefix in rotating else {}
+        found["deployKey"] = {"fingerprint": key.fingerprint, "publicKey": key.public, **previous}
+    if (url := webhook_url(meta, webhooks, registered)) is not None:
+        found["webhook"] = url
+    return found
+
+
+def _further(
+    meta: ObjectMeta,
+    source: Source,
+    registered: Registered,
+    webhooks: str | None,
+    rotating: Rotations,
+    fetched: pulumi.Output[dict[str, str]],
+) -> dict[str, Any]:
+    """One of a tenant's further sources, and whether its current credentials have been used."""
+    found: dict[str, Any] = {"object": f"{source.kind}/{meta.namespace}/{meta.name}"}
+    if isinstance(source, GitSource):
+        found |= _source(meta, source, registered, webhooks, rotating)
+    elif not isinstance(source, ExternalArtifactSource):
+        found["url"] = fetched_url(source)
+    return found | ({"fetched": fetched.apply(lambda states: states[meta.prefix])} if has_status(source) else {})
+
+
+def _sops(path: str, decryption: Decryption | None) -> dict[str, Any]:
+    """What is needed to encrypt for this environment; all of it is public."""
+    if decryption is None:
+        return {}
+    found: dict[str, Any] = {"config": sops_config([Environment(path, decryption.rule_keys)])}
+    if decryption.age is not None:
+        found["age"] = [identity.recipient for identity in decryption.age.parsed]
+    if decryption.openpgp is not None:
+        found["openpgp"] = {key.fingerprint: key.public for key in decryption.openpgp.parsed}
+    return {"sops": found}
+
+
+def _commands(name: str, tenant: TenantConfig, context: str | None) -> dict[str, str]:
+    at = f" --context {context}" if context else ""
+    own = [GIT_REPOSITORY] if tenant.source is not None else []
+    kinds = dict.fromkeys(SOURCE_RESOURCES[kind] for kind in [*own, *(each.kind for each in tenant.sources.values())])
+    kind, applied = ("kustomization", name) if tenant.has_syncs else ("helmrelease", next(iter(tenant.releases)))
+    return {
+        "flux": f"flux get all -n {tenant.home}{at}",
+        "kubectl": f"kubectl get {','.join(kinds)},{kind}s,events -n {tenant.home}{at}",
+        "reconcile": f"flux reconcile {kind} {applied} -n {tenant.home} --with-source{at}",
+    }
+
+
+def _status(name: str, progress: pulumi.Output[dict[str, Progress]]) -> pulumi.Output[dict[str, str]]:
+    def shown(found: dict[str, Progress]) -> dict[str, str]:
+        status = found[name].overall
+        output = {"ready": status.ready, "message": status.message}
+        # Outputs of a healthy stack never change.
+        if status.ready == "False" and status.as_of is not None:
+            output["asOf"] = status.as_of.isoformat(timespec="seconds")
+        return output
+
+    return progress.apply(shown)

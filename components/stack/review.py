@@ -1,0 +1,100 @@
+"""What reviewers have decided about a stack: deletions that they have acknowledged, and rules that they waive."""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from components.config.decisions import LastDay, Reason, today
+from components.config.messages import Message
+from components.config.section import Section
+
+
+class RuleName(StrEnum):
+    """What no stack may do, or only with a waiver (docs/review.md#rules)."""
+
+    ADMIN_BINDING = "admin-binding"
+    WRITABLE_DEPLOY_KEY = "writable-deploy-key"
+    PLAIN_SECRET = "plain-secret"
+    RESERVED_NAMESPACE = "reserved-namespace"
+    LOCKDOWN_FLAGS = "lockdown-flags"
+    NO_POLICY_ENGINE = "no-policy-engine"
+    POLICY_NOT_ENFORCED = "policy-not-enforced"
+    PROTECTED_DELETION = "protected-deletion"
+
+
+WAIVABLE = (
+    RuleName.ADMIN_BINDING,
+    RuleName.NO_POLICY_ENGINE,
+    RuleName.POLICY_NOT_ENFORCED,
+    RuleName.PROTECTED_DELETION,
+)
+"""The rules that a stack may break for a time and for a reason; the others have no good reason to be broken."""
+
+
+LONGEST_WAIVER_DAYS = 366
+
+
+def _in_time(value: date) -> date:
+    now = today()
+    if value < now:
+        raise ValueError(
+            Message(
+                "FT-CFG-691",
+                f"has passed (today is {now}), so the waiver does not hold any more",
+                "comply with the rule and remove the waiver, or have the reviewers agree to a later date",
+            )
+        )
+    if (value - now).days > LONGEST_WAIVER_DAYS:
+        raise ValueError(
+            Message(
+                "FT-CFG-692",
+                f"is more than a year ahead (today is {now})",
+                "set a date within a year; the waiver can be renewed then",
+            )
+        )
+    return value
+
+
+def _waivable(value: RuleName) -> RuleName:
+    if value not in WAIVABLE:
+        raise ValueError(
+            Message(
+                "FT-CFG-693", "is a rule that cannot be waived", f"comply with it; these can be: {', '.join(WAIVABLE)}"
+            )
+        )
+    return value
+
+
+class Waiver(Section):
+    """A rule that the stack may break until a date."""
+
+    rule: Annotated[
+        RuleName,
+        AfterValidator(_waivable),
+        WithJsonSchema({"type": "string", "enum": list(WAIVABLE), "description": " or ".join(WAIVABLE)}),
+    ] = Field(description="Name of the rule.")
+    resource: str | None = Field(
+        None, description="What may break it, as the finding names it; by default, everything in the stack."
+    )
+    reason: Reason = Field(description="Why, for whoever reads the stack file or the review.")
+    expires: Annotated[LastDay, AfterValidator(_in_time)] = Field(
+        description="The last day, in UTC, on which the waiver holds, e.g. `2027-01-31`; at most a year ahead. "
+        "Afterwards, the stack has an error until the waiver is renewed or removed."
+    )
+
+
+class ReviewConfig(Section):
+    """Decisions of reviewers. They change nothing in the cluster (docs/review.md)."""
+
+    acknowledge: tuple[str, ...] = Field(
+        (),
+        description="Deletions that the reviewers accept, each as the diff of a pull request prints it: "
+        "`<owner>:<digest>`. An entry fits exactly one set of deletions, so a forgotten one permits nothing else.",
+    )
+    waivers: tuple[Waiver, ...] = Field(
+        (), description="Rules that this stack may break for a time (docs/review.md#rules)."
+    )
