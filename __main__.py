@@ -16,7 +16,7 @@ from components.sources.fetched import fetched
 from components.stack.approval import hold_to_approved
 from components.stack.cluster.preflight import preflight
 from components.stack.cluster.preparation import prepare
-from components.stack.files.current import read_stack, stack_file
+from components.stack.current import read_stack, stack_file
 from components.stack.platform import register_platform
 from components.stack.report.further_access import report_further_access
 from components.stack.report.leaving import report_leaving
@@ -25,7 +25,7 @@ from components.stack.report.progress import settled
 from components.sync.changes import watch_changes
 from components.sync.flux_objects import flux_objects
 from components.tenant.further_access import read_further_access
-from components.tenant.remains import read_remains
+from components.tenant.leaving.remaining_objects import read_remains
 
 PROJECT = Path(__file__).parent
 

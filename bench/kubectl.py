@@ -18,7 +18,7 @@ import yaml
 from bench.measure import Sample, measure
 from bench.report import Results
 from bench.rig import STACK, Rig, repositories
-from components.flux.controller_rights import IMPERSONATION
+from components.installs.flux.controller_rights import IMPERSONATION
 from components.vocabulary.manifests import Manifest
 from review.render.rendered import PLATFORM
 from review.render.stack import render_stack

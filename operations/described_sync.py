@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from components.flux.platform_sync import default_path
+from components.installs.flux.platform_sync import default_path
 from components.stack.files.names import stack_file_name
 from components.tenant.config import SyncConfig
 from operations.described_stack import described_platform, described_tenant

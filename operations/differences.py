@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from components.capsule.objects import CREATED_BY_LABEL
-from components.kyverno.objects import MANAGED_BY_LABEL
+from components.installs.capsule.objects import CREATED_BY_LABEL
+from components.installs.kyverno.objects import MANAGED_BY_LABEL
 from components.vocabulary.manifests import Manifest
 from operations.managed_fields import MISSING, Manager, Path, managers, normalized, shown, value_at
 from operations.recorded_state import Recorded, is_sealed

@@ -15,7 +15,7 @@ from components.config.messages import Message
 from components.config.printable import printable
 from components.stack.files.names import stack_file_name
 from components.sync.status import status_of
-from components.tenant.remains import goes_by_itself
+from components.tenant.leaving.remaining_objects import goes_by_itself
 from components.vocabulary.names import KUSTOMIZATION, KUSTOMIZE_API
 from operations.described_cluster import described_cluster
 from operations.described_stack import described_tenant

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from components.flux import release as flux_support
-from components.kyverno import config as kyverno_support
+from components.installs.flux import release as flux_support
+from components.installs.kyverno import config as kyverno_support
 from components.stack.files.config_keys import section_of
 from components.stack.files.stack_file import StackFile
 from operations.described_stack import described_file, described_project, described_stacks

@@ -19,7 +19,7 @@ from components.cluster.client import METADATA_LIST, explaining, items
 from components.cluster.namespaced_kinds import NamespacedKind, read_namespaced_kinds
 from components.config.messages import Message
 from components.config.printable import printable
-from components.tenant.remains import goes_by_itself
+from components.tenant.leaving.remaining_objects import goes_by_itself
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 from operations.dry_run_copies import as_created

@@ -9,9 +9,9 @@ from pathlib import Path
 import pulumi
 from pulumi.runtime.config import CONFIG
 
-from components.stack.files.current import stack_file
-from components.stack.files.loading import load_stack
+from components.stack.current import stack_file
 from components.stack.files.project_file import read_project_file
+from components.stack.loading import load_stack
 from components.stack.offline import load_offline
 from review.rules.setting import RuleSetting
 

@@ -13,9 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from string import Formatter
 
-from components.capsule.objects import CAPSULE
 from components.config.messages import Wording
-from components.kyverno.objects import KYVERNO
+from components.installs.capsule.objects import CAPSULE
+from components.installs.kyverno.objects import KYVERNO
 
 PROJECT = Path(__file__).parents[1]
 _FOLDERS = ("components", "isolation", "operations", "policy", "review")

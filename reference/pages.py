@@ -18,9 +18,9 @@ from pydantic.fields import FieldInfo
 
 from components.config.section import Section, kind_of
 from components.config.types import RESERVED_NAMES, RESERVED_PREFIXES
-from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
-from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from components.git.config import GitSource
+from components.installs.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
+from components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from components.sources.config import Source
 from components.stack.config import StackConfig
 from components.sync.build import (
@@ -233,7 +233,7 @@ def configuration_page() -> str:
 def lockdown_page() -> str:
     """`docs/lockdown.md`: the flags and variables of the multi-tenant profile."""
     introduction = f"""
-        {_GENERATED.format(source="components/flux/lockdown_flags.py and lockdown_environment.py")}
+        {_GENERATED.format(source="components/installs/flux/lockdown_flags.py and lockdown_environment.py")}
 
         # The multi-tenant profile
 

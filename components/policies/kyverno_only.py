@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from components.flux.release import controller_images
+from components.installs.flux.release import controller_images
 from components.policies.config import PoliciesConfig, PolicyMode
 from components.policies.image_signatures import flux_images, tenant_images
 from components.policies.names import PolicyName
 from components.policies.onboarding import background_rules, onboarding
 
 if TYPE_CHECKING:
-    from components.flux.config import FluxConfig
+    from components.installs.flux.config import FluxConfig
     from components.tenant.tenancy_config import TenancyConfig
     from components.vocabulary.manifests import Manifest
 

@@ -13,7 +13,7 @@ import json
 from typing import TYPE_CHECKING
 
 from components.allowlists.cel import text
-from components.flux.controller_rights import SHARED_IMPERSONATION, serving_roles, shared_bindings
+from components.installs.flux.controller_rights import SHARED_IMPERSONATION, serving_roles, shared_bindings
 from components.policies.kyverno import KYVERNO_API
 from components.policies.names import PolicyName
 from components.policies.rendering import object_name
@@ -29,7 +29,7 @@ from components.tenant.tenancy_config import TenancyConfig, TenantNetwork
 from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 if TYPE_CHECKING:
-    from components.flux.config import FluxConfig
+    from components.installs.flux.config import FluxConfig
     from components.vocabulary.manifests import Manifest
 
 _TENANT = "(( variables.tenant ))"

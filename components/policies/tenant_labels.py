@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from components.allowlists.cel import concatenated, text, texts
-from components.capsule.objects import CAPSULE_GROUP
 from components.config.types import DNS_LABEL, RESERVED_NAMES, RESERVED_PREFIXES
+from components.installs.capsule.objects import CAPSULE_GROUP
 from components.policies.native import manifests
 from components.policies.policy import Resources
 from components.policies.rendering import ACTIONS, OBJECT_PREFIX, TENANT_NAMESPACES, changes
 from components.policies.request import labelled
-from components.tenant.capsule_names import TENANT
+from components.tenant.capsule.names import TENANT
 from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 if TYPE_CHECKING:

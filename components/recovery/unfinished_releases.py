@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.charts.chart import RELEASE_TYPE, Product
 from components.cluster.client import ClusterUnavailable, ask, explaining, get, items
 from components.config.errors import Problem
 from components.engine import log
+from components.installs.chart import RELEASE_TYPE, Product
 
 if TYPE_CHECKING:
     from kubernetes import client

@@ -8,10 +8,10 @@ from functools import partial
 
 import pulumi
 
-from components.capsule import CapsuleInstall, CapsuleInstallArgs
 from components.cluster.hooks import before_changes
-from components.flux.controller_rights import shared_impersonation
-from components.kyverno.component import KyvernoInstall, KyvernoInstallArgs
+from components.installs.capsule import CapsuleInstall, CapsuleInstallArgs
+from components.installs.flux.controller_rights import shared_impersonation
+from components.installs.kyverno.component import KyvernoInstall, KyvernoInstallArgs
 from components.plan.registration import register
 from components.policies.component import KyvernoPolicies, NativePolicies, PoliciesArgs
 from components.policies.config import PoliciesConfig, PolicyEngine
@@ -22,7 +22,7 @@ from components.policies.tenant_labels import tenant_labels
 from components.sources.config import has_certificates
 from components.stack.cluster.preflight import Preflight
 from components.stack.config import StackConfig
-from components.tenant.capsule_objects import bound_roles
+from components.tenant.capsule.objects import bound_roles
 from components.tenant.config import TenantConfig
 from components.tenant.grants import relaxed_policies
 from components.vocabulary.manifests import Manifest

@@ -7,14 +7,14 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from components.capsule.config import CapsuleConfig
 from components.cluster.config import ClusterConfig
 from components.config.section import Section
 from components.config.types import DnsLabel, TenantName
-from components.flux.config import FluxConfig
 from components.git.config import GitConfig, GitHubConfig, GitSource
 from components.git.sources import Sources
-from components.kyverno.config import KyvernoConfig
+from components.installs.capsule.config import CapsuleConfig
+from components.installs.flux.config import FluxConfig
+from components.installs.kyverno.config import KyvernoConfig
 from components.policies.config import PoliciesConfig
 from components.sources.config import SharedSource
 from components.sources.fetched import has_status
@@ -62,6 +62,11 @@ class StackConfig(Section):
     def active_tenants(self) -> dict[str, TenantConfig]:
         """The tenants that have a source, a sync and access; those that are leaving have only their namespaces."""
         return {name: tenant for name, tenant in self.tenants.items() if not tenant.is_leaving}
+
+    @property
+    def tenant_of_namespaces(self) -> dict[str, str]:
+        """The tenant of each namespace that the stack describes."""
+        return {name: tenant for tenant, each in self.tenants.items() for name in each.namespace_names}
 
     @property
     def makes_namespaces(self) -> bool:

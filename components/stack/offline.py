@@ -25,11 +25,11 @@ from components.stack.cluster.checks import ClusterFindings
 from components.stack.cluster.preflight import Preflight, read_releases
 from components.stack.cluster.protection import protected_resources
 from components.stack.config import StackConfig
-from components.stack.files.loading import load_sections
 from components.stack.files.project_file import ProjectFile
 from components.stack.files.secrets import takes_a_secret
 from components.stack.files.stack_file import StackFile, is_encrypted, read_stack_file
 from components.stack.files.validation_errors import dotted
+from components.stack.loading import load_sections
 
 if TYPE_CHECKING:
     from kubernetes import client

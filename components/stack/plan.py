@@ -9,8 +9,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.engine.state import State
-from components.flux.platform_sync import planned_platform_sync, platform_path
 from components.git.source import GitAccess
+from components.installs.flux.platform_sync import planned_platform_sync, platform_path
 from components.plan.planned import Planned, Stage, of_stage
 from components.stack.config import StackConfig
 from components.sync.flux_objects import ALWAYS

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from components.flux.profile import StackFacts
+from components.installs.flux.profile import StackFacts
 from components.stack.checks.plain_http import plain_http
 from components.stack.config import StackConfig
 from components.sync.decryption import key_service_hosts
-from components.tenant.capsule_objects import capsule_limits
+from components.tenant.capsule.objects import capsule_limits
 from components.tenant.config import TenantConfig
 
 

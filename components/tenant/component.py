@@ -11,12 +11,12 @@ import pulumi
 from components.config.types import seconds
 from components.plan.planned import Planned, Registered, Stage, of_stage
 from components.plan.registration import register_planned
-from components.tenant.capsule_names import CAPSULE_API
+from components.tenant.capsule.names import CAPSULE_API
 from components.vocabulary.names import applied_key
 
 if TYPE_CHECKING:
     from components.recovery.lost_namespaces import LostNamespaces
-    from components.tenant.offboarding import Offboarding
+    from components.tenant.leaving.deletion import Offboarding
     from components.tenant.scope import TenantScope
     from components.vocabulary.manifests import Manifest
 

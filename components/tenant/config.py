@@ -16,7 +16,7 @@ from components.git.config import GitSource
 from components.sources.config import Source
 from components.sync.kustomization import Reconciliation
 from components.sync.notifications import Notification
-from components.tenant.capsule_config import CapsuleLimits
+from components.tenant.capsule.config import CapsuleLimits
 from components.tenant.grants import Grant
 from components.tenant.kinds import OpenedKind
 from components.tenant.namespaces import NamespaceConfig

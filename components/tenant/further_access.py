@@ -13,14 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from components.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
 from components.cluster.client import explaining, get, items
 from components.config.printable import printable
-from components.tenant.capsule_names import (
-    BOUND_BY,
-    BOUND_BY_LABEL,
-    NAMESPACE_READER,
-)
+from components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER
+from components.tenant.capsule.names import BOUND_BY, BOUND_BY_LABEL, NAMESPACE_READER
 from components.tenant.delegation import delegation_name
 from components.tenant.grants import cluster_grants_name, grants_name
 from components.tenant.role import TENANT_ROLE
@@ -203,7 +199,7 @@ def _is_same(binding: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
 
 
 def _is_of_capsule(binding: Mapping[str, Any]) -> bool:
-    """Whether Capsule has made a binding of what a Tenant of the platform says (`components.tenant.capsule_objects`).
+    """Whether Capsule has made a binding of what a Tenant of the platform says (`components.tenant.capsule.objects`).
 
     A binding of another role is not passed over, whatever its labels.
     """

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from components.plan.planned import Planned, Stage
-from components.tenant.capsule_proxy import account_annotations
+from components.tenant.capsule.proxy import account_annotations
 from components.tenant.role import Role, cluster_role_for
 from components.tenant.scope import TenantScope, tenant_meta
 from components.vocabulary.names import GIT_REPOSITORY, SOURCE_RESOURCES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from components.flux.controller_rights import IMPERSONATION, impersonation_objects, platform_meta
 from components.git.config import GitSource
+from components.installs.flux.controller_rights import IMPERSONATION, impersonation_objects, platform_meta
 from components.plan.planned import Planned, Stage
 from components.tenant.kinds import RECEIVER
 from components.tenant.scope import all_sources, service_account_name, tenant_meta
@@ -15,7 +15,7 @@ from components.vocabulary.names import FLUX_NAMESPACE
 
 if TYPE_CHECKING:
     from components.engine.state import State
-    from components.flux.config import FluxConfig
+    from components.installs.flux.config import FluxConfig
     from components.tenant.config import TenantConfig
     from components.tenant.tenancy_config import TenancyConfig
     from components.vocabulary.object_meta import ObjectMeta

@@ -13,7 +13,7 @@ from components.config.section import Section
 from components.config.types import NamespaceName, ServiceAccountName
 from components.plan.planned import Planned, Stage
 from components.tenant.annotations import account_annotations, namespace_annotations
-from components.tenant.capsule_names import CAPSULE_TENANT_LABEL
+from components.tenant.capsule.names import CAPSULE_TENANT_LABEL
 from components.tenant.tenancy_config import TenancyMode
 from components.vocabulary.names import MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 

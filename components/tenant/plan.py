@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from components.plan.planned import Planned, Stage, of_stage
-from components.tenant.capsule_objects import planned_capsule
+from components.tenant.capsule.objects import planned_capsule
 from components.tenant.delegation import planned_delegation
 from components.tenant.grants import planned_grants
 from components.tenant.identity import planned_identity

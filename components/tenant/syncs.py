@@ -15,7 +15,7 @@ from components.config.types import DnsLabel, NamespaceName, RepositoryPath
 from components.plan.planned import Planned, Stage, key_of
 from components.sync.decryption import decryption_objects
 from components.sync.kustomization import SyncOptions, kustomization
-from components.tenant.capsule_proxy import kube_config
+from components.tenant.capsule.proxy import kube_config
 from components.tenant.sources import source_reference
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from components.config.messages import Message
 from components.config.section import Section
 from components.config.types import DnsLabel, Duration, Network, Quantity, QuotaResource, ServiceAccountName
 from components.sync.notifications import Notification
-from components.tenant.capsule_config import CapsuleTenancy
+from components.tenant.capsule.config import CapsuleTenancy
 from components.tenant.grants import CustomGroup
 from components.tenant.kinds import OpenedKind
 from components.tenant.people import TenancyPeople

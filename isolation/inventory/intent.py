@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from components.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
 from components.cluster.subjects import RBAC, rbac_subject
 from components.config.types import is_reserved
-from components.kyverno.objects import MANAGED_BY_LABEL as KYVERNO_LABEL
+from components.installs.capsule.objects import CAPSULE_GROUP, CREATED_BY_LABEL, NAMESPACE_DELETER
+from components.installs.kyverno.objects import MANAGED_BY_LABEL as KYVERNO_LABEL
 from components.policies.config import PolicyMode
 from components.policies.names import PolicyName
 from components.policies.onboarding import tenant_template
 from components.stack.config import StackConfig
-from components.tenant.capsule_names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
+from components.tenant.capsule.names import REPLICATION, SELF_MADE, TENANT, TENANT_OWNER
 from components.tenant.namespaces import PodSecurity, pod_security_labels
 from components.tenant.role import Role
 from components.tenant.scope import service_account_name

@@ -1,7 +1,7 @@
 """What Kyverno is set to leave out, whatever its policies say.
 
 Its ConfigMap is read again whenever it changes, and names requests that reach no policy; its flags decide whether
-exceptions count. Both come from the chart, so they are held against what the chart sets (`components.kyverno.values`).
+exceptions count. Both come from the chart, so they are compared with its values (`components.installs.kyverno.values`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kubernetes import client
 
 from components.cluster.client import items
 from components.config.messages import Message
-from components.kyverno.objects import NAMESPACE
+from components.installs.kyverno.objects import NAMESPACE
 from components.vocabulary.manifests import Manifest
 from isolation.inventory.fields import NOTHING
 from isolation.model import Discrepancy

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from components.flux.lockdown_flags import DEFAULT_ACCOUNT, FORBIDDEN_FLAGS, LockdownFlag, flags_for
-from components.flux.profile import FEATURE_GATES
-from components.flux.release import component_of
+from components.installs.flux.lockdown_flags import DEFAULT_ACCOUNT, FORBIDDEN_FLAGS, LockdownFlag, flags_for
+from components.installs.flux.profile import FEATURE_GATES
+from components.installs.flux.release import component_of
 from components.sync.workload_identity import PROVIDERS
 from components.tenant.namespaces import PodSecurity
 from components.vocabulary.manifests import Manifest

@@ -7,13 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER, generated_objects
 from components.cluster.subjects import RBAC
-from components.tenant.capsule_names import (
-    CAPSULE_API,
-    TENANT,
-    TENANT_OWNER,
-)
+from components.installs.capsule.objects import NAMESPACE_DELETER, NAMESPACE_PROVISIONER, generated_objects
+from components.tenant.capsule.names import CAPSULE_API, TENANT, TENANT_OWNER
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import TENANT_LABEL
 

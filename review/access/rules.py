@@ -16,8 +16,8 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from components.charts.chart import RELEASE_TYPE
-from components.kyverno.objects import KYVERNO
+from components.installs.chart import RELEASE_TYPE
+from components.installs.kyverno.objects import KYVERNO
 from components.tenant.annotations import SERVICE_ACCOUNT
 from components.tenant.further_access import RoleReference
 from components.vocabulary.manifests import Manifest
@@ -436,7 +436,7 @@ def _of_chart(release: Manifest) -> Iterator[Manifest]:
 def _of_kyverno(release: Manifest) -> Iterator[Manifest]:
     """What the stack lets Kyverno's background controller do in addition to what the chart itself does.
 
-    Source: components/kyverno/values.py
+    Source: components/installs/kyverno/values.py
     """
     properties = release["properties"]
     name = f"{properties['name']}-background-controller"

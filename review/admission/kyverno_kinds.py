@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from components.charts.chart import FOLDER
 from components.config.yaml_files import FastLoader
+from components.installs.chart import FOLDER
 from components.vocabulary.manifests import Manifest
 from review.render.rendered import Render
 

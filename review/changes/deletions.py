@@ -12,8 +12,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from components.charts.chart import RELEASE_TYPE
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE
+from components.installs.chart import RELEASE_TYPE
 from review.changes.objects import Action, ObjectChange
 from review.render.rendered import PLATFORM, RenderedObject
 

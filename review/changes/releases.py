@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.capsule import config as capsule_support
-from components.flux import release as flux_support
-from components.kyverno import config as kyverno_support
+from components.installs.capsule import config as capsule_support
+from components.installs.flux import release as flux_support
+from components.installs.kyverno import config as kyverno_support
 from components.stack.files.stack_file import StackFile
 
 _REPOSITORIES = {

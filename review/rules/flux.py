@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from components.config.messages import Message
 from components.config.printable import printable
-from components.flux.lockdown_flags import FORBIDDEN_FLAGS, arguments_for, flags_for, unknown_to
-from components.flux.profile import FEATURE_GATES
-from components.flux.release import component_of
+from components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, arguments_for, flags_for, unknown_to
+from components.installs.flux.profile import FEATURE_GATES
+from components.installs.flux.release import component_of
 from components.stack.review import RuleName
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import Controller

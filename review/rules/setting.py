@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from components.flux.config import Profile
+from components.installs.flux.config import Profile
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
 from components.stack.cluster.protection import is_protected
 from components.stack.config import StackConfig, is_production

@@ -2,7 +2,7 @@
 
 They are in `review`, since nothing that is applied depends on them; `make policy` runs them over an offline render, and
 the pack in `policy/` over what Pulumi registers. What the configuration itself refuses
-(`components.stack.files.loading`) is held by a rule, too, where the damage would be great: rules see what the builders
+(`components.stack.loading`) is held by a rule, too, where the damage would be great: rules see what the builders
 made of it.
 """
 

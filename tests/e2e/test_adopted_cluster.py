@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from components.config.yaml_files import FastLoader
-from components.flux.release import VERSION_LABEL
+from components.installs.flux.release import VERSION_LABEL
 from tests.e2e.manifests import kustomization
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster, eventually

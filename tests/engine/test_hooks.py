@@ -21,7 +21,7 @@ import pulumi
 from components.tenant.quotas import QuotaHooks
 from components.tenant.quotas import NotCounting, QuotaStatus
 from components.cluster.hooks import hooked
-from components.stack.files.loading import load_stack
+from components.stack.loading import load_stack
 
 HERE = Path(__file__).parent
 

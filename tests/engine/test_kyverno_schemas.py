@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jsonschema import Draft202012Validator
 
-from components.flux.config import FluxConfig
-from components.flux.release import controller_images
+from components.installs.flux.config import FluxConfig
+from components.installs.flux.release import controller_images
 from components.policies.config import ImageSignature, PolicyMode, RegistryAccess
 from components.policies.image_signatures import FLUX_SIGNER, flux_images, tenant_images
 from components.policies.onboarding import onboarding

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from sample_plan import tenant_objects
 
+from components.policies.capsule_limits import limits_first
+from components.policies.capsule_settings import made_settings
 from components.policies.config import PoliciesConfig, PolicyEngine
-from components.policies.limits_first import limits_first
-from components.policies.made_settings import made_settings
 from components.policies.table import policy_set
-from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, SETTINGS
-from components.tenant.capsule_objects import made_metadata
+from components.tenant.capsule.names import CAPSULE_API, CAPSULE_TENANT_LABEL, SETTINGS
+from components.tenant.capsule.objects import made_metadata
 from components.tenant.config import TenantConfig
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.names import TENANT_LABEL

@@ -15,7 +15,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from components.cluster.component import PREVIEWER
-from components.flux.controller_rights import IMPERSONATION
+from components.installs.flux.controller_rights import IMPERSONATION
 from operations import drift, previewer_role, repair
 from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually

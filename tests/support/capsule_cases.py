@@ -11,8 +11,8 @@ from typing import Any
 from components.policies.config import PoliciesConfig, PolicyEngine
 from components.policies.names import PolicyName
 from components.policies.table import PolicySet, policy_set
-from components.tenant.capsule_names import CAPSULE_TENANT_LABEL, OWNER
-from components.tenant.capsule_objects import made_metadata
+from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, OWNER
+from components.tenant.capsule.objects import made_metadata
 from components.tenant.config import TenantConfig
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.names import TENANT_LABEL

@@ -12,8 +12,8 @@ from unittest.mock import patch
 from sample_plan import room_for, tenant_objects
 from typer.testing import CliRunner
 
-from components.flux.config import FluxConfig
-from components.flux.controller_rights import impersonation_objects
+from components.installs.flux.config import FluxConfig
+from components.installs.flux.controller_rights import impersonation_objects
 from components.tenant.config import TenantConfig
 from components.tenant.identity import role_binding
 from components.tenant.limits import limiting_objects

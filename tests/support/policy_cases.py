@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from components.capsule.objects import CAPSULE_NAMESPACE
+from components.installs.capsule.objects import CAPSULE_NAMESPACE
 from components.policies.config import PoliciesConfig
 from components.policies.names import PolicyName
 from components.sync.notifications import PROVIDER_TYPES
@@ -30,7 +30,7 @@ from components.tenant.annotations import (
     VERIFIED,
     WITHOUT_GRANTS,
 )
-from components.tenant.capsule_objects import REPLICATOR
+from components.tenant.capsule.objects import REPLICATOR
 from components.tenant.grants import SERVICE_EXPOSURE, ExceptedPolicy
 from components.tenant.kinds import FLUX_KINDS, resources_of
 from components.vocabulary.names import FLUX_NAMESPACE, TENANT_LABEL, Controller, account_of

@@ -1,20 +1,15 @@
-"""Checks of `tenancy.mode: capsule` against the rest of the stack, and against the cluster."""
+"""Checks of `tenancy.mode: capsule` against the rest of the stack."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from components.config.errors import Problem
 from components.config.messages import Message, Wording
-from components.config.printable import printable
-from components.stack.cluster.namespaces import NAMESPACE_TYPE
-from components.tenant.capsule_names import CAPSULE_API, CAPSULE_TENANT_LABEL, KEYS_OF_CAPSULE, TENANT_TYPE, made_prefix
-from components.tenant.capsule_objects import capsule_limits
+from components.tenant.capsule.names import KEYS_OF_CAPSULE, made_prefix
+from components.tenant.capsule.objects import capsule_limits
 
 if TYPE_CHECKING:
-    from components.cluster.client import ClusterFacts
-    from components.engine.state import State
     from components.stack.config import StackConfig
     from components.stack.files.usable_parts import Check, Finding
     from components.tenant.config import TenantConfig
@@ -53,8 +48,6 @@ LIMITS_WITHOUT_CAPSULE = Wording(
     "limits what only Capsule lets tenants do, but tenancy.mode is namespaces",
     "set tenancy.mode to capsule, or remove it",
 )
-
-TENANTS_PATH = f"/apis/{CAPSULE_API}/tenants"
 
 
 def _limits_without_capsule(config: StackConfig) -> Iterator[Finding]:
@@ -170,106 +163,3 @@ CAPSULE_CHECKS: tuple[Check, ...] = (
     _onboarding,
     _proxy,
 )
-
-
-def capsule_problems(
-    config: StackConfig, cluster: ClusterFacts, state: State, tenants: Collection[str], stack_file: str
-) -> list[Problem]:
-    """Why Capsule's tenants in the cluster cannot become those of the stack.
-
-    Args:
-        config: the stack.
-        cluster: facts of the cluster.
-        state: the stack's state.
-        tenants: the names of Capsule's Tenants in the cluster; not needed where tenants make no namespaces.
-        stack_file: name of the stack's file.
-    """
-    own = state.names(TENANT_TYPE)
-    if not config.makes_namespaces:
-        return [*_unlisted(config, cluster, state, stack_file)]
-    problems = [
-        Problem(
-            stack_file,
-            f"tenants.{name}",
-            Message(
-                "FT-CAP-051",
-                f"Capsule has a Tenant {name} that this stack does not manage",
-                "choose another name for this tenant; to take the Tenant over with its namespaces, set cluster.adopt "
-                "to true. Deleting the Tenant deletes the namespaces that it owns",
-            ),
-        )
-        for name in config.tenants
-        if name in tenants and name not in own and not config.cluster.adopt
-    ]
-    owners = owned_namespaces(cluster)
-    return problems + [
-        Problem(
-            stack_file,
-            f"tenants.{name}",
-            Message(
-                "FT-CAP-052",
-                f"namespace {namespace} belongs to Capsule's Tenant {printable(owners[namespace])}",
-                "choose another namespace, or have that Tenant release it",
-            ),
-        )
-        for name, tenant in config.tenants.items()
-        for namespace in tenant.namespace_names
-        if owners.get(namespace, name) != name
-    ]
-
-
-def owned_namespaces(cluster: ClusterFacts) -> dict[str, str]:
-    """The namespaces in the cluster that Capsule owns, each with the name of its Tenant."""
-    return {
-        name: labels[CAPSULE_TENANT_LABEL]
-        for name, labels in cluster.namespaces.items()
-        if CAPSULE_TENANT_LABEL in labels
-    }
-
-
-def made_namespaces(cluster: ClusterFacts, tenant: str, listed: Collection[str]) -> list[str]:
-    """The namespaces that a tenant has made itself, by name.
-
-    Args:
-        cluster: facts of the cluster.
-        tenant: name of the tenant.
-        listed: the namespaces of the stack.
-    """
-    return sorted(name for name, owner in owned_namespaces(cluster).items() if owner == tenant and name not in listed)
-
-
-def surplus_namespaces(config: StackConfig, cluster: ClusterFacts) -> Iterator[Message]:
-    """Says which tenants have more namespaces than they may: Capsule counts late, so requests at once pass its quota.
-
-    Args:
-        config: the stack.
-        cluster: facts of the cluster.
-    """
-    owners = owned_namespaces(cluster)
-    for name, tenant in _makers(config):
-        owned, most = (
-            [each for each in owners if owners[each] == name],
-            capsule_limits(tenant, config.tenancy).namespaces,
-        )
-        if len(owned) > most:
-            namespaces = ", ".join(sorted(owned))
-            yield Message(
-                "FT-CAP-055",
-                f"tenant {name} has {len(owned)} namespaces besides its home and may have {most}: {namespaces}",
-                "have the tenant remove some of them from its repository, or raise capsule.namespaces",
-            )
-
-
-def _unlisted(config: StackConfig, cluster: ClusterFacts, state: State, stack_file: str) -> Iterator[Problem]:
-    """Namespaces of tenants that stay, which they have made themselves and would lose with Capsule's Tenant."""
-    own, applied = state.names(TENANT_TYPE), state.names(NAMESPACE_TYPE)
-    for name in config.tenants:
-        if name in own and (made := made_namespaces(cluster, name, applied)):
-            message = Message(
-                "FT-CAP-053",
-                f"has made the namespaces {', '.join(made)}, which the change of tenancy.mode would delete "
-                "with Capsule's Tenant",
-                "add them to its namespaces and run `pulumi up` before you change the mode, or have the "
-                "tenant remove them from its repository",
-            )
-            yield Problem(stack_file, f"tenants.{name}", message)

@@ -73,7 +73,7 @@ def _one_sided(config: StackConfig) -> Iterator[Finding]:
 
 def _for_namespaces_of_tenants(config: StackConfig) -> Iterator[Finding]:
     """Openings for a tenant's namespace by its name: that tenant has not agreed to anything."""
-    owners = {name: tenant for tenant, each in config.tenants.items() for name in each.namespace_names}
+    owners = config.tenant_of_namespaces
     for path, tenant in _openings(config):
         for index, opening in enumerate(tenant.network.ingress):
             if (owner := owners.get(opening.from_namespace)) is not None:

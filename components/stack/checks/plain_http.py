@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from components.allowlists.source_patterns import ANYTHING
-from components.flux.egress import host_and_port
+from components.installs.flux.egress import host_and_port
 from components.sources.config import ExternalArtifactSource
 from components.sources.objects import fetched_url, is_encrypted
 from components.vocabulary.names import Controller

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from components.config.messages import Message, Wording
-from components.flux.config import Profile
-from components.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
+from components.installs.flux.config import Profile
+from components.installs.flux.lockdown_flags import OBJECT_IDENTITY, enables_object_identity
 from components.keys.known_hosts import address_of, keys_for, rivals
 from components.keys.ssh_keys import read_private_key
 from components.stack.checks.capsule import CAPSULE_CHECKS, INSTALLATION_CHECKS
@@ -22,7 +22,7 @@ from components.stack.checks.syncs import SYNC_CHECKS
 from components.stack.files.usable_parts import Check, Finding, across_sections
 from components.stack.files.validation_errors import dotted
 from components.sync.decryption import Decryption, decryption_account, key_service_hosts
-from components.tenant.capsule_names import made_prefix
+from components.tenant.capsule.names import made_prefix
 from components.vocabulary.names import Controller
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _taken_accounts(config: StackConfig) -> Iterator[Finding]:
 
 def _rights_of_tenants(config: StackConfig) -> Iterator[Finding]:
     """Service accounts in tenants' namespaces with rights of the platform: whoever runs pods there would have them."""
-    owners = {name: tenant for tenant, each in config.tenants.items() for name in each.namespace_names}
+    owners = config.tenant_of_namespaces
     prefixes = {made_prefix(tenant): tenant for tenant in config.tenants if config.makes_namespaces}
     given: list[tuple[KeyPath, Sequence[Subject], Wording]] = [
         (("cluster", "previewers"), config.cluster.previewers, PREVIEWER_OF_TENANT),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from components.config.messages import Message, Wording
-from components.flux.config import Profile
-from components.flux.lockdown_flags import EXTERNAL_ARTIFACT, enables
+from components.installs.flux.config import Profile
+from components.installs.flux.lockdown_flags import EXTERNAL_ARTIFACT, enables
 from components.sources.config import ExternalArtifactSource
 from components.stack.files.validation_errors import MISSING
 from components.vocabulary.names import APPLIED_SOURCES, Controller

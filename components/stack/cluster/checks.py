@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.capsule.objects import CAPSULE
-from components.capsule.values import administrator_problems
-from components.charts.chart import Product
 from components.cluster.client import (
     ClusterFacts,
     ClusterUnavailable,
@@ -28,17 +25,20 @@ from components.config.errors import Problem
 from components.config.messages import Message
 from components.engine.pulumi_command import refreshes
 from components.engine.state import State
-from components.flux.release import OLDEST_KUBERNETES, minor
-from components.kyverno.objects import KYVERNO, MANAGED_BY_LABEL
+from components.installs.capsule.objects import CAPSULE
+from components.installs.capsule.values import administrator_problems
+from components.installs.chart import Product
+from components.installs.flux.release import OLDEST_KUBERNETES, minor
+from components.installs.kyverno.objects import KYVERNO, MANAGED_BY_LABEL
 from components.recovery.blocked_namespaces import read_namespace_holds
 from components.recovery.field_owners import CoOwner, co_owners
 from components.recovery.lost_namespaces import LostNamespaces
 from components.recovery.stray_objects import read_strays
 from components.recovery.unfinished_releases import UnfinishedRelease, left_behind, read_unfinished, unread_release
-from components.stack.checks.capsule import TENANTS_PATH, capsule_problems, surplus_namespaces
 from components.stack.checks.grants import namespaced_objects
 from components.stack.cluster.closed_objects import closed_objects, read_unmarked
 from components.stack.cluster.foreign_installations import foreign_capsule, foreign_flux, foreign_kyverno, read_capsules
+from components.stack.cluster.made_namespaces import TENANTS_PATH, capsule_problems, surplus_namespaces
 from components.stack.cluster.missing_objects import missing_objects
 from components.stack.cluster.name_conflicts import taken_names
 from components.stack.cluster.namespaces import (
@@ -46,13 +46,12 @@ from components.stack.cluster.namespaces import (
     held_namespaces,
     lost_namespaces,
     namespace_problems,
-    tenant_of_namespaces,
     terminating,
 )
 from components.stack.config import StackConfig
 from components.stack.plan import stack_plan
 from components.sync.flux_objects import read_syncs
-from components.tenant.offboarding import held_message
+from components.tenant.leaving.deletion import held_message
 
 if TYPE_CHECKING:
     from kubernetes import client
@@ -128,7 +127,7 @@ def check_cluster(
         problems += left_behind(CAPSULE, capsule_release, stack_file) if config.capsule is None else []
     except ClusterUnavailable as error:
         return None, [*problems, error.as_problem(stack_file)]
-    listed = tenant_of_namespaces(config)
+    listed = config.tenant_of_namespaces
     warnings = tuple(
         held_message(found, config.cluster.context) for name, found in holds.items() if found and name not in listed
     )

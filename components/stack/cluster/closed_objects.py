@@ -79,7 +79,7 @@ def closed_objects(
         namespaces: the labels of each namespace of the cluster: tenants make some, and others are onboarded by label.
     """
     owners = {name: labels[TENANT_LABEL] for name, labels in namespaces.items() if TENANT_LABEL in labels}
-    owners |= {name: tenant for tenant, each in config.active_tenants.items() for name in each.namespace_names}
+    owners |= {name: tenant for name, tenant in config.tenant_of_namespaces.items() if tenant in config.active_tenants}
     found: dict[tuple[str, _Entry], list[str]] = defaultdict(list)
     for each in objects:
         namespace = each["metadata"]["namespace"]

@@ -5,13 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from components.capsule.objects import (
-    CAPSULE_GROUP,
-    CAPSULE_NAMESPACE,
-    CREATED_WEBHOOKS,
-    DEFINITION_TYPE,
-    generated_objects,
-)
 from components.cluster.client import (
     METADATA_LIST,
     ClusterFacts,
@@ -23,7 +16,14 @@ from components.cluster.ownership import carries_marks, names_cluster
 from components.config.errors import Problem
 from components.config.messages import Message
 from components.engine.state import State
-from components.kyverno.objects import NAMESPACE, webhook_configurations
+from components.installs.capsule.objects import (
+    CAPSULE_GROUP,
+    CAPSULE_NAMESPACE,
+    CREATED_WEBHOOKS,
+    DEFINITION_TYPE,
+    generated_objects,
+)
+from components.installs.kyverno.objects import NAMESPACE, webhook_configurations
 from components.stack.cluster.namespaces import NAMESPACE_TYPE
 from components.vocabulary.manifests import resource_type
 from components.vocabulary.names import FLUX_NAMESPACE

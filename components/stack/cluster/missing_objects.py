@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from components.capsule.objects import CAPSULE_NAMESPACE
 from components.cluster.client import ClusterFacts, collection_of
 from components.cluster.ownership import names_cluster
 from components.config.errors import Problem
 from components.config.messages import Message
 from components.config.printable import printable
 from components.engine.state import State
-from components.kyverno.objects import NAMESPACE as KYVERNO_NAMESPACE
+from components.installs.capsule.objects import CAPSULE_NAMESPACE
+from components.installs.kyverno.objects import NAMESPACE as KYVERNO_NAMESPACE
 from components.stack.config import StackConfig
 from components.stack.plan import Plan
 from components.sync.status import name_of_object
@@ -103,7 +103,7 @@ def _missing(
     config: StackConfig, cluster: ClusterFacts, state: State, names_at: Callable[[str], Collection[str] | None]
 ) -> Iterable[str]:
     """Kind and name of each missing object, except those of tenants that are no longer listed."""
-    listed = {name for tenant in config.tenants.values() for name in tenant.namespace_names}
+    listed = config.tenant_of_namespaces.keys()
     # A lost namespace is reported or re-created as a whole (`components.recovery.lost_namespaces`).
     kept = {name for name in cluster.namespaces if name not in state.names(_NAMESPACE_TYPE)} | listed
     kept |= {*_OWN}

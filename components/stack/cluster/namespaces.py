@@ -12,7 +12,7 @@ from components.engine.state import State
 from components.recovery.blocked_namespaces import NamespaceHolds
 from components.recovery.lost_namespaces import LostNamespaces
 from components.stack.config import StackConfig
-from components.tenant.capsule_names import CAPSULE_TENANT_LABEL, TENANT_TYPE
+from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT_TYPE
 from components.vocabulary.names import FLUX_NAMESPACE, MANAGED_BY_LABEL, MANAGER, TENANT_LABEL
 
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
@@ -25,11 +25,6 @@ def namespace_problems(config: StackConfig, cluster: ClusterFacts, state: State,
         *_lost(config, lost_namespaces(cluster, state), stack_file),
         *_foreign(config, cluster, stack_file),
     ]
-
-
-def tenant_of_namespaces(config: StackConfig) -> dict[str, str]:
-    """The tenant of each namespace that the stack describes."""
-    return {name: tenant for tenant, each in config.tenants.items() for name in each.namespace_names}
 
 
 def lost_namespaces(cluster: ClusterFacts, state: State) -> LostNamespaces:
@@ -45,7 +40,7 @@ def terminating(config: StackConfig, cluster: ClusterFacts, state: State) -> set
     """
     left = state.names(TENANT_TYPE) - config.tenants.keys()
     made = {name for name, labels in cluster.namespaces.items() if labels.get(CAPSULE_TENANT_LABEL) in left}
-    return set(cluster.terminating & (tenant_of_namespaces(config).keys() | state.names(NAMESPACE_TYPE) | made))
+    return set(cluster.terminating & (config.tenant_of_namespaces.keys() | state.names(NAMESPACE_TYPE) | made))
 
 
 def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | None], stack_file: str) -> list[Problem]:
@@ -57,7 +52,7 @@ def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | No
         stack_file: name of the stack's file.
     """
     problems = []
-    for namespace, tenant in tenant_of_namespaces(config).items():
+    for namespace, tenant in config.tenant_of_namespaces.items():
         if (found := holds.get(namespace)) is None:
             continue
         message = (
@@ -80,7 +75,7 @@ def held_namespaces(config: StackConfig, holds: Mapping[str, NamespaceHolds | No
 
 def _unknown(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> list[Problem]:
     """Namespaces where Flux is to impersonate somebody and that neither the stack nor the cluster has."""
-    known = {FLUX_NAMESPACE, *cluster.namespaces, *tenant_of_namespaces(config)}
+    known = {FLUX_NAMESPACE, *cluster.namespaces, *config.tenant_of_namespaces}
     return [
         Problem(
             stack_file,
@@ -99,7 +94,7 @@ def _unknown(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> lis
 
 def _lost(config: StackConfig, lost: LostNamespaces, stack_file: str) -> list[Problem]:
     """Namespaces that are gone together with objects of the stack; an offboarding leaves none of these in the state."""
-    tenants = tenant_of_namespaces(config)
+    tenants = config.tenant_of_namespaces
     return [
         Problem(
             stack_file,
@@ -128,7 +123,7 @@ def _foreign(config: StackConfig, cluster: ClusterFacts, stack_file: str) -> lis
                 f"namespace {namespace} --overwrite {_of_stack(tenant)}`",
             ),
         )
-        for namespace, tenant in tenant_of_namespaces(config).items()
+        for namespace, tenant in config.tenant_of_namespaces.items()
         if namespace in cluster.namespaces and cluster.namespaces[namespace].get(TENANT_LABEL) != tenant
     ]
 

@@ -10,20 +10,20 @@ from typing import TypeVar
 
 import pulumi
 
-from components.capsule.objects import CapsuleRelease, read_capsule
-from components.charts.chart import Chart
 from components.cluster.component import ProtectedResource
 from components.config.errors import ConfigurationError, Problem
 from components.config.messages import Message
 from components.config.pinned_input import PinnedInputError
 from components.engine.pulumi_command import creates_nothing, ignores_protection
 from components.engine.state import State
-from components.flux.release import read_release
 from components.git.github import Registration
 from components.git.github_identity import identity_problems, unneeded_owners
 from components.git.github_preflight import lost_repositories, new_registrations, repository_problems, unregistered
 from components.git.sources import Sources, github_key_path
-from components.kyverno.objects import kyverno_chart
+from components.installs.capsule.objects import CapsuleRelease, read_capsule
+from components.installs.chart import Chart
+from components.installs.flux.release import read_release
+from components.installs.kyverno.objects import kyverno_chart
 from components.recovery.github_leftovers import Leftover, github_leftovers
 from components.stack.checks.grants import expiring_grants
 from components.stack.cluster.checks import ClusterFindings, check_cluster

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from components.capsule.objects import CAPSULE_GROUP
-from components.charts.chart import RELEASE_TYPE
 from components.cluster.client import ClusterFacts
 from components.cluster.component import ProtectedResource, known_cluster_uid, protected_before
 from components.cluster.ownership import names_cluster
 from components.config.errors import Problem
 from components.config.messages import Wording
 from components.engine.state import State
-from components.kyverno.objects import KYVERNO
-from components.stack.cluster.namespaces import NAMESPACE_TYPE, lost_namespaces, tenant_of_namespaces
+from components.installs.capsule.objects import CAPSULE_GROUP
+from components.installs.chart import RELEASE_TYPE
+from components.installs.kyverno.objects import KYVERNO
+from components.stack.cluster.namespaces import NAMESPACE_TYPE, lost_namespaces
 from components.stack.config import StackConfig, is_production
 from components.vocabulary.manifests import Manifest, resource_type
 from components.vocabulary.names import TENANT_LABEL
@@ -65,7 +65,7 @@ def protectable_resources(config: StackConfig, release: Iterable[Manifest]) -> f
         for manifest in release
         if manifest["kind"] in TAKEN_ALONG
     }
-    of_tenants = {ProtectedResource(NAMESPACE_TYPE, name) for name in tenant_of_namespaces(config)}
+    of_tenants = {ProtectedResource(NAMESPACE_TYPE, name) for name in config.tenant_of_namespaces}
     return frozenset(of_releases | of_tenants | (_KYVERNO if config.kyverno is not None else set()))
 
 
@@ -88,7 +88,7 @@ def protected_resources(
     if not is_protected(config, stack) or known_cluster_uid(state) not in (None, cluster.uid):
         return frozenset()
     leaving = [name for tenant in config.tenants.values() if tenant.is_leaving for name in tenant.namespace_names]
-    lost = lost_namespaces(cluster, state).among(tenant_of_namespaces(config))
+    lost = lost_namespaces(cluster, state).among(config.tenant_of_namespaces)
     unprotected = {ProtectedResource(NAMESPACE_TYPE, name) for name in (*leaving, *lost)}
     return protectable_resources(config, release) - unprotected
 

@@ -12,7 +12,7 @@ from components.config.messages import Message
 from components.engine import log
 from components.stack.config import StackConfig
 from components.tenant.config import TenantConfig
-from components.tenant.remains import Remains
+from components.tenant.leaving.remaining_objects import Remains
 
 LeavingTenants = dict[str, dict[str, str]]
 """By tenant and namespace, what is left in it, e.g. `1 PersistentVolumeClaim, 2 Secret`."""

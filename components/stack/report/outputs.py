@@ -9,17 +9,17 @@ import pulumi
 
 from components.cluster.client import ClusterFacts
 from components.engine.state import unplanned
-from components.flux.config import PlatformSyncConfig
-from components.flux.platform_sync import PlatformSync, platform_path
 from components.git.config import GitSource
 from components.git.rotation import Rotations
 from components.git.source import webhook_url
+from components.installs.flux.config import PlatformSyncConfig
+from components.installs.flux.platform_sync import PlatformSync, platform_path
 from components.keys.ssh_keys import read_private_key
 from components.plan.planned import Registered
 from components.sources.config import ExternalArtifactSource, Source
 from components.sources.fetched import has_status
 from components.sources.objects import fetched_url
-from components.stack.checks.capsule import made_namespaces
+from components.stack.cluster.made_namespaces import made_namespaces
 from components.stack.config import StackConfig
 from components.stack.platform import Platform
 from components.stack.report.further_access import FurtherAccess

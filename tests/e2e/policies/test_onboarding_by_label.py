@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.flux.config import FluxConfig
+from components.installs.flux.config import FluxConfig
 from components.policies.onboarding import tenant_template
 from components.tenant.tenancy_config import TenancyConfig
 from tests.e2e.manifests import git_repository, kustomization, namespace

@@ -8,9 +8,9 @@ from typing import Any
 
 import pulumi
 
-from components.flux.config import PlatformSyncConfig
-from components.flux.platform_sync import PlatformSyncArgs, planned_platform_sync
 from components.git.source import GitAccess
+from components.installs.flux.config import PlatformSyncConfig
+from components.installs.flux.platform_sync import PlatformSyncArgs, planned_platform_sync
 from components.plan import register_planned
 from components.plan.planned import Planned, Registered, Stage, of_stage
 from components.recovery.lost_namespaces import LostNamespaces
@@ -20,8 +20,8 @@ from components.stack.plan import stack_plan
 from components.sync.notifications import Notification
 from components.tenant.component import TenantArgs
 from components.tenant.config import TenantConfig
+from components.tenant.leaving.deletion import Offboarding
 from components.tenant.limits import room_of
-from components.tenant.offboarding import Offboarding
 from components.tenant.plan import tenant_plan
 from components.tenant.scope import TenantScope
 from components.tenant.tenancy_config import TenancyConfig

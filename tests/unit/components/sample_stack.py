@@ -16,14 +16,14 @@ from kubernetes.client import ApiClient
 from components.cluster.config import ClusterConfig
 from components.config.errors import ConfigurationError
 from components.engine.state import State
-from components.flux.config import FluxConfig
 from components.git.config import GitSource
+from components.installs.flux.config import FluxConfig
 from components.recovery.lost_namespaces import LostNamespaces
 from components.stack.config import StackConfig
-from components.stack.files.loading import load_stack
 from components.stack.files.stack_file import StackFile
+from components.stack.loading import load_stack
 from components.tenant.config import TenantConfig
-from components.tenant.offboarding import Offboarding
+from components.tenant.leaving.deletion import Offboarding
 
 PROJECT = "flux-tenancy"
 DIGEST = "5f" * 32

@@ -10,8 +10,8 @@ from sample_pack import UNKNOWN, Pack, rules, secret
 
 from components.config.decisions import today
 from components.config.errors import ConfigurationError, Problem
-from components.flux.lockdown_flags import arguments_for
 from components.git.github import DEPLOY_KEY_TYPE
+from components.installs.flux.lockdown_flags import arguments_for
 from components.policies.config import PolicyEngine, PolicyMode
 from components.stack.review import RuleName, Waiver
 from components.vocabulary.names import TENANT_LABEL, Controller

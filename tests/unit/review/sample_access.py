@@ -11,9 +11,9 @@ from sample_plan import tenant_objects
 from sample_release import release
 from sample_stack import flux_config, tenant_config
 
-from components.flux.controller_rights import shared_impersonation
-from components.flux.profile import configured
-from components.flux.release import select_components
+from components.installs.flux.controller_rights import shared_impersonation
+from components.installs.flux.profile import configured
+from components.installs.flux.release import select_components
 from components.policies.config import PoliciesConfig, PolicyEngine
 from components.policies.kyverno_only import kyverno_only, onboards
 from components.policies.table import policy_set

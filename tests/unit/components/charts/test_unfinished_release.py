@@ -10,9 +10,9 @@ from kubernetes import client
 from loopback import serving
 from message_codes import codes
 
-from components.charts.chart import RELEASE_TYPE
 from components.engine.state import State
-from components.kyverno.objects import KYVERNO
+from components.installs.chart import RELEASE_TYPE
+from components.installs.kyverno.objects import KYVERNO
 from components.recovery.unfinished_releases import (
     UnfinishedRelease,
     failed,

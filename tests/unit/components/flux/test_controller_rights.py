@@ -6,8 +6,8 @@ import pytest
 from sample_release import arguments, names, one, release
 from sample_stack import DIGEST, FLUX, flux_config, load, problems
 
-from components.flux.controller_rights import impersonation_objects, is_powerful, shared_impersonation
-from components.flux.profile import configured, in_phases
+from components.installs.flux.controller_rights import impersonation_objects, is_powerful, shared_impersonation
+from components.installs.flux.profile import configured, in_phases
 from components.tenant.impersonation import impersonations
 from components.vocabulary.names import Controller
 from components.vocabulary.object_meta import ObjectMeta

@@ -10,8 +10,8 @@ from sample_release import one, release
 from sample_stack import FLUX, flux_config, load
 
 from components.config.errors import ConfigurationError
-from components.flux.component import FluxInstall, FluxInstallArgs
-from components.flux.profile import StackFacts, configured
+from components.installs.flux.component import FluxInstall, FluxInstallArgs
+from components.installs.flux.profile import StackFacts, configured
 from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import Controller
 from tests.support.network import Network, Peer

@@ -6,8 +6,8 @@ import pytest
 from sample_release import arguments, golden, names, one, release
 from sample_stack import flux_config
 
-from components.flux.lockdown_environment import variables_for
-from components.flux.profile import StackFacts, configured
+from components.installs.flux.lockdown_environment import variables_for
+from components.installs.flux.profile import StackFacts, configured
 from components.vocabulary.names import Controller
 
 EVERY_CONTROLLER = [controller.value for controller in Controller]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, flags_for, refusal
+from components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS, flags_for, refusal
 from components.vocabulary.names import Controller
 
 OF_LOCKDOWN = {flag.name for flag in LOCKDOWN_FLAGS}

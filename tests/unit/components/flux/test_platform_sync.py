@@ -8,9 +8,9 @@ from recorded_program import GENERATED, run
 from sample_plan import platform_args
 from sample_sources import with_deploy_key
 
-from components.flux.config import PlatformSyncConfig
-from components.flux.platform_sync import PlatformSync, platform_kustomization, platform_path
 from components.git.source import GitAccess
+from components.installs.flux.config import PlatformSyncConfig
+from components.installs.flux.platform_sync import PlatformSync, platform_kustomization, platform_path
 from components.plan.registration import BACKGROUND, OWNERSHIP
 from components.sync.notifications import Notification
 

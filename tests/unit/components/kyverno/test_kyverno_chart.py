@@ -9,7 +9,7 @@ from sample_stack import DIGEST
 
 from components.config.messages import code_of
 from components.config.pinned_input import PinnedInputError
-from components.kyverno.objects import kyverno_chart
+from components.installs.kyverno.objects import kyverno_chart
 from tests.support.messages import said
 
 CHART = chart_archive()

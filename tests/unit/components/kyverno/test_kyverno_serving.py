@@ -3,8 +3,8 @@
 import pytest
 from message_codes import codes
 
-from components.charts.serving import NotServing
-from components.kyverno.objects import DENIAL, GOOD_PROBE, wait_until_serving
+from components.installs.kyverno.objects import DENIAL, GOOD_PROBE, wait_until_serving
+from components.installs.serving import NotServing
 
 DENIED = f"{DENIAL}: compilation failed"
 NO_SERVICE = 'failed calling webhook "validate-policy.kyverno.svc": connection refused'

@@ -3,7 +3,7 @@
 import pytest
 from sample_kyverno import kyverno_config
 
-from components.kyverno.values import helm_values
+from components.installs.kyverno.values import helm_values
 
 SIZES = [{}, {"replicas": 1}, {"replicas": 9, "reports": True}]
 

@@ -7,7 +7,7 @@ from sample_plan import tenant_objects
 from sample_release import one
 from sample_stack import flux_config, tenant_config
 
-from components.flux.controller_rights import SHARED_IMPERSONATION, impersonation_objects
+from components.installs.flux.controller_rights import SHARED_IMPERSONATION, impersonation_objects
 from components.policies.config import PolicyMode
 from components.policies.onboarding import background_rules, onboarding, tenant_template
 from components.policies.tenant_labels import TENANT_NAME, is_free, tenant_labels

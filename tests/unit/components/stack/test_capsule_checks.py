@@ -9,9 +9,9 @@ from sample_stack import problems as problems_of
 
 from components.cluster.client import ClusterFacts
 from components.engine.state import State
-from components.stack.checks.capsule import capsule_problems, surplus_namespaces
+from components.stack.cluster.made_namespaces import capsule_problems, surplus_namespaces
 from components.stack.cluster.namespaces import NAMESPACE_TYPE
-from components.tenant.capsule_names import TENANT_TYPE
+from components.tenant.capsule.names import TENANT_TYPE
 from tests.support.messages import said
 
 CAPSULE = {"mode": "capsule"}

@@ -9,7 +9,7 @@ import sample_kyverno
 from recorded_program import run
 from sample_project import tenant, write_project, write_stack
 
-from components.policies.limits_first import limits_first
+from components.policies.capsule_limits import limits_first
 from components.stack.files.project_file import read_project_file
 from components.stack.offline import load_offline, offline_preflight
 from components.stack.platform import register_platform

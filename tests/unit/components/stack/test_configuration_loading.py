@@ -10,7 +10,7 @@ from components.config.errors import ConfigurationError
 from components.config.messages import Message
 from components.config.types import EMPTY
 from components.config.yaml_files import UNREADABLE_FILE
-from components.flux.lockdown_flags import FORBIDDEN_FLAGS
+from components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS
 from components.stack.files.validation_errors import MISSING
 from components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
 from components.vocabulary.names import Controller

@@ -26,9 +26,9 @@ from sample_stack import CLUSTER, FLUX, removal
 
 from components.cluster.client import ClusterFacts, ClusterUnavailable
 from components.config.types import seconds
-from components.flux.component import FluxInstall, FluxInstallArgs
-from components.flux.platform_sync import PlatformSync, platform_path
 from components.git.source import git_access, webhook_url
+from components.installs.flux.component import FluxInstall, FluxInstallArgs
+from components.installs.flux.platform_sync import PlatformSync, platform_path
 from components.sources.fetched import fetched
 from components.stack.config import StackConfig
 from components.stack.plan import stack_plan
@@ -43,8 +43,8 @@ from components.sync.status import REQUESTED_AT, Progress, SyncStatus
 from components.tenant.component import Tenant
 from components.tenant.config import TenantConfig, TenantState
 from components.tenant.further_access import FurtherBinding
+from components.tenant.leaving.remaining_objects import Remains
 from components.tenant.people import TenantPeople
-from components.tenant.remains import Remains
 from components.tenant.scope import source_meta
 from components.tenant.syncs import FurtherSync
 from components.vocabulary.names import TENANT_LABEL

@@ -8,9 +8,9 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from components.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
-from components.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from components.git.config import GitSource
+from components.installs.flux.lockdown_environment import LOCKDOWN_ENVIRONMENT
+from components.installs.flux.lockdown_flags import FORBIDDEN_FLAGS, LOCKDOWN_FLAGS
 from components.sources.config import Source
 from components.sync.decryption import Decryption
 from components.tenant.config import TenantConfig

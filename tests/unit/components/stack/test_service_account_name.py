@@ -9,7 +9,7 @@ from sample_plan import tenant_objects
 from sample_release import arguments, release
 from sample_stack import FLUX, flux_config, load, problems, tenant_config
 
-from components.flux.profile import configured
+from components.installs.flux.profile import configured
 from components.policies.onboarding import onboarding, tenant_template
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.names import Controller

@@ -4,7 +4,7 @@ import pytest
 from sample_capsule import CAPSULE
 from sample_stack import FLUX, load
 
-from components.flux.profile import StackFacts
+from components.installs.flux.profile import StackFacts
 from components.stack.stack_facts import stack_facts
 
 TWO_NAMESPACES = {"namespaces": [{"name": "apps"}, {"name": "apps-more"}]}

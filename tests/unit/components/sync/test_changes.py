@@ -8,7 +8,7 @@ import pytest
 from recorded_program import run
 from sample_changes import changed
 
-from components.flux.platform_sync import PlatformSync
+from components.installs.flux.platform_sync import PlatformSync
 from components.plan.registration import register
 from components.sync.changes import PLATFORM_TYPE, Changes, watch_changes
 from components.vocabulary.names import PLATFORM, TENANT_LABEL

@@ -9,10 +9,10 @@ from sample_release import arguments, release
 from sample_sops_keys import age_identity, openpgp_key, with_age
 from sample_stack import flux_config, removal, tenant_config
 
-from components.flux.config import PlatformSyncConfig
-from components.flux.platform_sync import PlatformSync
-from components.flux.profile import configured
 from components.git.source import GitAccess
+from components.installs.flux.config import PlatformSyncConfig
+from components.installs.flux.platform_sync import PlatformSync
+from components.installs.flux.profile import configured
 from components.sync.decryption import Decryption, decryption_objects
 from components.tenant.component import Tenant
 from components.tenant.tenancy_config import TenancyConfig

@@ -10,8 +10,8 @@ from kubernetes import client
 from loopback import serving
 
 from components.cluster.waiting import NotReady
-from components.tenant import capsule_release
-from components.tenant.capsule_release import Releases, release, without_tenant
+from components.tenant.capsule import released_namespaces
+from components.tenant.capsule.released_namespaces import Releases, release, without_tenant
 
 OWNED = "capsule.clastix.io/tenant"
 OWNER = {"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "name": "dev-team", "uid": "1"}
@@ -81,7 +81,7 @@ def test_the_update_goes_on_when_the_tenant_no_longer_lists_the_namespace():
 
 @pytest.mark.parametrize(("status", "rules"), [(b'{"status": {"namespaces": ["apps"]}}', 404), (b"{}", 200)])
 def test_the_update_fails_as_long_as_capsule_holds_the_namespace(monkeypatch, status, rules):
-    monkeypatch.setattr(capsule_release, "_TIMEOUT_SECONDS", 0)
+    monkeypatch.setattr(released_namespaces, "_TIMEOUT_SECONDS", 0)
 
     with pytest.raises(NotReady) as raised:
         released(status, rules=rules)

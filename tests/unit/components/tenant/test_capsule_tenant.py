@@ -6,10 +6,10 @@ from sample_plan import tenant_objects
 from sample_release import HERE
 from sample_stack import tenant_config
 
-from components.policies.limits_first import limits_first
-from components.policies.made_settings import made_settings
-from components.tenant.capsule_names import LIMIT_LABEL
-from components.tenant.capsule_objects import replication_objects
+from components.policies.capsule_limits import limits_first
+from components.policies.capsule_settings import made_settings
+from components.tenant.capsule.names import LIMIT_LABEL
+from components.tenant.capsule.objects import replication_objects
 from components.tenant.config import TenantConfig
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.manifests import name_of

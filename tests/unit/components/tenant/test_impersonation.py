@@ -9,7 +9,7 @@ from sample_release import release
 from sample_stack import FLUX, load, removal
 
 from components.engine.state import State
-from components.flux.component import FluxInstall, FluxInstallArgs
+from components.installs.flux.component import FluxInstall, FluxInstallArgs
 from components.plan import register_planned
 from components.stack.plan import stack_plan
 from components.tenant.component import Tenant, TenantArgs

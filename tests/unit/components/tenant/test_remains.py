@@ -11,7 +11,7 @@ from loopback import serving
 from sample_stack import tenant_config
 
 from components.plan.registration import OWNERSHIP
-from components.tenant.remains import Remains, count_remains, prunes, read_remains
+from components.tenant.leaving.remaining_objects import Remains, count_remains, prunes, read_remains
 
 BY_PULUMI = {
     "annotations": OWNERSHIP,

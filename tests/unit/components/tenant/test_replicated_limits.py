@@ -8,8 +8,8 @@ from kubernetes import client
 from loopback import serving
 from message_codes import codes
 
-from components.tenant import replicated_limits
-from components.tenant.replicated_limits import wait_until_replicated
+from components.tenant.capsule import replicated_limits
+from components.tenant.capsule.replicated_limits import wait_until_replicated
 from components.tenant.tenancy_config import TenancyConfig
 
 TENANCY = TenancyConfig.model_validate({"mode": "capsule"})

@@ -7,7 +7,7 @@ from copy import deepcopy
 import pytest
 from sample_access import TENANTS, account, binding, of, render, role, rule, sentences
 
-from components.flux.lockdown_flags import LOCKDOWN_FLAGS
+from components.installs.flux.lockdown_flags import LOCKDOWN_FLAGS
 from components.vocabulary.names import Controller
 from review.render.rendered import Render
 

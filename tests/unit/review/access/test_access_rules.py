@@ -8,8 +8,8 @@ import pytest
 from sample_access import account, binding, flux_edit, group, of, render, role, rule, sentences, user
 from sample_stack import KYVERNO
 
-from components.kyverno.config import KyvernoConfig
-from components.kyverno.values import helm_values
+from components.installs.kyverno.config import KyvernoConfig
+from components.installs.kyverno.values import helm_values
 from components.vocabulary.manifests import Manifest
 from review.access.rules import (
     CLUSTER,

@@ -7,7 +7,7 @@ from copy import deepcopy
 import pytest
 from sample_project import rendered
 
-from components.flux.lockdown_flags import LOCKDOWN_FLAGS
+from components.installs.flux.lockdown_flags import LOCKDOWN_FLAGS
 from components.vocabulary.names import Controller
 from review.rules.flux import lockdown_flags
 from review.rules.setting import RuleSetting

@@ -1,0 +1,140 @@
+"""A product that a stack installs by its Helm chart: the chart as a pinned input, and its release as one resource."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import yaml
+
+from components.config.pinned_input import PinnedInput, keep, read_pinned
+from components.config.yaml_files import FastLoader
+
+if TYPE_CHECKING:
+    from components.installs.wordings import ReleaseWordings
+    from components.vocabulary.manifests import Manifest
+
+
+@dataclass(frozen=True)
+class Product:
+    """What is known of a product before its chart is read.
+
+    Attributes:
+        name: name of its section of the configuration, of its chart and of its release.
+        namespace: namespace that it is installed in.
+        says: what is said about its chart and its release.
+    """
+
+    name: str
+    namespace: str
+    says: ReleaseWordings
+
+
+# Inside the project, so that state and previews name the same path on every machine; not in Git.
+FOLDER = ".charts"
+
+
+@dataclass(frozen=True)
+class PinnedChart:
+    """The chart that a configuration pins.
+
+    Attributes:
+        version: version of the product that it must install.
+        address: where to fetch its archive from.
+        bundle: path of a local file instead, or None; relative paths start at the project.
+        sha256: digest of the archive, 64 hexadecimal digits.
+    """
+
+    version: str
+    address: str
+    bundle: str | None
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The chart, digest checked.
+
+    Attributes:
+        path: its archive, relative to the project; the file name is the digest, so other content has another path.
+        version: version of the chart.
+    """
+
+    path: str
+    version: str
+
+
+def read_chart(product: Product, wanted: PinnedChart, project: Path) -> Chart:
+    """The chart that the configuration pins, written into the project.
+
+    Raises:
+        PinnedInputError: the source cannot be reached or read, the digest does not match, the content is not the
+            product's chart, it is for another version of the product, or it cannot be written into the project.
+    """
+    pinned = PinnedInput(product.name, "chart", wanted.address, wanted.bundle, wanted.sha256, ".tgz")
+    content = read_pinned(pinned, project)
+    metadata = _metadata(content, product.name)
+    if metadata is None or metadata.get("name") != product.name:
+        raise pinned.error("chart", product.says.not_the_chart(source=pinned.source))
+    installed = str(metadata.get("appVersion", "")).removeprefix("v")
+    if installed != wanted.version:
+        fields = {"version": wanted.version, "source": pinned.source, "installed": installed or "of an unknown version"}
+        raise pinned.error("version", product.says.other_version(**fields))
+    path = Path(FOLDER, f"{wanted.sha256}.tgz")
+    if not keep(project / path, content):
+        raise pinned.error("chart", product.says.not_written(folder=FOLDER))
+    return Chart(str(path), str(metadata.get("version", "")))
+
+
+def _metadata(content: bytes, name: str) -> dict[str, Any] | None:
+    """The archive's Chart.yaml, or None if there is none."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
+            file = archive.extractfile(f"{name}/Chart.yaml")
+            found = yaml.load(file, FastLoader) if file is not None else None
+    except (tarfile.TarError, zlib.error, OSError, EOFError, KeyError, yaml.YAMLError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
+
+# Enough to go back by hand; each revision is a Secret of several hundred kilobytes.
+KEPT_REVISIONS = 3
+# Pulled images included, for a rolling update of all replicas.
+TIMEOUT_SECONDS = 600
+
+
+def release(
+    product: Product,
+    chart: Chart,
+    values: Manifest,
+    description: str | None,
+    opts: pulumi.ResourceOptions,
+    **inputs: Any,
+) -> pulumi.CustomResource:
+    """Register the release.
+
+    Args:
+        product: the product.
+        chart: its chart.
+        values: values of the chart; Pulumi drops an empty list, so that the chart would use its default.
+        description: description of the release in Helm's record; a new one makes Pulumi upgrade the release.
+        opts: options of the resource.
+        inputs: further inputs of the resource.
+    """
+    described = {"description": description} if description else {}
+    properties: dict[str, Any] = {
+        "name": product.name,
+        "namespace": product.namespace,
+        "chart": chart.path,
+        "values": values,
+        "maxHistory": KEPT_REVISIONS,
+        "timeout": TIMEOUT_SECONDS,
+    }
+    return pulumi.CustomResource(RELEASE_TYPE, product.name, properties | described | inputs, opts)

@@ -1,0 +1,96 @@
+"""FluxInstall: a pinned and locked-down Flux release, installed in order of its dependencies."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.engine.state import made_once
+from components.installs.flux.config import FluxConfig, Profile
+from components.installs.flux.egress import ArtifactHost, artifact_hosts, artifact_secret
+from components.installs.flux.profile import NO_TENANTS, StackFacts, configured, in_phases
+from components.plan.registration import register
+from components.vocabulary.names import FLUX_NAMESPACE
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
+
+# A controller starts within seconds, so one that crashes or cannot be scheduled is reported soon.
+AVAILABLE = pulumi.CustomTimeouts(create="5m", update="5m")
+NAME_BYTES = 16
+
+
+@dataclass(frozen=True)
+class FluxInstallArgs:
+    """What FluxInstall needs.
+
+    Attributes:
+        config: the `flux` section of the stack.
+        release: the objects of that release, its digest already verified
+            (`components.installs.flux.release.read_release`).
+        before: resources that the controllers need in namespaces that already exist, as when an installation is
+            updated.
+        facts: what the profile needs to know about the rest of the stack.
+    """
+
+    config: FluxConfig
+    release: Sequence[Manifest]
+    before: Sequence[pulumi.Resource] = ()
+    facts: StackFacts = NO_TENANTS
+
+
+class FluxInstall(pulumi.ComponentResource):
+    """Flux's custom resource definitions, access rules and controllers.
+
+    A resource that depends on `last` is created once the controllers are available, and deleted before them.
+
+    Attributes:
+        last: the objects that are registered last, after all others.
+        version: the installed release.
+        profile: the security profile in force.
+    """
+
+    last: list[pulumi.Resource]
+    version: pulumi.Output[str]
+    profile: pulumi.Output[str]
+
+    def __init__(self, name: str, args: FluxInstallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:FluxInstall", name, None, opts)
+        phases = in_phases(configured(args.release, args.config, args.facts), args.config)
+        namespaces = self._phase(phases.namespaces, after=[])
+        definitions = self._phase(phases.definitions, after=namespaces)
+        access = self._phase(phases.access, after=[*namespaces, *definitions])
+        if args.config.profile is Profile.MULTI_TENANT:
+            access += self._artifact_hosts(artifact_hosts(phases.controllers), after=namespaces)
+        controllers = self._phase(phases.controllers, after=[*access, *args.before])
+        # Whoever depends on these depends on everything. Else each tenant would list all of Flux in the state.
+        self.last = self._phase(phases.powers, after=controllers) or controllers
+        self.version = pulumi.Output.from_input(args.config.version)
+        self.profile = pulumi.Output.from_input(args.config.profile.value)
+        self.register_outputs({"version": self.version, "profile": self.profile})
+
+    def _phase(self, manifests: list[Manifest], after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(after), custom_timeouts=AVAILABLE)
+        return [register(manifest, opts) for manifest in manifests]
+
+    def _artifact_hosts(self, hosts: list[ArtifactHost], after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
+        """Services with names that no tenant can guess, and the Secret that tells kustomize-controller the names.
+
+        Each name is generated once; later updates keep the one in the state. See `components.installs.flux.egress`.
+        """
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
+        keep_name = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["metadata.name"]))
+        services: list[pulumi.Resource] = []
+        entries: dict[str, pulumi.Output[str]] = {}
+        for host in hosts:
+            manifest = host.service(made_once(lambda: f"artifacts-{secrets.token_hex(NAME_BYTES)}"))
+            service = register(manifest, keep_name, f"{FLUX_NAMESPACE}/artifacts-of-{host.server}")
+            # The SDK sets an attribute for each property of a resource.
+            metadata: pulumi.Output[Manifest] = service.metadata  # type: ignore[attr-defined]
+            services.append(service)
+            entries[host.server.value] = metadata["name"].apply(host.entry)
+        return [*services, register(artifact_secret(entries), opts)]

@@ -1,0 +1,313 @@
+"""The `flux` section: the release, its security profile and the platform's own repository."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, field_validator, model_validator
+
+from components.config.errors import MisplacedValueError
+from components.config.messages import Message, joined
+from components.config.networks import NetworkRange
+from components.config.resources import Resources
+from components.config.section import Section
+from components.config.types import RESERVED_PREFIXES, DnsLabel, Network, RepositoryPath, Sha256, WebUrl
+from components.git.config import GitSource
+from components.installs.flux.lockdown_flags import SECRETS_CACHE, caches_secrets, refusal
+from components.installs.flux.release import (
+    OLDEST_KUBERNETES,
+    REPOSITORY,
+    ControllerArgument,
+    EgressHost,
+    FluxVersion,
+    known_versions,
+    minor,
+)
+from components.sync.kustomization import Reconciliation
+from components.sync.notifications import Notification
+from components.vocabulary.names import (
+    DEFAULT_CONTROLLERS,
+    FLUX_NAMESPACE,
+    REQUIRED_CONTROLLERS,
+    Controller,
+    account_of,
+)
+
+RELEASE_URL = f"{REPOSITORY}/releases/download/v{{version}}/install.yaml"
+_CLUSTERS_OWN = tuple(prefix for prefix in RESERVED_PREFIXES if not FLUX_NAMESPACE.startswith(prefix))
+
+
+class Profile(StrEnum):
+    """Flux's security profiles. Source: Flux RFC-0003."""
+
+    MULTI_TENANT = "multi-tenant"
+    SINGLE_TENANT = "single-tenant"
+
+
+class ManifestSource(Section):
+    """Where a release's install manifest comes from. Either is checked against the same digest."""
+
+    url: WebUrl | None = Field(None, description="Where to fetch it from; defaults to the published release.")
+    bundle: str | None = Field(
+        None,
+        description="Path of a local file, for clusters without internet access; relative to the project or absolute.",
+    )
+
+    @model_validator(mode="after")
+    def _at_most_one(self) -> ManifestSource:
+        if self.url is not None and self.bundle is not None:
+            raise ValueError(Message("FT-CFG-305", "sets url and bundle", "keep one of them"))
+        return self
+
+
+class PlatformSyncConfig(Reconciliation):
+    """The platform team's own repository, applied with the rights of kustomize-controller.
+
+    Its objects have the names that `flux bootstrap` uses, so that a bootstrapped cluster can be taken over.
+    """
+
+    source: Annotated[GitSource, Field(description="The platform's own repository.")]
+    path: RepositoryPath | None = Field(
+        None, description="Folder of the repository to apply; defaults to `./clusters/<stack>`."
+    )
+
+
+class VaultServer(Section):
+    """An OpenBao or Vault server, and where service accounts of the cluster log in to it.
+
+    Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#openbaovault-kubernetes-auth
+    """
+
+    address: WebUrl = Field(description="Its address, exactly as the encrypted files name it.")
+    login_path: str = Field(min_length=1, description="Login path of the auth method, e.g. `auth/kubernetes/login`.")
+
+
+class ControllerRights(StrEnum):
+    """The rights of Flux's controllers (docs/controller-rights.md).
+
+    `impersonate`: only to reconcile their own kinds, to act as the service accounts of tenants and those in
+    `flux.impersonate`, and to get Secrets in their namespaces. `release`: those of the release: to read every Secret,
+    and for kustomize-controller and helm-controller cluster-admin.
+    """
+
+    IMPERSONATE = "impersonate"
+    RELEASE = "release"
+
+
+class Impersonation(Section):
+    """Service accounts of the platform in one namespace."""
+
+    namespace: DnsLabel = Field(
+        description="Their namespace: `flux-system`, a tenant's, or another existing one, except those of the "
+        "cluster's own components, like `kube-system`."
+    )
+    service_accounts: tuple[DnsLabel, ...] = Field(
+        min_length=1, description="Their names; the platform team creates them and binds them to the roles they need."
+    )
+
+    @field_validator("namespace")
+    @classmethod
+    def _not_the_clusters(cls, namespace: str) -> str:
+        """The Role reads all Secrets of the namespace, here those of the cluster's components."""
+        if namespace != FLUX_NAMESPACE and namespace.startswith(_CLUSTERS_OWN):
+            raise ValueError(
+                Message(
+                    "FT-CFG-313",
+                    "belongs to the cluster's own components, whose Secrets Flux could then read",
+                    "run the account and its Flux objects in a namespace of their own",
+                )
+            )
+        return namespace
+
+
+class FluxEgress(Section):
+    """What Flux's controllers may connect to under the multi-tenant profile, in addition to what they always need."""
+
+    hosts: tuple[EgressHost, ...] = Field(
+        (),
+        description="Hosts that kustomize-controller may reach over HTTP: hosts of remote files in kustomizations, key "
+        "management services, API servers of other clusters; write them with their ports, e.g. "
+        "`files.example.com:443`. Every tenant can fetch files from them (docs/lockdown.md).",
+    )
+    networks: tuple[Network, ...] = Field(
+        (),
+        description="Networks that a NetworkPolicy lets kustomize-controller's pod connect to, in addition to DNS and "
+        "pods of `flux-system`: the endpoints of the API server (`kubectl get endpointslices kubernetes`) and those of "
+        "`hosts`. By default, it may connect to anything, as in the release.",
+    )
+    allowed: dict[Controller, tuple[NetworkRange, ...]] = Field(
+        default_factory=dict,
+        description="Addresses that a NetworkPolicy lets the pods of a controller connect to, in addition to DNS, pods "
+        "of `flux-system` and `apiServer`. A controller that is not listed may connect to anything, as in the release "
+        "(docs/flux-egress.md).",
+    )
+    api_server: tuple[NetworkRange, ...] = Field(
+        (), description="Endpoints of the API server (`kubectl get endpointslices kubernetes`), for `allowed`."
+    )
+    proxy: WebUrl | None = Field(
+        None,
+        description="A forward proxy, e.g. `http://proxy.example.com:3128`, through which all controllers send their "
+        "HTTP requests, except their own to the API server and to each other; without one, kustomize-controller "
+        "connects only to `hosts`, and the other controllers connect directly (docs/flux-egress.md).",
+    )
+
+
+class FluxConfig(Section):
+    """The Flux release and how it is locked down."""
+
+    version: FluxVersion = Field(description="The release to install; changing it upgrades a running cluster.")
+    sha256: Sha256 = Field(description="SHA-256 digest of the release's `install.yaml`; any other content is refused.")
+    manifests: ManifestSource = Field(
+        default_factory=ManifestSource, description="Where the install manifest comes from."
+    )
+    components: tuple[Controller, ...] = Field(DEFAULT_CONTROLLERS, description="The controllers to install.")
+    profile: Profile = Field(
+        Profile.MULTI_TENANT, description="The security profile; it can be changed on a running cluster."
+    )
+    controller_rights: ControllerRights = Field(
+        ControllerRights.IMPERSONATE,
+        description="The rights of Flux's controllers under the multi-tenant profile; under the single-tenant profile "
+        "they have those of the release.",
+    )
+    impersonate: tuple[Impersonation, ...] = Field(
+        (),
+        description="Service accounts that Kustomizations and HelmReleases of the platform use, in addition to those "
+        "of tenants and, with `flux.sync`, `kustomize-controller` (docs/controller-rights.md).",
+    )
+    default_service_account: DnsLabel = Field(
+        "default",
+        description="Service account, in their own namespace, for Kustomizations and HelmReleases that name none; only "
+        "under the multi-tenant profile.",
+    )
+    workload_identity: bool = Field(
+        False,
+        description="Let controllers create service account tokens, which workload identity of objects needs.",
+    )
+    extra_args: dict[Controller, tuple[ControllerArgument, ...]] = Field(
+        default_factory=dict,
+        description="Additional arguments of a controller, e.g. `--concurrent=8`; under the multi-tenant profile, not "
+        "those that the profile sets or refuses (docs/lockdown.md).",
+    )
+    resources: dict[Controller, Resources] = Field(
+        default_factory=dict, description="Compute resources of a controller, merged over the release's."
+    )
+    webhook_url: WebUrl | None = Field(
+        None,
+        description="URL at which Git hosts reach the Service `webhook-receiver` of this cluster, e.g. through an "
+        "Ingress; needed for sources with a `webhook`.",
+    )
+    vaults: tuple[VaultServer, ...] = Field(
+        (),
+        description="OpenBao or Vault servers that service accounts of tenants may decrypt with; none by default.",
+    )
+    egress: FluxEgress = Field(
+        default_factory=FluxEgress,
+        description="What the controllers may connect to, in addition to what they always need.",
+    )
+    sync: PlatformSyncConfig | None = Field(
+        None, description="The platform's own repository, applied after the controllers; none by default."
+    )
+
+    notifications: dict[DnsLabel, Notification] = Field(
+        default_factory=dict,
+        description="Messages about `flux.sync`, by name; `tenancy.notifications` are about tenants "
+        "(docs/notifications.md).",
+    )
+
+    @property
+    def impersonates(self) -> bool:
+        """Whether the controllers may only act as service accounts."""
+        return self.profile is Profile.MULTI_TENANT and self.controller_rights is ControllerRights.IMPERSONATE
+
+    @property
+    def url(self) -> str:
+        return self.manifests.url or RELEASE_URL.format(version=self.version)
+
+    @field_validator("version")
+    @classmethod
+    def _known_version(cls, version: str) -> str:
+        if minor(version) not in OLDEST_KUBERNETES:
+            raise ValueError(Message("FT-CFG-301", "is not a supported version of Flux", f"use {known_versions()}"))
+        return version
+
+    @field_validator("default_service_account")
+    @classmethod
+    def _powerless(cls, account: str) -> str:
+        if account in {name for each in Controller for name in (each.value, account_of(each))}:
+            raise ValueError(
+                Message(
+                    "FT-CFG-306",
+                    "is a service account of Flux itself, with whose rights everything in flux-system without an "
+                    "account of its own would be applied",
+                    "choose another name",
+                )
+            )
+        return account
+
+    @field_validator("components")
+    @classmethod
+    def _usable(cls, components: tuple[Controller, ...]) -> tuple[Controller, ...]:
+        if missing := [str(needed) for needed in REQUIRED_CONTROLLERS if needed not in components]:
+            raise ValueError(
+                Message("FT-CFG-307", f"must include {' and '.join(missing)}, without which no tenant is reconciled")
+            )
+        if len(set(components)) != len(components):
+            raise ValueError(Message("FT-CFG-308", "lists a controller twice", "keep one of them"))
+        return components
+
+    @model_validator(mode="after")
+    def _something_to_report(self) -> FluxConfig:
+        if self.notifications and self.sync is None:
+            raise MisplacedValueError(
+                ("notifications",),
+                Message(
+                    "FT-MSG-061",
+                    "are about flux.sync, which is not set",
+                    "set it, or use tenancy.notifications for those about tenants",
+                ),
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _arguments_fit(self) -> FluxConfig:
+        for path, controllers in (
+            (("extraArgs",), self.extra_args),
+            (("resources",), self.resources),
+            (("egress", "allowed"), self.egress.allowed),
+        ):
+            if strangers := [str(controller) for controller in controllers if controller not in self.components]:
+                raise MisplacedValueError(
+                    path,
+                    Message(
+                        "FT-CFG-309",
+                        f"lists {', '.join(strangers)}, which flux.components does not",
+                        "add it there, or remove it here",
+                    ),
+                )
+        if self.egress.allowed and not self.egress.api_server:
+            raise MisplacedValueError(
+                ("egress", "allowed"),
+                Message(
+                    "FT-TEN-530",
+                    "would keep controllers from the API server",
+                    "list its endpoints in flux.egress.apiServer; `kubectl get endpointslices kubernetes` shows them",
+                ),
+            )
+        if self.profile is Profile.MULTI_TENANT:
+            found = (refusal(controller, each) for controller, several in self.extra_args.items() for each in several)
+            if reasons := list(filter(None, found)):
+                raise MisplacedValueError(("extraArgs",), joined(reasons))
+        if self.impersonates:
+            for controller, more in self.extra_args.items():
+                if any(map(caches_secrets, more)):
+                    raise MisplacedValueError(
+                        ("extraArgs",),
+                        Message(
+                            "FT-CFG-312",
+                            f"enables the feature gate {SECRETS_CACHE}, with which {controller.value} watches all "
+                            "Secrets of the cluster; controllerRights: impersonate does not allow that",
+                            "remove the gate",
+                        ),
+                    )
+        return self

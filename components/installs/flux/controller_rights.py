@@ -1,0 +1,356 @@
+"""Narrow rights of Flux's controllers, as plain manifests.
+
+Upstream binds all controllers to a role that reads every Secret and writes every Flux object, and kustomize-controller
+and helm-controller to cluster-admin as well. Here each controller may write only the objects of its own kinds, and read
+Secrets only in the namespaces whose Flux objects refer to them.
+
+kustomize-controller and helm-controller also impersonate named service accounts in named namespaces. Everything is
+applied with impersonation, so an attacker who takes over a controller gains the rights of these accounts and no more.
+
+The pods run as dedicated service accounts. Upstream's accounts stay, but no pod runs as them: the platform's own
+repository is applied as `kustomize-controller`, and in a cluster that is taken over, upstream's bindings may stay.
+
+As themselves, the controllers read their own kinds and those that these refer to; service accounts; and, uncached, the
+Secrets and ConfigMaps that an object refers to in its own namespace.
+Source: source-controller v1.9.5, kustomize-controller v1.9.5, helm-controller v1.6.4, notification-controller v1.9.3,
+image-reflector-controller v1.2.4, image-automation-controller v1.2.4, source-watcher v2.2.3, and their module
+github.com/fluxcd/pkg/runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import yaml
+
+from components.installs.flux.release import COMPONENT_LABEL
+from components.sync.decryption import decryption_account
+from components.vocabulary.names import FLUX_NAMESPACE, PLATFORM, RECONCILERS, Controller, account_of
+from components.vocabulary.object_meta import ObjectMeta
+
+if TYPE_CHECKING:
+    from components.installs.flux.config import FluxConfig, Impersonation, VaultServer
+    from components.vocabulary.manifests import Manifest
+
+CONFIG_WATCHERS_OFF = "--feature-gates=DisableConfigWatchers=true"
+CONFIG_WATCHERS = (*RECONCILERS, Controller.NOTIFICATION)
+"""The controllers that without this flag watch the metadata of all Secrets, which requires the right to read them."""
+
+CONFIG_MAP = "sops-vault"
+# Supported since kustomize-controller 1.9, which is part of Flux 2.9.
+VAULT_ARGUMENT = f"--sops-vault-configmap={CONFIG_MAP}"
+IMPERSONATION = "flux-impersonation"
+"""The Role that lets the controllers impersonate accounts of its namespace, and its RoleBinding."""
+
+SHARED_IMPERSONATION = "flux-tenancy-impersonation"
+"""The ClusterRole that does so in namespaces onboarded by label, whose accounts are not known in advance."""
+
+WEBHOOKS = "flux-webhooks"
+"""The Role that lets notification-controller annotate sources with a webhook of the stack, and its RoleBinding."""
+
+_SECRET_READERS = (Controller.SOURCE, Controller.NOTIFICATION, Controller.IMAGE_REFLECTOR, Controller.IMAGE_AUTOMATION)
+
+_TOKENS, _RECEIVERS = "tokens", "receivers"
+
+_RBAC = "rbac.authorization.k8s.io"
+_READ = ("get", "list", "watch")
+_CHANGE = ("get", "list", "patch", "update", "watch")
+_EVENTS = ("", ("events",), ("create", "patch"))
+_ACCOUNTS = ("", ("serviceaccounts",), _READ)
+
+_KUSTOMIZE_GROUP, _HELM_GROUP = "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"
+_SOURCE_GROUP, _EXTENSIONS_GROUP = "source.toolkit.fluxcd.io", "source.extensions.fluxcd.io"
+_IMAGE_GROUP, _NOTIFICATION_GROUP = "image.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io"
+_SOURCES = ("buckets", "gitrepositories", "helmcharts", "helmrepositories", "ocirepositories")
+NOTIFYING: Mapping[str, tuple[str, ...]] = {
+    _SOURCE_GROUP: (*_SOURCES, "externalartifacts"),
+    _EXTENSIONS_GROUP: ("artifactgenerators",),
+    _KUSTOMIZE_GROUP: ("kustomizations",),
+    _HELM_GROUP: ("helmreleases",),
+    _IMAGE_GROUP: ("imagepolicies", "imagerepositories", "imageupdateautomations"),
+}
+"""The kinds that an Alert or a Receiver may name, by their API group.
+
+Source: api/v1/reference_types.go of notification-controller
+"""
+
+_Rights = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+
+
+def _own_kinds(group: str, *kinds: str) -> _Rights:
+    """The rights to reconcile objects: to change their finalizers, annotations and status."""
+    return (
+        (group, tuple(part for kind in kinds for part in (kind, f"{kind}/status")), _CHANGE),
+        (group, tuple(f"{kind}/finalizers" for kind in kinds), ("update",)),
+    )
+
+
+# What each controller may do as itself in the whole cluster: API group, resources, verbs.
+_OWN_RIGHTS: Mapping[Controller, _Rights] = {
+    Controller.SOURCE: _own_kinds(_SOURCE_GROUP, *_SOURCES),
+    Controller.KUSTOMIZE: (
+        *_own_kinds(_KUSTOMIZE_GROUP, "kustomizations"),
+        (_SOURCE_GROUP, ("buckets", "externalartifacts", "gitrepositories", "ocirepositories"), _READ),
+    ),
+    Controller.HELM: (
+        *_own_kinds(_HELM_GROUP, "helmreleases"),
+        # It creates one from `spec.chart` of each HelmRelease.
+        (_SOURCE_GROUP, ("helmcharts",), ("create", "delete", *_CHANGE)),
+        (_SOURCE_GROUP, ("externalartifacts", "ocirepositories"), _READ),
+    ),
+    # It reads the labels and annotations of what Alerts and Receivers may name, through a cache of the whole cluster.
+    Controller.NOTIFICATION: (
+        *_own_kinds(_NOTIFICATION_GROUP, "alerts", "providers", "receivers"),
+        *((group, kinds, _READ) for group, kinds in NOTIFYING.items()),
+    ),
+    Controller.IMAGE_REFLECTOR: _own_kinds(_IMAGE_GROUP, "imagepolicies", "imagerepositories"),
+    Controller.IMAGE_AUTOMATION: (
+        *_own_kinds(_IMAGE_GROUP, "imageupdateautomations"),
+        (_IMAGE_GROUP, ("imagepolicies",), _READ),
+        (_SOURCE_GROUP, ("gitrepositories",), _READ),
+    ),
+    Controller.SOURCE_WATCHER: (
+        *_own_kinds(_EXTENSIONS_GROUP, "artifactgenerators"),
+        # It creates them from ArtifactGenerators.
+        (_SOURCE_GROUP, ("externalartifacts", "externalartifacts/status"), ("create", "delete", *_CHANGE)),
+        (_SOURCE_GROUP, _SOURCES, _READ),
+    ),
+}
+_OF_ALL: _Rights = (_ACCOUNTS, _EVENTS)
+
+
+def vault_config_map(servers: Sequence[VaultServer]) -> Manifest:
+    """The allow-list of servers, which kustomize-controller reads for each decryption.
+
+    Source: https://fluxcd.io/flux/components/kustomize/kustomizations/#openbaovault-kubernetes-auth
+    """
+    instances = [{"address": server.address, "loginPath": server.login_path} for server in servers]
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": FLUX_NAMESPACE},
+        "data": {"config.yaml": yaml.safe_dump({"instances": instances})},
+    }
+
+
+def restricted(manifests: Iterable[Manifest], config: FluxConfig) -> list[Manifest]:
+    """The release with restricted rights. The manifests are changed in place."""
+    powerful = _cluster_admins(config)
+    kept = []
+    for manifest in manifests:
+        if manifest["kind"] == "ClusterRoleBinding":
+            _remove_subjects(manifest, powerful if is_powerful(manifest) else ())
+            if not manifest["subjects"]:
+                continue
+        kept.append(manifest)
+    controllers = [controller for controller in Controller if controller in config.components]
+    own = [each for controller in controllers for each in _account_and_rights(controller, config)]
+    here = platform_meta(FLUX_NAMESPACE)
+    accounts = [account for entry in _platform_entries(config) for account in entry.service_accounts]
+    named = _impersonation(here, accounts, config) if accounts else []
+    if accounts or config.sync is not None:
+        named += _serving_bindings(here, config, receivers=False)
+    if config.sync is not None and config.sync.source.webhook is not None:
+        named += _webhook_objects(here, [PLATFORM.name])
+    return [*kept, *own, *serving_roles(config), *named]
+
+
+def is_powerful(manifest: Manifest) -> bool:
+    """Whether a manifest binds to cluster-admin, which controllers need until they are replaced."""
+    return bool(manifest["kind"] == "ClusterRoleBinding" and manifest["roleRef"]["name"] == "cluster-admin")
+
+
+def impersonation_objects(
+    meta: ObjectMeta,
+    accounts: Sequence[str],
+    config: FluxConfig,
+    *,
+    receivers: bool = False,
+    webhooks: Sequence[str] = (),
+) -> list[Manifest]:
+    """What lets the controllers impersonate accounts of a namespace and serve its Flux objects.
+
+    Args:
+        meta: the namespace, and the labels of the objects.
+        accounts: the accounts.
+        config: the `flux` section of the stack.
+        receivers: whether others than the stack may write Receivers there, which may name any Flux object.
+        webhooks: the names of the GitRepositories whose Receivers the stack declares.
+    """
+    served = [*_impersonation(meta, accounts, config), *_serving_bindings(meta, config, receivers=receivers)]
+    return [*served, *(_webhook_objects(meta, webhooks) if webhooks else [])]
+
+
+def shared_bindings(meta: ObjectMeta, config: FluxConfig, *, receivers: bool = False) -> list[Manifest]:
+    """What lets the controllers do so in a namespace whose accounts are not known in advance."""
+    role = {"kind": "ClusterRole", "name": SHARED_IMPERSONATION}
+    return [_impersonation_binding(meta, role, config), *_serving_bindings(meta, config, receivers=receivers)]
+
+
+def shared_impersonation(config: FluxConfig) -> Manifest:
+    """The ClusterRole to impersonate any account of a namespace, where its accounts are not known in advance."""
+    return _role("ClusterRole", {"name": SHARED_IMPERSONATION}, _impersonation_rules(config, ()))
+
+
+def _impersonation(meta: ObjectMeta, accounts: Sequence[str], config: FluxConfig) -> list[Manifest]:
+    """The Role and RoleBinding to impersonate these accounts of a namespace."""
+    accounts = list(dict.fromkeys([*accounts, config.default_service_account]))
+    role = _role("Role", meta.metadata(IMPERSONATION), _impersonation_rules(config, accounts))
+    return [role, _impersonation_binding(meta, {"kind": "Role", "name": IMPERSONATION}, config)]
+
+
+def _impersonation_binding(meta: ObjectMeta, role: Mapping[str, str], config: FluxConfig) -> Manifest:
+    return _bound(meta.metadata(IMPERSONATION), role, RECONCILERS, config)
+
+
+def serving_roles(config: FluxConfig) -> list[Manifest]:
+    """The ClusterRoles of the controllers that impersonate nobody, bound in each namespace with Flux objects."""
+    return [
+        _role("ClusterRole", {"name": f"flux-tenancy-{key}"}, rules) for key, (_, rules) in _serving(config).items()
+    ]
+
+
+def _serving_bindings(meta: ObjectMeta, config: FluxConfig, *, receivers: bool) -> list[Manifest]:
+    """The RoleBindings to these roles in a namespace: `flux-secrets`, `flux-receivers`, `flux-tokens`."""
+    return [
+        _bound(
+            meta.metadata(f"flux-{key}"), {"kind": "ClusterRole", "name": f"flux-tenancy-{key}"}, controllers, config
+        )
+        for key, (controllers, _) in _serving(config).items()
+        # An account of Flux's own namespace may be cluster-admin.
+        if (key, meta.namespace) != (_TOKENS, FLUX_NAMESPACE) and (receivers or key != _RECEIVERS)
+    ]
+
+
+def _webhook_objects(meta: ObjectMeta, sources: Sequence[str]) -> list[Manifest]:
+    """The Role and RoleBinding to annotate these GitRepositories of a namespace, and nothing else there."""
+    return [
+        _role("Role", meta.metadata(WEBHOOKS), [_rule(_SOURCE_GROUP, ("gitrepositories",), ("patch",), sources)]),
+        _binding("RoleBinding", meta.metadata(WEBHOOKS), "Role", account_of(Controller.NOTIFICATION)),
+    ]
+
+
+def _serving(config: FluxConfig) -> Mapping[str, tuple[Sequence[Controller], list[Manifest]]]:
+    """By role, the controllers that have it, and its rules."""
+    found: dict[str, tuple[Sequence[Controller], list[Manifest]]]
+    found = {"secrets": (_SECRET_READERS, [_rule("", ("secrets",), ("get",))])}
+    if Controller.NOTIFICATION in config.components:
+        # To annotate what a Receiver names, which requests its reconciliation.
+        named = [_rule(group, kinds, ("patch",)) for group, kinds in NOTIFYING.items()]
+        found[_RECEIVERS] = ((Controller.NOTIFICATION,), named)
+    if config.workload_identity:
+        found[_TOKENS] = (_SECRET_READERS, [_token_rule()])
+    return found
+
+
+def _bound(
+    metadata: Manifest, role: Mapping[str, str], controllers: Iterable[Controller], config: FluxConfig
+) -> Manifest:
+    """A RoleBinding of those of these controllers that are installed."""
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": _RBAC, **role},
+        "subjects": [_subject(account_of(each)) for each in controllers if each in config.components],
+    }
+
+
+def platform_meta(namespace: str) -> ObjectMeta:
+    """Metadata of the objects for accounts that `flux.impersonate` names in a namespace."""
+    return ObjectMeta(name=PLATFORM.name, namespace=namespace, labels={})
+
+
+def _account_and_rights(controller: Controller, config: FluxConfig) -> list[Manifest]:
+    """The account of a controller with all its rights except those in tenants' namespaces."""
+    name, labels = account_of(controller), {COMPONENT_LABEL: controller.value}
+    here: Manifest = {"name": name, "namespace": FLUX_NAMESPACE, "labels": labels}
+    cluster: Manifest = {"name": f"flux-tenancy-{controller.value}", "labels": labels}
+    own = [_rule(*row) for row in (*_OWN_RIGHTS[controller], *_OF_ALL)]
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here},
+        _role("ClusterRole", cluster, own),
+        _binding("ClusterRoleBinding", cluster, "ClusterRole", name),
+        _role("Role", here, _home_rules(controller, config)),
+        _binding("RoleBinding", here, "Role", name),
+    ]
+
+
+def _home_rules(controller: Controller, config: FluxConfig) -> list[Manifest]:
+    """The rules for a controller in flux-system."""
+    lease = f"{controller.value}-leader-election"
+    rules = [
+        _rule("coordination.k8s.io", ("leases",), ("create",)),
+        _rule("coordination.k8s.io", ("leases",), ("get", "patch", "update"), (lease,)),
+    ]
+    if controller is Controller.KUSTOMIZE and config.vaults:
+        rules.append(_rule("", ("configmaps",), ("get",), (CONFIG_MAP,)))
+    if controller is Controller.KUSTOMIZE and config.sync is not None:
+        accounts = (Controller.KUSTOMIZE.value, config.default_service_account)
+        decryption = (decryption_account(PLATFORM.name),)
+        rules += _impersonation_rules(config, accounts, decryption)
+    return rules
+
+
+def _impersonation_rules(
+    config: FluxConfig, accounts: Sequence[str], token_accounts: Sequence[str] = ()
+) -> list[Manifest]:
+    """Rules to impersonate accounts of a namespace and to read what its objects refer to.
+
+    Args:
+        config: the `flux` section of the stack, which says whether the controllers may create tokens.
+        accounts: the accounts to impersonate; any account of the namespace if empty.
+        token_accounts: the accounts to create tokens for, for their cloud identity; any account if empty.
+    """
+    rules = [
+        _rule("", ("serviceaccounts",), ("impersonate",), accounts),
+        _rule("", ("configmaps", "secrets"), ("get",)),
+    ]
+    return [*rules, *([_token_rule(token_accounts)] if config.workload_identity else [])]
+
+
+def _token_rule(accounts: Sequence[str] = ()) -> Manifest:
+    return _rule("", ("serviceaccounts/token",), ("create",), accounts)
+
+
+def _cluster_admins(config: FluxConfig) -> tuple[str, ...]:
+    """Upstream's accounts that remain cluster-admin because something is applied as them."""
+    named = {account for entry in _platform_entries(config) for account in entry.service_accounts}
+    if config.sync is not None:
+        named.add(Controller.KUSTOMIZE.value)
+    return tuple(each.value for each in RECONCILERS if each.value in named)
+
+
+def _platform_entries(config: FluxConfig) -> list[Impersonation]:
+    """Entries of `flux.impersonate` for Flux's own namespace, which exists before the controllers."""
+    return [entry for entry in config.impersonate if entry.namespace == FLUX_NAMESPACE]
+
+
+def _remove_subjects(binding: Manifest, kept: Sequence[str]) -> None:
+    """Remove upstream's accounts from a binding, except those to keep."""
+    gone = {each.value for each in Controller} - set(kept)
+    binding["subjects"] = [subject for subject in binding.get("subjects", ()) if subject["name"] not in gone]
+
+
+def _role(kind: str, metadata: Manifest, rules: Sequence[Manifest]) -> Manifest:
+    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": list(rules)}
+
+
+def _binding(kind: str, metadata: Manifest, role: str, account: str) -> Manifest:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": kind,
+        "metadata": metadata,
+        "roleRef": {"apiGroup": _RBAC, "kind": role, "name": metadata["name"]},
+        "subjects": [_subject(account)],
+    }
+
+
+def _subject(account: str) -> Manifest:
+    return {"kind": "ServiceAccount", "name": account, "namespace": FLUX_NAMESPACE}
+
+
+def _rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()) -> Manifest:
+    rule = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+    return rule | {"resourceNames": list(names)} if names else rule

@@ -1,0 +1,99 @@
+"""PlatformSync: the platform team's own repository, reconciled with the platform's rights.
+
+Its objects have the same names as `flux bootstrap` uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.git.source import GitAccess, planned_source
+from components.plan.planned import Planned, Registered, Stage
+from components.plan.registration import register_planned
+from components.sync.decryption import decryption_objects
+from components.sync.kustomization import kustomization
+from components.sync.notifications import Notification, planned_notification
+from components.vocabulary.names import PLATFORM, Controller
+
+if TYPE_CHECKING:
+    from components.installs.flux.config import PlatformSyncConfig
+    from components.vocabulary.manifests import Manifest
+
+
+@dataclass(frozen=True)
+class PlatformSyncArgs:
+    """What PlatformSync needs.
+
+    Attributes:
+        planned: its objects (`planned_platform_sync`).
+        options: further options of an object in the cluster.
+    """
+
+    planned: Sequence[Planned]
+    options: Callable[[Manifest], pulumi.ResourceOptions] = lambda _: pulumi.ResourceOptions()
+
+
+class PlatformSync(pulumi.ComponentResource):
+    """The GitRepository and the Kustomization `flux-system`, as `flux bootstrap` would create them.
+
+    Attributes:
+        registered: all of its resources, by the key of what was planned.
+    """
+
+    registered: Registered
+
+    def __init__(self, name: str, args: PlatformSyncArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flux-tenancy:index:PlatformSync", name, None, opts)
+        own = pulumi.ResourceOptions(parent=self)
+        self.registered = register_planned(
+            args.planned, lambda each: pulumi.ResourceOptions.merge(own, args.options(each.manifest))
+        )
+        self.register_outputs({})
+
+
+def planned_platform_sync(
+    config: PlatformSyncConfig, path: str, access: GitAccess, notifications: Mapping[str, Notification]
+) -> Iterator[Planned]:
+    """All objects of the platform's own sync.
+
+    Args:
+        config: the `flux.sync` section of the stack.
+        path: the folder of the repository to apply.
+        access: what all Git sources of the stack share.
+        notifications: the messages about it, by name.
+    """
+    yield from planned_source(PLATFORM, config.source, access)
+    decryption = decryption_objects(PLATFORM, config.decryption)
+    for manifest in decryption.manifests:
+        yield Planned(Stage.CONTENT, manifest)
+    for key, each in notifications.items():
+        yield from planned_notification(PLATFORM, key, each, config.source.url)
+    yield Planned(Stage.SYNCS, platform_kustomization(config, path, decryption.spec))
+
+
+def platform_path(config: PlatformSyncConfig, stack: str) -> str:
+    """The folder of the platform's repository that belongs to a stack."""
+    return config.path or default_path(stack)
+
+
+def default_path(stack: str) -> str:
+    """The folder of a stack that does not set one."""
+    return f"./clusters/{stack}"
+
+
+def platform_kustomization(config: PlatformSyncConfig, path: str, decryption: Manifest) -> Manifest:
+    """The Kustomization of the platform.
+
+    It names a service account, since under the multi-tenant profile the default one has no rights.
+    """
+    return kustomization(
+        PLATFORM.metadata(PLATFORM.name),
+        config,
+        path=path,
+        service_account=Controller.KUSTOMIZE.value,
+        decryption=decryption,
+    )

@@ -1,0 +1,196 @@
+"""Security profiles as pure functions over a release's manifests.
+
+Source: Flux RFC-0003 and https://fluxcd.io/flux/installation/configuration/multitenancy/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from components.installs.flux.config import FluxConfig, Profile
+from components.installs.flux.controller_rights import (
+    CONFIG_WATCHERS,
+    CONFIG_WATCHERS_OFF,
+    VAULT_ARGUMENT,
+    is_powerful,
+    restricted,
+    vault_config_map,
+)
+from components.installs.flux.egress import artifact_hosts, egress_variables, plain_http_variables, proxied
+from components.installs.flux.lockdown_environment import POD_ADDRESS, variables_for
+from components.installs.flux.lockdown_flags import HELM_INDEX_LIMIT, arguments_for
+from components.installs.flux.network_policies import restrict_egress
+from components.installs.flux.receiver_admission import annotations_only
+from components.installs.flux.release import component_of
+from components.vocabulary.names import Controller, account_of
+
+if TYPE_CHECKING:
+    from components.vocabulary.manifests import Manifest
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The objects of a release, split into the phases in which they are created.
+
+    `powers` are bindings to cluster-admin that the controllers no longer need. When an older installation is updated,
+    its running controllers keep them until the new ones are available.
+    """
+
+    namespaces: list[Manifest]
+    definitions: list[Manifest]
+    access: list[Manifest]
+    controllers: list[Manifest]
+    powers: list[Manifest]
+
+
+def in_phases(manifests: list[Manifest], config: FluxConfig) -> Phases:
+    """Namespaces and custom resource definitions, then access, services and policies, then the controllers."""
+    phases = Phases([], [], [], [], [])
+    by_kind = {
+        "Namespace": phases.namespaces,
+        "CustomResourceDefinition": phases.definitions,
+        "Deployment": phases.controllers,
+    }
+    for manifest in manifests:
+        if config.impersonates and is_powerful(manifest):
+            phases.powers.append(manifest)
+        else:
+            by_kind.get(manifest["kind"], phases.access).append(manifest)
+    return phases
+
+
+FEATURE_GATES = "--feature-gates="
+CONCURRENT = "--concurrent="
+# The controllers' own default: the number of workers that other tenants still have.
+RELEASE_WORKERS = 4
+_POD_ADDRESS: Manifest = {"name": POD_ADDRESS, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+
+
+@dataclass(frozen=True)
+class StackFacts:
+    """What the profile needs to know about the rest of the stack.
+
+    Attributes:
+        key_services: hosts of key management services that decrypt for the stack's syncs.
+        kustomizations: how many Kustomizations a tenant may have; kustomize-controller gets more workers than that.
+        helm_releases: the same for HelmReleases and helm-controller.
+        plain_http: hosts that a controller may connect to without TLS; `*` for all.
+    """
+
+    key_services: tuple[str, ...] = ()
+    kustomizations: int = 0
+    helm_releases: int = 0
+    plain_http: Mapping[Controller, tuple[str, ...]] = field(default_factory=dict)
+
+
+NO_TENANTS = StackFacts()
+
+
+def configured(manifests: Iterable[Manifest], config: FluxConfig, facts: StackFacts = NO_TENANTS) -> list[Manifest]:
+    """The release's manifests with this configuration applied; the manifests passed in are not changed.
+
+    Args:
+        manifests: the release.
+        config: the `flux` section of the stack.
+        facts: what the profile needs to know about the rest of the stack.
+    """
+    result = [deepcopy(manifest) for manifest in manifests]
+    for manifest in result:
+        controller = component_of(manifest)
+        if manifest["kind"] == "Deployment" and controller is not None:
+            _apply_user_settings(manifest, controller, config)
+    if config.vaults:
+        result.append(vault_config_map(config.vaults))
+    if config.profile is Profile.MULTI_TENANT:
+        result = lock_down(result, config, facts)
+    if not config.impersonates:
+        return result
+    annotating = annotations_only() if Controller.NOTIFICATION in config.components else []
+    return [*restricted(result, config), *annotating]
+
+
+def lock_down(manifests: list[Manifest], config: FluxConfig, facts: StackFacts = NO_TENANTS) -> list[Manifest]:
+    """Apply the multi-tenant profile. The manifests are changed in place."""
+    hosts = artifact_hosts(manifests)
+    restrict_egress(manifests, config.egress)
+    for manifest in manifests:
+        controller = component_of(manifest)
+        if manifest["kind"] == "Deployment" and controller is not None:
+            _add_arguments(manifest, arguments_for(controller, config.default_service_account))
+            if config.impersonates:
+                _add_arguments(manifest, [CONFIG_WATCHERS_OFF] if controller in CONFIG_WATCHERS else [])
+                manifest["spec"]["template"]["spec"]["serviceAccountName"] = account_of(controller)
+            _add_arguments(manifest, _default_arguments(controller, config, facts))
+            variables: list[Manifest]
+            variables = [{"name": each.name, "value": each.value} for each in variables_for(controller)]
+            if controller is Controller.KUSTOMIZE:
+                variables += egress_variables(manifest, hosts, config, facts.key_services)
+            elif config.egress.proxy is None:
+                variables += plain_http_variables(controller, manifest, hosts, facts.plain_http.get(controller, ()))
+            if (proxy := config.egress.proxy) is not None:
+                variables = proxied(controller, variables, manifest, hosts, proxy)
+            _set_variables(manifest, [_POD_ADDRESS, *variables])
+        if manifest["kind"] in ("ClusterRole", "Role") and not config.workload_identity:
+            _forbid_token_minting(manifest)
+    return manifests
+
+
+def _apply_user_settings(deployment: Manifest, controller: Controller, config: FluxConfig) -> None:
+    """Apply the user's own arguments and resources."""
+    _add_arguments(deployment, config.extra_args.get(controller, ()))
+    if controller is Controller.KUSTOMIZE and config.vaults:
+        _add_arguments(deployment, [VAULT_ARGUMENT])
+    resources = config.resources.get(controller)
+    if resources is not None:
+        container = _container(deployment)
+        for part in ("requests", "limits"):
+            container.setdefault("resources", {}).setdefault(part, {}).update(getattr(resources, part))
+
+
+def _default_arguments(controller: Controller, config: FluxConfig, facts: StackFacts) -> list[str]:
+    """The arguments that the user may replace: more workers than one tenant can occupy, and what bounds memory."""
+    most = {Controller.KUSTOMIZE: facts.kustomizations, Controller.HELM: facts.helm_releases}.get(controller, 0)
+    defaults = [f"{CONCURRENT}{most + RELEASE_WORKERS}"] if most else []
+    if controller is Controller.SOURCE:
+        defaults.append(HELM_INDEX_LIMIT)
+    own = {argument.partition("=")[0] for argument in config.extra_args.get(controller, ())}
+    return [argument for argument in defaults if argument.partition("=")[0] not in own]
+
+
+def _container(deployment: Manifest) -> Manifest:
+    container: Manifest = deployment["spec"]["template"]["spec"]["containers"][0]
+    return container
+
+
+def _add_arguments(deployment: Manifest, arguments: Sequence[str]) -> None:
+    """Append arguments. Feature gates are joined into one flag, since the controllers read only the last one."""
+    if not arguments:
+        return
+    container = _container(deployment)
+    everything = [*container.get("args", ()), *arguments]
+    gates = [argument.removeprefix(FEATURE_GATES) for argument in everything if argument.startswith(FEATURE_GATES)]
+    container["args"] = [argument for argument in everything if not argument.startswith(FEATURE_GATES)]
+    if gates:
+        container["args"].append(FEATURE_GATES + ",".join(gates))
+
+
+def _set_variables(deployment: Manifest, variables: Sequence[Manifest]) -> None:
+    """Set environment variables; they replace existing ones with the same names."""
+    if variables:
+        container = _container(deployment)
+        names = {variable["name"] for variable in variables}
+        kept = [variable for variable in container.get("env", ()) if variable["name"] not in names]
+        container["env"] = [*kept, *variables]
+
+
+def _forbid_token_minting(role: Manifest) -> None:
+    """Remove `create` on `serviceaccounts/token` from a role: it would let a controller become any account."""
+    rules = []
+    for rule in role["rules"]:
+        resources = [resource for resource in rule.get("resources", ()) if resource != "serviceaccounts/token"]
+        if resources or "nonResourceURLs" in rule:
+            rules.append(rule | {"resources": resources} if resources else rule)
+    role["rules"] = rules

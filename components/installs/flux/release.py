@@ -1,0 +1,184 @@
+"""A Flux release as a pinned input: fetched from the configured URL or bundle and verified by its digest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import yaml
+from pydantic import AfterValidator
+
+from components.config.messages import Message, Wording
+from components.config.pinned_input import PinnedInput, read_pinned
+from components.config.printable import printable
+from components.config.types import SEMANTIC_VERSION, matching
+from components.config.yaml_files import FastLoader
+from components.vocabulary.names import FLUX_NAMESPACE, Controller
+
+if TYPE_CHECKING:
+    from components.installs.flux.config import FluxConfig
+    from components.vocabulary.manifests import Manifest
+
+
+def _not_flux(value: str) -> str:
+    """Refuse Flux's own services: every tenant could read the artifacts of all others."""
+    host = value.rpartition(":")[0] or value
+    own = ".source-controller.flux-system.svc.cluster.local"
+    if own.endswith("." + host.strip(".")) or own.startswith("." + host.strip(".") + "."):
+        raise ValueError(
+            Message(
+                "FT-CFG-304",
+                "would open the artifacts of all tenants to each of them",
+                "list single hosts outside of Flux",
+            )
+        )
+    return value
+
+
+FluxVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, Message("FT-CFG-300", "is not a Flux release", "write it like 2.9.5"))
+]
+# With its value: an argument without one would take the next as its value, which may be one of the lockdown.
+ControllerArgument = Annotated[
+    str,
+    *matching(
+        r"^--[a-z][a-z0-9-]*=.*$",
+        Message("FT-CFG-302", "is not a controller argument with its value", "write it like --concurrent=8"),
+    ),
+]
+EgressHost = Annotated[
+    str,
+    *matching(
+        r"^(\.?[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.?(:[0-9]{1,5})?|[0-9a-f.:]+/[0-9]{1,3}|\[[0-9a-f:]+\](:[0-9]{1,5})?)$",
+        Message(
+            "FT-CFG-303",
+            "is not a host as in a URL, a domain or a network",
+            "write it like files.example.com, .example.com or 192.0.2.0/24",
+        ),
+    ),
+    AfterValidator(_not_flux),
+]
+
+
+REPOSITORY = "https://github.com/fluxcd/flux2"
+"""Where Flux is released, each version with its changelog."""
+
+# Flux (major, minor) -> the oldest Kubernetes (major, minor) that it supports.
+# Source: `flux check --pre` of each release (cmd/flux/check.go).
+OLDEST_KUBERNETES: dict[tuple[int, int], tuple[int, int]] = {(2, 9): (1, 33)}
+
+
+def minor(version: str) -> tuple[int, int]:
+    """(major, minor) of `2.9.5` or of an API server's `v1.36.3-eks-1234`."""
+    major, minor_part = version.removeprefix("v").split(".")[:2]
+    return int(major), int(minor_part.rstrip("+"))
+
+
+def known_versions() -> str:
+    """For messages: `2.9.x`."""
+    return ", ".join(f"{major}.{minor_part}.x" for major, minor_part in sorted(OLDEST_KUBERNETES))
+
+
+VERSION_LABEL = "app.kubernetes.io/version"
+
+
+def labelled(manifest: Manifest, version: str) -> Manifest:
+    """An object of the release with its labels.
+
+    `flux install` labels pods as well. They stay as they are: another label would restart every controller.
+
+    Args:
+        manifest: the object.
+        version: of the release, e.g. `2.9.5`.
+    """
+    metadata = manifest["metadata"]
+    labels = metadata.get("labels", {}) | {
+        "app.kubernetes.io/instance": FLUX_NAMESPACE,
+        "app.kubernetes.io/part-of": "flux",
+        VERSION_LABEL: f"v{version}",
+    }
+    return manifest | {"metadata": metadata | {"labels": labels}}
+
+
+COMPONENT_LABEL = "app.kubernetes.io/component"
+
+
+def _pinned(config: FluxConfig) -> PinnedInput:
+    return PinnedInput("flux", "manifests", config.url, config.manifests.bundle, config.sha256, ".yaml")
+
+
+def read_release(config: FluxConfig, project: Path) -> list[Manifest]:
+    """The objects of the release that the chosen components need, in the release's own order.
+
+    Raises:
+        PinnedInputError: the source cannot be reached or read, the digest does not match, the content is not an install
+            manifest, or it lacks a component that the configuration lists.
+    """
+    pinned = _pinned(config)
+    content = read_pinned(pinned, project)
+    try:
+        manifests = [manifest for manifest in yaml.load_all(content, FastLoader) if manifest]
+    except yaml.YAMLError as error:
+        raise pinned.error(
+            "manifests", Message("FT-FLX-001", f"{pinned.source} is not valid YAML: {printable(str(error))}")
+        ) from None
+    if not all(_is_object(manifest) for manifest in manifests):
+        raise pinned.error(
+            "manifests",
+            Message(
+                "FT-FLX-002",
+                f"{pinned.source} is not an install manifest: it holds documents that are not Kubernetes objects",
+                "use the release's install.yaml",
+            ),
+        )
+    return select_components(manifests, config)
+
+
+def select_components(manifests: list[Manifest], config: FluxConfig) -> list[Manifest]:
+    """The objects that are shared or belong to a listed component, labeled as part of Flux."""
+    present = {component for manifest in manifests if (component := component_of(manifest))}
+    if missing := [str(component) for component in config.components if component not in present]:
+        pinned = _pinned(config)
+        lists = {"missing": ", ".join(missing), "present": ", ".join(sorted(present))}
+        raise pinned.error(
+            "components",
+            Wording("FT-FLX-003", "{source} has no {missing}; it has {present}", "remove the components that it lacks")(
+                source=pinned.source, **lists
+            ),
+        )
+    wanted = {None, *config.components}
+    return [
+        labelled(_without_absent_subjects(manifest, config), config.version)
+        for manifest in manifests
+        if component_of(manifest) in wanted
+    ]
+
+
+def component_of(manifest: Manifest) -> Controller | None:
+    """The controller that an object of the release belongs to, or None if all controllers share it."""
+    label = manifest["metadata"].get("labels", {}).get(COMPONENT_LABEL)
+    return Controller(label) if label in list(Controller) else None
+
+
+def controller_images(manifests: Iterable[Manifest]) -> list[str]:
+    """The container images of a release, as its Deployments name them."""
+    return [
+        container["image"]
+        for manifest in manifests
+        if manifest["kind"] == "Deployment"
+        for container in manifest["spec"]["template"]["spec"]["containers"]
+    ]
+
+
+def _is_object(document: Any) -> bool:
+    return isinstance(document, dict) and "kind" in document and isinstance(document.get("metadata"), dict)
+
+
+def _without_absent_subjects(manifest: Manifest, config: FluxConfig) -> Manifest:
+    """A binding without the accounts of controllers that are not installed, so creating one gives no rights."""
+    if manifest["kind"] != "ClusterRoleBinding":
+        return manifest
+    absent = {controller.value for controller in Controller} - {component.value for component in config.components}
+    subjects = [subject for subject in manifest.get("subjects", ()) if subject["name"] not in absent]
+    return manifest | {"subjects": subjects}

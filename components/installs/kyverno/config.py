@@ -1,0 +1,119 @@
+"""The `kyverno` section: which release of Kyverno is installed, and how large.
+
+Values that decide how safe the platform is cannot be configured (components/installs/kyverno/values.py).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, field_validator, model_validator
+
+from components.config.errors import MisplacedValueError
+from components.config.messages import Message
+from components.config.resources import Resources
+from components.config.section import Section
+from components.config.types import SEMANTIC_VERSION, Sha256, WebUrl, matching
+from components.installs.flux.release import minor
+
+KyvernoVersion = Annotated[
+    str, *matching(SEMANTIC_VERSION, Message("FT-CFG-450", "is not a Kyverno release", "write it like 1.19.1"))
+]
+ChartVersion = Annotated[
+    str,
+    *matching(SEMANTIC_VERSION, Message("FT-CFG-451", "is not a version of Kyverno's chart", "write it like 3.9.1")),
+]
+
+
+REPOSITORY = "https://github.com/kyverno/kyverno"
+"""Where Kyverno is released, each version with its changelog."""
+
+# Names of webhook configurations, chart values and policy types are checked for these (major, minor).
+KNOWN_MINORS = ((1, 19),)
+
+
+def known_versions() -> str:
+    """For messages: `1.19.x`."""
+    return ", ".join(f"{major}.{minor}.x" for major, minor in KNOWN_MINORS)
+
+
+CHART_URL = "https://kyverno.github.io/kyverno/kyverno-{version}.tgz"
+
+# The other controllers elect a leader; the second replica is a standby.
+STANDBY_REPLICAS = 2
+
+
+class KyvernoController(StrEnum):
+    """The controllers that can be installed; no policy of the platform needs the cleanup controller."""
+
+    ADMISSION = "admission-controller"
+    BACKGROUND = "background-controller"
+    REPORTS = "reports-controller"
+
+
+class ChartSource(Section):
+    """Where the archive of Kyverno's Helm chart comes from. Each is checked against the same digest."""
+
+    version: ChartVersion | None = Field(
+        None,
+        description="Version of the published chart, e.g. `3.9.1`; it differs from Kyverno's own version.",
+    )
+    url: WebUrl | None = Field(None, description="Where to fetch it from instead.")
+    bundle: str | None = Field(
+        None,
+        description="Path of a local file, for clusters without internet access; relative to the project or absolute.",
+    )
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> ChartSource:
+        if [self.version, self.url, self.bundle].count(None) != 2:
+            raise ValueError(Message("FT-CFG-453", "needs exactly one of version, url and bundle"))
+        return self
+
+    @property
+    def address(self) -> str:
+        """Where to fetch it from; without meaning for a bundle."""
+        return self.url or CHART_URL.format(version=self.version)
+
+
+class KyvernoConfig(Section):
+    """The Kyverno release that admits or denies requests of tenants."""
+
+    version: KyvernoVersion = Field(description="The release to install; changing it upgrades a running cluster.")
+    sha256: Sha256 = Field(description="SHA-256 digest of the chart's archive; any other content is refused.")
+    chart: ChartSource = Field(description="Where the chart comes from.")
+    replicas: int = Field(
+        3,
+        ge=1,
+        le=9,
+        description="Replicas of the admission controller; without one, nothing that a policy matches is admitted. "
+        f"With more than one, the other controllers have {STANDBY_REPLICAS}, and node drains leave one of each.",
+    )
+    reports: bool = Field(
+        False,
+        description="Install the reports controller, which reports existing objects that violate a policy.",
+    )
+    resources: dict[KyvernoController, Resources] = Field(
+        default_factory=dict, description="Compute resources of a controller, merged over the chart's."
+    )
+
+    @field_validator("version")
+    @classmethod
+    def _known_version(cls, version: str) -> str:
+        if minor(version) not in KNOWN_MINORS:
+            raise ValueError(Message("FT-CFG-452", "is not a supported version of Kyverno", f"use {known_versions()}"))
+        return version
+
+    @model_validator(mode="after")
+    def _installed(self) -> KyvernoConfig:
+        if KyvernoController.REPORTS in self.resources and not self.reports:
+            raise MisplacedValueError(
+                ("resources",),
+                Message(
+                    "FT-CFG-454",
+                    f"sets resources of {KyvernoController.REPORTS}, which is installed only with reports",
+                    "set reports to true, or remove them",
+                ),
+            )
+        return self

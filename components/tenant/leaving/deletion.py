@@ -1,0 +1,302 @@
+"""Offboarding that a tenant cannot block: its access is removed first, and what blocks the rest is reported.
+
+Flux prunes as the tenant's service account, so the sync is deleted while the account may still delete. If that takes
+too long, the account and its role bindings are deleted anyway, and Flux's finalizer is removed: without the account
+Flux cannot prune, and what it applied goes with the namespaces. Pods that take too long to end are deleted at once. For
+a source, a Receiver or a Provider, Flux only cleans up its own copies, so their deletion does not wait for a controller
+that is busy or backs off. These are error hooks and not delete hooks, for which `pulumi destroy` would need
+`--run-program`; without the program the engine runs none of them.
+
+Source: https://www.pulumi.com/docs/iac/concepts/resources/options/hooks/ and finalize in
+internal/controller/kustomization_controller.go of kustomize-controller 1.9
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from components.cluster.client import ClusterUnavailable, explaining, find_object, items, path_of
+from components.cluster.waiting import in_thread
+from components.config.messages import Message, Wording
+from components.config.types import seconds
+from components.engine import log
+from components.plan.planned import Deletion, Planned
+from components.recovery.blocked_namespaces import Held, NamespaceHolds, read_namespace_holds
+from components.sync.flux_objects import request_reconciliation
+from components.tenant.capsule.names import CAPSULE_TENANT_LABEL, TENANT
+from components.tenant.leaving.forced_removal import FLUX_FINALIZER, Sync, end_pods, remove_access, remove_finalizer
+from components.vocabulary.manifests import name_of
+from components.vocabulary.names import TENANT_LABEL
+
+if TYPE_CHECKING:
+    from kubernetes import client
+
+OBJECT_HELD = Wording(
+    "FT-TEN-016",
+    "{object} still exists",
+    "check that {controller} is healthy. Once nothing needs its finalizers, remove them and run `pulumi up` "
+    "again:{finalizers}",
+)
+SYNC_HELD = Wording(
+    "FT-TEN-017", f"tenant {{tenant}}: its access is removed, but {OBJECT_HELD.text}", OBJECT_HELD.remedy
+)
+
+
+OBJECT_NOT_DELETED = Wording("FT-TEN-014", "{object} is not deleted: {reason}")
+
+# Attempts to delete a namespace that is only slow: Kubernetes itself removes the finalizers in it.
+_ATTEMPTS = 3
+# A healthy controller needs less than a second. After an error it retries with a back-off, which has grown to minutes
+# if the source has failed before; on request it reconciles at once.
+# Source: AddWithOpts in pkg/controller/priorityqueue/priorityqueue.go of controller-runtime 0.24
+_CLEANING_SECONDS = 60
+_CONTROLLERS = {
+    "GitRepository": "source-controller",
+    "HelmRelease": "helm-controller",
+    "Kustomization": "kustomize-controller",
+    "Provider": "notification-controller",
+    "Receiver": "notification-controller",
+}
+
+
+class Offboarding:
+    """The error hooks that the engine runs when an object of a tenant is not deleted in time.
+
+    The state of each resource names its hooks, so they are registered in every run.
+
+    Args:
+        api: a client for the cluster.
+        listed: the tenants that the stack lists and that are not leaving; these keep their access.
+        context: kubectl's context for the cluster; None for the current one.
+        register: creates a hook from a name and a function.
+    """
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        listed: Collection[str],
+        context: str | None,
+        register: Callable[[str, pulumi.ErrorHookFunction], pulumi.ErrorHook] = pulumi.ErrorHook,
+    ) -> None:
+        self._api, self._listed, self._context = api, frozenset(listed), context
+        hooks = {
+            name: pulumi.ResourceHookBinding(on_error=[register(f"offboarding-{name}", stays)])
+            for name, stays in (
+                ("sync", self._sync_stays),
+                ("namespace", self._namespace_stays),
+                ("capsule", self._capsule_stays),
+                ("part", self._part_stays),
+            )
+        }
+        self._hooks = hooks
+
+    def options(self, planned: Planned, patience: float) -> pulumi.ResourceOptions:
+        """How long the deletion of a tenant's object may take, and what the engine runs if it takes longer.
+
+        Args:
+            planned: the object.
+            patience: how long a deletion may take that waits for others, in seconds.
+        """
+        match planned.deletion:
+            case Deletion.CLEANED:
+                return _deleted_within(_CLEANING_SECONDS, self._hooks["part"])
+            case Deletion.PRUNED:
+                # Flux prunes within the sync's own timeout; Pulumi waits longer.
+                return _deleted_within(seconds(planned.manifest["spec"]["timeout"]) + patience, self._hooks["sync"])
+            case Deletion.EMPTIED:
+                hooks = {"Namespace": self._hooks["namespace"], TENANT: self._hooks["capsule"]}
+                return _deleted_within(patience, hooks.get(planned.kind))
+            case Deletion.IMMEDIATE:
+                return pulumi.ResourceOptions()
+
+    async def _sync_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
+        if failed.failed_operation != "delete":
+            return False
+        sync = Sync.of(failed.old_inputs)
+        if sync.tenant in self._listed:
+            return False
+        fields = {"tenant": sync.tenant, "sync": _label(failed.old_inputs)}
+        if len(failed.errors) > 1:
+            log.error(await in_thread(self._held, failed.old_inputs, sync.tenant))
+            return False
+        try:
+            await in_thread(remove_access, self._api, sync)
+            await in_thread(remove_finalizer, self._api, path_of(failed.old_inputs or {}))
+        except ClusterUnavailable as error:
+            log.error(
+                Wording("FT-TEN-011", "tenant {tenant}: {sync} is not pruned, and its access may remain: {reason}")(
+                    **fields, reason=error
+                )
+            )
+            return False
+        log.warn(
+            Wording(
+                "FT-TEN-010",
+                "tenant {tenant}: Flux did not prune {sync} in time; its role bindings and service account "
+                "are deleted now, and what Flux applied goes with the namespaces",
+            )(**fields)
+        )
+        return True
+
+    async def _part_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
+        if failed.failed_operation != "delete":
+            return False
+        part: Any = failed.old_inputs
+        fields = {"object": _label(part), "controller": _CONTROLLERS[part["kind"]]}
+        try:
+            match len(failed.errors):
+                case 1:
+                    await in_thread(request_reconciliation, self._api, part, datetime.now(UTC))
+                    log.info(
+                        Wording(
+                            "FT-TEN-012",
+                            "{controller} has not removed its finalizer from {object} within {seconds} s; it "
+                            "is asked to reconcile it and gets as long again",
+                        )(**fields, seconds=_CLEANING_SECONDS)
+                    )
+                case 2:
+                    await in_thread(remove_finalizer, self._api, path_of(part))
+                    log.warn(
+                        Wording(
+                            "FT-TEN-013",
+                            "{controller} has not removed its finalizer from {object} in {seconds} s; it is "
+                            "deleted without. What the controller has stored of it goes when its pod "
+                            "restarts",
+                        )(**fields, seconds=2 * _CLEANING_SECONDS)
+                    )
+                case _:
+                    log.error(await in_thread(self._held, part))
+                    return False
+        except ClusterUnavailable as error:
+            log.error(OBJECT_NOT_DELETED(object=_label(part), reason=error))
+            return False
+        return True
+
+    def _stays(self, namespace: Any) -> bool:
+        """Whether a namespace's tenant is still listed: Flux may have to prune what it applied from there elsewhere."""
+        return namespace is None or namespace["metadata"]["labels"].get(TENANT_LABEL) in self._listed
+
+    def _held(self, manifest: Any, tenant: str = "") -> Message:
+        """What blocks the deletion of an object, with the command that removes its finalizers.
+
+        Args:
+            manifest: the object.
+            tenant: the tenant whose access is removed already; empty if none is.
+        """
+        try:
+            found = find_object(self._api, manifest) or {"metadata": {}}
+        except ClusterUnavailable as error:
+            return Message(
+                "FT-TEN-015", f"{_label(manifest)} still exists; cannot read what blocks its deletion: {error}"
+            )
+        kind, metadata = manifest["kind"], manifest["metadata"]
+        held = Held(kind.lower(), metadata["name"], tuple(found["metadata"].get("finalizers", ())))
+        finalizers = NamespaceHolds(metadata["namespace"], (held,)).listing(self._context)
+        fields = {"object": _label(manifest), "controller": _CONTROLLERS[kind], "finalizers": finalizers}
+        return SYNC_HELD(tenant=tenant, **fields) if tenant else OBJECT_HELD(**fields)
+
+    async def _namespace_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
+        if failed.failed_operation != "delete":
+            return False
+        return await self._retried(failed.name, self._stays(failed.old_inputs), len(failed.errors))
+
+    async def _capsule_stays(self, failed: pulumi.ErrorHookArgs) -> bool:
+        if failed.failed_operation != "delete":
+            return False
+        tenant: Any = failed.old_inputs
+        times, stays = len(failed.errors), self._stays(tenant)
+        try:
+            made = await in_thread(namespaces_of, self._api, tenant["metadata"]["name"])
+        except ClusterUnavailable as error:
+            log.error(OBJECT_NOT_DELETED(object=_label(tenant), reason=error))
+            return False
+        again = [await self._retried(each, stays, times) for each in made]
+        return times < _ATTEMPTS and all(again)
+
+    async def _retried(self, namespace: str, stays: bool, times: int) -> bool:
+        """Do what ends a namespace whose deletion has taken too long, or say what blocks it.
+
+        Args:
+            namespace: its name.
+            stays: whether its tenant does.
+            times: how often its deletion has been tried.
+
+        Returns:
+            Whether to delete it again.
+        """
+        try:
+            holds = await in_thread(read_namespace_holds, self._api, namespace)
+        except ClusterUnavailable as error:
+            log.error(Message("FT-TEN-018", f"namespace {namespace}: cannot read what blocks its deletion: {error}"))
+            return False
+        if holds is None:
+            return True
+        last = times >= _ATTEMPTS
+        if holds.pods and not last:
+            try:
+                await in_thread(end_pods, self._api, namespace)
+            except ClusterUnavailable as error:
+                log.error(
+                    Message("FT-TEN-023", f"namespace {namespace}: cannot delete the pods that have not ended: {error}")
+                )
+                return False
+            log.warn(
+                Message(
+                    "FT-TEN-022",
+                    f"namespace {namespace}: {len(holds.pods)} of its pods had not ended in time and were deleted "
+                    "with a grace period of 0",
+                )
+            )
+        of_flux = [] if stays else holds.only_by(FLUX_FINALIZER)
+        if of_flux and not last:
+            try:
+                for each in of_flux:
+                    await in_thread(remove_finalizer, self._api, each.path)
+            except ClusterUnavailable as error:
+                log.error(Message("FT-TEN-019", f"namespace {namespace}: cannot remove Flux's finalizers: {error}"))
+                return False
+            log.warn(
+                Message(
+                    "FT-TEN-020",
+                    f"namespace {namespace}: Flux did not finalize {len(of_flux)} of its objects in time; they "
+                    "are deleted without, since nobody has access to them any more",
+                )
+            )
+            return True
+        again = holds.only_by_kubernetes and not last
+        if holds or last:
+            (log.warn if again else log.error)(held_message(holds, self._context))
+        return again
+
+
+def _deleted_within(timeout: float, hooks: pulumi.ResourceHookBinding | None) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(delete=f"{timeout:.0f}s"), hooks=hooks)
+
+
+def namespaces_of(api: client.ApiClient, tenant: str) -> list[str]:
+    """The namespaces of a Tenant of Capsule that are left.
+
+    Raises:
+        ClusterUnavailable: the cluster does not answer, or not to this user.
+    """
+    with explaining(api):
+        found = items(api, "/api/v1/namespaces", labelSelector=f"{CAPSULE_TENANT_LABEL}={tenant}")
+        return [each["metadata"]["name"] for each in found]
+
+
+def held_message(holds: NamespaceHolds, context: str | None) -> Message:
+    """What an admin has to know about a namespace whose deletion is blocked."""
+    return Message(
+        "FT-TEN-021",
+        f"namespace {holds.namespace} is still being deleted, and the objects below block it",
+        "once nothing needs their finalizers, remove them and run `pulumi up` again; until then, `pulumi up "
+        f"--continue-on-error` removes other tenants:{holds.listing(context)}",
+    )
+
+
+def _label(manifest: Any) -> str:
+    return f"{manifest['kind']} {name_of(manifest)}"
