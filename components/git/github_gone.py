@@ -26,7 +26,7 @@ from components.engine.pulumi_command import refreshes
 from components.git.config import GitHubConfig, GitHubOwner, GitHubRepository
 from components.git.github import DEPLOY_KEY_TYPE, FORGOTTEN, PROVIDER_TYPE, WEBHOOK_TYPE, Registration, registrations
 from components.git.github_preflight import WORKERS
-from components.git.source_objects import WEBHOOK_ROOT
+from components.git.sources import WEBHOOK_ROOT
 
 if TYPE_CHECKING:
     from components.engine.state import State

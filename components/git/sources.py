@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 from components.git.config import GitHubConfig, GitSource
 from components.vocabulary.names import PLATFORM
 
+WEBHOOK_ROOT = "/hook/"
+"""The beginning of the paths of all Receivers."""
+
 
 @dataclass(frozen=True)
 class Sources:

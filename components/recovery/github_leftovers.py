@@ -19,8 +19,7 @@ from components.config.printable import printable
 from components.engine import log
 from components.git.github import DEPLOY_KEY_TYPE, WEBHOOK_TYPE, key_title_prefix, registered_key
 from components.git.github_preflight import WORKERS
-from components.git.source_objects import WEBHOOK_ROOT
-from components.git.sources import Sources, github_key_path
+from components.git.sources import WEBHOOK_ROOT, Sources, github_key_path
 
 if TYPE_CHECKING:
     from github import Github

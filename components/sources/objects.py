@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from components.git.config import GitSource
-from components.git.source import GitAccess, planned_source
-from components.git.source_objects import SourceObjects, source_objects
+from components.git.source import GitAccess, SourceObjects, planned_source, source_objects
 from components.plan.planned import Planned, Stage
 from components.sources.config import (
     HTTPS,

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pulumi
 
-from components.tenant.quotas import QuotaHooks
-from components.tenant.quotas import NotCounting, QuotaStatus
+from components.tenant.quotas import NotCounting, QuotaHooks, QuotaStatus
 from components.cluster.hooks import hooked
 from components.stack.loading import load_stack
+from components.stack.plan import stack_plan
 
 HERE = Path(__file__).parent
 
@@ -39,15 +39,14 @@ config = load_stack("hooks", {
     "flux": '{"version": "2.9.5", "sha256": "%s"}' % ("5f" * 32),
     "tenants": '{"dev-team": {}, "ops-team": {}}',
 }, (), HERE)
-waiting = hooked(QuotaHooks(Quotas(None), config.tenants, config.tenancy).of)
+waiting = hooked(QuotaHooks(Quotas(None), stack_plan(config, "hooks").tenants.values()).of)
 for namespace in ("apps", "tools"):
-    tenant = pulumi.ComponentResource(
-        "test:index:Tenant", namespace, None, pulumi.ResourceOptions(transformations=[waiting])
-    )
+    tenant = pulumi.ComponentResource("test:index:Tenant", namespace)
     first = None
     for kind in ("ServiceAccount", "Kustomization"):
-        manifest = {"kind": kind, "metadata": {"namespace": namespace}}
+        manifest = {"apiVersion": "v1", "kind": kind, "metadata": {"namespace": namespace}}
         after = pulumi.ResourceOptions(parent=tenant, depends_on=[first] if first else [])
+        after = pulumi.ResourceOptions.merge(after, waiting(manifest))
         first = pulumi.ComponentResource(f"test:index:{kind}", namespace, manifest, after)
 """
 OF_DEV_TEAM = {"ServiceAccount apps", "Kustomization apps"}

@@ -86,9 +86,14 @@ def test_the_architecture_page_has_every_package_in_its_order_and_in_its_own_wor
     contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     rows = []
     layers = [
-        (folder, package) for each in contracts for folder in each.get("containers", ()) for package in each["layers"]
+        (folder.replace(".", "/"), package)
+        for each in contracts
+        for folder in each.get("containers", ())
+        for package in each["layers"]
     ]
     for folder, package in layers:
+        if not (PROJECT / folder / package).is_dir():
+            continue
         source = (PROJECT / folder / package / "__init__.py").read_text(encoding="utf-8")
         words = [" ".join(part.split()) for part in (ast.get_docstring(ast.parse(source)) or "").split("\n\n")]
         rows.append(f"| `{package}` | {' | '.join(words)} |")
