@@ -27,6 +27,7 @@ from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, RELAXED, TENANT, Case, User, merged
 from tests.support.policy_requests import WIDGETS, access, ask, bound
 from tests.support.project import Project
+from tests.support.releases import FLUX_BUNDLE
 
 ENGINES = (PolicyEngine.KYVERNO, PolicyEngine.BOTH, PolicyEngine.NATIVE)
 OTHER_SOURCES = ("ocirepository", "helmrepository", "bucket", "imagerepository")
@@ -76,7 +77,7 @@ def stack(lab: Lab, cluster: RunningCluster, tmp_path_factory: pytest.TempPathFa
     project = Project(tmp_path_factory.mktemp("admission") / "project", lab.pulumi)
     project.tenant("relaxing", RELAXING)
     environment = Environment(
-        lab, project, cluster, flux=lab.bundle("2.9.5"), kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1}
+        lab, project, cluster, flux=lab.bundle(), kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1}
     )
     environment.up()
     return environment
@@ -88,7 +89,7 @@ def api(lab: Lab, stack: Environment) -> Iterator[ApiClient]:
     # Nobody fetches the made-up sources of the cases.
     for name in ("source-controller", "kustomize-controller", "helm-controller", "notification-controller"):
         stack.cluster.kubectl("scale", "deployment", name, "-n", "flux-system", "--replicas=0")
-    for manifest in yaml.load_all(lab.tools["flux-bundle-2.9.5"].read_text(), FastLoader):
+    for manifest in yaml.load_all(lab.tools[FLUX_BUNDLE].read_text(), FastLoader):
         # Those of the controllers too that the stack does not install.
         if manifest["kind"] == "CustomResourceDefinition":
             client.apply(manifest)

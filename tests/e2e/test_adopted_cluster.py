@@ -17,6 +17,7 @@ from tests.e2e.manifests import kustomization
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, RunningCluster, eventually
 from tests.support.project import Project
+from tests.support.releases import FLUX_VERSION
 
 NAME = "adopted"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fleet, namespace: flux-system}\ndata: {is: here}\n"
@@ -39,7 +40,7 @@ JOBS = {"path": "./production", "namePrefix": "jobs-", "targetNamespace": "apps"
 IMAGE_POLICIES = "_imagepolicies.image.toolkit.fluxcd.io_apiextensions.k8s.io_CustomResourceDefinition"
 JOBS_ID = "apps_dev-team-jobs_kustomize.toolkit.fluxcd.io_Kustomization"
 ACCESS_ID = "_gotk-reconciler_rbac.authorization.k8s.io_ClusterRoleBinding"
-RELEASES = ["2.9.5", pytest.param("2.9.4", marks=pytest.mark.exhaustive)]
+RELEASES = [FLUX_VERSION, pytest.param("2.9.4", marks=pytest.mark.exhaustive)]
 """Those that the cluster was bootstrapped with; the stack has the first."""
 
 
@@ -151,7 +152,7 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
     cluster, before = bootstrapped.cluster, bootstrapped.objects()
     assert len(before) > 30
     project.tenant("dev-team", base(lab, "dev-team/apps", "apps"))
-    stack = Environment(lab, project, cluster, flux=lab.bundle("2.9.5"))
+    stack = Environment(lab, project, cluster, flux=lab.bundle())
     stack.config["flux"]["sync"] = {"source": stack.private_source(*bootstrapped.repository)}
     stack.onboard("dev-team", "./staging")
     stack.write()
@@ -180,7 +181,7 @@ def test_a_bootstrapped_cluster_is_adopted_without_replacing_an_object(
 
     stack.up()
     # What the stack does not have stays as it was.
-    older = {name for name, version in released(cluster).items() if version != "v2.9.5"}
+    older = {name for name, version in released(cluster).items() if version != f"v{FLUX_VERSION}"}
     assert older == {"image-automation-controller", "image-reflector-controller", "source-watcher"}
     assert {key: uid for key, uid in bootstrapped.objects().items() if before.get(key) not in (None, uid)} == {}
     told = stack.outputs()["tenants"]["dev-team"]

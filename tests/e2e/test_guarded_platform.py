@@ -86,7 +86,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
             lab,
             project,
             cluster,
-            flux=lab.bundle("2.9.5") | {"webhookUrl": cluster.webhook_url},
+            flux=lab.bundle() | {"webhookUrl": cluster.webhook_url},
             kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1},
             policies={
                 "engine": "both",

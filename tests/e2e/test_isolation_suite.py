@@ -45,7 +45,7 @@ def upgraded(lab: Lab, project: Project, earlier_program: EarlierProgram) -> Ite
             lab,
             project,
             cluster,
-            flux=lab.bundle("2.9.5"),
+            flux=lab.bundle(),
             tenancy={"networkPolicy": "default-deny"},
             policies={"engine": "native", "sources": {"allowed": allowed}},
         )

@@ -181,7 +181,7 @@ def killed(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kille
             lab,
             project,
             cluster,
-            flux=lab.bundle("2.9.5") | {"webhookUrl": cluster.webhook_url},
+            flux=lab.bundle() | {"webhookUrl": cluster.webhook_url},
             policies={"engine": "kyverno", "sources": {"allowed": allowed}},
         )
         yield Killed(lab, stack, {name: stack.secret(generate().private) for name in ("first", "second", "guest")})

@@ -53,7 +53,7 @@ def guarded_by(lab: Lab, project: Project, name: str, version: str, killed: bool
             lab,
             project,
             cluster,
-            flux=lab.bundle("2.9.5"),
+            flux=lab.bundle(),
             kyverno=kyverno(lab, version),
             # It alone: what it lets pass, nothing else refuses.
             policies={"engine": "kyverno"},
@@ -150,7 +150,7 @@ class TestKyverno:
         stranger = Project(tmp_path / "stranger", lab.pulumi)
         # Adoption takes over many things, and not this one.
         cluster = guarded.config["cluster"] | {"adopt": True}
-        stranger.stack("stranger", cluster=cluster, flux=lab.bundle("2.9.5"), kyverno=kyverno(lab, "1.19.1"))
+        stranger.stack("stranger", cluster=cluster, flux=lab.bundle(), kyverno=kyverno(lab, "1.19.1"))
 
         outcome = stranger.run("preview", "--stack", "stranger")
 

@@ -147,7 +147,7 @@ def started(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Star
         repository(lab, owner, name, folder)
     project = Project(tmp_path_factory.mktemp("private") / "project", lab.pulumi)
     with lab.cluster(NAME) as cluster:
-        stack = Environment(lab, project, cluster, flux=lab.bundle("2.9.5") | {"webhookUrl": cluster.webhook_url})
+        stack = Environment(lab, project, cluster, flux=lab.bundle() | {"webhookUrl": cluster.webhook_url})
         stack.config["tenancy"] = {"settleTimeout": "20s"}
         project.tenant("dev-team", base(lab, "dev-team/apps", "apps"))
         stack.onboard("dev-team", "./staging")

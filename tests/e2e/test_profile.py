@@ -20,7 +20,7 @@ NAME = "profile"
 def stack(lab: Lab, project: Project) -> Iterator[Environment]:
     project.tenant("dev-team", base(lab, "dev-team/apps", "apps"))
     with lab.cluster(NAME) as cluster:
-        environment = Environment(lab, project, cluster, flux=lab.bundle("2.9.5"))
+        environment = Environment(lab, project, cluster, flux=lab.bundle())
         environment.onboard("dev-team", "./production")
         environment.up()
         yield environment

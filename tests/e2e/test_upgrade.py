@@ -10,6 +10,7 @@ from tests.support.admission import refused_to_controllers
 from tests.support.environment import Environment, base
 from tests.support.lab import Lab, eventually
 from tests.support.project import Project
+from tests.support.releases import FLUX_VERSION
 
 NAME = "upgrade"
 
@@ -45,7 +46,7 @@ def test_an_upgrade_of_flux_does_not_disturb_tenants(lab: Lab, stack: Environmen
     eventually(lambda: len(stack.applications(*namespaces)) == 2)
     before = stack.applications(*namespaces)
     assert "kustomize-controller:v1.9.4" in images(stack)
-    stack.config["flux"] = lab.bundle("2.9.5")
+    stack.config["flux"] = lab.bundle()
 
     changes = stack.changes()
 
@@ -57,7 +58,7 @@ def test_an_upgrade_of_flux_does_not_disturb_tenants(lab: Lab, stack: Environmen
 
     assert {"kustomize-controller:v1.9.5", "source-controller:v1.9.5"} <= images(stack)
     assert stack.applications(*namespaces) == before
-    assert stack.outputs()["flux"]["version"] == "2.9.5"
+    assert stack.outputs()["flux"]["version"] == FLUX_VERSION
     stack.cluster.reconcile("kustomization", "dev-team", "apps")
     eventually(lambda: stack.cluster.ready("kustomization", "dev-team", "apps")[0] == "True")
     assert refused_to_controllers(lab, stack.cluster) == []

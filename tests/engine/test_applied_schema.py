@@ -23,8 +23,9 @@ from review.admission.program import Answer, Request, Surroundings, ask
 from tests.support.offline_requests import ACCESS, PROGRAM
 from tests.support.policy_cases import APPS, CONFIGS, NAMESPACE_OBJECTS, TENANT, kustomization
 from tests.support.policy_requests import KYVERNO_KINDS
+from tests.support.releases import FLUX_BUNDLE
 
-FLUX = "flux-bundle-2.9.5"
+FLUX = FLUX_BUNDLE
 SELECTOR = {"group": "apps", "version": "v1", "kind": "Deployment", "name": "web", "labelSelector": "app=web"}
 OPERATIONS = [{"op": "add", "path": "/data/a", "value": None}, {"op": "copy", "path": "/data/b", "from": "/data/a"}]
 OPTIONS: dict[str, Any] = {

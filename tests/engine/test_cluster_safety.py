@@ -35,7 +35,7 @@ def stack(lab: Lab, cluster: RunningCluster) -> dict[str, Any]:
     """Sections of a stack without tenants, which each test bends."""
     return {
         "cluster": {"kubeconfig": str(cluster.kubeconfig), "context": NAME},
-        "flux": lab.bundle("2.9.5"),
+        "flux": lab.bundle(),
     }
 
 

@@ -24,9 +24,10 @@ from lab.settings import Settings
 from tests.support.api_client import ApiClient
 from tests.support.api_server import TOOLS, ApiServer
 from tests.support.lab import eventually
+from tests.support.releases import FLUX_BUNDLE
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
-FLUX = "flux-bundle-2.9.5"
+FLUX = FLUX_BUNDLE
 SOURCES = "/apis/source.toolkit.fluxcd.io/v1"
 RECORDED = State(
     {("kubernetes:source.toolkit.fluxcd.io/v1:GitRepository", "apps/dev-team"): {"__fieldManager": "test"}}

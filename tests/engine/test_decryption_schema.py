@@ -15,10 +15,11 @@ from components.sync.kustomization import Reconciliation, kustomization
 from components.vocabulary.object_meta import ObjectMeta
 from lab.build import ensure
 from lab.settings import Settings
+from tests.support.releases import FLUX_BUNDLE
 from tests.support.schemas import spec_schema, strict
 
 PLACE = ObjectMeta(name="dev-team", namespace="apps", labels={})
-RELEASE = "flux-bundle-2.9.5"
+RELEASE = FLUX_BUNDLE
 UUID = "0b1c2d3e-0000-4000-8000-00000000abcd"
 POOL = "projects/1/locations/global/workloadIdentityPools/pool/providers/cluster"
 SERVICES: list[dict[str, Any]] = [

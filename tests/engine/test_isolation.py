@@ -25,8 +25,9 @@ from tests.support.isolation import Answers, beginning, run
 from tests.support.lab import eventually
 from tests.support.mutations import Mutation, binding, made
 from tests.support.policy_requests import RBAC, bound
+from tests.support.releases import FLUX_BUNDLE
 
-FLUX = "flux-bundle-2.9.5"
+FLUX = FLUX_BUNDLE
 TENANT, APPS = "dev-team", "apps"
 LABELLED = {"toolkit.fluxcd.io/tenant": TENANT}
 # What the patch of flux2-multi-tenancy adds to the controllers.

@@ -24,6 +24,7 @@ from components.vocabulary.names import Controller
 from lab.build import ensure
 from lab.go_command import Go
 from lab.settings import Settings
+from tests.support.releases import FLUX_BUNDLE, FLUX_VERSION
 from tests.support.schemas import kyverno_policies
 
 CHECKOUT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ KEY = ec.generate_private_key(ec.SECP256R1()).public_key()
 PUBLIC_KEY = KEY.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 KEYLESS = {"issuer": "https://accounts.example.com", "subject": "a@example.com"}
 IMAGES = ["registry.example.com/org/*"]
-RELEASE = "flux-bundle-2.9.5"
+RELEASE = FLUX_BUNDLE
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def test_the_policy_for_fluxs_images_matches_the_releases_schema(
 
 
 def test_the_onboarding_policies_match_the_releases_schema(policies: dict[str, Draft202012Validator]) -> None:
-    for manifest in onboarding(TenancyConfig(), FluxConfig(version="2.9.5", sha256="0" * 64)):
+    for manifest in onboarding(TenancyConfig(), FluxConfig(version=FLUX_VERSION, sha256="0" * 64)):
         policies[manifest["kind"]].validate(manifest["spec"])
 
 
@@ -87,7 +88,7 @@ def test_fluxs_signer_is_the_release_workflow_of_the_pinned_controllers(tmp_path
     Source: https://docs.github.com/actions/reference/openid-connect-reference, `job_workflow_ref`.
     """
     pinned = [f"github.com/fluxcd/{name}" for name in ("helm-controller", "kustomize-controller", "source-controller")]
-    modules = Go(tmp_path, tmp_path).download(CHECKOUT / "lab" / "tools" / "flux-2.9.5", pinned)
+    modules = Go(tmp_path, tmp_path).download(CHECKOUT / "lab" / "tools" / f"flux-{FLUX_VERSION}", pinned)
     pattern = Draft202012Validator({"type": "string", "pattern": f"^(?:{FLUX_SIGNER.subject_reg_exp})$"})
 
     for module in modules:

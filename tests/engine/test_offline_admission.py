@@ -22,8 +22,9 @@ from tests.support import capsule_cases
 from tests.support.offline_requests import ACCESS, PROGRAM, request
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User, kustomization, made
 from tests.support.policy_requests import KYVERNO_KINDS, USERS, WIDGETS
+from tests.support.releases import FLUX_BUNDLE
 
-FLUX = "flux-bundle-2.9.5"
+FLUX = FLUX_BUNDLE
 # They depend on who owns which entry of a list, which only the API server records.
 OF_OWNERS = {
     f"load-balancers: {name}"

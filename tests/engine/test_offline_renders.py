@@ -21,12 +21,13 @@ from review.admission.verdict import refusals
 from review.render.rendered import Render, RenderedObject
 from review.render.stack import render_stack
 from tests.support.offline_requests import PROGRAM
+from tests.support.releases import FLUX_BUNDLE, FLUX_VERSION
 
 CHECKOUT = Path(__file__).parents[2]
 STACKS = ("staging", "production")
 # Where the sample stacks expect what the lab provides.
 FILES = {
-    "flux-bundle-2.9.5": ".lab/flux/v2.9.5/install.yaml",
+    FLUX_BUNDLE: f".lab/flux/v{FLUX_VERSION}/install.yaml",
     "kyverno-chart-1.19.1": ".lab/kyverno/v1.19.1/kyverno-3.9.1.tgz",
 }
 KNOWN_HOST = "[127.0.0.1]:20801 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\n"

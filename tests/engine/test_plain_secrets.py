@@ -33,7 +33,7 @@ class Stack:
         project.stack(
             NAME,
             cluster={"kubeconfig": str(cluster.kubeconfig), "context": cluster.name},
-            flux=lab.bundle("2.9.5"),
+            flux=lab.bundle(),
             git={"knownHostsFile": str(lab.git.known_hosts)},
             policies={"engine": "none"},
             tenants=tenants,

@@ -28,8 +28,9 @@ from tests.support.example_fleet import WAYS_OUT, manifests
 from tests.support.lab import eventually
 from tests.support.policy_cases import CASES, CONFIGS, NAMESPACE_OBJECTS, Case, User
 from tests.support.policy_requests import KYVERNO_KINDS, RBAC, USERS, WIDGETS, access, ask, bound
+from tests.support.releases import FLUX_BUNDLE
 
-FLUX = "flux-bundle-2.9.5"
+FLUX = FLUX_BUNDLE
 ONE_POLICY = "one-policy"
 CLUSTER_POLICY = {"apiVersion": "policies.kyverno.io/v1", "kind": "ValidatingPolicy", "metadata": {"name": "a"}}
 # Another policy refuses this one, too, and the API server reports any one of them.

@@ -29,7 +29,7 @@ class Stack:
         self.project = project
         self._sections = {
             "cluster": {"kubeconfig": str(cluster.kubeconfig), "context": cluster.name},
-            "flux": lab.bundle("2.9.5"),
+            "flux": lab.bundle(),
             "git": {"knownHostsFile": str(lab.git.known_hosts)},
         }
         self._keys = {tenant: project.secret(NAME, generate().private) for tenant in TENANTS}

@@ -183,7 +183,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Review
             project,
             cluster,
             # In a namespace that is not of the stack.
-            flux=lab.bundle("2.9.5") | {"impersonate": [{"namespace": CI, "serviceAccounts": [ACCOUNT]}]},
+            flux=lab.bundle() | {"impersonate": [{"namespace": CI, "serviceAccounts": [ACCOUNT]}]},
             github={},
             policies={"engine": "native", "sources": {"plainHttp": True}},
             tenancy={"settleTimeout": "1s"},

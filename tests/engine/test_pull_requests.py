@@ -29,6 +29,7 @@ from review.report.model import StackReport
 from review.report.terminal import as_text
 from tests.support.lab import Lab, RunningCluster
 from tests.support.project import Outcome, Project
+from tests.support.releases import FLUX_VERSION
 from tests.support.renders import differences
 
 NAME = "reviews"
@@ -115,7 +116,7 @@ class Repository:
 
 def earlier_release(lab: Lab, file: Path) -> Sections:
     """A release like the lab's whose controllers log otherwise, pinned as the one before it."""
-    bundle = lab.bundle("2.9.5")
+    bundle = lab.bundle()
     text = Path(bundle["manifests"]["bundle"]).read_text()
     assert "--log-level=info" in text
     file.write_text(text.replace("--log-level=info", "--log-level=error"))
@@ -148,8 +149,8 @@ CHANGES: Mapping[str, tuple[Callable[[Repository, Lab], Sections], str]] = {
         "1 risk: dev-team now has Kubernetes' role admin in dev-team",
     ),
     "flux-upgrade": (
-        lambda repository, lab: repository.base | {"flux": lab.bundle("2.9.5")},
-        "Flux upgraded to 2.9.5",
+        lambda repository, lab: repository.base | {"flux": lab.bundle()},
+        f"Flux upgraded to {FLUX_VERSION}",
     ),
     "rotated-key": (
         lambda repository, _: with_tenants(repository, **{"dev-team": repository.tenant("dev-team", "rotated")}),

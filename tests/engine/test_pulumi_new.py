@@ -74,7 +74,7 @@ def test_the_next_steps_of_the_template_lead_to_a_stack_that_can_be_applied(
     for file in (*project.glob("Pulumi.*.yaml"), *project.glob("tenants/*.yaml")):
         if file.name != f"Pulumi.{STACK}.yaml":
             file.unlink()
-    release = lab.bundle("2.9.5")
+    release = lab.bundle()
     settings = {
         "cluster.kubeconfig": str(cluster.kubeconfig),
         "cluster.context": cluster.name,

@@ -62,7 +62,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
         source = {"url": lab.git.url("nobody", "nothing"), "webhook": {"type": "generic-hmac"}}
         project.tenant(team, {"namespaces": [{"name": team}], "source": source})
     with lab.cluster(NAME) as cluster:
-        flux = lab.bundle("2.9.5") | {"webhookUrl": cluster.webhook_url}
+        flux = lab.bundle() | {"webhookUrl": cluster.webhook_url}
         # No sync becomes ready, which is reported; nothing waits for it.
         ways = Ways(lab, project, cluster, flux=flux, github={}, tenancy={"settleTimeout": "1s"})
         ways.change("10m", "dev-team", "ops-team")

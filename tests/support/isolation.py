@@ -22,6 +22,7 @@ from components.tenant.scope import tenant_meta
 from components.tenant.tenancy_config import TenancyConfig, TenantLimits, TenantNetwork
 from isolation import __main__ as command
 from isolation.__main__ import app
+from tests.support.releases import FLUX_VERSION
 
 TENANT = "suite-team"
 """The tenant of `suite_tenant`, and its namespace."""
@@ -105,4 +106,4 @@ def suite_tenant() -> Iterator[dict[str, Any]]:
     yield from limiting_objects(place, TenantLimits(), TenantNetwork.DEFAULT_DENY, room_for(config, TENANT))
     yield objects.identity
     yield role_binding(TENANT, TENANT, TENANT, Role.CLUSTER_ADMIN, TENANT)
-    yield from impersonation_objects(place, [TENANT], FluxConfig(version="2.9.5", sha256="0" * 64))
+    yield from impersonation_objects(place, [TENANT], FluxConfig(version=FLUX_VERSION, sha256="0" * 64))

@@ -22,6 +22,7 @@ from lab.git_host import GitHost
 from lab.pulumi import LabPulumi
 from lab.settings import Settings
 from lab.tools_table import Purpose
+from tests.support.releases import FLUX_VERSION
 
 T = TypeVar("T")
 
@@ -187,8 +188,8 @@ class Lab:
             cluster.stop()
             shutil.rmtree(cluster.folder, ignore_errors=True)
 
-    def bundle(self, version: str) -> dict[str, Any]:
-        """The keys of the `flux` section that name a release."""
+    def bundle(self, version: str = FLUX_VERSION) -> dict[str, Any]:
+        """The keys of the `flux` section that name a release; the newest that the lab builds by default."""
         path = self.tools[f"flux-bundle-{version}"]
         digest = sha256(path.read_bytes()).hexdigest()
         return {"version": version, "sha256": digest, "manifests": {"bundle": str(path)}}

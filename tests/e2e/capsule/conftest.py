@@ -29,7 +29,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
             lab,
             project,
             cluster,
-            flux=lab.bundle("2.9.5"),
+            flux=lab.bundle(),
             kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1},
             capsule=lab.capsule_chart("0.14.0") | {"administrators": ADMINISTRATORS},
             policies={"engine": "both", "sources": {"allowed": sources(lab)}},

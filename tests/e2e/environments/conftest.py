@@ -39,7 +39,7 @@ def production(lab: Lab) -> Iterator[RunningCluster]:
 
 @pytest.fixture(scope="package")
 def upgraded_staging(lab: Lab, platform: Project, staging: RunningCluster, earlier_program: EarlierProgram) -> Upgraded:
-    flux = lab.bundle("2.9.5") | {"webhookUrl": staging.webhook_url}
+    flux = lab.bundle() | {"webhookUrl": staging.webhook_url}
     environment = Environment(lab, platform, staging, flux=flux)
     environment.config["flux"]["sync"] = {"source": environment.private_source("platform", "fleet")}
     environment.onboard("dev-team", "./staging")
@@ -56,7 +56,7 @@ def staging_stack(upgraded_staging: Upgraded) -> Environment:
 
 @pytest.fixture(scope="package")
 def production_stack(lab: Lab, platform: Project, production: RunningCluster) -> Environment:
-    environment = Environment(lab, platform, production, flux=lab.bundle("2.9.5"))
+    environment = Environment(lab, platform, production, flux=lab.bundle())
     for tenant in ("dev-team", "ops-team"):
         environment.onboard(tenant, "./production")
     # With an account by another name than the tenant's, too.

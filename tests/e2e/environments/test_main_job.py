@@ -7,6 +7,7 @@ from typing import Any
 from tests.support.earlier_program import Upgraded
 from tests.support.environment import Environment
 from tests.support.lab import Lab, eventually
+from tests.support.releases import FLUX_VERSION
 from tests.support.renders import differences
 
 
@@ -60,7 +61,7 @@ def test_outputs_say_what_an_operator_asks_next(lab: Lab, staging_stack: Environ
     outputs = staging_stack.outputs()
     uid = staging_stack.cluster.get("namespace", "kube-system")["metadata"]["uid"]
     assert outputs["cluster"] == {"uid": uid, "version": "v1.36.3", "context": "staging"}
-    assert (outputs["flux"]["version"], outputs["flux"]["profile"]) == ("2.9.5", "multi-tenant")
+    assert (outputs["flux"]["version"], outputs["flux"]["profile"]) == (FLUX_VERSION, "multi-tenant")
     tenant = outputs["tenants"]["dev-team"]
     assert tenant["namespaces"] == ["apps"]
     assert tenant["url"] == lab.git.ssh_url("dev-team", "apps")

@@ -44,7 +44,7 @@ def upgraded_stack(
             lab,
             Project(tmp_path_factory.mktemp("kyverno") / "project", lab.pulumi),
             cluster,
-            flux=lab.bundle("2.9.5"),
+            flux=lab.bundle(),
             kyverno=lab.kyverno_chart("1.19.1") | {"replicas": 1},
             tenancy=TENANCY,
             policies={

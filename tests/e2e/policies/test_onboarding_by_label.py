@@ -16,6 +16,7 @@ from tests.e2e.policies.given import OLDER, TENANCY
 from tests.support.earlier_program import Upgraded
 from tests.support.environment import Environment
 from tests.support.lab import Lab, RunningCluster, eventually
+from tests.support.releases import FLUX_VERSION
 
 LABEL = "toolkit.fluxcd.io/tenant"
 BACKGROUND_CONTROLLER = "system:serviceaccount:kyverno:kyverno-background-controller"
@@ -34,7 +35,7 @@ def named(cluster: RunningCluster, place: str) -> set[tuple[str, str]]:
 
 
 def template(tenant: str, place: str) -> list[dict[str, Any]]:
-    flux = FluxConfig(version="2.9.5", sha256="0" * 64)
+    flux = FluxConfig(version=FLUX_VERSION, sha256="0" * 64)
     return tenant_template(TenancyConfig.model_validate(TENANCY), flux, tenant, place)
 
 

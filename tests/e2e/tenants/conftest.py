@@ -24,7 +24,7 @@ def stack(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enviro
     """A platform with the native policies; a module's tests change only their own tenants."""
     project = Project(tmp_path_factory.mktemp(NAME) / "project", lab.pulumi)
     with lab.cluster(NAME) as cluster:
-        flux = lab.bundle("2.9.5") | {"webhookUrl": cluster.webhook_url}
+        flux = lab.bundle() | {"webhookUrl": cluster.webhook_url}
         environment = Environment(
             lab,
             project,
