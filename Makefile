@@ -98,6 +98,9 @@ test-all: $(VENV)/installed lint ## The same with the exhaustive tests: all requ
 test-unit: $(VENV)/installed ## Run the tests that need nothing but Python
 	@$(call pytest,$(SIDE_BY_SIDE) tests/unit)
 
+goldens: $(VENV)/installed ## Write the golden files of the tests, to read their difference
+	@GOLDEN=write $(RUN) -m pytest -q tests/unit -m golden
+
 lint: lint-fast ## Check the Python and Go sources and the workflows
 	@$(RUN) -m lab.vet
 

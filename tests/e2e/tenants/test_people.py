@@ -8,9 +8,7 @@ The golden file has what each role adds to what every authenticated user may do:
 from __future__ import annotations
 
 import json
-import os
 import re
-from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
@@ -18,9 +16,9 @@ import pytest
 from tests.e2e.manifests import kustomization
 from tests.e2e.tenants.given_people import GROUPS, NAMESPACE, TENANT
 from tests.support.environment import Environment
+from tests.support.goldens import assert_golden
 from tests.support.lab import eventually
 
-GOLDEN = Path(__file__).parent / "golden" / "people.txt"
 FOREIGN = ("default", "kube-system")
 # The kind that auditors do not read, and one without objects.
 UNREADABLE = {"secrets", "componentstatuses"}
@@ -53,13 +51,9 @@ def matrix(stack: Environment) -> str:
     return "\n".join(rows)
 
 
+@pytest.mark.golden
 def test_the_matrix_of_roles_and_namespaces(stack: Environment) -> None:
-    found = matrix(stack)
-    if os.environ.get("GOLDEN") == "write":
-        GOLDEN.parent.mkdir(exist_ok=True)
-        GOLDEN.write_text(found)
-
-    assert found == GOLDEN.read_text()
+    assert_golden("people.txt", matrix(stack))
 
 
 def test_auditors_read_every_kind_except_secrets(stack: Environment) -> None:

@@ -10,6 +10,7 @@ import yaml
 
 from components.config.yaml_files import FastLoader
 from components.vocabulary.manifests import Manifest
+from tests.support.goldens import GOLDEN
 
 HERE = Path(__file__).parent
 RELEASE_FILE = HERE / "fixtures" / "release.yaml"
@@ -20,8 +21,8 @@ def release() -> list[Manifest]:
 
 
 def golden(name: str) -> Any:
-    """The expectation in `golden/<name>.yaml`."""
-    return yaml.safe_load((HERE / "golden" / f"{name}.yaml").read_text())
+    """The expectation in `tests/golden/<name>.yaml`."""
+    return yaml.safe_load((GOLDEN / f"{name}.yaml").read_text())
 
 
 def one(manifests: Iterable[Manifest], kind: str, name: str) -> Manifest:

@@ -9,6 +9,7 @@ from sample_stack import flux_config
 from components.installs.flux.lockdown_environment import variables_for
 from components.installs.flux.profile import StackFacts, configured
 from components.vocabulary.names import Controller
+from tests.support.goldens import assert_golden
 
 EVERY_CONTROLLER = [controller.value for controller in Controller]
 PROFILES = ["multi-tenant", "single-tenant"]
@@ -24,8 +25,9 @@ def of_release(manifests):
 
 
 @pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.golden
 def test_the_controllers_are_started_with_exactly_these_arguments(profile):
-    assert arguments(installed(profile=profile)) == golden(f"arguments-{profile}")
+    assert_golden(f"arguments-{profile}.yaml", arguments(installed(profile=profile)))
 
 
 def test_the_single_tenant_profile_does_not_change_the_release():

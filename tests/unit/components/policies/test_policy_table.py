@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from golden_policies import rendered
-from sample_release import golden
+from sample_policies import rendered
 
 from components.config.section import Section
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
@@ -19,6 +18,7 @@ from components.tenant.config import TenantConfig, TenantPolicies
 from components.tenant.role import MANAGED
 from reference.pages import DOCS
 from reference.policies import policies_page
+from tests.support.goldens import assert_golden
 from tests.support.policy_cases import CONFIGS
 
 ENGINES = pytest.mark.parametrize("engine", [PolicyEngine.NATIVE, PolicyEngine.KYVERNO])
@@ -82,8 +82,9 @@ def test_what_people_ask_is_checked_only_if_there_are_developers_or_the_policy_h
     assert policy_set(off, engine, developers=True).digest == policy_set(PoliciesConfig(), engine).digest
 
 
+@pytest.mark.golden
 def test_messages_and_rendering_match_applied_clusters():
-    assert rendered() == golden("policies")
+    assert_golden("policies.yaml", rendered())
 
 
 @ENGINES

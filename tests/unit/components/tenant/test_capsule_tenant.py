@@ -1,9 +1,7 @@
 """The objects of a tenant in a stack with `tenancy.mode: capsule`."""
 
 import pytest
-import yaml
 from sample_plan import tenant_objects
-from sample_release import HERE
 from sample_stack import tenant_config
 
 from components.policies.capsule_limits import limits_first
@@ -13,6 +11,7 @@ from components.tenant.capsule.objects import replication_objects
 from components.tenant.config import TenantConfig
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.manifests import name_of
+from tests.support.goldens import assert_golden
 
 NAMESPACES = [{"name": "apps"}, {"name": "dev-team-jobs"}]
 
@@ -33,6 +32,7 @@ def made_rule(config: TenantConfig):
     return spec_of(config)["rules"][0]
 
 
+@pytest.mark.golden
 def test_a_tenant_of_capsule_has_exactly_these_objects():
     config = tenant_config(
         namespaces=NAMESPACES,
@@ -48,10 +48,9 @@ def test_a_tenant_of_capsule_has_exactly_these_objects():
 
     found = objects(config)
 
-    golden = yaml.safe_load_all((HERE / "golden" / "capsule-dev-team.yaml").read_text())
     owners = [each for each in found.access if each["kind"] == "TenantOwner"]
     of_policies = [*limits_first(TenancyConfig()), *made_settings()]
-    assert [*found.capsule, *owners, *replication_objects(), *of_policies] == list(golden)
+    assert_golden("capsule-dev-team.yaml", [*found.capsule, *owners, *replication_objects(), *of_policies])
 
 
 def test_without_capsule_nothing_is_its_own():

@@ -1,17 +1,17 @@
 """The objects of a tenant, as they are applied to the cluster."""
 
 import pytest
-import yaml
 from sample_plan import tenant_objects
-from sample_release import HERE
 from sample_stack import tenant_config
 
 from components.plan.planned import Stage, of_stage
 from components.tenant.scope import source_meta
 from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.object_meta import ObjectMeta
+from tests.support.goldens import assert_golden
 
 
+@pytest.mark.golden
 def test_a_tenant_with_two_namespaces_has_exactly_these_objects():
     config = tenant_config(
         namespaces=[
@@ -23,8 +23,8 @@ def test_a_tenant_with_two_namespaces_has_exactly_these_objects():
 
     objects = tenant_objects("dev-team", config, TenancyConfig())
 
-    golden = yaml.safe_load_all((HERE / "golden" / "tenant-dev-team.yaml").read_text())
-    assert [*objects.namespaces, *objects.limits, objects.identity, *objects.access, *objects.syncs] == list(golden)
+    found = [*objects.namespaces, *objects.limits, objects.identity, *objects.access, *objects.syncs]
+    assert_golden("tenant-dev-team.yaml", found)
 
 
 @pytest.mark.parametrize("role", ["admin", "cluster-admin"])

@@ -1,14 +1,13 @@
 """What reviewers read about access after small changes of a stack, as one file that a person can read.
 
-After a change of words: `PYTHONPATH=.:tests/unit/components:tests/unit/review python
-tests/unit/review/access/test_access_golden.py`, and read the difference.
+After a change of words: `make goldens`, and read the difference.
 """
 
 from __future__ import annotations
 
 from copy import deepcopy
-from pathlib import Path
 
+import pytest
 from sample_access import (
     TENANTS,
     account,
@@ -26,8 +25,8 @@ from sample_access import (
 from components.cluster.component import previewer_access
 from components.cluster.subjects import Subject, SubjectKind
 from review.render.rendered import Render, RenderedObject
+from tests.support.goldens import assert_golden
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "review" / "access.txt"
 HEADER = """\
 What reviewers read about access. `+` is widened, `-` is narrowed, `!` is a high risk.
 Written by tests/unit/review/access/test_access_golden.py.
@@ -159,10 +158,6 @@ def listing() -> str:
     )
 
 
+@pytest.mark.golden
 def test_reviewers_read_about_access_what_the_golden_file_says():
-    assert listing() == GOLDEN.read_text(encoding="utf-8")
-
-
-if __name__ == "__main__":
-    GOLDEN.parent.mkdir(exist_ok=True)
-    GOLDEN.write_text(listing(), encoding="utf-8")
+    assert_golden("review/access.txt", listing())

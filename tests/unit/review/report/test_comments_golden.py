@@ -22,8 +22,8 @@ from review.report.comparison import Side, stack_report
 from review.report.markdown import as_markdown
 from review.report.model import Report
 from review.words.untrusted_markdown import BREAK, neutralized
+from tests.support.goldens import GOLDEN, assert_golden
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "review"
 STACKS = ("production", "staging")
 
 Sections = dict[str, Any]
@@ -128,22 +128,18 @@ def comment(case: str) -> str:
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.golden
 def test_the_comment_is_as_in_the_golden_file(case):
-    """After a change of words: `python tests/unit/review/report/test_comments_golden.py`, and read the difference."""
-    assert comment(case) == (GOLDEN / f"{case}.md").read_text(encoding="utf-8")
+    """After a change of words: `make goldens`, and read the difference."""
+    assert_golden(f"review/{case}.md", comment(case))
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_posting_the_comment_leaves_what_a_reader_sees_and_copies(case):
     """What is posted for a pull request is made harmless first, whoever has written it."""
-    text = (GOLDEN / f"{case}.md").read_text(encoding="utf-8")
+    text = (GOLDEN / "review" / f"{case}.md").read_text(encoding="utf-8")
     posted = neutralized(text)
 
     assert posted.replace(BREAK, "") == text
     copied = re.findall("(?<!`)`[^`\n]+`(?!`)|^make up .*$", text, re.MULTILINE)
     assert [each for each in copied if each not in posted] == []
-
-
-if __name__ == "__main__":
-    for name in CASES:
-        (GOLDEN / f"{name}.md").write_text(comment(name), encoding="utf-8")

@@ -1,8 +1,6 @@
-"""What the policies say and how they are rendered, compared with `golden/policies.yaml` and written there.
+"""What the policies say and how they are rendered: applied clusters have these words and objects.
 
-Applied clusters have these words and objects: a change of them is a change of every stack.
-
-    .venv/bin/python tests/unit/components/golden_policies.py
+A change of them is a change of every stack.
 """
 
 from __future__ import annotations
@@ -10,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import yaml
-from sample_release import HERE
 from sample_stack import flux_config
 
 from components.policies.config import PoliciesConfig, PolicyEngine, PolicyMode
@@ -23,11 +19,6 @@ from components.tenant.tenancy_config import TenancyConfig
 from components.vocabulary.manifests import Manifest
 from tests.support.policy_cases import CONFIGS, RELAXED
 
-NAME = "policies"
-HEADER = """\
-# The messages of all policies, as CEL, and digests of all that is rendered, as they are in applied clusters.
-# Written by tests/unit/components/golden_policies.py.
-"""
 KYVERNO_ONLY = PoliciesConfig.model_validate(
     {
         "engine": "both",
@@ -82,8 +73,3 @@ def _messages(manifests: Iterable[Manifest]) -> dict[str, list[str]]:
         for manifest in manifests
         if (validations := manifest["spec"].get("validations"))
     }
-
-
-if __name__ == "__main__":
-    text = yaml.safe_dump(rendered(), width=120, sort_keys=False)
-    (HERE / "golden" / f"{NAME}.yaml").write_text(HEADER + text)

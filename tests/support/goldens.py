@@ -1,0 +1,43 @@
+"""Golden files: what users, reviewers and clusters get, word for word. `make goldens` writes them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def assert_golden(name: str, found: Any) -> None:
+    """Compare with a golden file; with GOLDEN=write in the environment, write it first.
+
+    Args:
+        name: name of the file in `tests/golden`.
+        found: text, or data in YAML, where a list is one document for each item. The comment at the top stays.
+    """
+    path = GOLDEN / name
+    if os.environ.get("GOLDEN") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(found if isinstance(found, str) else _comment(path) + _as_yaml(found), encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    if isinstance(found, str):
+        assert found == text
+    elif isinstance(found, list):
+        assert found == list(yaml.safe_load_all(text))
+    else:
+        assert found == yaml.safe_load(text)
+
+
+def _comment(path: Path) -> str:
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+    first = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return "".join(lines[:first])
+
+
+def _as_yaml(found: Any) -> str:
+    if isinstance(found, list):
+        return yaml.safe_dump_all(found, width=120, sort_keys=False)
+    return yaml.safe_dump(found, width=120, sort_keys=False)
