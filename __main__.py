@@ -7,21 +7,16 @@ import pulumi
 
 from components.cluster.readable import finder
 from components.config.errors import ConfigurationError
-from components.config.types import seconds
 from components.engine.log import leave_out_stack_traces
 from components.engine.state import read_state
 from components.git.github_gone import gone_registrations
 from components.git.rotation import previous_keys, rotations
-from components.sources.fetched import fetched
 from components.stack.approval import hold_to_approved
 from components.stack.cluster.preflight import preflight
 from components.stack.cluster.preparation import prepare
 from components.stack.current import read_stack, stack_file
 from components.stack.platform import register_platform
-from components.stack.report.further_access import report_further_access
-from components.stack.report.leaving import report_leaving
-from components.stack.report.outputs import stack_outputs
-from components.stack.report.progress import settled
+from components.stack.report.outputs import Look, report
 from components.sync.changes import watch_changes
 from components.sync.flux_objects import flux_objects
 from components.tenant.further_access import read_further_access
@@ -48,13 +43,15 @@ async def main() -> dict[str, object]:
 
     platform = register_platform(config, found, previous, gone)
 
-    settle_timeout = seconds(config.tenancy.settle_timeout)
-    progress = settled(settle_timeout, platform, flux_objects(api, platform.plan.flux_kinds), changes)
-    further = report_further_access(config, platform.plan, progress, partial(read_further_access, api))
-    rotating = rotations(config.git_sources, previous, progress, find)
-    fetching = fetched(config.further_sources, progress, find)
-    leaving = report_leaving(config, partial(read_remains, api))
-    return stack_outputs(config, found.cluster.facts, platform, progress, further, rotating, leaving, fetching)
+    look = Look(
+        objects=flux_objects(api, platform.plan.flux_kinds),
+        changes=changes,
+        further_access=partial(read_further_access, api),
+        remaining=partial(read_remains, api),
+        find=find,
+        rotating=lambda progress: rotations(config.git_sources, previous, progress, find),
+    )
+    return report(config, found.cluster.facts, platform, look)
 
 
 pulumi.run(main)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pulumi
 
 from components.cluster.client import ClusterFacts
+from components.config.types import seconds
 from components.engine.state import unplanned
 from components.git.config import GitSource
 from components.git.rotation import Rotations
@@ -17,21 +19,27 @@ from components.installs.flux.platform_sync import PlatformSync, platform_path
 from components.keys.ssh_keys import read_private_key
 from components.plan.planned import Registered
 from components.sources.config import ExternalArtifactSource, Source
-from components.sources.fetched import has_status
+from components.sources.fetched import fetched, has_status
 from components.sources.objects import fetched_url
 from components.stack.cluster.made_namespaces import made_namespaces
 from components.stack.config import StackConfig
 from components.stack.platform import Platform
-from components.stack.report.further_access import FurtherAccess
-from components.stack.report.leaving import LeavingTenants
+from components.stack.report.further_access import FurtherAccess, report_further_access
+from components.stack.report.leaving import LeavingTenants, report_leaving
+from components.stack.report.progress import settled
+from components.sync.changes import Changes
 from components.sync.decryption import Decryption
+from components.sync.flux_objects import FluxObjects
 from components.sync.sops_config import Environment, sops_config
 from components.sync.status import Progress
 from components.tenant.config import TenantConfig
+from components.tenant.further_access import FurtherBinding, TenantAccess
 from components.tenant.grants import Grant, in_words
+from components.tenant.leaving.remaining_objects import Remains
 from components.tenant.people import listed_people
 from components.tenant.scope import further_source_meta, source_meta
 from components.tenant.sources import source_reference
+from components.vocabulary.manifests import Manifest
 from components.vocabulary.names import (
     GIT_REPOSITORY,
     HELM_RELEASE,
@@ -43,6 +51,43 @@ from components.vocabulary.names import (
 from components.vocabulary.object_meta import ObjectMeta
 
 
+@dataclass(frozen=True)
+class Look:
+    """How the cluster is looked at once everything is registered.
+
+    Attributes:
+        objects: Flux's objects in the cluster.
+        changes: what this update has changed.
+        further_access: reads what tenants may do in addition to their role, given what the platform grants them.
+        remaining: reads what is left of tenants that are leaving.
+        find: returns the cluster's object of the same kind, namespace and name, or None.
+        rotating: the previous deploy keys that stay, given the progress of the syncs (`components.git.rotation`).
+    """
+
+    objects: FluxObjects
+    changes: Changes
+    further_access: Callable[[Mapping[str, TenantAccess]], Mapping[str, Sequence[FurtherBinding]]]
+    remaining: Callable[[Mapping[str, TenantConfig]], Mapping[str, Mapping[str, Remains]]]
+    find: Callable[[Manifest], Mapping[str, Any] | None]
+    rotating: Callable[[pulumi.Output[dict[str, Progress]]], Rotations]
+
+
+def report(config: StackConfig, cluster: ClusterFacts, platform: Platform, look: Look) -> dict[str, Any]:
+    """Wait for the syncs, warn about what an operator has to know, and return the outputs of the stack.
+
+    Args:
+        config: the stack.
+        cluster: facts of the cluster.
+        platform: the components of the stack.
+        look: how the cluster is looked at.
+    """
+    progress = settled(seconds(config.tenancy.settle_timeout), platform, look.objects, look.changes)
+    further = report_further_access(config, platform.plan, progress, look.further_access)
+    fetching = fetched(config.further_sources, progress, look.find)
+    leaving = report_leaving(config, look.remaining)
+    return stack_outputs(config, cluster, platform, progress, further, look.rotating(progress), leaving, fetching)
+
+
 def stack_outputs(
     config: StackConfig,
     cluster: ClusterFacts,
@@ -51,7 +96,7 @@ def stack_outputs(
     further: pulumi.Output[FurtherAccess],
     rotating: Rotations,
     leaving: pulumi.Output[LeavingTenants],
-    fetched: pulumi.Output[dict[str, str]],
+    fetching: pulumi.Output[dict[str, str]],
 ) -> dict[str, Any]:
     """All outputs of the stack.
 
@@ -63,11 +108,11 @@ def stack_outputs(
         further: what tenants may do in addition to their role (`report_further_access`).
         rotating: the previous deploy keys that stay (`rotations`).
         leaving: what is left of tenants that are leaving (`report_leaving`).
-        fetched: whether the tenants' further sources have been fetched as they are now (`fetched`).
+        fetching: whether the tenants' further sources have been fetched as they are now (`fetched`).
     """
     sync, flux, kyverno, capsule = config.flux.sync, platform.flux, platform.kyverno, platform.capsule
     progress, further, leaving = unplanned(progress), unplanned(further), unplanned(leaving)
-    fetched = unplanned(fetched)
+    fetching = unplanned(fetching)
     own = (
         {"sync": _platform(sync, platform.sync, config.flux.webhook_url, progress, rotating)}
         if sync and platform.sync
@@ -83,7 +128,7 @@ def stack_outputs(
             | (
                 _leaving(name, config.tenants[name], leaving)
                 if config.tenants[name].is_leaving
-                else _tenant(name, config, each.registered, progress, further, rotating, fetched)
+                else _tenant(name, config, each.registered, progress, further, rotating, fetching)
             )
             for name, each in platform.tenants.items()
         },
@@ -112,7 +157,7 @@ def _tenant(
     progress: pulumi.Output[dict[str, Progress]],
     further: pulumi.Output[FurtherAccess],
     rotating: Rotations,
-    fetched: pulumi.Output[dict[str, str]],
+    fetching: pulumi.Output[dict[str, str]],
 ) -> dict[str, Any]:
     own, webhooks = config.tenants[name], config.flux.webhook_url
     git = (
@@ -121,7 +166,7 @@ def _tenant(
         else _source(source_meta(name, own), own.source, registered, config.flux.webhook_url, rotating)
     )
     sources = {
-        key: _further(meta, source, registered, webhooks, rotating, fetched)
+        key: _further(meta, source, registered, webhooks, rotating, fetching)
         for key, source in own.sources.items()
         for meta in [further_source_meta(name, own, key)]
     }
@@ -207,7 +252,7 @@ def _further(
     registered: Registered,
     webhooks: str | None,
     rotating: Rotations,
-    fetched: pulumi.Output[dict[str, str]],
+    fetching: pulumi.Output[dict[str, str]],
 ) -> dict[str, Any]:
     """One of a tenant's further sources, and whether its current credentials have been used."""
     found: dict[str, Any] = {"object": f"{source.kind}/{meta.namespace}/{meta.name}"}
@@ -215,7 +260,7 @@ def _further(
         found |= _source(meta, source, registered, webhooks, rotating)
     elif not isinstance(source, ExternalArtifactSource):
         found["url"] = fetched_url(source)
-    return found | ({"fetched": fetched.apply(lambda states: states[meta.prefix])} if has_status(source) else {})
+    return found | ({"fetched": fetching.apply(lambda states: states[meta.prefix])} if has_status(source) else {})
 
 
 def _sops(path: str, decryption: Decryption | None) -> dict[str, Any]:

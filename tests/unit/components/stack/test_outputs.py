@@ -25,17 +25,13 @@ from sample_sources import private_key, public_key, stack, with_deploy_key
 from sample_stack import CLUSTER, FLUX, removal
 
 from components.cluster.client import ClusterFacts, ClusterUnavailable
-from components.config.types import seconds
 from components.git.source import git_access, webhook_url
 from components.installs.flux.component import FluxInstall, FluxInstallArgs
 from components.installs.flux.platform_sync import PlatformSync, platform_path
-from components.sources.fetched import fetched
 from components.stack.config import StackConfig
 from components.stack.plan import stack_plan
 from components.stack.platform import Platform
-from components.stack.report.further_access import report_further_access
-from components.stack.report.leaving import report_leaving
-from components.stack.report.outputs import stack_outputs
+from components.stack.report.outputs import Look, report, stack_outputs
 from components.stack.report.progress import settled
 from components.sync.changes import Changes
 from components.sync.flux_objects import FluxObjects
@@ -108,13 +104,16 @@ def outputs(
             platform = PlatformSync("platform", args)
         objects = FluxObjects(read_syncs, request, now)
         registered = Platform(stack_plan(config, "staging", access), flux, None, platform, tenants)
-        progress = settled(seconds(config.tenancy.settle_timeout), registered, objects, changes or Changes())
-        further = report_further_access(config, registered.plan, progress, read_further)
-        previous = {name: pulumi.Output.from_input(keys) for name, keys in (rotating or {}).items()}
-        left = report_leaving(config, read_remains)
-        fetching = fetched(config.further_sources, progress, find)
-        result = stack_outputs(config, FACTS, registered, progress, further, previous, left, fetching)
-        return pulumi.Output.all(outputs=result, progress=progress).apply(found.update)
+        keys = {name: pulumi.Output.from_input(each) for name, each in (rotating or {}).items()}
+        seen: list[pulumi.Output[dict[str, Progress]]] = []
+
+        def rotations(progress):
+            seen.append(progress)
+            return keys
+
+        look = Look(objects, changes or Changes(), read_further, read_remains, find, rotations)
+        result = report(config, FACTS, registered, look)
+        return pulumi.Output.all(outputs=result, progress=seen[0]).apply(found.update)
 
     found["registered"] = run(program, preview=preview)
     return found
