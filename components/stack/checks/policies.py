@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from components.allowlists.source_patterns import is_comparable
@@ -13,6 +13,7 @@ from components.policies.config import PolicyEngine, PolicyMode
 from components.policies.names import PolicyName
 from components.sources.config import NO_PROVIDER_ACCOUNT, BucketSource, ExternalArtifactSource
 from components.sources.objects import FetchedSource, fetched_url, is_encrypted
+from components.stack.files.usable_parts import of_each
 from components.stack.files.validation_errors import dotted
 from components.vocabulary.names import GIT_REPOSITORY
 
@@ -83,21 +84,21 @@ def is_in_use(policy: PolicyName, config: StackConfig) -> bool:
     return policies.engine is not PolicyEngine.NONE and policies.mode_of(policy) is not PolicyMode.OFF
 
 
-def _sources(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[tuple[KeyPath, FetchedSource]]:
+def _sources(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[tuple[KeyPath, FetchedSource]]:
     """Each source of a tenant that Flux fetches, by the path of its keys."""
     if tenant.source is not None:
-        yield (*path, "source"), tenant.source
+        yield ("tenants", owner, "source"), tenant.source
     for key, source in tenant.sources.items():
         if not isinstance(source, ExternalArtifactSource):
-            yield config.path_of_source(str(path[-1]), key), source
+            yield config.path_of_source(owner, key), source
 
 
-def _refused_source(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+def _refused_source(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     """A tenant's source that admission would deny half way, or that is not encrypted."""
     if not is_in_use(PolicyName.ALLOWED_SOURCES, config):
         return
     rules = config.policies.sources
-    for key, source in _sources(path, tenant, config):
+    for key, source in _sources(owner, tenant, config):
         url, field = fetched_url(source), "endpoint" if isinstance(source, BucketSource) else "url"
         if not is_comparable(url):
             yield (
@@ -115,12 +116,12 @@ def _refused_source(path: KeyPath, tenant: TenantConfig, config: StackConfig) ->
             )
 
 
-def _refused_options(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+def _refused_options(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     """Options of a tenant's source that admission would deny."""
     if not is_in_use(PolicyName.SOURCE_OPTIONS, config):
         return
     rules = config.policies.sources
-    for key, source in _sources(path, tenant, config):
+    for key, source in _sources(owner, tenant, config):
         if getattr(source, "proxy", None) is not None:
             yield (*key, "proxy"), Message("FT-SRC-049", "is refused by the policy source-options", "remove it")
         provider = getattr(source, "provider", None)
@@ -145,11 +146,12 @@ def _refused_options(path: KeyPath, tenant: TenantConfig, config: StackConfig) -
             )
 
 
-def _unverified_source(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+def _unverified_source(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+    path: KeyPath = ("tenants", owner)
     verified = {*config.policies.sources.verified, *tenant.policies.verified}
     if not is_in_use(PolicyName.VERIFIED_SOURCES, config):
         return
-    for key, source in _sources(path, tenant, config):
+    for key, source in _sources(owner, tenant, config):
         kind = GIT_REPOSITORY if isinstance(source, GitSource) else source.kind
         if kind in verified and getattr(source, "verify", None) is None:
             yield (
@@ -163,16 +165,16 @@ def _unverified_source(path: KeyPath, tenant: TenantConfig, config: StackConfig)
             )
 
 
-def _refused_intervals(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+def _refused_intervals(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     if not is_in_use(PolicyName.RECONCILIATION_INTERVAL, config):
         return
     shortest = config.policies.minimum_interval
-    intervals = {(*key, "interval"): source.interval for key, source in _sources(path, tenant, config)}
+    intervals = {(*key, "interval"): source.interval for key, source in _sources(owner, tenant, config)}
     for below, sync in _syncs(tenant).items():
-        key = (*path, *below)
+        key = ("tenants", owner, *below)
         intervals |= {(*key, "interval"): sync.interval, (*key, "retryInterval"): sync.retry_interval}
     for name, release in tenant.releases.items():
-        key = (*path, "releases", name)
+        key = ("tenants", owner, "releases", name)
         intervals |= {(*key, "interval"): release.interval, (*key, "chartInterval"): release.chart_interval}
         if release.retry_interval is not None:
             intervals[(*key, "retryInterval")] = release.retry_interval
@@ -186,13 +188,15 @@ def _refused_intervals(path: KeyPath, tenant: TenantConfig, config: StackConfig)
             )
 
 
-def _refused_timeouts(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+def _refused_timeouts(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     if not is_in_use(PolicyName.RECONCILIATION_TIMEOUT, config):
         return
     longest = config.policies.maximum_timeout
-    timeouts = {(*key, "timeout"): source.timeout for key, source in _sources(path, tenant, config)}
-    timeouts |= {(*path, *key, "timeout"): sync.timeout for key, sync in _syncs(tenant).items()}
-    timeouts |= {(*path, "releases", name, "timeout"): each.timeout for name, each in tenant.releases.items()}
+    timeouts = {(*key, "timeout"): source.timeout for key, source in _sources(owner, tenant, config)}
+    timeouts |= {("tenants", owner, *key, "timeout"): sync.timeout for key, sync in _syncs(tenant).items()}
+    timeouts |= {
+        ("tenants", owner, "releases", name, "timeout"): each.timeout for name, each in tenant.releases.items()
+    }
     for key, timeout in timeouts.items():
         if seconds(timeout) > seconds(longest):
             yield (
@@ -203,12 +207,12 @@ def _refused_timeouts(path: KeyPath, tenant: TenantConfig, config: StackConfig) 
             )
 
 
-def _unlimited_developers(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+def _unlimited_developers(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     """Developers in a stack that does not enforce what RBAC cannot: which fields a patch changes."""
     if not tenant.people.developers:
         return
     policies, policy = config.policies, PolicyName.FLUX_REQUESTS
-    key = (*path, "people", "developers")
+    key = ("tenants", owner, "people", "developers")
     if policies.engine is PolicyEngine.NONE:
         yield key, DEVELOPERS_UNLIMITED(reason="policies.engine is none")
     elif (mode := policies.mode_of(policy)) is not PolicyMode.ENFORCE:
@@ -222,7 +226,7 @@ def _syncs(tenant: TenantConfig) -> dict[KeyPath, TenantSync]:
     return own | {("syncs", name): each for name, each in tenant.syncs.items()}
 
 
-def _unguarded_delegation(path: KeyPath, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
+def _unguarded_delegation(owner: str, tenant: TenantConfig, config: StackConfig) -> Iterator[Finding]:
     """A tenant that may write role bindings where no policy protects the platform's and restricts their subjects."""
     policies = config.policies
     needed = (PolicyName.PLATFORM_OBJECTS, PolicyName.TENANT_ACCESS, PolicyName.TENANT_SERVICE_ACCOUNT)
@@ -231,7 +235,7 @@ def _unguarded_delegation(path: KeyPath, tenant: TenantConfig, config: StackConf
     for index, namespace in enumerate(tenant.namespaces if lacking else ()):
         if namespace.delegated_to is not None:
             yield (
-                (*path, "namespaces", index, "delegatedTo"),
+                ("tenants", owner, "namespaces", index, "delegatedTo"),
                 Message(
                     "FT-TEN-421",
                     f"needs the policies {', '.join(lacking)}, which are not enforced",
@@ -240,23 +244,18 @@ def _unguarded_delegation(path: KeyPath, tenant: TenantConfig, config: StackConf
             )
 
 
-def _of_each_active_tenant(check: Callable[[KeyPath, TenantConfig, StackConfig], Iterator[Finding]]) -> Check:
-    def of_all(config: StackConfig) -> Iterator[Finding]:
-        for name, tenant in config.active_tenants.items():
-            yield from check(("tenants", name), tenant, config)
-
-    return of_all
-
-
 POLICY_CHECKS: tuple[Check, ...] = (
     _not_installed,
     _without_kyverno,
     _signatures_under_other_names,
-    _of_each_active_tenant(_refused_source),
-    _of_each_active_tenant(_refused_options),
-    _of_each_active_tenant(_unverified_source),
-    _of_each_active_tenant(_refused_intervals),
-    _of_each_active_tenant(_refused_timeouts),
-    _of_each_active_tenant(_unlimited_developers),
-    _of_each_active_tenant(_unguarded_delegation),
+    *of_each(
+        lambda config: config.active_tenants,
+        _refused_source,
+        _refused_options,
+        _unverified_source,
+        _refused_intervals,
+        _refused_timeouts,
+        _unlimited_developers,
+        _unguarded_delegation,
+    ),
 )

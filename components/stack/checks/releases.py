@@ -9,7 +9,8 @@ from components.config.messages import Message
 from components.policies.names import PolicyName
 from components.stack.checks.policies import is_in_use
 from components.stack.checks.sources import UNKNOWN_SOURCE
-from components.stack.checks.syncs import foreign_namespace, of_each_active_tenant, unusable_dependencies
+from components.stack.checks.syncs import foreign_namespace, unusable_dependencies
+from components.stack.files.usable_parts import of_each
 from components.stack.files.validation_errors import dotted
 from components.tenant.releases import CHART_KINDS, ReleaseConfig
 from components.vocabulary.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY
@@ -17,7 +18,7 @@ from components.vocabulary.names import GIT_REPOSITORY, HELM_CHART, HELM_REPOSIT
 if TYPE_CHECKING:
     from components.config.errors import KeyPath
     from components.stack.config import StackConfig
-    from components.stack.files.usable_parts import Check, Finding
+    from components.stack.files.usable_parts import Finding
     from components.tenant.config import TenantConfig
 
 
@@ -128,6 +129,6 @@ def _kind(config: TenantConfig, release: ReleaseConfig) -> str | None:
     return source.kind if source is not None else None
 
 
-RELEASE_CHECKS: tuple[Check, ...] = tuple(
-    map(of_each_active_tenant, (_dependencies, _own_namespaces, _numbers, _sources, _charts, _unverified))
+RELEASE_CHECKS = of_each(
+    lambda config: config.active_tenants, _dependencies, _own_namespaces, _numbers, _sources, _charts, _unverified
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -19,7 +19,7 @@ from components.stack.checks.policies import POLICY_CHECKS
 from components.stack.checks.releases import RELEASE_CHECKS
 from components.stack.checks.sources import SOURCE_CHECKS
 from components.stack.checks.syncs import SYNC_CHECKS
-from components.stack.files.usable_parts import Check, Finding, across_sections
+from components.stack.files.usable_parts import Check, Finding, across_sections, of_each
 from components.stack.files.validation_errors import dotted
 from components.sync.decryption import Decryption, decryption_account, key_service_hosts
 from components.tenant.capsule.names import made_prefix
@@ -248,22 +248,6 @@ def _webhook_without_url(path: KeyPath, source: GitSource, config: StackConfig) 
         )
 
 
-def _of_each_source(check: Callable[[KeyPath, GitSource, StackConfig], Iterator[Finding]]) -> Check:
-    def of_all(config: StackConfig) -> Iterator[Finding]:
-        for path, source in config.sources.items():
-            yield from check(path, source, config)
-
-    return of_all
-
-
-def _of_each_decryption(check: Callable[[KeyPath, Decryption, StackConfig], Iterator[Finding]]) -> Check:
-    def of_all(config: StackConfig) -> Iterator[Finding]:
-        for path, decryption in config.decryptions.items():
-            yield from check(path, decryption, config)
-
-    return of_all
-
-
 CHECKS: tuple[Check, ...] = (
     _shared_namespaces,
     _taken_accounts,
@@ -281,9 +265,12 @@ CHECKS: tuple[Check, ...] = (
     *RELEASE_CHECKS,
     *CAPSULE_CHECKS,
     *INSTALLATION_CHECKS,
-    _of_each_source(_unknown_host),
-    _of_each_source(_repository_of_another_url),
-    _of_each_source(_webhook_without_controller),
-    _of_each_source(_webhook_without_url),
-    _of_each_decryption(_unusable_identity),
+    *of_each(
+        lambda config: config.sources,
+        _unknown_host,
+        _repository_of_another_url,
+        _webhook_without_controller,
+        _webhook_without_url,
+    ),
+    *of_each(lambda config: config.decryptions, _unusable_identity),
 )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from components.config.messages import Message
 from components.stack.config import StackConfig
-from components.stack.files.usable_parts import Check, Finding
+from components.stack.files.usable_parts import Finding, of_each
 from components.tenant.config import FOREIGN_TARGET_NAMESPACE, TenantConfig
 from components.tenant.syncs import circle
 
 if TYPE_CHECKING:
     from components.config.errors import KeyPath
-
-_TenantCheck = Callable[[str, TenantConfig, StackConfig], Iterator[Finding]]
 
 
 def sync_paths(tenant: str, config: TenantConfig) -> dict[str, KeyPath]:
@@ -96,16 +94,4 @@ def foreign_namespace(namespace: str, own: Sequence[str]) -> Message:
     return FOREIGN_TARGET_NAMESPACE(namespaces=", ".join(own)).of(namespace)
 
 
-def of_each_active_tenant(check: _TenantCheck) -> Check:
-    """The check for every tenant that is not leaving."""
-
-    def of_all(config: StackConfig) -> Iterator[Finding]:
-        for name, tenant in config.active_tenants.items():
-            yield from check(name, tenant, config)
-
-    return of_all
-
-
-SYNC_CHECKS: tuple[Check, ...] = tuple(
-    map(of_each_active_tenant, (_own_names, _dependencies, _own_namespaces, _numbers))
-)
+SYNC_CHECKS = of_each(lambda config: config.active_tenants, _own_names, _dependencies, _own_namespaces, _numbers)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 from pydantic_core import ErrorDetails
@@ -24,6 +24,29 @@ Finding = tuple[KeyPath, Message]
 """The path of a value and what is wrong with it."""
 Check = Callable[[StackConfig], Iterable[Finding]]
 """Compares values of several sections."""
+
+
+_Place = TypeVar("_Place")
+_Thing = TypeVar("_Thing")
+
+
+def of_each(
+    things: Callable[[StackConfig], Mapping[_Place, _Thing]],
+    *checks: Callable[[_Place, _Thing, StackConfig], Iterable[Finding]],
+) -> tuple[Check, ...]:
+    """Checks of one tenant, source or decryption at a time, as checks of the stack.
+
+    Args:
+        things: what is checked, by name or path.
+        checks: what is wrong with one of them, given its name or path, itself and the stack.
+    """
+
+    def of_all(check: Callable[[_Place, _Thing, StackConfig], Iterable[Finding]]) -> Check:
+        return lambda config: (
+            finding for place, thing in things(config).items() for finding in check(place, thing, config)
+        )
+
+    return tuple(map(of_all, checks))
 
 
 def usable_part(value: Mapping[str, Any], errors: Iterable[ErrorDetails]) -> StackConfig:
