@@ -176,9 +176,14 @@ def test_a_nodes_user_name_or_group_alone_does_not_make_a_node(
     member = {"kind": "User", "name": USERS[user]}
     api.apply(bound("RoleBinding", {"name": "half-a-node", "namespace": "apps"}, "cluster-admin", member))
 
-    response = api.request("PATCH", quota.target, user=USERS[user], groups=groups, body=quota.object, dry_run=True)
+    def refusal() -> str:
+        answer = api.request("PATCH", quota.target, user=USERS[user], groups=groups, body=quota.object, dry_run=True)
+        return str(answer.json()["message"])
 
-    assert "ResourceQuota objects of this namespace are the platform's alone" in response.json()["message"]
+    # The API server reads the new binding a moment later; until then it refuses without asking a policy.
+    eventually(lambda: "cannot patch resource" not in refusal(), what="the binding")
+
+    assert "ResourceQuota objects of this namespace are the platform's alone" in refusal()
 
 
 def test_a_claim_needs_no_class_if_the_cluster_has_a_default_class(
