@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import pulumi
@@ -26,7 +26,7 @@ _WITH_DEPENDENTS = frozenset({"Deployment"})
 
 
 def register_planned(
-    planned: Iterable[Planned],
+    planned: Sequence[Planned],
     options: Callable[[Planned], pulumi.ResourceOptions],
     early: Registered = MappingProxyType({}),
 ) -> dict[str, pulumi.CustomResource]:
@@ -41,6 +41,7 @@ def register_planned(
         The resources by key.
     """
     wanted = {each.key: each for each in planned}
+    assert len(wanted) == len(planned)  # The checks of the stack refuse two objects with one name.
     by_stage = {stage: of_stage(wanted.values(), stage) for stage in Stage}
     registered: dict[str, pulumi.CustomResource] = {}
     names: dict[str, pulumi.Output[str]] = {}
