@@ -30,7 +30,8 @@ ROLE = "cannot {} resource"
 def api(stack: Environment) -> Iterator[ApiClient]:
     """A client for what kubectl would not ask, which reads what it patches. The namespace is there in the meantime."""
     client = ApiClient(stack.cluster.kubeconfig)
-    assert client.request("POST", namespace(TRIED), user=ACCOUNT).is_success
+    made = client.request("POST", namespace(TRIED), user=ACCOUNT)
+    assert made.is_success, made.text
     eventually(lambda: not _tried(client, app("web", TRIED)), what="the tenant's rights and limits")
     yield client
     assert client.request("DELETE", namespace(TRIED), user=ACCOUNT).is_success
