@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from components.config.errors import Problem
+from components.config.errors import KeyPath, Problem
 from components.config.messages import Message, Wording
 
 UNREADABLE_FILE = Wording("FT-CFG-020", "cannot be read: {reason}")
@@ -68,3 +68,21 @@ def read_mapping(file: Path, shown_as: str) -> dict[str, Any] | Problem:
     if not isinstance(value, dict):
         return Problem(shown_as, "", Message("FT-CFG-024", "must be a mapping of keys to values"))
     return value
+
+
+def walk(
+    value: Any, whole: Callable[[KeyPath, Any], bool] = lambda path, value: False, path: KeyPath = ()
+) -> Iterator[tuple[KeyPath, Any]]:
+    """Each value in data of a YAML file with its path, the outer ones first; the first is the data itself.
+
+    Args:
+        value: the data.
+        whole: whether to leave out what is in a value.
+        path: where the data is.
+    """
+    yield path, value
+    if whole(path, value):
+        return
+    children = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield from walk(child, whole, (*path, key))

@@ -6,11 +6,10 @@ does not hold: `pulumi config set` with the same value, or another passphrase, g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from components.config.errors import KeyPath
+from components.config.yaml_files import walk
 from components.stack.files.stack_file import StackFile, is_encrypted
 from components.stack.files.validation_errors import dotted
 from review.changes.objects import Action
@@ -50,18 +49,10 @@ def secret_changes(before: StackFile | None, after: StackFile | None) -> tuple[S
 
 
 def _secrets(file: StackFile | None) -> dict[KeyPath, str]:
-    return dict(_encrypted(file.sections, ())) if file is not None else {}
-
-
-def _encrypted(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    if is_encrypted(value):
-        yield path, value["secure"]
-    elif isinstance(value, Mapping):
-        for key, child in value.items():
-            yield from _encrypted(child, (*path, str(key)))
-    elif isinstance(value, list):
-        for index, child in enumerate(value):
-            yield from _encrypted(child, (*path, index))
+    if file is None:
+        return {}
+    found = walk(file.sections, lambda _, each: is_encrypted(each))
+    return {path: each["secure"] for path, each in found if is_encrypted(each)}
 
 
 def _owner(path: KeyPath) -> str:

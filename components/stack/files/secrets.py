@@ -16,6 +16,7 @@ from pydantic import BaseModel, SecretStr
 
 from components.config.errors import KeyPath, Problem
 from components.config.messages import Message
+from components.config.yaml_files import walk
 from components.stack.config import StackConfig
 from components.stack.files.names import Origins, tenant_file_name
 from components.stack.files.project_file import PROJECT_FILE
@@ -58,19 +59,17 @@ def _reason(key: str) -> Message:
     )
 
 
-def _paths(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
-    if isinstance(value, str):
-        if value.strip().startswith(_VALUE):
-            yield path
-    elif isinstance(value, Mapping):
-        for name, child in value.items():
-            if name == _METADATA and isinstance(child, Mapping) and "mac" in child:
-                yield (*path, name)
-            else:
-                yield from _paths(child, (*path, name))
-    elif isinstance(value, list):
-        for index, child in enumerate(value):
-            yield from _paths(child, (*path, index))
+def _paths(value: Any) -> list[KeyPath]:
+    found = walk(value, _is_metadata)
+    return [
+        path
+        for path, each in found
+        if _is_metadata(path, each) or isinstance(each, str) and each.strip().startswith(_VALUE)
+    ]
+
+
+def _is_metadata(path: KeyPath, value: Any) -> bool:
+    return path[-1:] == (_METADATA,) and isinstance(value, Mapping) and "mac" in value
 
 
 ANY = None
@@ -251,10 +250,6 @@ def _values_at(value: Any, key: tuple[str | None, ...], path: KeyPath = ()) -> I
             yield from _values_at(item, key[1:], (*path, index))
 
 
-def _encrypted_paths(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
-    if is_encrypted(value):
-        yield path
-        return
-    children = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    for name, child in children:
-        yield from _encrypted_paths(child, (*path, name))
+def _encrypted_paths(value: Any) -> list[KeyPath]:
+    found = walk(value, lambda _, each: is_encrypted(each))
+    return [path for path, each in found if is_encrypted(each)]

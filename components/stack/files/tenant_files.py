@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from components.config.errors import KeyPath, Problem
 from components.config.messages import Message
 from components.config.types import TenantName
-from components.config.yaml_files import read_mapping
+from components.config.yaml_files import read_mapping, walk
 from components.stack.files.names import tenant_file_name
 from components.stack.files.validation_errors import message
 
@@ -44,13 +44,13 @@ def overlay(base: Mapping[str, Any], base_file: str, entry: Mapping[str, Any], e
 
     Source: the merge rules of Kustomize's strategic overlays in Flux's multi-tenancy reference, without list merging.
     """
-    entry_paths = dict(_paths(entry))
+    entry_paths = {path: value for path, value in walk(entry) if path}
     # Nothing below a value that the entry replaces comes from the base.
     replaced = {path for path, value in entry_paths.items() if not isinstance(value, Mapping)}
     origins = {
         path: base_file
-        for path, _ in _paths(base)
-        if not any(path[:length] in replaced for length in range(1, len(path) + 1))
+        for path, _ in walk(base)
+        if path and not any(path[:length] in replaced for length in range(1, len(path) + 1))
     }
     return MergedTenant(_merge(base, entry), origins | dict.fromkeys(entry_paths, entry_file), base)
 
@@ -64,14 +64,6 @@ def _merge(base: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged[key] = value
     return merged
-
-
-def _paths(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    if path:
-        yield path, value
-    children = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    for key, child in children:
-        yield from _paths(child, (*path, key))
 
 
 _TENANT_NAME: TypeAdapter[str] = TypeAdapter(TenantName)
